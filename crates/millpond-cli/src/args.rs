@@ -1,0 +1,175 @@
+//! The command line, made from the tables of workloads, families and suites.
+
+use crate::bench::SUITES;
+use crate::families::FAMILIES;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use millpond::Builder;
+use millpond_workloads::{Kind, Opt, Options, WORKLOADS, Workload};
+use std::path::PathBuf;
+
+/// The most workers, repetitions and tasks in flight that can be asked for.
+pub const MAX_WORKERS: u64 = 1024;
+const MAX_REPS: u64 = 1_000_000;
+const MAX_WINDOW: u64 = 1 << 32;
+
+/// The whole command.
+pub fn command() -> Command {
+    Command::new("millpond")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A task-dataflow runtime: run its jobs, list its parts, measure")
+        .subcommand_required(true)
+        .disable_help_subcommand(true)
+        .subcommand(run())
+        .subcommand(list())
+        .subcommand(bench())
+}
+
+fn run() -> Command {
+    let command = Command::new("run")
+        .about("Run a workload and check its answer")
+        .subcommand_required(true)
+        .subcommand_value_name("WORKLOAD")
+        .subcommand_help_heading("Workloads")
+        .disable_help_subcommand(true)
+        .args(runtime_args())
+        .arg(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"))
+        .arg(flag("serial", "Time the serial program too"))
+        .arg(flag("verbose", "Show every repetition and the configuration"))
+        .arg(flag("json", "Print one JSON object"))
+        .arg(words("preconditions", "P", &["eager", "strict", "flexible"], "What a step waits for before it starts"))
+        .arg(words("blocked", "B", &["resume", "fiber", "replay"], "How a step that waits is kept"))
+        .mut_args(|arg| arg.global(true));
+    command.subcommands(WORKLOADS.iter().map(workload))
+}
+
+/// The options that choose a runtime.
+fn runtime_args() -> Vec<Arg> {
+    let mut args = vec![
+        integer("workers", "N", 1, MAX_WORKERS, "Threads that run tasks [default: the cores allowed]"),
+        flag("pin", "Keep each worker on a core of its own"),
+        integer(
+            "window",
+            "TASKS",
+            1,
+            MAX_WINDOW,
+            format!("Tasks in flight at most [default: {}]", Builder::DEFAULT_WINDOW),
+        ),
+        flag("deterministic", "The same answer to the last bit in every run"),
+    ];
+    args.extend(FAMILIES.iter().map(|family| {
+        let help = format!("The part that decides {} [default: {}]", family.decides, family.default_member());
+        Arg::new(family.option)
+            .long(family.option)
+            .value_name("NAME")
+            .help(help)
+            .value_parser(PossibleValuesParser::new(family.names()))
+            .hide_possible_values(family.members.len() == 1)
+    }));
+    args
+}
+
+fn workload(workload: &'static Workload) -> Command {
+    Command::new(workload.name).about(workload.summary).args(workload.options.iter().map(option))
+}
+
+fn option(opt: &'static Opt) -> Arg {
+    match opt.kind {
+        Kind::Integer { min, max, default } => {
+            let default = default.map(|d| format!(" [default: {d}]")).unwrap_or_default();
+            integer(opt.name, "N", min, max, format!("{}{default}", opt.help))
+        }
+        Kind::Choice(choices) => words(opt.name, "NAME", choices, format!("{} [default: {}]", opt.help, choices[0])),
+        Kind::Path => {
+            Arg::new(opt.name).long(opt.name).value_name("FILE").help(opt.help).value_parser(value_parser!(PathBuf))
+        }
+    }
+}
+
+fn list() -> Command {
+    let kinds = std::iter::once("workloads").chain(FAMILIES.iter().map(|f| f.plural));
+    Command::new("list")
+        .about("List the workloads and the exchangeable parts")
+        .arg(Arg::new("what").value_name("WHAT").value_parser(PossibleValuesParser::new(kinds)))
+        .arg(flag("json", "Print one JSON object"))
+}
+
+fn bench() -> Command {
+    let suites = SUITES.iter().map(|suite| {
+        Command::new(suite.name)
+            .about(suite.summary)
+            .args(runtime_args())
+            .arg(integer("reps", "R", 1, 1000, "Repetitions of each point [default: 5]"))
+            .arg(flag("json", "Print one JSON object").conflicts_with("csv"))
+            .arg(
+                Arg::new("csv")
+                    .long("csv")
+                    .value_name("FILE")
+                    .help("Write the rows to FILE as CSV")
+                    .value_parser(value_parser!(PathBuf)),
+            )
+            .args((suite.args)())
+    });
+    Command::new("bench")
+        .about("Measure the runtime")
+        .subcommand_required(true)
+        .subcommand_value_name("SUITE")
+        .subcommand_help_heading("Suites")
+        .disable_help_subcommand(true)
+        .subcommands(suites)
+}
+
+/// An option with an integer value in `min..=max`.
+pub fn integer(
+    name: &'static str,
+    value: &'static str,
+    min: u64,
+    max: u64,
+    help: impl Into<clap::builder::StyledStr>,
+) -> Arg {
+    let parse = move |text: &str| match text.parse::<u64>() {
+        Ok(number) if (min..=max).contains(&number) => Ok(number),
+        _ => Err(format!("expected {min}..={max}")),
+    };
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+}
+
+/// An option with one of a few words as its value.
+pub fn words(
+    name: &'static str,
+    value: &'static str,
+    choices: &'static [&'static str],
+    help: impl Into<clap::builder::StyledStr>,
+) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(PossibleValuesParser::new(choices))
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// The options of `workload` that were given.
+pub fn options(workload: &Workload, matches: &ArgMatches) -> Options {
+    workload.options.iter().fold(Options::new(), |options, opt| match opt.kind {
+        Kind::Integer { .. } => match matches.get_one::<u64>(opt.name) {
+            Some(value) => options.integer(opt.name, *value),
+            None => options,
+        },
+        Kind::Choice(_) => match matches.get_one::<String>(opt.name) {
+            Some(word) => options.text(opt.name, word),
+            None => options,
+        },
+        Kind::Path => match matches.get_one::<PathBuf>(opt.name) {
+            Some(path) => options.path(opt.name, path),
+            None => options,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_tables_make_a_sound_command() {
+        super::command().debug_assert();
+    }
+}

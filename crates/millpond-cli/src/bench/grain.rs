@@ -1,0 +1,88 @@
+//! How long must a task be to be worth it? Efficiency against the length of the body, on four task graphs.
+
+use super::Request;
+use super::graph::{Graph, SHAPES};
+use super::row::Row;
+use super::shares::{ran, shares};
+use super::spin;
+use crate::args::integer;
+use crate::failure::Failure;
+use crate::stats::median;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction};
+use millpond::{Handle, Runtime};
+use serde_json::json;
+use std::time::Instant;
+
+/// The lengths of the bodies unless others are asked for, in nanoseconds.
+const BODIES: [u64; 5] = [500, 1000, 2000, 5000, 20_000];
+
+/// The options of this suite.
+pub fn args() -> Vec<Arg> {
+    let shapes = PossibleValuesParser::new(SHAPES);
+    let body =
+        integer("body-ns", "NS", 1, 1_000_000, "Measure this length only; may be repeated [default: 500..20000]");
+    let shape = Arg::new("shape").long("shape").value_name("NAME").value_parser(shapes);
+    vec![
+        body.action(ArgAction::Append),
+        shape.action(ArgAction::Append).help("Measure this graph only; may be repeated"),
+    ]
+}
+
+/// Measures every graph with every length.
+pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
+    let chosen = |name| request.matches.get_many::<String>(name).map(|all| all.cloned().collect::<Vec<_>>());
+    let shapes = chosen("shape").unwrap_or_else(|| SHAPES.iter().map(|s| (*s).to_owned()).collect());
+    let bodies = request.matches.get_many::<u64>("body-ns").map_or(BODIES.to_vec(), |all| all.copied().collect());
+    let steps = spin::steps_per_ns();
+    let runtime = request.config.build()?;
+    let mut rows = Vec::new();
+    for shape in &shapes {
+        let graph = Graph::new(shape);
+        for &body_ns in &bodies {
+            let spins = (body_ns as f64 * steps).round().max(1.0) as u64;
+            rows.push(point(request, &runtime, &graph, body_ns, spins)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Measures one graph with one length: serial and parallel runs by turns, so that both see the same machine.
+fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Row, Failure> {
+    let workers = request.config.workers;
+    let before = ran(runtime);
+    let (mut serial, mut seconds, mut verified) = (Vec::new(), Vec::new(), true);
+    for rep in 1..=request.reps {
+        request.progress.say(|| format!("{} of {body_ns} ns: {rep} of {}", graph.shape, request.reps));
+        let mut wanted = graph.start();
+        let start = Instant::now();
+        graph.serial(spins, &mut wanted);
+        serial.push(start.elapsed().as_secs_f64());
+        let (time, found) = parallel(runtime, graph, spins)?;
+        seconds.push(time);
+        verified &= found == wanted;
+    }
+    let serial = median(&serial);
+    let efficiency = serial / (workers as f64 * median(&seconds));
+    Ok(Row {
+        shape: graph.shape,
+        runtime: "millpond",
+        config: request.config.json(),
+        params: graph.params.clone(),
+        tasks: graph.tasks(),
+        seconds,
+        worker_shares: shares(&before, &ran(runtime)),
+        verified,
+        extra: vec![("body_ns", json!(body_ns)), ("serial_seconds", json!(serial)), ("efficiency", json!(efficiency))],
+    })
+}
+
+/// The time of a parallel run, and what the data are after it.
+fn parallel(runtime: &Runtime, graph: &Graph, spins: u64) -> Result<(f64, Vec<u64>), Failure> {
+    let handles: Vec<Handle<u64>> = graph.start().into_iter().map(Handle::new).collect();
+    let start = Instant::now();
+    runtime.scope(|s| graph.spawn(s, &handles, spins))?;
+    let time = start.elapsed().as_secs_f64();
+    let values = handles.into_iter().map(Handle::into_inner).collect::<Result<_, _>>()?;
+    Ok((time, values))
+}

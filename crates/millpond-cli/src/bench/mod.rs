@@ -1,0 +1,74 @@
+//! `millpond bench`: suites of measurements, a row a measured point.
+
+mod cost;
+mod grain;
+mod graph;
+mod row;
+mod shares;
+mod spin;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use clap::{Arg, ArgMatches};
+use row::Row;
+use std::path::PathBuf;
+
+/// A suite: a row of data before it is code.
+pub struct Suite {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line that says what it measures.
+    pub summary: &'static str,
+    /// Its own options.
+    pub args: fn() -> Vec<Arg>,
+    /// Takes the measurements.
+    measure: fn(&Request) -> Result<Vec<Row>, Failure>,
+}
+
+/// Every suite.
+pub static SUITES: &[Suite] = &[
+    Suite {
+        name: "grain",
+        summary: "Efficiency against the length of a task, on four graphs",
+        args: grain::args,
+        measure: grain::measure,
+    },
+    Suite {
+        name: "cost",
+        summary: "Cost of an empty task against their number, on three graphs",
+        args: cost::args,
+        measure: cost::measure,
+    },
+];
+
+/// What a suite is asked for.
+struct Request<'a> {
+    matches: &'a ArgMatches,
+    config: Config,
+    reps: usize,
+    progress: Progress,
+}
+
+/// Runs the suite that was named; says whether every row was verified.
+pub fn bench(matches: &ArgMatches) -> Result<bool, Failure> {
+    let missing = || Failure::Usage("expected a suite".to_owned());
+    let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+    let suite = SUITES.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
+    let reps = matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
+    let request = Request { matches, config: Config::new(matches)?, reps, progress: Progress::new() };
+    let rows = (suite.measure)(&request)?;
+    drop(request.progress);
+    if let Some(file) = matches.get_one::<PathBuf>("csv") {
+        row::write_csv(file, &rows)?;
+    } else if matches.get_flag("json") {
+        row::print_json(suite.name, &rows)?;
+    } else {
+        row::print_table(&rows)?;
+    }
+    let wrong: Vec<_> = rows.iter().filter(|row| !row.verified).map(Row::name).collect();
+    if !wrong.is_empty() {
+        eprintln!("error: {}: the answer is wrong", wrong.join(", "));
+    }
+    Ok(wrong.is_empty())
+}

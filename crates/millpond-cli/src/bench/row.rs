@@ -1,0 +1,118 @@
+//! A row of a bench: a measured point, and how rows are printed.
+
+use crate::failure::Failure;
+use crate::report::print;
+use crate::stats::{least, median};
+use comfy_table::Table;
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// A measured point.
+pub struct Row {
+    /// The shape of the task graph.
+    pub shape: &'static str,
+    /// The runtime that ran it.
+    pub runtime: &'static str,
+    /// The runtime's configuration.
+    pub config: Value,
+    /// The sizes of the graph.
+    pub params: Vec<(&'static str, u64)>,
+    /// Tasks in a repetition.
+    pub tasks: u64,
+    /// The time of each repetition.
+    pub seconds: Vec<f64>,
+    /// The part of the tasks that each worker ran, over all repetitions.
+    pub worker_shares: Vec<f64>,
+    /// Whether every repetition gave the serial result.
+    pub verified: bool,
+    /// What the suite adds.
+    pub extra: Vec<(&'static str, Value)>,
+}
+
+impl Row {
+    /// Which point this is, in words.
+    pub fn name(&self) -> String {
+        let extra = self.extra.first().map(|(name, value)| format!(" {name} {value}")).unwrap_or_default();
+        format!("{}{extra}", self.shape)
+    }
+
+    fn json(&self) -> Map<String, Value> {
+        let middle = median(&self.seconds);
+        let params: Map<_, _> = self.params.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        let fields = [
+            ("shape", json!(self.shape)),
+            ("runtime", json!(self.runtime)),
+            ("config", self.config.clone()),
+            ("params", Value::Object(params)),
+            ("tasks", json!(self.tasks)),
+            ("reps", json!(self.seconds.len())),
+            ("median_seconds", json!(middle)),
+            ("min_seconds", json!(least(&self.seconds))),
+            ("ns_per_task", json!(middle * 1e9 / self.tasks.max(1) as f64)),
+            ("worker_shares", json!(self.worker_shares)),
+            ("verified", json!(self.verified)),
+        ];
+        fields.into_iter().chain(self.extra.iter().cloned()).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// One object, and nothing else.
+pub fn print_json(suite: &str, rows: &[Row]) -> Result<(), Failure> {
+    let rows: Vec<_> = rows.iter().map(Row::json).collect();
+    print(&json!({ "suite": suite, "rows": rows }).to_string())
+}
+
+/// A table for people: the fields that differ from row to row.
+pub fn print_table(rows: &[Row]) -> Result<(), Failure> {
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    let shown = |name: &str| !matches!(name, "runtime" | "config" | "params" | "min_seconds");
+    for (k, row) in rows.iter().enumerate() {
+        let fields: Vec<_> = row.json().into_iter().filter(|(name, _)| shown(name)).collect();
+        if k == 0 {
+            table.set_header(fields.iter().map(|(name, _)| name.clone()));
+        }
+        table.add_row(fields.iter().map(|(_, value)| short(value)));
+    }
+    print(&table.to_string())
+}
+
+fn short(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => {
+            format!("{:.4}", number.as_f64().unwrap_or_default())
+        }
+        Value::Array(values) => {
+            values.iter().map(|v| format!("{:.2}", v.as_f64().unwrap_or_default())).collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Writes the rows as CSV. What has parts (configuration, sizes, shares) is one field, `name=value` or values,
+/// separated by spaces.
+pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
+    let mut text = String::new();
+    for (k, row) in rows.iter().enumerate() {
+        let fields = row.json();
+        if k == 0 {
+            text += &(fields.keys().cloned().collect::<Vec<_>>().join(",") + "\n");
+        }
+        text += &(fields.values().map(field).collect::<Vec<_>>().join(",") + "\n");
+    }
+    std::fs::write(file, text).map_err(|why| Failure::Failed(format!("{}: cannot write: {why}", file.display())))
+}
+
+/// No value holds a comma or a quote: names are ours, the rest are numbers.
+fn field(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
+        Value::Object(parts) => {
+            parts.iter().map(|(name, part)| format!("{name}={}", field(part))).collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,103 @@
+//! The configuration of a runtime, as asked for on the command line.
+
+use crate::failure::Failure;
+use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
+use clap::ArgMatches;
+use millpond::{Builder, Inline, Runtime};
+use serde_json::{Value, json};
+
+/// What a runtime is built from.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Threads that run tasks.
+    pub workers: usize,
+    scheme: String,
+    pool: String,
+    memory: String,
+    deterministic: bool,
+    window: usize,
+    pin: bool,
+}
+
+impl Config {
+    /// Reads the options of a runtime.
+    pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
+        one_family(matches)?;
+        let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
+        Ok(Self {
+            workers: size("workers").unwrap_or_else(default_workers),
+            scheme: member(matches, &SCHEME),
+            pool: member(matches, &POOL),
+            memory: member(matches, &MEMORY),
+            deterministic: matches.get_flag("deterministic"),
+            window: size("window").unwrap_or(Builder::DEFAULT_WINDOW),
+            pin: matches.get_flag("pin"),
+        })
+    }
+
+    /// Builds the runtime.
+    pub fn build(&self) -> Result<Runtime, Failure> {
+        self.build_inline(Inline::Auto)
+    }
+
+    /// Builds the runtime, with a rule of its own for what runs inline.
+    pub fn build_inline(&self, inline: Inline) -> Result<Runtime, Failure> {
+        let builder = Runtime::builder().workers(self.workers).window(self.window).inline(inline);
+        let runtime = builder.deterministic(self.deterministic).pin(self.pin).build();
+        runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+    }
+
+    /// The configuration as it is reported.
+    pub fn json(&self) -> Value {
+        json!({
+            "workers": self.workers,
+            "scheme": self.scheme,
+            "pool": self.pool,
+            "memory": self.memory,
+            "deterministic": self.deterministic,
+            "window": self.window,
+        })
+    }
+
+    /// The configuration as a line of text.
+    pub fn text(&self) -> String {
+        format!(
+            "{} workers, scheme {}, pool {}, memory {}, window {}{}{}",
+            self.workers,
+            self.scheme,
+            self.pool,
+            self.memory,
+            self.window,
+            if self.deterministic { ", deterministic" } else { "" },
+            if self.pin { ", pinned" } else { "" },
+        )
+    }
+}
+
+fn default_workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn named(matches: &ArgMatches, family: &Family) -> Option<String> {
+    matches.get_one::<String>(family.option).cloned()
+}
+
+fn member(matches: &ArgMatches, family: &Family) -> String {
+    named(matches, family).unwrap_or_else(|| family.default_member().to_owned())
+}
+
+/// Refuses two families away from their defaults: runtimes are built as a star, one family varied at a time.
+fn one_family(matches: &ArgMatches) -> Result<(), Failure> {
+    let away: Vec<_> = FAMILIES
+        .iter()
+        .filter(|family| named(matches, family).is_some_and(|name| name != family.default_member()))
+        .map(|family| format!("--{}", family.option))
+        .collect();
+    if away.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "only one family at a time may differ from its default: {}",
+            away.join(", ")
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+use std::process::ExitCode;
+
+/// Why the command does not succeed. Each message is one line.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments are wrong.
+    Usage(String),
+    /// The run failed.
+    Failed(String),
+}
+
+impl Failure {
+    /// Stdout cannot be written.
+    pub fn output(error: std::io::Error) -> Self {
+        Self::Failed(format!("cannot write the output: {error}"))
+    }
+
+    /// Says what is wrong on stderr; the exit status that says whose fault it is.
+    pub fn report(&self) -> ExitCode {
+        let (message, status) = match self {
+            Self::Usage(message) => (message, 2),
+            Self::Failed(message) => (message, 1),
+        };
+        eprintln!("error: {}", message.replace('\n', " "));
+        ExitCode::from(status)
+    }
+}
+
+impl From<millpond_workloads::Error> for Failure {
+    fn from(error: millpond_workloads::Error) -> Self {
+        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::Failed(error.to_string()) }
+    }
+}
+
+impl From<millpond::Error> for Failure {
+    fn from(error: millpond::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

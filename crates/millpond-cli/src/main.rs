@@ -1,0 +1,48 @@
+//! The `millpond` command: run the jobs, list the parts, measure.
+//!
+//! What it prints is a contract: with `--json` one object on stdout and nothing else; a failure or a refusal leaves
+//! stdout empty and says what is wrong in one line on stderr. Exit status: 0 verified, 1 the answer is wrong or the
+//! run failed, 2 the arguments are wrong.
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod config;
+mod failure;
+mod families;
+mod list;
+mod progress;
+mod report;
+mod rss;
+mod run;
+mod stats;
+mod suggest;
+
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Runs what was asked for; says whether every answer was right.
+fn dispatch() -> Result<bool, Failure> {
+    let matches = match args::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) if !error.use_stderr() => {
+            // Help and version, which were asked for.
+            return error.print().map(|()| true).map_err(Failure::output);
+        }
+        Err(error) => return Err(suggest::refusal(&error)),
+    };
+    match matches.subcommand() {
+        Some(("run", m)) => run::run(m),
+        Some(("list", m)) => list::list(m),
+        Some(("bench", m)) => bench::bench(m),
+        _ => Err(Failure::Usage("expected one of: run, list, bench".to_owned())),
+    }
+}

@@ -1,0 +1,111 @@
+//! `millpond run`: a workload, timed and checked.
+
+use crate::args;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::rss;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
+
+/// Runs the workload that was named; says whether its answer was right.
+pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
+    let (name, matches) = matches.subcommand().ok_or_else(|| Failure::Usage("expected a workload".to_owned()))?;
+    let workload =
+        millpond_workloads::find(name).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))?;
+    not_applicable(workload, matches)?;
+    let config = Config::new(matches)?;
+    let mut job = (workload.prepare)(&args::options(workload, matches))?;
+    let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
+    let measured = measure(job.as_mut(), workload, &config, reps, matches.get_flag("serial"))?;
+    let report = Report { workload: workload.name, params: job.params(), tasks: job.tasks(), config, measured };
+    if report.measured.verdict.verified {
+        job.save()?;
+    }
+    if matches.get_flag("json") { report.print_json() } else { report.print_table(matches.get_flag("verbose")) }?;
+    if !report.measured.verdict.verified {
+        eprintln!("error: {}: the answer is wrong", workload.name);
+    }
+    Ok(report.measured.verdict.verified)
+}
+
+/// Refuses options that say nothing about this workload.
+fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
+    for option in ["preconditions", "blocked"] {
+        if matches.value_source(option) == Some(ValueSource::CommandLine) {
+            return Err(Failure::Usage(format!(
+                "--{option} does not apply to {}: it has no collections",
+                workload.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What was measured.
+pub struct Measured {
+    /// The time of each repetition.
+    pub seconds: Vec<f64>,
+    /// The time of the serial program, if it was asked for.
+    pub serial_seconds: Option<f64>,
+    /// The most memory held during a repetition.
+    pub peak_rss_bytes: u64,
+    /// What the check found.
+    pub verdict: Verdict,
+}
+
+fn measure(
+    job: &mut dyn Job,
+    workload: &Workload,
+    config: &Config,
+    reps: u64,
+    serial: bool,
+) -> Result<Measured, Failure> {
+    let progress = Progress::new();
+    let mut serial_seconds = None;
+    if serial {
+        progress.say(|| format!("{}: the serial program", workload.name));
+        let mut watch = Stopwatch::default();
+        job.serial(&mut watch)?;
+        serial_seconds = Some(watch.elapsed.as_secs_f64());
+    }
+    let runtime = config.build()?;
+    let (mut seconds, mut peak, mut verdict) = (Vec::new(), 0, None::<Verdict>);
+    for rep in 1..=reps {
+        progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
+        let mut meter = Meter::default();
+        job.run(&runtime, &mut meter)?;
+        seconds.push(meter.watch.elapsed.as_secs_f64());
+        peak = meter.peak.max(peak);
+        progress.say(|| format!("{}: check {rep} of {reps}", workload.name));
+        let found = job.check()?;
+        let wrong = !found.verified;
+        verdict = Some(found);
+        if wrong {
+            break;
+        }
+    }
+    let verdict = verdict.unwrap_or(Verdict { verified: false, result: Vec::new() });
+    Ok(Measured { seconds, serial_seconds, peak_rss_bytes: peak, verdict })
+}
+
+/// Measures time and memory of the timed part.
+#[derive(Default)]
+struct Meter {
+    watch: Stopwatch,
+    peak: u64,
+}
+
+impl Probe for Meter {
+    fn start(&mut self) {
+        rss::reset();
+        self.watch.start();
+    }
+
+    fn stop(&mut self) {
+        self.watch.stop();
+        self.peak = rss::peak();
+    }
+}

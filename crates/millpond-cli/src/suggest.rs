@@ -1,0 +1,129 @@
+//! Refusals in one line, with the nearest valid names.
+
+use crate::failure::Failure;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// What is wrong with the command line.
+pub fn refusal(error: &clap::Error) -> Failure {
+    let line = match error.kind() {
+        ErrorKind::InvalidSubcommand => invalid_name(error),
+        ErrorKind::UnknownArgument => unknown_option(error),
+        ErrorKind::InvalidValue => invalid_value(error),
+        ErrorKind::MissingSubcommand => {
+            let names = strings(error, ContextKind::ValidSubcommand);
+            Some(format!("a name is missing: expected one of {}", names.join(", ")))
+        }
+        _ => None,
+    };
+    Failure::Usage(line.unwrap_or_else(|| first_line(error)))
+}
+
+/// clap's own message, which says everything in its first line.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+fn invalid_name(error: &clap::Error) -> Option<String> {
+    let given = string(error, ContextKind::InvalidSubcommand)?;
+    let args: Vec<String> = std::env::args().collect();
+    let (what, valid) = known_subcommands(&args);
+    Some(unknown(what, &given, &valid))
+}
+
+/// The kind of name that was expected, and the names that are valid there.
+fn known_subcommands(args: &[String]) -> (&'static str, Vec<String>) {
+    let command = crate::args::command();
+    let word = args.get(1).map(String::as_str).unwrap_or_default();
+    let what = match word {
+        "run" => "workload",
+        "bench" => "suite",
+        _ => "command",
+    };
+    let within = command.find_subcommand(word).unwrap_or(&command);
+    (what, within.get_subcommands().map(|c| c.get_name().to_owned()).collect())
+}
+
+fn unknown_option(error: &clap::Error) -> Option<String> {
+    let given = string(error, ContextKind::InvalidArg)?;
+    if !given.starts_with('-') {
+        return Some(format!("unexpected argument '{given}'"));
+    }
+    let args: Vec<String> = std::env::args().collect();
+    Some(unknown("option", &given, &known_options(&args)))
+}
+
+/// The options that are valid where the command line names a command, and perhaps a workload or a suite.
+fn known_options(args: &[String]) -> Vec<String> {
+    let mut command = crate::args::command();
+    command.build();
+    let mut options = Vec::new();
+    let mut within = &command;
+    for word in args.iter().skip(1) {
+        if let Some(inner) = within.find_subcommand(word) {
+            within = inner;
+            options.clear();
+        }
+        if options.is_empty() {
+            options.extend(within.get_arguments().filter_map(|a| a.get_long()).map(|name| format!("--{name}")));
+        }
+    }
+    options
+}
+
+fn invalid_value(error: &clap::Error) -> Option<String> {
+    let given = string(error, ContextKind::InvalidValue).filter(|v| !v.is_empty())?;
+    let option = string(error, ContextKind::InvalidArg)?;
+    let name = option.split_whitespace().next()?.trim_start_matches('-').trim_matches(['[', ']', '<', '>']);
+    let valid = strings(error, ContextKind::ValidValue);
+    Some(unknown(if name == "WHAT" { "list" } else { name }, &given, &valid))
+}
+
+fn string(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// The message about a name that is not among the valid ones.
+pub fn unknown(what: &str, given: &str, valid: &[String]) -> String {
+    let nearest = nearest(given, valid);
+    format!("unknown {what} '{given}'; the nearest valid: {}", nearest.join(", "))
+}
+
+/// The valid names nearest to `given`, at most three; or all valid ones, if none resembles it.
+fn nearest<'a>(given: &str, valid: &'a [String]) -> Vec<&'a str> {
+    let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase();
+    let mut ranked: Vec<(f64, &str)> =
+        valid.iter().map(|name| (strsim::jaro_winkler(&bare(given), &bare(name)), name.as_str())).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let alike = ranked.iter().take_while(|(likeness, _)| *likeness > 0.75).count();
+    if alike == 0 {
+        return valid.iter().map(String::as_str).collect();
+    }
+    ranked.into_iter().take(alike.min(3)).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_comes_first() {
+        let names = ["cholesky", "matmul", "fib", "fib-join", "nqueens"].map(str::to_owned);
+        assert_eq!(nearest("cholesk", &names)[0], "cholesky");
+        assert_eq!(nearest("queens", &names)[0], "nqueens");
+        assert_eq!(nearest("FIB", &names)[0], "fib");
+        assert_eq!(nearest("zzzz", &names), names);
+    }
+}

@@ -1,0 +1,90 @@
+//! Wrong arguments: exit status 2, one line on stderr with the valid names or range, nothing on stdout.
+
+mod common;
+
+use common::{Dir, fails};
+
+#[track_caller]
+fn refused(line: &str, says: &str) {
+    fails(&line.split_whitespace().collect::<Vec<_>>(), 2, says);
+}
+
+#[test]
+fn unknown_names_get_the_nearest_valid_ones() {
+    refused("run cholesk", "unknown workload 'cholesk'; the nearest valid: cholesky");
+    refused("run queens", "unknown workload 'queens'; the nearest valid: nqueens");
+    refused("run --workers 2 fibb", "unknown workload 'fibb'; the nearest valid: fib, fib-join");
+    refused("rum fib", "unknown command 'rum'; the nearest valid: run");
+    refused("bench grian", "unknown suite 'grian'; the nearest valid: grain");
+    refused("list workload", "unknown list 'workload'; the nearest valid: workloads");
+    refused("run fib --scheme lists", "unknown scheme 'lists'; the nearest valid: list");
+    refused("run fib --pool defautl", "unknown pool 'defautl'; the nearest valid: default");
+    refused("run fib --memory slab", "unknown memory 'slab'; the nearest valid: default");
+    refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile");
+    refused("run fib --worker 5", "unknown option '--worker'; the nearest valid: --workers");
+    refused("run matmul --order ikj", "unknown order 'ikj'; the nearest valid: ijk, kij");
+}
+
+#[test]
+fn without_a_near_name_all_valid_ones_are_listed() {
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens";
+    refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
+    let ran = common::words("run fib --zzz");
+    assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
+    for option in ["--n", "--cutoff", "--workers", "--json"] {
+        assert!(ran.stderr.contains(option), "{option}: {ran:?}");
+    }
+    assert_eq!(ran.stderr.lines().count(), 1);
+}
+
+#[test]
+fn missing_names_are_listed() {
+    refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens");
+    refused("bench", "a name is missing: expected one of grain, cost");
+    refused("", "a name is missing: expected one of run, list, bench");
+}
+
+#[test]
+fn numbers_out_of_range_get_the_range() {
+    refused("run fib --workers 0", "invalid value '0' for '--workers <N>': expected 1..=1024");
+    refused("run fib --workers -1", "invalid value '-1' for '--workers <N>': expected 1..=1024");
+    refused("run fib --workers two", "invalid value 'two' for '--workers <N>': expected 1..=1024");
+    refused("run fib --reps 0", "invalid value '0' for '--reps <R>': expected 1..=1000000");
+    refused("run fib --window 0", "invalid value '0' for '--window <TASKS>': expected 1..=4294967296");
+    refused("run fib --n 94", "invalid value '94' for '--n <N>': expected 0..=93");
+    refused("run nqueens --n 0", "invalid value '0' for '--n <N>': expected 1..=18");
+    refused("run cholesky --n 0", "invalid value '0' for '--n <N>': expected 1..=1048576");
+    let huge = "99999999999999999999999";
+    refused(
+        &format!("run cholesky --n {huge}"),
+        &format!("invalid value '{huge}' for '--n <N>': expected 1..=1048576"),
+    );
+    refused(
+        "run matmul --n 18446744073709551615",
+        "invalid value '18446744073709551615' for '--n <N>': expected 1..=1048576",
+    );
+}
+
+#[test]
+fn a_tile_larger_than_the_matrix_gets_the_range() {
+    let says = "--tile 11 is out of range: expected 1..=10 (the order of the matrix)";
+    refused("run cholesky --n 10 --tile 11", says);
+    refused("run matmul --n 10 --tile 11", says);
+    refused("run cholesky --tile 0", "invalid value '0' for '--tile <N>': expected 1..=1048576");
+    let dir = Dir::new("tile");
+    let file = dir.file("a.mtx", "%%MatrixMarket matrix array real general\n1 1\n4\n");
+    refused(
+        &format!("run cholesky --input {file} --tile 2"),
+        "--tile 2 is out of range: expected 1..=1 (the order of the matrix)",
+    );
+}
+
+#[test]
+fn options_that_exclude_one_another() {
+    let says = "--n and --input cannot be used together: the file has the matrix";
+    refused("run cholesky --n 4 --input a.mtx", says);
+    refused("run fib --blocked fiber", "--blocked does not apply to fib: it has no collections");
+    refused("run fib --preconditions eager", "--preconditions does not apply to fib: it has no collections");
+    refused("run fib extra", "unexpected argument 'extra'");
+    refused("run fib --n", "a value is required for '--n <N>' but none was supplied");
+}

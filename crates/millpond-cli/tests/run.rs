@@ -1,0 +1,172 @@
+//! `millpond run`, `list` and `bench` as their contract says.
+
+mod common;
+
+use common::{Dir, f8, json, npy, words};
+use serde_json::{Value, json};
+
+fn keys(object: &Value) -> Vec<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+const FIELDS: [&str; 9] =
+    ["workload", "params", "config", "tasks", "seconds", "median_seconds", "peak_rss_bytes", "verified", "result"];
+
+#[test]
+fn the_object_has_exactly_the_fields_of_the_contract() {
+    let run = json("run cholesky --n 100 --tile 30 --workers 2 --reps 3 --json");
+    assert_eq!(keys(&run), FIELDS);
+    assert_eq!(run["workload"], "cholesky");
+    assert_eq!(run["params"], json!({ "n": 100, "tile": 30, "seed": 1 }));
+    let config = json!({ "workers": 2, "scheme": "list", "pool": "default", "memory": "default",
+        "deterministic": false, "window": 4096 });
+    assert_eq!(run["config"], config);
+    assert_eq!(run["tasks"], 20);
+    assert_eq!(run["seconds"].as_array().expect("an array").len(), 3);
+    assert!(run["median_seconds"].as_f64().expect("a number") > 0.0);
+    assert!(run["peak_rss_bytes"].as_u64().expect("an integer") > 0);
+    assert_eq!(run["verified"], true);
+    assert_eq!(keys(&run["result"]), ["scaled_residual"]);
+}
+
+#[test]
+fn serial_seconds_only_when_asked_for() {
+    let run = json("run fib --n 10 --serial --json");
+    assert_eq!(keys(&run).len(), FIELDS.len() + 1);
+    assert!(run["serial_seconds"].is_f64());
+}
+
+#[test]
+fn every_workload_gives_its_result() {
+    let cases = [
+        ("cholesky --n 1", "scaled_residual", None, json!({ "n": 1, "tile": 1, "seed": 1 })),
+        ("cholesky --n 301 --seed 7", "scaled_residual", None, json!({ "n": 301, "tile": 125, "seed": 7 })),
+        ("matmul --n 130 --tile 50", "scaled_error", None, json!({ "n": 130, "tile": 50, "seed": 1, "order": "ijk" })),
+        (
+            "matmul --n 130 --tile 50 --order kij",
+            "scaled_error",
+            None,
+            json!({ "n": 130, "tile": 50, "seed": 1, "order": "kij" }),
+        ),
+        ("fib --n 0", "value", Some(0), json!({ "n": 0, "cutoff": 0 })),
+        ("fib --n 16", "value", Some(987), json!({ "n": 16, "cutoff": 0 })),
+        ("fib --n 20 --cutoff 10", "value", Some(6765), json!({ "n": 20, "cutoff": 10 })),
+        ("fib-join --n 20", "value", Some(6765), json!({ "n": 20, "cutoff": 0 })),
+        ("nqueens --n 7", "solutions", Some(40), json!({ "n": 7, "cutoff": 0 })),
+        ("nqueens --n 8 --cutoff 4", "solutions", Some(92), json!({ "n": 8, "cutoff": 4 })),
+        ("nqueens --n 6 --cutoff 18", "solutions", Some(4), json!({ "n": 6, "cutoff": 18 })),
+    ];
+    for (line, name, value, params) in cases {
+        for runtime in ["--workers 1", "--workers 4 --window 16", "--deterministic"] {
+            let run = json(&format!("run {line} {runtime} --json"));
+            assert_eq!(run["verified"], true, "{line} {runtime}");
+            assert_eq!(run["params"], params, "{line}");
+            assert_eq!(keys(&run["result"]), [name], "{line}");
+            if let Some(value) = value {
+                assert_eq!(run["result"][name], value, "{line} {runtime}");
+            }
+        }
+    }
+}
+
+#[test]
+fn options_may_come_before_the_workload() {
+    assert_eq!(json("run --json --workers 3 fib --n 5")["config"]["workers"], 3);
+}
+
+#[test]
+fn the_number_of_tasks() {
+    let tasks = |line: &str| json(&format!("run {line} --json"))["tasks"].clone();
+    assert_eq!(tasks("cholesky --n 40 --tile 10"), 20);
+    assert_eq!(tasks("matmul --n 40 --tile 10"), 64);
+    // fib(3): itself and its sum, fib(2) likewise, and three leaves.
+    assert_eq!(tasks("fib --n 3"), 7);
+    assert_eq!(tasks("fib --n 3 --cutoff 2"), 4);
+    assert_eq!(tasks("fib-join --n 3"), 4);
+    // Four queens: 4 in the first row, 6 below them, then 4, then 2.
+    assert_eq!(tasks("nqueens --n 4"), 16);
+    assert_eq!(tasks("nqueens --n 4 --cutoff 2"), 10);
+}
+
+#[test]
+fn a_table_for_people() {
+    let ran = words("run nqueens --n 6 --verbose --serial --reps 2");
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    for word in ["nqueens", "solutions", "4", "verified", "yes", "serial", "scheme list"] {
+        assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
+    }
+}
+
+/// L = [[2, 0], [1, 3]], so A = L L^T = [[4, 2], [2, 10]].
+const L: [f64; 4] = [2.0, 1.0, 0.0, 3.0];
+
+#[test]
+fn factors_a_file_and_writes_the_factor() {
+    let dir = Dir::new("factor");
+    let files = [
+        dir.file("a.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n2 2 3\n1 1 4\n2 1 2\n2 2 10\n"),
+        dir.file("g.mtx", "%%MatrixMarket matrix array real general\n2 2\n4\n2\n2\n10\n"),
+        dir.file("a.npy", npy("<f8", false, "(2, 2)", &f8(&[4.0, 2.0, 2.0, 10.0]))),
+        dir.file("f.npy", npy(">i2", true, "(2, 2)", &[0, 4, 0, 2, 0, 2, 0, 10])),
+    ];
+    for file in files {
+        let output = dir.path("L.npy");
+        let run = json(&format!("run cholesky --input {file} --output {output} --json"));
+        assert_eq!(run["params"], json!({ "n": 2, "tile": 2, "seed": null, "input": file, "output": output }));
+        let bytes = std::fs::read(&output).expect("the factor");
+        assert!(bytes.starts_with(b"\x93NUMPY\x01\x00"));
+        assert_eq!((bytes.len() - 32) % 64, 0, "the data are aligned");
+        assert_eq!(bytes[bytes.len() - 32..], f8(&L));
+        std::fs::remove_file(&output).expect("the factor can be removed");
+    }
+    assert_eq!(dir.names(), ["a.mtx", "a.npy", "f.npy", "g.mtx"]);
+}
+
+#[test]
+fn what_is_written_can_be_read() {
+    let dir = Dir::new("again");
+    let (first, second) = (dir.path("1.npy"), dir.path("2.npy"));
+    json(&format!("run cholesky --n 1 --output {first} --json"));
+    json(&format!("run cholesky --input {first} --output {second} --json"));
+    assert_eq!(dir.names(), ["1.npy", "2.npy"]);
+}
+
+#[test]
+fn lists() {
+    let all = json("list --json");
+    assert_eq!(keys(&all), ["workloads", "schemes", "pools", "memory"]);
+    for (kind, name) in [("workloads", "cholesky"), ("schemes", "list"), ("pools", "default"), ("memory", "default")] {
+        let one = json(&format!("list {kind} --json"));
+        assert_eq!(keys(&one), [kind]);
+        assert_eq!(one[kind][0]["name"], name);
+        assert!(words(&format!("list {kind}")).stdout.contains(name));
+    }
+}
+
+#[test]
+fn bench_rows() {
+    let line = "bench grain --workers 2 --reps 2 --body-ns 100 --shape chains --shape cholesky";
+    let bench = json(&format!("{line} --json"));
+    assert_eq!(keys(&bench), ["suite", "rows"]);
+    assert_eq!(bench["suite"], "grain");
+    let rows = bench["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let fields = "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares \
+             verified body_ns serial_seconds efficiency";
+        assert_eq!(keys(row), fields.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(row["verified"], true);
+        let shares = row["worker_shares"].as_array().expect("shares");
+        assert!(shares.len() >= 2);
+        let sum: f64 = shares.iter().map(|s| s.as_f64().expect("a number")).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+    }
+    let dir = Dir::new("csv");
+    let file = dir.path("rows.csv");
+    let ran = words(&format!("{line} --csv {file}"));
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    let text = std::fs::read_to_string(&file).expect("the rows");
+    assert_eq!(text.lines().count(), 3);
+    let columns: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(columns, [14, 14, 14]);
+}

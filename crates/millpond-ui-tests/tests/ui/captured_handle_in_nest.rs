@@ -1,0 +1,14 @@
+//! A parent's child uses a handle that the parent captured instead of declaring.
+
+use millpond::{Handle, Runtime, Spawn};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rt = Runtime::new()?;
+    let (a, b) = (Handle::new(1), Handle::new(2));
+    rt.scope(|s| {
+        s.nest(a.inout(), |s, _a| {
+            s.spawn(b.inout(), |b| *b += 1);
+        });
+    })?;
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! A door outlives its scope.
+
+use millpond::Runtime;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rt = Runtime::new()?;
+    let mut kept = None;
+    rt.scope(|s| kept = Some(s.door()))?;
+    let _pending = kept.unwrap().pending(|| ());
+    Ok(())
+}

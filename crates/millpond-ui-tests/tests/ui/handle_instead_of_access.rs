@@ -1,0 +1,12 @@
+//! A task declares a handle, but not what it does to it.
+
+use millpond::{Handle, Runtime, Spawn};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rt = Runtime::new()?;
+    let a = Handle::new(1);
+    rt.scope(|s| {
+        s.spawn(&a, |_a| ());
+    })?;
+    Ok(())
+}

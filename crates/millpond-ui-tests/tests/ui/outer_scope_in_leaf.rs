@@ -1,0 +1,14 @@
+//! A leaf spawns.
+
+use millpond::{Handle, Runtime, Spawn};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rt = Runtime::new()?;
+    let (a, b) = (Handle::new(1), Handle::new(2));
+    rt.scope(|s| {
+        s.spawn(a.inout(), |_a| {
+            s.spawn(b.inout(), |b| *b += 1);
+        });
+    })?;
+    Ok(())
+}

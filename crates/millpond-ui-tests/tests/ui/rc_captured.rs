@@ -1,0 +1,14 @@
+//! A task captures what must stay on its thread.
+
+use millpond::{Handle, Runtime, Spawn};
+use std::rc::Rc;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rt = Runtime::new()?;
+    let a = Handle::new(1);
+    let shared = Rc::new(2);
+    rt.scope(|s| {
+        s.spawn(a.inout(), |a| *a += *shared);
+    })?;
+    Ok(())
+}

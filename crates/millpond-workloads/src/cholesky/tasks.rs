@@ -1,0 +1,45 @@
+//! The task program: one task a kernel call, each naming the tiles it reads and the tile it changes.
+
+use super::Pivot;
+use crate::matrix::{Tile, kernels};
+use millpond::{Handle, Spawn};
+
+/// Factors the tiles of a lower half.
+///
+/// Columns are spawned from left to right, each with all its updates (the left-looking order): run in that order, a
+/// column's tiles stay in cache. A pivot that fails makes the rest of the tasks do nothing.
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, tiles: &[Vec<Handle<Tile, S::Brand>>], pivot: &'s Pivot) {
+    let nt = tiles.len();
+    for j in 0..nt {
+        for k in 0..j {
+            let column = &tiles[j][k];
+            s.task("syrk").index([j, k]).spawn((column.read(), tiles[j][j].inout()), move |(a, c)| {
+                pivot.unless_failed(|| kernels::syrk(a, c));
+            });
+            for (i, row) in tiles.iter().enumerate().skip(j + 1) {
+                let access = (row[k].read(), column.read(), row[j].inout());
+                s.task("gemm").index([i, j, k]).spawn(access, move |(a, b, c)| {
+                    pivot.unless_failed(|| kernels::gemm_nt(a, b, c));
+                });
+            }
+        }
+        s.task("potrf").index([j]).spawn(tiles[j][j].inout(), move |a| {
+            pivot.unless_failed(|| {
+                if let Err(row) = kernels::potrf(a) {
+                    pivot.failed(j, row);
+                }
+            });
+        });
+        for (i, row) in tiles.iter().enumerate().skip(j + 1) {
+            s.task("trsm").index([i, j]).spawn((tiles[j][j].read(), row[j].inout()), move |(l, b)| {
+                pivot.unless_failed(|| kernels::trsm(l, b));
+            });
+        }
+    }
+}
+
+/// How many tasks that is, for `nt` tiles in a column.
+pub fn count(nt: u64) -> u64 {
+    let pairs = nt * (nt - 1) / 2;
+    nt + 2 * pairs + pairs * nt.saturating_sub(2) / 3
+}

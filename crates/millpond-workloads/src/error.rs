@@ -1,0 +1,87 @@
+use std::path::PathBuf;
+
+/// Why a job was refused or failed. Every message is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option's value is outside its range.
+    #[error("--{option} {value} is out of range: expected {min}..={max}{why}")]
+    Range {
+        /// The option without its dashes.
+        option: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least value allowed.
+        min: u64,
+        /// The greatest value allowed.
+        max: u64,
+        /// What sets the bound, starting with a space, or nothing.
+        why: &'static str,
+    },
+    /// Two options exclude one another.
+    #[error("--{one} and --{other} cannot be used together: {why}")]
+    Conflict {
+        /// The first option without its dashes.
+        one: &'static str,
+        /// The other option without its dashes.
+        other: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
+    /// An input file cannot be used.
+    #[error("{}: {place}: {what}", file.display())]
+    Input {
+        /// The file.
+        file: PathBuf,
+        /// Where in the file: a line, a byte offset or a matrix entry.
+        place: String,
+        /// What is wrong there.
+        what: String,
+    },
+    /// An input file cannot be read at all.
+    #[error("{}: cannot read: {why}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// An output file cannot be written.
+    #[error("{}: cannot write: {why}", file.display())]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// The system's reason.
+        why: std::io::Error,
+    },
+    /// A pivot of a Cholesky factorisation is not positive.
+    #[error("{matrix}: tile ({tile}, {tile}), row {row}: the matrix is not positive definite")]
+    NotPositiveDefinite {
+        /// The file, or a description of the generated matrix.
+        matrix: String,
+        /// The index of the diagonal tile, from 0.
+        tile: usize,
+        /// The row of the matrix, from 1 as Matrix Market counts.
+        row: usize,
+    },
+    /// The job needs more memory than the machine can give.
+    #[error("{what} needs {needed} bytes of memory, {available} are available")]
+    Memory {
+        /// What needs it.
+        what: &'static str,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes that the system says it can give.
+        available: u64,
+    },
+    /// A task failed.
+    #[error("{0}")]
+    Task(#[from] millpond::Error),
+}
+
+impl Error {
+    /// Whether the arguments are at fault, and not the data or the run.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Range { .. } | Self::Conflict { .. })
+    }
+}

@@ -1,0 +1,28 @@
+//! The task program: each call is a parent, and a `sum` task waits for the results of its two children.
+
+use super::{Params, serial};
+use millpond::{Access, Spawn, Write};
+
+/// Writes Fibonacci number `n` to `r`.
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, n: u64, params: Params, r: Access<'_, u64, Write, S::Brand>) {
+    if params.is_leaf(n) {
+        s.spawn(r, move |r| r.set(serial(n)));
+        return;
+    }
+    s.nest(r, move |s, r| {
+        let (a, b) = (s.unset(), s.unset());
+        tasks(s, n - 1, params, a.write());
+        tasks(s, n - 2, params, b.write());
+        s.spawn((a.read(), b.read(), r.write()), |(a, b, r)| r.set(a + b));
+    });
+}
+
+/// How many tasks that is: a leaf is one, any other number two (itself and its sum) and those of its children.
+pub fn count(params: Params) -> u64 {
+    let (mut before, mut last) = (1u64, 1u64);
+    for n in 2..=params.n {
+        let tasks = if params.is_leaf(n) { 1 } else { before.saturating_add(last).saturating_add(2) };
+        (before, last) = (last, tasks);
+    }
+    last
+}

@@ -1,0 +1,25 @@
+//! Real jobs for the `millpond` runtime.
+//!
+//! Each workload is a folder with the same files: `params` (typed options and their ranges), `serial` (the program
+//! without tasks), `tasks` (the same program as annotated tasks), `check` (is the answer right?) and `mod` (its row
+//! in [`WORKLOADS`]). The command line, its help and the tests are all made from that table.
+//!
+//! ```
+//! let names: Vec<_> = millpond_workloads::WORKLOADS.iter().map(|w| w.name).collect();
+//! assert!(names.contains(&"cholesky"));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod cholesky;
+mod error;
+pub mod fib;
+pub mod fib_join;
+pub mod matmul;
+pub mod matrix;
+pub mod nqueens;
+mod options;
+mod workload;
+
+pub use error::Error;
+pub use options::{Kind, Opt, Options, Value};
+pub use workload::{Job, Probe, Stopwatch, Verdict, WORKLOADS, Workload, find};

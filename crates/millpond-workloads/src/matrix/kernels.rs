@@ -1,0 +1,52 @@
+//! The four kernels of tiled linear algebra, each on one core.
+//!
+//! faer's products were the fastest of those measured on tiles of 125 (GFLOP/s, one AVX-512 core, hot tiles: faer
+//! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --release -p millpond-workloads --example kernels` measures them again.
+
+use super::Tile;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Accum, Par};
+
+/// The rows that [`syrk`] updates in one product: a few vectors long, so that little of the half above the
+/// diagonal is computed, and not so few that the products become small.
+const STRIP: usize = 16;
+
+/// `a := L` with `L L^T = a`, in the lower half; the error is the row of the pivot that is not positive.
+pub fn potrf(a: &mut Tile) -> Result<(), usize> {
+    let a = a.view_mut();
+    let mut buffer = MemBuffer::new(cholesky_in_place_scratch::<f64>(a.nrows(), Par::Seq, Default::default()));
+    match cholesky_in_place(a, Default::default(), Par::Seq, MemStack::new(&mut buffer), Default::default()) {
+        Ok(_) => Ok(()),
+        Err(LltError::NonPositivePivot { index }) => Err(index),
+    }
+}
+
+/// `b := b L^-T`, where `L` is the lower half of `l`.
+pub fn trsm(l: &Tile, b: &mut Tile) {
+    solve_lower_triangular_in_place(l.view(), b.view_mut().transpose_mut(), Par::Seq);
+}
+
+/// `c := c - a a^T` on and below the diagonal. What it leaves above the diagonal has no meaning.
+pub fn syrk(a: &Tile, c: &mut Tile) {
+    let (a, mut c) = (a.view(), c.view_mut());
+    let (n, k) = (c.nrows(), a.ncols());
+    for i in (0..n).step_by(STRIP) {
+        let rows = STRIP.min(n - i);
+        let left = a.submatrix(i, 0, rows, k);
+        let right = a.submatrix(0, 0, i + rows, k).transpose();
+        matmul(c.as_mut().submatrix_mut(i, 0, rows, i + rows), Accum::Add, left, right, -1.0, Par::Seq);
+    }
+}
+
+/// `c := c - a b^T`.
+pub fn gemm_nt(a: &Tile, b: &Tile, c: &mut Tile) {
+    matmul(c.view_mut(), Accum::Add, a.view(), b.view().transpose(), -1.0, Par::Seq);
+}
+
+/// `c := c + a b`.
+pub fn gemm(a: &Tile, b: &Tile, c: &mut Tile) {
+    matmul(c.view_mut(), Accum::Add, a.view(), b.view(), 1.0, Par::Seq);
+}

@@ -1,0 +1,74 @@
+//! Dense matrices: storage, tiles, kernels, generators, files.
+//!
+//! Everything is column-major. A matrix that tasks work on is cut into tiles, each contiguous, so that a tile of
+//! 125 x 125 (125 kB) stays in a core's own cache while a kernel runs.
+
+mod dense;
+pub mod generate;
+pub mod kernels;
+pub mod memory;
+pub mod mtx;
+pub mod npy;
+mod tile;
+
+pub use dense::Matrix;
+pub use tile::{Grid, Tile, default_tile};
+
+use crate::Error;
+use std::path::Path;
+
+/// The greatest order of a matrix: its square, in bytes, still fits the address space many times over.
+pub const MAX_N: u64 = 1 << 20;
+
+/// Reads a matrix, as Matrix Market or NumPy according to the name's ending.
+pub fn read(file: &Path) -> Result<Matrix, Error> {
+    let bytes = std::fs::read(file).map_err(|why| Error::Read { file: file.to_owned(), why })?;
+    let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let parsed = match ending.as_str() {
+        "mtx" => mtx::parse(&bytes),
+        "npy" => npy::parse(&bytes),
+        _ => Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)")),
+    };
+    parsed.map_err(|flaw| flaw.of(file))
+}
+
+/// What is wrong with an input, and where; the file's name is added by whoever knows it.
+#[derive(Debug, PartialEq)]
+pub struct Flaw {
+    place: String,
+    what: String,
+}
+
+impl Flaw {
+    fn new(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into() }
+    }
+
+    fn line(number: usize, what: impl Into<String>) -> Self {
+        Self::new(format!("line {number}"), what)
+    }
+
+    fn byte(offset: usize, what: impl Into<String>) -> Self {
+        Self::new(format!("byte {offset}"), what)
+    }
+
+    /// The flaw as an error about `file`.
+    pub fn of(self, file: &Path) -> Error {
+        Error::Input { file: file.to_owned(), place: self.place, what: self.what }
+    }
+}
+
+/// Whether a declared shape is one that can be held: square, not empty, not too large.
+fn square(rows: u64, cols: u64) -> Result<usize, String> {
+    if rows != cols {
+        return Err(format!("the matrix is not square: {rows} x {cols}"));
+    }
+    if rows == 0 {
+        return Err("the matrix is empty: 0 x 0".to_owned());
+    }
+    if rows > MAX_N {
+        return Err(format!("the matrix is too large: order {rows}, at most {MAX_N}"));
+    }
+    memory::require("the matrix", rows * rows * 8).map_err(|e| e.to_string())?;
+    usize::try_from(rows).map_err(|e| e.to_string())
+}

@@ -1,0 +1,223 @@
+//! Matrix Market files (Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats: Initial Design",
+//! NISTIR 5935): dense or sparse, real or integer, general or symmetric.
+
+use super::{Flaw, Matrix, square};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Layout {
+    Array,
+    Coordinate,
+}
+
+struct Header {
+    layout: Layout,
+    symmetric: bool,
+}
+
+/// Parses a whole file.
+pub fn parse(bytes: &[u8]) -> Result<Matrix, Flaw> {
+    let mut lines = Lines { rest: bytes, number: 0 };
+    let header = header(&mut lines)?;
+    let (number, words) = lines.expect("the size line")?;
+    let (n, entries) = sizes(&header, &words).map_err(|what| Flaw::line(number, what))?;
+    match header.layout {
+        Layout::Array => array(&mut lines, n, header.symmetric),
+        Layout::Coordinate => coordinate(&mut lines, n, entries, header.symmetric),
+    }
+}
+
+/// The lines of a file that hold something, each cut into words.
+struct Lines<'a> {
+    rest: &'a [u8],
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn raw(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = self.rest.iter().position(|b| *b == b'\n').unwrap_or(self.rest.len());
+        let line = &self.rest[..end];
+        self.rest = self.rest.get(end + 1..).unwrap_or_default();
+        self.number += 1;
+        Some(line.trim_ascii())
+    }
+
+    /// The next line that is neither empty nor a comment.
+    fn next(&mut self) -> Result<Option<(usize, Vec<&'a str>)>, Flaw> {
+        while let Some(line) = self.raw() {
+            if !line.is_empty() && line[0] != b'%' {
+                let text = std::str::from_utf8(line).map_err(|_| Flaw::line(self.number, "not text"))?;
+                return Ok(Some((self.number, text.split_ascii_whitespace().collect())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn expect(&mut self, what: &str) -> Result<(usize, Vec<&'a str>), Flaw> {
+        let found = self.next()?;
+        found.ok_or_else(|| Flaw::line(self.number + 1, format!("the file is truncated: {what} is missing")))
+    }
+
+    /// Refuses anything after the last entry.
+    fn end(&mut self, entries: u64) -> Result<(), Flaw> {
+        match self.next()? {
+            None => Ok(()),
+            Some((number, _)) => Err(Flaw::line(number, format!("more than the {entries} entries declared"))),
+        }
+    }
+}
+
+fn header(lines: &mut Lines) -> Result<Header, Flaw> {
+    let bad = |what: String| Flaw::line(1, what);
+    let Some(first) = lines.raw() else { return Err(bad("the file is empty".to_owned())) };
+    let text = std::str::from_utf8(first).unwrap_or_default().to_ascii_lowercase();
+    let words: Vec<_> = text.split_ascii_whitespace().collect();
+    let &["%%matrixmarket", object, layout, field, symmetry] = words.as_slice() else {
+        return Err(bad("not a Matrix Market file: expected `%%MatrixMarket matrix LAYOUT FIELD SYMMETRY`".to_owned()));
+    };
+    if object != "matrix" {
+        return Err(bad(format!("a {object}: only a matrix can be read")));
+    }
+    let layout = match layout {
+        "array" => Layout::Array,
+        "coordinate" => Layout::Coordinate,
+        other => return Err(bad(format!("layout {other}: expected array or coordinate"))),
+    };
+    if !matches!(field, "real" | "double" | "integer") {
+        return Err(bad(format!("entries of type {field}: expected real or integer")));
+    }
+    let symmetric = match symmetry {
+        "general" => false,
+        "symmetric" => true,
+        other => return Err(bad(format!("symmetry {other}: expected general or symmetric"))),
+    };
+    Ok(Header { layout, symmetric })
+}
+
+/// The order of the matrix and the number of entries that follow.
+fn sizes(header: &Header, words: &[&str]) -> Result<(usize, u64), String> {
+    let wanted = if header.layout == Layout::Array { 2 } else { 3 };
+    if words.len() != wanted {
+        return Err(format!("expected {wanted} sizes, found {}", words.len()));
+    }
+    let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is not a size"));
+    let n = square(number(words[0])?, number(words[1])?)?;
+    let entries = match (words.get(2), header.symmetric) {
+        (Some(word), _) => number(word)?,
+        (None, true) => n as u64 * (n as u64 + 1) / 2,
+        (None, false) => n as u64 * n as u64,
+    };
+    Ok((n, entries))
+}
+
+fn value(number: usize, word: &str) -> Result<f64, Flaw> {
+    let value: f64 = word.parse().map_err(|_| Flaw::line(number, format!("`{word}` is not a number")))?;
+    if value.is_finite() { Ok(value) } else { Err(Flaw::line(number, format!("`{word}` is not a finite number"))) }
+}
+
+fn truncated(lines: &Lines, found: u64, entries: u64) -> Flaw {
+    Flaw::line(lines.number + 1, format!("the file is truncated: {found} of {entries} entries"))
+}
+
+fn array(lines: &mut Lines, n: usize, symmetric: bool) -> Result<Matrix, Flaw> {
+    let mut a = Matrix::zeros(n, n);
+    let entries = if symmetric { n * (n + 1) / 2 } else { n * n } as u64;
+    let mut words: Vec<&str> = Vec::new();
+    let (mut number, mut next, mut found) = (0, 0, 0);
+    for j in 0..n {
+        for i in if symmetric { j } else { 0 }..n {
+            while next == words.len() {
+                (number, words) = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
+                next = 0;
+            }
+            let entry = value(number, words[next])?;
+            (next, found) = (next + 1, found + 1);
+            a.put(i, j, entry);
+            if symmetric {
+                a.put(j, i, entry);
+            }
+        }
+    }
+    if next < words.len() {
+        return Err(Flaw::line(number, format!("more than the {entries} entries declared")));
+    }
+    lines.end(entries).map(|()| a)
+}
+
+fn coordinate(lines: &mut Lines, n: usize, entries: u64, symmetric: bool) -> Result<Matrix, Flaw> {
+    let mut a = Matrix::zeros(n, n);
+    let mut seen = vec![0u64; (n * n).div_ceil(64)];
+    for found in 0..entries {
+        let (number, words) = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
+        let &[row, col, word] = words.as_slice() else {
+            return Err(Flaw::line(number, format!("expected `row column value`, found {} words", words.len())));
+        };
+        let (i, j) = (index(number, row, n)?, index(number, col, n)?);
+        let entry = value(number, word)?;
+        let place = if symmetric { i.max(j) * n + i.min(j) } else { i * n + j };
+        if seen[place / 64] >> (place % 64) & 1 == 1 {
+            return Err(Flaw::line(number, format!("entry ({row}, {col}) is given twice")));
+        }
+        seen[place / 64] |= 1 << (place % 64);
+        a.put(i, j, entry);
+        if symmetric {
+            a.put(j, i, entry);
+        }
+    }
+    lines.end(entries).map(|()| a)
+}
+
+/// A row or column number, counted from 1 in the file, as an index.
+fn index(number: usize, word: &str, n: usize) -> Result<usize, Flaw> {
+    match word.parse::<usize>() {
+        Ok(i) if (1..=n).contains(&i) => Ok(i - 1),
+        Ok(i) => Err(Flaw::line(number, format!("index {i} is out of range: expected 1..={n}"))),
+        Err(_) => Err(Flaw::line(number, format!("`{word}` is not an index"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flaw(text: &str) -> String {
+        let flaw = parse(text.as_bytes()).expect_err("a flaw");
+        format!("{}: {}", flaw.place, flaw.what)
+    }
+
+    #[test]
+    fn reads_every_layout() {
+        let want = Matrix::from_columns(2, 2, vec![4.0, 1.0, 1.0, 3.0]);
+        let texts = [
+            "%%MatrixMarket matrix array real general\n2 2\n4\n1\n1\n3\n",
+            "%%MatrixMarket matrix array real symmetric\r\n% a comment\r\n\r\n2 2\r\n4\r\n1\r\n3",
+            "%%MatrixMarket matrix array integer general\n2 2\n4 1 1 3\n",
+            "%%matrixmarket MATRIX coordinate Integer symmetric\n2 2 3\n2 1 1\n1 1 4\n2 2 3\n",
+            "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 4e0\n1 2 1.0\n2 1 1\n2 2 .3e1\n",
+        ];
+        for text in texts {
+            assert_eq!(parse(text.as_bytes()), Ok(want.clone()), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        let coordinate = "%%MatrixMarket matrix coordinate real general\n2 2 2\n";
+        assert_eq!(flaw(""), "line 1: the file is empty");
+        assert_eq!(flaw(coordinate), "line 3: the file is truncated: 0 of 2 entries");
+        assert_eq!(flaw(&format!("{coordinate}1 1 nan\n")), "line 3: `nan` is not a finite number");
+        assert_eq!(flaw(&format!("{coordinate}1 1 1\n1 1 2\n")), "line 4: entry (1, 1) is given twice");
+        assert_eq!(flaw(&format!("{coordinate}0 1 1\n")), "line 3: index 0 is out of range: expected 1..=2");
+        assert_eq!(flaw(&format!("{coordinate}1 1 1\n2 2 2\n2 1 2")), "line 5: more than the 2 entries declared");
+        let array = "%%MatrixMarket matrix array real general\n";
+        assert_eq!(flaw(&format!("{array}2 3\n")), "line 2: the matrix is not square: 2 x 3");
+        assert_eq!(flaw(&format!("{array}0 0\n")), "line 2: the matrix is empty: 0 x 0");
+        assert_eq!(flaw(&format!("{array}1 1\nx\n")), "line 3: `x` is not a number");
+        assert!(flaw(&format!("{array}99999999 99999999\n")).starts_with("line 2: the matrix is too large"));
+        assert_eq!(flaw(array), "line 2: the file is truncated: the size line is missing");
+        let pattern = "%%MatrixMarket matrix coordinate pattern general\n";
+        assert_eq!(flaw(pattern), "line 1: entries of type pattern: expected real or integer");
+    }
+}

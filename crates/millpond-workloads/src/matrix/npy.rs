@@ -1,0 +1,262 @@
+//! NumPy's `.npy` files, versions 1 to 3: floats and integers of any width, either byte order, either memory order.
+
+use super::{Flaw, Matrix, square};
+use crate::Error;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Parses a whole file.
+pub fn parse(bytes: &[u8]) -> Result<Matrix, Flaw> {
+    let (text, text_at, data_at) = header(bytes)?;
+    let bad = |what: String| Flaw::byte(text_at, what);
+    let descr = field(text, "descr").and_then(quoted);
+    let descr = descr.ok_or_else(|| bad("the header has no simple `descr`: expected one number type".to_owned()))?;
+    let element = Element::new(descr).map_err(bad)?;
+    let fortran = match field(text, "fortran_order") {
+        Some(rest) if rest.starts_with("True") => true,
+        Some(rest) if rest.starts_with("False") => false,
+        _ => return Err(bad("the header has no `fortran_order`".to_owned())),
+    };
+    let n = shape(text).and_then(|(rows, cols)| square(rows, cols)).map_err(bad)?;
+    entries(&bytes[data_at..], data_at, n, element, fortran)
+}
+
+/// The text of the header, its offset, and the offset of the data.
+fn header(bytes: &[u8]) -> Result<(&str, usize, usize), Flaw> {
+    if bytes.is_empty() {
+        return Err(Flaw::byte(0, "the file is empty"));
+    }
+    let truncated = || Flaw::byte(bytes.len(), "the file is truncated: it ends in the header");
+    if !bytes.starts_with(&MAGIC[..MAGIC.len().min(bytes.len())]) {
+        return Err(Flaw::byte(0, "not a NumPy file"));
+    }
+    let version = *bytes.get(MAGIC.len()).ok_or_else(truncated)?;
+    let (length, text_at) = match version {
+        1 => bytes.get(8..10).map(|b| (usize::from(u16::from_le_bytes([b[0], b[1]])), 10)),
+        2 | 3 => bytes.get(8..12).map(|b| (u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize, 12)),
+        other => return Err(Flaw::byte(6, format!("format version {other}: expected 1, 2 or 3"))),
+    }
+    .ok_or_else(truncated)?;
+    let text = bytes.get(text_at..text_at + length).ok_or_else(truncated)?;
+    let text = std::str::from_utf8(text).map_err(|_| Flaw::byte(text_at, "the header is not text"))?;
+    Ok((text, text_at, text_at + length))
+}
+
+/// What follows `'key':` in the header, which is a Python dictionary.
+fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    ['\'', '"'].iter().find_map(|quote| {
+        let (_, rest) = text.split_once(&format!("{quote}{key}{quote}"))?;
+        Some(rest.trim_start().strip_prefix(':')?.trim_start())
+    })
+}
+
+fn quoted(text: &str) -> Option<&str> {
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    text[1..].split_once(quote).map(|(inside, _)| inside)
+}
+
+fn shape(text: &str) -> Result<(u64, u64), String> {
+    let inside = field(text, "shape").and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.split_once(')'));
+    let (inside, _) = inside.ok_or("the header has no `shape`")?;
+    let sizes: Result<Vec<u64>, _> =
+        inside.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::parse).collect();
+    match sizes.map_err(|_| format!("`({inside})` is not a shape"))?.as_slice() {
+        &[rows, cols] => Ok((rows, cols)),
+        other => Err(format!("the array has {} dimensions: expected 2", other.len())),
+    }
+}
+
+/// How one number is stored.
+#[derive(Clone, Copy)]
+struct Element {
+    kind: u8,
+    size: usize,
+    big: bool,
+}
+
+impl Element {
+    fn new(descr: &str) -> Result<Self, String> {
+        let wrong = || format!("entries of type {descr}: expected floats (f4, f8) or integers (i1-i8, u1-u8)");
+        let &[order, kind, size] = descr.as_bytes() else { return Err(wrong()) };
+        let size = usize::from(size.wrapping_sub(b'0'));
+        let known = match kind {
+            b'f' => matches!(size, 4 | 8),
+            b'i' | b'u' => matches!(size, 1 | 2 | 4 | 8),
+            _ => false,
+        };
+        let big = match order {
+            b'>' => true,
+            b'<' | b'|' => false,
+            b'=' => cfg!(target_endian = "big"),
+            _ => return Err(wrong()),
+        };
+        if known { Ok(Self { kind, size, big }) } else { Err(wrong()) }
+    }
+
+    /// The number in `bytes`, which are `size` long.
+    fn value(self, bytes: &[u8]) -> f64 {
+        let mut wide = [0u8; 8];
+        for (to, from) in wide.iter_mut().zip(0..self.size) {
+            *to = bytes[if self.big { self.size - 1 - from } else { from }];
+        }
+        let raw = u64::from_le_bytes(wide);
+        let shift = 64 - 8 * self.size as u32;
+        match (self.kind, self.size) {
+            (b'f', 4) => f64::from(f32::from_bits(raw as u32)),
+            (b'f', _) => f64::from_bits(raw),
+            (b'u', _) => raw as f64,
+            _ => ((raw << shift) as i64 >> shift) as f64,
+        }
+    }
+}
+
+fn entries(data: &[u8], data_at: usize, n: usize, element: Element, fortran: bool) -> Result<Matrix, Flaw> {
+    let wanted = n * n * element.size;
+    if data.len() != wanted {
+        let end = data_at + data.len().min(wanted);
+        let state = if data.len() < wanted { "the file is truncated" } else { "the file goes on after its data" };
+        return Err(Flaw::byte(end, format!("{state}: {} bytes of data, expected {wanted}", data.len())));
+    }
+    let mut a = Matrix::zeros(n, n);
+    for (k, bytes) in data.chunks_exact(element.size).enumerate() {
+        let (i, j) = if fortran { (k % n, k / n) } else { (k / n, k % n) };
+        let value = element.value(bytes);
+        if !value.is_finite() {
+            let what = format!("row {}, column {}: {value} is not a finite number", i + 1, j + 1);
+            return Err(Flaw::byte(data_at + k * element.size, what));
+        }
+        a.put(i, j, value);
+    }
+    Ok(a)
+}
+
+/// Writes a matrix so that `file` is either complete or not there: first beside it, then renamed.
+pub fn write(file: &Path, a: &Matrix) -> Result<(), Error> {
+    let failed = |why| Error::Write { file: file.to_owned(), why };
+    let beside = Beside::new(file).map_err(failed)?;
+    fill(&beside.handle, a).map_err(failed)?;
+    beside.finish(file).map_err(failed)
+}
+
+fn fill(file: &File, a: &Matrix) -> std::io::Result<()> {
+    let mut text =
+        format!("{{'descr': '<f8', 'fortran_order': True, 'shape': ({}, {}), }}", a.rows(), a.cols()).into_bytes();
+    // NumPy wants the data aligned to 64 bytes and a newline at the end of the header.
+    text.resize((10 + text.len() + 1).next_multiple_of(64) - 11, b' ');
+    text.push(b'\n');
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    out.write_all(MAGIC)?;
+    out.write_all(&[1, 0])?;
+    out.write_all(&(text.len() as u16).to_le_bytes())?;
+    out.write_all(&text)?;
+    for value in a.data() {
+        out.write_all(&value.to_le_bytes())?;
+    }
+    out.flush()?;
+    file.sync_all()
+}
+
+/// A temporary file in the directory of the file that it is to become; removed unless it becomes it.
+struct Beside {
+    path: PathBuf,
+    handle: File,
+    done: bool,
+}
+
+impl Beside {
+    fn new(file: &Path) -> std::io::Result<Self> {
+        let name = file.file_name().ok_or(std::io::ErrorKind::IsADirectory)?;
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.tmp", std::process::id()));
+        let path = file.with_file_name(hidden);
+        let handle = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        Ok(Self { path, handle, done: false })
+    }
+
+    fn finish(mut self, file: &Path) -> std::io::Result<()> {
+        fs::rename(&self.path, file)?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.done {
+            // Nothing better can be done about a file that cannot be removed: the first error is being reported.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(version: u8, text: &str, data: &[u8]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([version, 0]);
+        if version == 1 {
+            bytes.extend((text.len() as u16).to_le_bytes());
+        } else {
+            bytes.extend((text.len() as u32).to_le_bytes());
+        }
+        bytes.extend(text.as_bytes());
+        bytes.extend(data);
+        bytes
+    }
+
+    fn dict(descr: &str, fortran: &str, shape: &str) -> String {
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n")
+    }
+
+    #[test]
+    fn reads_every_type_and_order() {
+        let numbers = [4i8, 1, 2, 3];
+        let c = Matrix::from_columns(2, 2, vec![4.0, 2.0, 1.0, 3.0]);
+        let f = Matrix::from_columns(2, 2, vec![4.0, 1.0, 2.0, 3.0]);
+        let cases: Vec<(&str, Vec<u8>)> = vec![
+            ("<f8", numbers.iter().flat_map(|v| f64::from(*v).to_le_bytes()).collect()),
+            (">f8", numbers.iter().flat_map(|v| f64::from(*v).to_be_bytes()).collect()),
+            ("<f4", numbers.iter().flat_map(|v| f32::from(*v).to_le_bytes()).collect()),
+            (">i4", numbers.iter().flat_map(|v| i32::from(*v).to_be_bytes()).collect()),
+            ("<i8", numbers.iter().flat_map(|v| i64::from(*v).to_le_bytes()).collect()),
+            (">u2", numbers.iter().flat_map(|v| (*v as u16).to_be_bytes()).collect()),
+            ("|i1", numbers.iter().flat_map(|v| v.to_le_bytes()).collect()),
+        ];
+        for (descr, data) in cases {
+            for version in 1..=3 {
+                assert_eq!(parse(&file(version, &dict(descr, "False", "(2, 2)"), &data)), Ok(c.clone()), "{descr}");
+                assert_eq!(parse(&file(version, &dict(descr, "True", "(2, 2)"), &data)), Ok(f.clone()), "{descr}");
+            }
+        }
+        let negative = file(1, &dict("<i2", "False", "(1, 1)"), &(-5i16).to_le_bytes());
+        assert_eq!(parse(&negative), Ok(Matrix::from_columns(1, 1, vec![-5.0])));
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        let flaw = |bytes: &[u8]| {
+            let flaw = parse(bytes).expect_err("a flaw");
+            format!("{}: {}", flaw.place, flaw.what)
+        };
+        let ok = dict("<f8", "False", "(2, 2)");
+        assert_eq!(flaw(b""), "byte 0: the file is empty");
+        assert_eq!(flaw(b"hello"), "byte 0: not a NumPy file");
+        assert_eq!(flaw(b"\x93NUM"), "byte 4: the file is truncated: it ends in the header");
+        assert_eq!(
+            flaw(&file(1, &ok, &[0; 31])),
+            format!("byte {}: the file is truncated: 31 bytes of data, expected 32", 10 + ok.len() + 31)
+        );
+        assert!(flaw(&file(1, &dict("<c16", "False", "(2, 2)"), &[])).contains("entries of type <c16"));
+        assert!(flaw(&file(1, &dict("<f8", "False", "(2, 3)"), &[])).contains("not square: 2 x 3"));
+        assert!(flaw(&file(1, &dict("<f8", "False", "(4,)"), &[])).contains("1 dimensions"));
+        let nan: Vec<u8> = [1.0, f64::NAN, 1.0, 1.0].iter().flat_map(|v: &f64| v.to_le_bytes()).collect();
+        let place = 10 + ok.len() + 8;
+        assert_eq!(flaw(&file(1, &ok, &nan)), format!("byte {place}: row 1, column 2: NaN is not a finite number"));
+    }
+}

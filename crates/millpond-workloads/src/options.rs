@@ -1,0 +1,121 @@
+//! The options of a workload as data: the command line, its help and `list` are made from them.
+
+use crate::Error;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One option of a workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Opt {
+    /// The name without its dashes.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+}
+
+/// What values an option takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// An integer in `min..=max`; without a default the workload works one out.
+    Integer {
+        /// The least value.
+        min: u64,
+        /// The greatest value.
+        max: u64,
+        /// The value when none is given.
+        default: Option<u64>,
+    },
+    /// One of a few words, the first being the default.
+    Choice(&'static [&'static str]),
+    /// A file.
+    Path,
+}
+
+/// The value of an option, of a parameter after defaults, or of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// An exact integer.
+    Integer(u64),
+    /// A floating point number.
+    Float(f64),
+    /// A word.
+    Text(String),
+    /// A file.
+    Path(PathBuf),
+    /// The parameter does not apply.
+    None,
+}
+
+/// The options that were given, by name; anything absent takes its default.
+#[derive(Debug, Clone, Default)]
+pub struct Options(BTreeMap<&'static str, Value>);
+
+impl Options {
+    /// No option given.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an integer.
+    #[must_use]
+    pub fn integer(mut self, name: &'static str, value: u64) -> Self {
+        self.0.insert(name, Value::Integer(value));
+        self
+    }
+
+    /// Adds a word.
+    #[must_use]
+    pub fn text(mut self, name: &'static str, value: &str) -> Self {
+        self.0.insert(name, Value::Text(value.to_owned()));
+        self
+    }
+
+    /// Adds a file.
+    #[must_use]
+    pub fn path(mut self, name: &'static str, value: impl Into<PathBuf>) -> Self {
+        self.0.insert(name, Value::Path(value.into()));
+        self
+    }
+
+    /// The integer given for `opt`, checked against its range, or its default.
+    pub(crate) fn get_integer(&self, opt: &Opt) -> Result<Option<u64>, Error> {
+        let Kind::Integer { min, max, default } = opt.kind else { return Ok(None) };
+        match self.0.get(opt.name) {
+            Some(&Value::Integer(value)) if !(min..=max).contains(&value) => {
+                Err(Error::Range { option: opt.name, value, min, max, why: "" })
+            }
+            Some(&Value::Integer(value)) => Ok(Some(value)),
+            _ => Ok(default),
+        }
+    }
+
+    /// The integer given for `opt`, which has a default.
+    pub(crate) fn get(&self, opt: &Opt) -> Result<u64, Error> {
+        Ok(self.get_integer(opt)?.unwrap_or_default())
+    }
+
+    /// The word given for `opt`, or the first of its choices.
+    pub(crate) fn get_choice(&self, opt: &Opt) -> &'static str {
+        let Kind::Choice(choices) = opt.kind else { return "" };
+        let given = match self.0.get(opt.name) {
+            Some(Value::Text(word)) => word.as_str(),
+            _ => choices[0],
+        };
+        choices.iter().find(|c| **c == given).unwrap_or(&choices[0])
+    }
+
+    /// The file given for `opt`.
+    pub(crate) fn get_path(&self, opt: &Opt) -> Option<PathBuf> {
+        match self.0.get(opt.name) {
+            Some(Value::Path(path)) => Some(path.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether the option was given.
+    pub(crate) fn has(&self, opt: &Opt) -> bool {
+        self.0.contains_key(opt.name)
+    }
+}

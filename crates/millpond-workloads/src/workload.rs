@@ -1,0 +1,88 @@
+//! The table of workloads and the one interface that all of them have.
+
+use crate::options::{Opt, Options, Value};
+use crate::{Error, cholesky, fib, fib_join, matmul, nqueens};
+use millpond::Runtime;
+use std::time::{Duration, Instant};
+
+/// A workload: a row of data before it is code.
+pub struct Workload {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line that says what it does.
+    pub summary: &'static str,
+    /// Its own options.
+    pub options: &'static [Opt],
+    /// Checks the options, reads or makes the input.
+    pub prepare: fn(&Options) -> Result<Box<dyn Job>, Error>,
+}
+
+/// Every workload, in the order in which `list` shows them.
+pub static WORKLOADS: &[Workload] =
+    &[cholesky::WORKLOAD, matmul::WORKLOAD, fib::WORKLOAD, fib_join::WORKLOAD, nqueens::WORKLOAD];
+
+/// The workload of that name.
+pub fn find(name: &str) -> Option<&'static Workload> {
+    WORKLOADS.iter().find(|w| w.name == name)
+}
+
+/// A workload with its parameters and its input.
+///
+/// [`run`](Job::run) and [`serial`](Job::serial) may be called any number of times, each from the same input;
+/// [`check`](Job::check) and [`save`](Job::save) speak of the last answer computed.
+pub trait Job {
+    /// Every parameter after defaults.
+    fn params(&self) -> Vec<(&'static str, Value)>;
+
+    /// How many task bodies one run executes, leaves and parents, the root not counted.
+    fn tasks(&self) -> u64;
+
+    /// Runs the task program; `probe` brackets the part to be timed.
+    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error>;
+
+    /// Runs the serial program; `probe` brackets the part to be timed.
+    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error>;
+
+    /// Checks the last answer.
+    fn check(&mut self) -> Result<Verdict, Error>;
+
+    /// Writes the last answer where the options asked for it, if they did.
+    fn save(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Whether the answer is right.
+    pub verified: bool,
+    /// The figures by which the answer is reported.
+    pub result: Vec<(&'static str, Value)>,
+}
+
+/// Told when the timed part of a job begins and ends.
+pub trait Probe {
+    /// The first spawn is next.
+    fn start(&mut self);
+    /// The scope has completed.
+    fn stop(&mut self);
+}
+
+/// The simplest probe: a clock.
+#[derive(Debug, Default)]
+pub struct Stopwatch {
+    started: Option<Instant>,
+    /// The time of the last part.
+    pub elapsed: Duration,
+}
+
+impl Probe for Stopwatch {
+    fn start(&mut self) {
+        self.started = Some(Instant::now());
+    }
+
+    fn stop(&mut self) {
+        self.elapsed = self.started.take().map_or(Duration::ZERO, |t| t.elapsed());
+    }
+}

@@ -1,0 +1,179 @@
+//! Every workload, serial and as tasks, gives the right answer; and the checks see a wrong one.
+
+use millpond::Runtime;
+use millpond_workloads::matrix::{Grid, Matrix, generate, npy};
+use millpond_workloads::{Error, Options, Stopwatch, WORKLOADS, cholesky, find, matmul};
+
+/// Small sizes of each workload.
+fn cases(name: &str) -> Vec<Options> {
+    let new = Options::new;
+    match name {
+        "cholesky" => [(1, 1), (7, 3), (64, 16), (90, 90), (131, 20)]
+            .map(|(n, tile)| new().integer("n", n).integer("tile", tile))
+            .to_vec(),
+        "matmul" => {
+            ["ijk", "kij"].map(|order| new().integer("n", 70).integer("tile", 16).text("order", order)).to_vec()
+        }
+        "nqueens" => [(1, 0), (2, 0), (6, 0), (8, 3), (5, 9)]
+            .map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff))
+            .to_vec(),
+        _ => [(0, 0), (1, 0), (2, 0), (15, 0), (18, 9), (5, 7)]
+            .map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff))
+            .to_vec(),
+    }
+}
+
+/// Runs a test that must not hang; two minutes are far more than any needs.
+fn limited(test: impl FnOnce() + Send + 'static) {
+    let (done, waits) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        // Nobody listens any more only if the limit has passed.
+        let _ = done.send(());
+    });
+    if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waits.recv_timeout(std::time::Duration::from_secs(120)) {
+        panic!("the test hangs");
+    }
+    if let Err(payload) = thread.join() {
+        std::panic::resume_unwind(payload);
+    }
+}
+
+#[test]
+fn every_workload_is_right_with_and_without_tasks() {
+    limited(|| [1, 2, 4].into_iter().for_each(right_with));
+}
+
+fn right_with(workers: usize) {
+    let runtime = Runtime::builder().workers(workers).build().expect("a runtime");
+    for workload in WORKLOADS {
+        for options in cases(workload.name) {
+            let mut job = (workload.prepare)(&options).expect("a job");
+            let mut watch = Stopwatch::default();
+            job.serial(&mut watch).expect("the serial program");
+            assert!(job.check().expect("a check").verified, "{} {options:?}", workload.name);
+            for _ in 0..2 {
+                let before = bodies(&runtime);
+                job.run(&runtime, &mut watch).expect("the tasks");
+                assert!(job.check().expect("a check").verified, "{} {options:?}", workload.name);
+                if workload.name != "fib-join" {
+                    let ran = bodies(&runtime) - before;
+                    assert_eq!(ran, job.tasks(), "{} {options:?}", workload.name);
+                }
+            }
+        }
+    }
+}
+
+/// How many bodies the runtime has run; a branch of a join that is not stolen is a call, and not counted.
+fn bodies(runtime: &Runtime) -> u64 {
+    runtime.counts().iter().map(|counts| counts.tasks).sum()
+}
+
+#[test]
+fn the_default_sizes_are_accepted() {
+    for workload in WORKLOADS.iter().filter(|w| w.name != "cholesky" && w.name != "matmul") {
+        let job = (workload.prepare)(&Options::new()).expect("a job");
+        assert!(!job.params().is_empty());
+        assert!(job.tasks() > 1000, "{}", workload.name);
+    }
+}
+
+#[test]
+fn tasks_and_serial_program_agree_to_the_last_bit() {
+    limited(agree_to_the_last_bit);
+}
+
+fn agree_to_the_last_bit() {
+    let grid = Grid { n: 100, tile: 16 };
+    let a = generate::positive_definite(grid.n, 3);
+    let factor = |runtime: Option<&Runtime>| {
+        let pivot = cholesky::Pivot::default();
+        let mut tiles = grid.cut_lower(&a);
+        match runtime {
+            None => cholesky::serial(&mut tiles, &pivot),
+            Some(runtime) => {
+                let handles: Vec<Vec<_>> =
+                    tiles.into_iter().map(|row| row.into_iter().map(millpond::Handle::new).collect()).collect();
+                runtime.scope(|s| cholesky::tasks(s, &handles, &pivot)).expect("the tasks");
+                let row =
+                    |row: Vec<millpond::Handle<_>>| row.into_iter().map(|h| h.into_inner().expect("a tile")).collect();
+                tiles = handles.into_iter().map(row).collect();
+            }
+        }
+        grid.join_lower(&tiles)
+    };
+    let serial = factor(None);
+    assert!(cholesky::scaled_residual(&a, &serial) < 1.0);
+    let runtime = Runtime::builder().workers(3).build().expect("a runtime");
+    for _ in 0..20 {
+        assert_eq!(factor(Some(&runtime)), serial);
+    }
+}
+
+#[test]
+fn the_residual_sees_a_wrong_factor() {
+    let grid = Grid { n: 60, tile: 25 };
+    let a = generate::positive_definite(grid.n, 1);
+    let mut tiles = grid.cut_lower(&a);
+    cholesky::serial(&mut tiles, &cholesky::Pivot::default());
+    let mut l = grid.join_lower(&tiles);
+    assert!(cholesky::scaled_residual(&a, &l) < cholesky::THRESHOLD);
+    l.put(59, 0, l.at(59, 0) + 1e-9);
+    assert!(cholesky::scaled_residual(&a, &l) > cholesky::THRESHOLD);
+    l.put(59, 0, f64::NAN);
+    assert_eq!(cholesky::scaled_residual(&a, &l), f64::MAX);
+}
+
+#[test]
+fn the_product_is_that_of_the_matrices() {
+    let grid = Grid { n: 50, tile: 13 };
+    let (a, b) = (generate::uniform(50, 50, 1), generate::uniform(50, 50, 2));
+    for order in [matmul::Order::Ijk, matmul::Order::Kij] {
+        let mut c = grid.cut_all(&Matrix::zeros(50, 50));
+        matmul::serial(&grid.cut_all(&a), &grid.cut_all(&b), &mut c, order);
+        let c = grid.join_all(&c);
+        for i in 0..50 {
+            for j in 0..50 {
+                let wanted: f64 = (0..50).map(|k| a.at(i, k) * b.at(k, j)).sum();
+                assert!((c.at(i, j) - wanted).abs() < 1e-12);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_indefinite_matrix_fails_at_its_tile_and_row() {
+    limited(fails_at_its_tile_and_row);
+}
+
+fn fails_at_its_tile_and_row() {
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let runtime = Runtime::builder().workers(2).build().expect("a runtime");
+    for bad in [0usize, 24, 25, 61, 99] {
+        let mut a = generate::positive_definite(100, 1);
+        a.put(bad, bad, -1.0);
+        let file = dir.join(format!("indefinite-{bad}.npy"));
+        npy::write(&file, &a).expect("a file");
+        let options = Options::new().path("input", &file).integer("tile", 25);
+        let mut job = (find("cholesky").expect("a workload").prepare)(&options).expect("a job");
+        for parallel in [false, true] {
+            let mut watch = Stopwatch::default();
+            let done = if parallel { job.run(&runtime, &mut watch) } else { job.serial(&mut watch) };
+            let Err(Error::NotPositiveDefinite { tile, row, .. }) = done else { panic!("{done:?}") };
+            assert_eq!((tile, row), (bad / 25, bad + 1), "parallel: {parallel}");
+        }
+        std::fs::remove_file(&file).expect("the file can be removed");
+    }
+}
+
+#[test]
+fn ranges_are_kept() {
+    let prepare = |name: &str, options: &Options| (find(name).expect("a workload").prepare)(options).map(|_| ());
+    for (name, option, value) in
+        [("fib", "n", 94), ("nqueens", "n", 19), ("cholesky", "n", u64::MAX), ("matmul", "tile", 0)]
+    {
+        let error = prepare(name, &Options::new().integer(option, value)).expect_err("out of range");
+        assert!(error.is_usage(), "{name}: {error}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Dependence schemes: when a task is ready (DESIGN §3; TG §4).
+//!
+//! A scheme orders the accesses to *one version* of one datum. The front end issues a task's accesses one by one, on
+//! the one thread that owns the scope; releases come from any worker at any time (TG §3.1).
+
+use std::cell::UnsafeCell;
+
+use crate::task::Record;
+
+pub mod list;
+
+/// How the accesses of a generation behave among themselves; what a scheme sees of an access mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// `read`: members run at once.
+    Read = 1,
+    /// `write`: alone in its generation and first of its version, so it never waits (TG §3.3).
+    Write = 2,
+    /// `inout`: alone in its generation.
+    Inout = 3,
+    /// `commutative`: members in any order; the exclusion is not the scheme's business (TG §3.2, "none(x)").
+    Commutative = 4,
+    /// `concurrent`: members run at once.
+    Concurrent = 5,
+    /// `reduce`: members run at once, on private copies (TG §3.2, "none(r)").
+    Reduce = 6,
+}
+
+impl Mode {
+    /// Whether consecutive accesses of this mode form one generation (TG §3.2).
+    #[inline]
+    pub fn shares(self) -> bool {
+        !matches!(self, Mode::Write | Mode::Inout)
+    }
+}
+
+/// 64 bytes beside each version, which every scheme's metadata must fit; all zeros is a version that nobody uses.
+#[derive(Debug, Default)]
+#[repr(C, align(8))]
+pub struct Meta(UnsafeCell<[u64; 8]>);
+
+// SAFETY: a scheme's `Meta` type is `Sync` (bound in `Scheme`), and the bytes are only reached as that type, or by
+// `reset` under the condition that nobody else reaches them.
+unsafe impl Sync for Meta {}
+
+impl Meta {
+    /// The bytes as the metadata of scheme `D`.
+    #[inline]
+    pub(crate) fn of<D: Scheme>(&self) -> &D::Meta {
+        const {
+            assert!(size_of::<D::Meta>() <= 64, "the scheme's metadata must fit 64 bytes");
+            assert!(align_of::<D::Meta>() <= 8, "the scheme's metadata must need no more than 8-byte alignment");
+        }
+        // SAFETY: size and alignment fit (checked above), zeros and everything that `D` left are valid (trait
+        // `Scheme`), and a block is not used by two schemes at once (a scope claims a handle, then resets it).
+        unsafe { &*self.0.get().cast::<D::Meta>() }
+    }
+
+    /// Back to the unused state, for a scope that has just claimed the handle.
+    ///
+    /// # Safety
+    ///
+    /// No access to the version is outstanding and no other scope can issue one.
+    pub(crate) unsafe fn reset(&self) {
+        // SAFETY: nobody else reads or writes the bytes, by the condition above.
+        unsafe { *self.0.get() = [0; 8] }
+    }
+}
+
+/// When a task is ready.
+///
+/// # Safety
+///
+/// An access is granted only when every earlier conflicting access to the version was released, and what happened
+/// before that release happens before the grant. Zeroed bytes are a valid `Meta` that nobody uses.
+pub unsafe trait Scheme: Send + Sync + 'static {
+    /// What the scheme keeps beside a version: at most 64 bytes.
+    type Meta: Send + Sync;
+
+    /// The name by which the command line chooses it.
+    const NAME: &'static str;
+
+    /// Whether no access to the version is outstanding. Only for the thread that issues.
+    fn is_idle(meta: &Self::Meta) -> bool;
+
+    /// Whether an access of `mode` that were issued now would be granted at once. Only for the thread that issues:
+    /// nothing can be issued meanwhile, so `true` stays true until it issues.
+    fn is_ready(meta: &Self::Meta, mode: Mode) -> bool;
+
+    /// Adds an access behind the earlier ones. True if it is granted at once; else it is granted by a later release.
+    ///
+    /// # Safety
+    ///
+    /// Only the thread that owns the scope issues; `record` stays valid until it is released.
+    unsafe fn issue(meta: &Self::Meta, record: &Record) -> bool;
+
+    /// Removes a granted access, and hands the accesses that are granted by this to `grant`. True if the version was
+    /// retired and this was its last access: the caller then frees it.
+    ///
+    /// # Safety
+    ///
+    /// `record` was issued on this version, granted, and not released before.
+    unsafe fn release(meta: &Self::Meta, record: &Record, grant: &mut impl FnMut(&Record)) -> bool;
+
+    /// Says that no further access will be issued. True if none is outstanding: the caller then frees the version;
+    /// else the last release returns true.
+    ///
+    /// # Safety
+    ///
+    /// Only the thread that issues calls it, and it issues nothing on this version afterwards.
+    unsafe fn retire(meta: &Self::Meta) -> bool;
+}

@@ -1,0 +1,201 @@
+//! What a task that did not succeed leaves behind.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Which task: a name with indices if one was given, else the place of the spawn.
+///
+/// Formatted only when shown, so a label costs a task two words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    name: Name,
+    indices: [u32; MAX_INDICES],
+    count: u8,
+}
+
+/// The most indices that a label holds.
+pub(crate) const MAX_INDICES: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Given(&'static str),
+    Place(&'static Location<'static>),
+}
+
+impl Label {
+    pub(crate) const fn place(at: &'static Location<'static>) -> Self {
+        Label { name: Name::Place(at), indices: [0; MAX_INDICES], count: 0 }
+    }
+
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Label { name: Name::Given(name), indices: [0; MAX_INDICES], count: 0 }
+    }
+
+    pub(crate) fn with_indices(mut self, indices: &[u32]) -> Self {
+        let count = indices.len().min(MAX_INDICES);
+        self.indices[..count].copy_from_slice(&indices[..count]);
+        self.count = count as u8;
+        self
+    }
+
+    /// The name that was given at the spawn, if one was.
+    pub fn name(&self) -> Option<&'static str> {
+        match self.name {
+            Name::Given(name) => Some(name),
+            Name::Place(_) => None,
+        }
+    }
+
+    /// The indices that were given at the spawn.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices[..usize::from(self.count)]
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name {
+            Name::Given(name) => f.write_str(name)?,
+            Name::Place(at) => write!(f, "{}:{}", at.file(), at.line())?,
+        }
+        if let Some((first, rest)) = self.indices().split_first() {
+            write!(f, "({first}")?;
+            for index in rest {
+                write!(f, ",{index}")?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a task did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The body panicked, with this message.
+    Panicked(String),
+    /// A version that the task reads was not produced, because task `by` failed.
+    Poisoned {
+        /// The task that failed first.
+        by: Label,
+    },
+    /// The scope was cancelled before the task started.
+    Cancelled,
+    /// The body ended without setting what it declared to [`write`](crate::Handle::write).
+    Unwritten {
+        /// The place among the task's accesses, from 0.
+        arg: usize,
+    },
+    /// The task reads a handle that no task has written.
+    NeverWritten {
+        /// The place among the task's accesses, from 0.
+        arg: usize,
+    },
+    /// One handle occurs twice among the accesses of the task.
+    Duplicate {
+        /// Both places among the task's accesses, from 0.
+        args: (usize, usize),
+    },
+    /// The handle is in use by another scope, thread or runtime.
+    Busy {
+        /// The place among the task's accesses, from 0.
+        arg: usize,
+    },
+    /// A precondition of a pending task was dropped instead of satisfied.
+    Abandoned,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Panicked(message) => write!(f, "panicked: {message}"),
+            Kind::Poisoned { by } => write!(f, "is poisoned: it reads what task `{by}` failed to produce"),
+            Kind::Cancelled => f.write_str("was cancelled before it started"),
+            Kind::Unwritten { arg } => write!(f, "ended without setting access {arg}, which it declared `write`"),
+            Kind::NeverWritten { arg } => write!(f, "reads a handle that was never written (access {arg})"),
+            Kind::Duplicate { args: (a, b) } => {
+                write!(f, "names one handle twice (accesses {a} and {b}): declare it once, with the stronger right")
+            }
+            Kind::Busy { arg } => write!(f, "uses a handle that another scope is using (access {arg})"),
+            Kind::Abandoned => f.write_str("waited for a precondition that was dropped"),
+        }
+    }
+}
+
+/// A task that failed: its label and why. Cheap to clone.
+///
+/// [`source`](std::error::Error::source) of a poisoned task is the failure that poisoned it.
+#[derive(Clone, Debug)]
+pub struct Error(Arc<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    task: Label,
+    kind: Kind,
+    cause: Option<Error>,
+}
+
+impl Error {
+    pub(crate) fn new(task: Label, kind: Kind) -> Self {
+        Error(Arc::new(Failure { task, kind, cause: None }))
+    }
+
+    /// The failure of a task that reads what `cause` failed to produce.
+    pub(crate) fn poisoned(task: Label, cause: &Error) -> Self {
+        let cause = cause.root();
+        let kind = Kind::Poisoned { by: cause.0.task };
+        Error(Arc::new(Failure { task, kind, cause: Some(cause.clone()) }))
+    }
+
+    /// Where the chain of poisonings began.
+    pub(crate) fn root(&self) -> &Error {
+        self.0.cause.as_ref().unwrap_or(self)
+    }
+
+    /// The task that failed.
+    pub fn task(&self) -> &Label {
+        &self.0.task
+    }
+
+    /// Why it failed.
+    pub fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+
+    pub(crate) fn into_raw(self) -> *const () {
+        Arc::into_raw(self.0).cast()
+    }
+
+    /// # Safety
+    ///
+    /// `raw` came from [`into_raw`](Error::into_raw); each call takes over one count.
+    pub(crate) unsafe fn from_raw(raw: *const ()) -> Self {
+        // SAFETY: `raw` came from `Arc::into_raw` of an `Arc<Failure>` and the caller gives its count away.
+        Error(unsafe { Arc::from_raw(raw.cast()) })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task `{}` {}", self.0.task, self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.cause.as_ref().map(|cause| cause as _)
+    }
+}
+
+/// The text of a panic payload.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&'static str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a payload that is not text".to_owned()
+    }
+}

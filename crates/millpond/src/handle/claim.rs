@@ -1,0 +1,95 @@
+//! Which scopes are alive, so that a handle never serves two of them at once.
+//!
+//! A handle remembers the scope that claimed it. Another scope may take the claim over only if its owner cannot be
+//! issuing at this moment: it has ended, or it runs further out on the very same thread (a scope opened inside the
+//! closure of another) and runs no leaf at its spawn, whose accesses no scheme knows. The registry is global since
+//! handles travel between runtimes; it is asked only when a claim changes hands.
+
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+
+use crate::sync::global::Mutex;
+use crate::sync::global::atomic::{AtomicU32, Ordering};
+
+static ALIVE: Mutex<Alive> = Mutex::new(Alive { next: 1, scopes: Vec::new() });
+
+struct Alive {
+    next: u64,
+    scopes: Vec<Scope>,
+}
+
+/// A root scope.
+struct Scope {
+    id: u64,
+    /// That of its closure; `None` for a session, which may move.
+    thread: Option<ThreadId>,
+    inline: Inline,
+}
+
+/// How many leaves run at their spawn in one root scope; a count that only the scope's thread touches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inline(Arc<AtomicU32>);
+
+impl Inline {
+    /// Runs a leaf's body, during which nobody may take the scope's claims over.
+    #[inline]
+    pub(crate) fn run<R>(&self, body: impl FnOnce() -> R) -> R {
+        let before = self.0.load(Ordering::Relaxed);
+        self.0.store(before + 1, Ordering::Relaxed);
+        let result = body();
+        // Not `before`: other bodies of the thread may have run in between, and have ended in any order.
+        self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        result
+    }
+}
+
+/// A root scope's entry in the registry.
+#[derive(Debug)]
+pub(crate) struct Claimant {
+    id: u64,
+    inline: Inline,
+}
+
+impl Claimant {
+    /// Enters a scope whose closure runs on this thread, or (not `bound`) a session.
+    pub(crate) fn enter(bound: bool) -> Self {
+        let mut alive = ALIVE.lock();
+        let id = alive.next;
+        alive.next += 1;
+        let inline = Inline::default();
+        let thread = bound.then(|| thread::current().id());
+        alive.scopes.push(Scope { id, thread, inline: inline.clone() });
+        Claimant { id, inline }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The count of leaves that run at their spawn.
+    pub(crate) fn inline(&self) -> &Inline {
+        &self.inline
+    }
+
+    /// The scope issues no more.
+    pub(crate) fn leave(&self) {
+        ALIVE.lock().scopes.retain(|scope| scope.id != self.id);
+    }
+}
+
+impl Drop for Claimant {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Whether a claim of scope `owner` may be taken over by a scope on this thread, if the datum is idle.
+pub(crate) fn is_free_to_take(owner: u64) -> bool {
+    let alive = ALIVE.lock();
+    let owner = alive.scopes.iter().find(|scope| scope.id == owner);
+    owner
+        .is_none_or(|scope| scope.thread == Some(thread::current().id()) && scope.inline.0.load(Ordering::Relaxed) == 0)
+}
+
+/// The number of every nested scope, beyond the series: its handles are its own by their type.
+pub(crate) const NESTED: u64 = u64::MAX;

@@ -1,0 +1,324 @@
+//! The block behind a handle: what the issuing scope keeps about a datum, and its first version.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::panic::resume_unwind;
+use std::ptr::{self, NonNull};
+
+use super::reduction::Reduction;
+use super::version::{Dropped, Place, State, Version, VersionKind};
+use crate::depend::{Meta, Mode, Scheme};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// What a handle points at.
+///
+/// ```text
+///   0   first    head of the first version: scheme metadata (64 bytes), state, exclusion
+/// 128   issuer   current version, claim, last use, generation; touched by the scope that owns the claim
+///  …    value    the first version's storage, if the value is here
+/// ```
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Datum {
+    first: Version,
+    current: Cell<NonNull<Version>>,
+    /// The scope that may issue; 0: nobody yet.
+    claim: AtomicU64,
+    /// The last access: the task's order in its scope, and the place among its accesses (16 bits).
+    last_use: Cell<u64>,
+    /// The reduction that the youngest generation feeds, if that is a generation of `reduce`.
+    reduction: Cell<Option<NonNull<Reduction>>>,
+    scheme: Cell<Option<&'static SchemeOps>>,
+    group: Cell<u32>,
+    /// What keeps the block: the handle, the first version, reductions; with the bits `REDUCING` and `ORPHAN`.
+    parts: AtomicU32,
+    mode: Cell<Option<Mode>>,
+}
+
+/// The scheme of the scope that claimed a handle, for a handle's drop, which knows no scheme.
+#[derive(Debug)]
+pub(crate) struct SchemeOps {
+    pub(crate) is_idle: fn(&Meta) -> bool,
+    retire: unsafe fn(&Meta) -> bool,
+}
+
+impl SchemeOps {
+    pub(crate) const fn of<D: Scheme>() -> &'static Self {
+        &SchemeOps {
+            is_idle: |meta| D::is_idle(meta.of::<D>()),
+            // SAFETY: the obligations are those of the trait's method, passed on to the caller.
+            retire: |meta| unsafe { D::retire(meta.of::<D>()) },
+        }
+    }
+}
+
+/// A datum with room for its first value.
+#[repr(C)]
+struct DatumOf<T> {
+    head: Datum,
+    value: MaybeUninit<T>,
+}
+
+/// # Safety
+///
+/// `datum` came from `Datum::allocate::<T>`, nobody uses it, and its value is gone.
+pub(super) unsafe fn free_first<T>(datum: NonNull<Datum>) {
+    // SAFETY: `allocate` leaked a box of this type.
+    drop(unsafe { Box::from_raw(datum.cast::<DatumOf<T>>().as_ptr()) });
+}
+
+impl Datum {
+    /// A datum in a block of its own, without a value.
+    pub(crate) fn allocate<T>() -> NonNull<Datum> {
+        let head = Datum::new(Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling()));
+        let block = NonNull::from(Box::leak(Box::new(DatumOf::<T> { head, value: MaybeUninit::uninit() })));
+        // SAFETY: the block was just made and nobody else knows it.
+        let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
+        let datum = block.cast::<Datum>();
+        // SAFETY: the datum was just made and is the first field of the block.
+        unsafe { Datum::settle(datum) };
+        // SAFETY: as above.
+        unsafe { datum.as_ref() }.first.set_value_place(value.cast());
+        datum
+    }
+
+    /// A datum that shows a nested task its parent's version. `settle` must follow once it is in its place.
+    pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Datum {
+        let datum = Datum::new(Version::new(parent.kind(), Place::Held, value));
+        datum.claim.store(scope, Ordering::Relaxed);
+        datum.scheme.set(Some(scheme));
+        datum
+    }
+
+    fn new(first: Version) -> Datum {
+        Datum {
+            first,
+            current: Cell::new(NonNull::dangling()),
+            claim: AtomicU64::new(0),
+            last_use: Cell::new(0),
+            reduction: Cell::new(None),
+            scheme: Cell::new(None),
+            group: Cell::new(0),
+            parts: AtomicU32::new(2),
+            mode: Cell::new(None),
+        }
+    }
+
+    /// Makes the first version current.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a datum that does not move any more.
+    pub(crate) unsafe fn settle(this: NonNull<Datum>) {
+        // SAFETY: the caller's pointer is valid.
+        unsafe { this.as_ref() }.current.set(this.cast());
+    }
+
+    #[inline]
+    pub(crate) fn first(&self) -> &Version {
+        &self.first
+    }
+
+    #[inline]
+    pub(crate) fn current(&self) -> NonNull<Version> {
+        self.current.get()
+    }
+
+    #[inline]
+    pub(crate) fn version(&self) -> &Version {
+        // SAFETY: the current version is not retired, so it lives.
+        unsafe { self.current.get().as_ref() }
+    }
+
+    /// Whether scope `scope` may issue: it owns the claim.
+    #[inline]
+    pub(crate) fn is_claimed_by(&self, scope: u64) -> bool {
+        self.claim.load(Ordering::Relaxed) == scope
+    }
+
+    /// Claims the datum for a scope: nobody's, or idle and the claim of a scope that cannot be issuing now.
+    #[cold]
+    pub(crate) fn claim<D: Scheme>(&self, scope: u64) -> bool {
+        let owner = self.claim.load(Ordering::Acquire);
+        if owner != 0 && !super::claim::is_free_to_take(owner) {
+            return false;
+        }
+        if self.claim.compare_exchange(owner, scope, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        if !self.is_idle() {
+            // Only this thread could have issued on it (a scope further out), so it may be put back.
+            self.claim.store(owner, Ordering::Release);
+            return false;
+        }
+        // SAFETY: the version is idle and the claim is ours.
+        unsafe { self.version().meta().reset() };
+        self.scheme.set(Some(SchemeOps::of::<D>()));
+        self.last_use.set(0);
+        self.mode.set(None);
+        true
+    }
+
+    /// Whether no access is outstanding and no reduction open.
+    pub(crate) fn is_idle(&self) -> bool {
+        // In this order: the scope that closes a reduction has issued its combine task before, so whoever sees the
+        // bit gone sees that access in the scheme.
+        self.parts.load(Ordering::Acquire) & REDUCING == 0
+            && self.scheme.get().is_none_or(|scheme| (scheme.is_idle)(self.version().meta()))
+    }
+
+    /// Notes an access by place `arg` of the task at `order`; the earlier place if the task has one already.
+    #[inline]
+    pub(crate) fn note_use(&self, order: u64, arg: usize) -> Option<usize> {
+        let last = self.last_use.get();
+        if last >> ARG_BITS == order + 1 {
+            return Some((last & ARG_MASK) as usize);
+        }
+        self.last_use.set(((order + 1) << ARG_BITS) | (arg as u64).min(ARG_MASK));
+        None
+    }
+
+    /// Enters an access of `mode` into the count of generations; the number of the one that it belongs to.
+    #[inline]
+    pub(crate) fn enter_group(&self, mode: Mode) -> u32 {
+        if self.mode.get() != Some(mode) || !mode.shares() {
+            self.group.set(self.group.get().wrapping_add(1));
+            self.mode.set(Some(mode));
+        }
+        self.group.get()
+    }
+
+    /// The reduction that is open on the datum.
+    #[inline]
+    pub(crate) fn reduction(&self) -> Option<NonNull<Reduction>> {
+        self.reduction.get()
+    }
+
+    /// Opens a reduction; it keeps the block.
+    pub(crate) fn open_reduction(&self, reduction: NonNull<Reduction>) {
+        self.parts.fetch_add(1 + REDUCING, Ordering::Relaxed);
+        self.reduction.set(Some(reduction));
+    }
+
+    /// Closes the open reduction, whose combine task was issued: what comes next starts a new generation.
+    ///
+    /// # Safety
+    ///
+    /// Only the scope that issues calls it, while `this` has an open reduction.
+    pub(crate) unsafe fn close_reduction(this: NonNull<Datum>) {
+        // SAFETY: the reduction keeps the block.
+        let datum = unsafe { this.as_ref() };
+        datum.mode.set(None);
+        datum.reduction.set(None);
+        if datum.parts.fetch_and(!REDUCING, Ordering::AcqRel) & ORPHAN != 0 {
+            // SAFETY: the handle's drop left its part to us. The value is still in use by the combine task, so it is
+            // not dropped here.
+            let _nothing_dropped = unsafe { Datum::let_go(this) };
+        }
+    }
+
+    /// Starts a new version (TG §3.3), unless the current one is idle and can be used again.
+    #[inline]
+    pub(crate) fn rename<D: Scheme>(&self) -> Dropped {
+        if D::is_idle(self.version().meta().of::<D>()) { Ok(()) } else { self.rename_busy::<D>() }
+    }
+
+    fn rename_busy<D: Scheme>(&self) -> Dropped {
+        let old = self.current.replace((self.version().kind().rename)());
+        // SAFETY: the old version was current, so it lives until it is retired here.
+        let meta = unsafe { old.as_ref() }.meta();
+        // SAFETY: this scope issues, and nothing more on the old version, which is current no longer.
+        if unsafe { D::retire(meta.of::<D>()) } {
+            // SAFETY: no access to it is outstanding and none will be issued.
+            return unsafe { Version::free(old) };
+        }
+        Ok(())
+    }
+
+    /// The handle is gone.
+    ///
+    /// # Safety
+    ///
+    /// `this` is not a held datum, the caller owned its handle, and nobody issues on it any more.
+    pub(crate) unsafe fn drop_handle(this: NonNull<Datum>) {
+        // SAFETY: the handle's part keeps the block alive.
+        let datum = unsafe { this.as_ref() };
+        if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
+            // SAFETY: as the caller promises; no reduction is open, so no scope will issue a combine task.
+            let dropped = unsafe { Datum::let_go(this) };
+            if let (Err(payload), false) = (dropped, std::thread::panicking()) {
+                resume_unwind(payload);
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As `drop_handle`; the caller owns the handle's part.
+    unsafe fn let_go(this: NonNull<Datum>) -> Dropped {
+        // SAFETY: the handle's part keeps the block alive.
+        let datum = unsafe { this.as_ref() };
+        let idle = match datum.scheme.get() {
+            // SAFETY: nobody issues any more.
+            Some(scheme) => unsafe { (scheme.retire)(datum.version().meta()) },
+            None => true,
+        };
+        let current = datum.current();
+        // SAFETY: if idle: retired, and no access is outstanding.
+        let dropped = if idle { unsafe { Version::free(current) } } else { Ok(()) };
+        // SAFETY: this is the handle's part.
+        unsafe { Datum::drop_part(this) };
+        dropped
+    }
+
+    /// Gives up one of the parts that keep the block; the last one frees it.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns a part, and does not use the datum afterwards.
+    pub(crate) unsafe fn drop_part(this: NonNull<Datum>) {
+        // SAFETY: the caller's part keeps the block alive.
+        let datum = unsafe { this.as_ref() };
+        let free = datum.first.kind().free_first;
+        let held = datum.first.place() == Place::Held;
+        if (datum.parts.fetch_sub(1, Ordering::AcqRel) & !ORPHAN) == 1 && !held {
+            // SAFETY: the first version was freed (it owned a part), so its value is gone; nobody has a part.
+            unsafe { free(this) };
+        }
+    }
+
+    /// Gives a nested task's last version to its parent (DESIGN §2): state and value.
+    ///
+    /// # Safety
+    ///
+    /// The datum is held, its scope is closed and no access to it is outstanding; the caller has `parent` alone.
+    pub(crate) unsafe fn hand_back(&self, parent: &Version) -> Dropped {
+        let mut dropped = Ok(());
+        let last = self.current();
+        // SAFETY: the current version lives.
+        let version = unsafe { last.as_ref() };
+        if ptr::eq(version, &raw const self.first) {
+            parent.set_full(version.is_full());
+        } else {
+            // A version that was not produced leaves what was there: siblings in the generation may still need it.
+            parent.set_full(self.first.is_full());
+            if version.is_full() {
+                // SAFETY: nobody else uses either (the scope is closed), and both are of the handle's kind.
+                dropped = unsafe { version.move_value_to(parent) };
+            }
+        }
+        parent.set_state(version.state());
+        // SAFETY: no access to it is outstanding and none will be issued; for a first version this does nothing.
+        let moved_away = unsafe { Version::free(last) };
+        self.first.set_state(State::Unset);
+        dropped.and(moved_away)
+    }
+}
+
+/// Bit of `Datum::parts`: a reduction is open, so the scope will still issue its combine task.
+const REDUCING: u32 = 1 << 30;
+/// Bit of `Datum::parts`: the handle is gone.
+const ORPHAN: u32 = 1 << 31;
+
+const ARG_BITS: u32 = 16;
+const ARG_MASK: u64 = (1 << ARG_BITS) - 1;

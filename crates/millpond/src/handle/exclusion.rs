@@ -1,0 +1,74 @@
+//! Mutual exclusion of commutative accesses: taken before the body, never waited for on a stack.
+//!
+//! One word a version: 0 free, 1 held, else held with a stack of waiting records (linked by `Record::link`).
+//!
+//! 1. `acquire` on 0: compare-and-swap to 1. On anything else: push the record. The pusher then forgets it.
+//! 2. `release` on 1: compare-and-swap to 0. On a stack: pop the newest and hand it the exclusion; the word keeps
+//!    saying "held".
+//! 3. Only the holder pops, so the record that it saw on top cannot be popped and pushed again meanwhile (no ABA).
+//! 4. A task takes its exclusions in ascending order of address, and a task that waits for one holds only lower ones:
+//!    the holder of the highest address that anybody waits for never waits, so every wait ends.
+//!
+//! Push and pop are release and acquire operations: the values that the last holder wrote happen before the body of
+//! the next one.
+
+use std::ptr::NonNull;
+
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::task::Record;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Exclusion(AtomicPtr<Record>);
+
+/// The word of an exclusion that is held while nobody waits: no record has this address.
+fn held() -> *mut Record {
+    std::ptr::without_provenance_mut(1)
+}
+
+impl Exclusion {
+    /// Takes the exclusion for `record`, or leaves the record to be handed it later.
+    pub(crate) fn acquire(&self, record: &Record) -> bool {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            let (new, free) = if seen.is_null() {
+                (held(), true)
+            } else {
+                record.set_link(seen.cast());
+                (std::ptr::from_ref(record).cast_mut(), false)
+            };
+            match self.0.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return free,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes the exclusion if it is free.
+    pub(crate) fn try_acquire(&self) -> bool {
+        let free = std::ptr::null_mut();
+        self.0.compare_exchange(free, held(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the exclusion back, or hands it to the record that is returned.
+    pub(crate) fn release(&self) -> Option<NonNull<Record>> {
+        let mut seen = self.0.load(Ordering::Acquire);
+        loop {
+            let new = match NonNull::new(seen) {
+                Some(top) if seen != held() => {
+                    // SAFETY: a waiting record stays valid until it was handed the exclusion, and only the holder,
+                    // which is the caller, hands it over.
+                    unsafe { top.as_ref() }.link().cast()
+                }
+                _ => std::ptr::null_mut(),
+            };
+            match self.0.compare_exchange_weak(seen, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return NonNull::new(seen).filter(|_| seen != held()),
+                Err(now) => seen = now,
+            }
+        }
+    }
+}

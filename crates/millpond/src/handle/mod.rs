@@ -1,0 +1,223 @@
+//! Handles: data that the runtime orders accesses to; versions, renaming, reductions.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use crate::access::{Access, CanRead, CanShare, CanWrite, Full, Root};
+use crate::access::{Commutative, Concurrent, Inout, Read, Reduce, Write};
+use crate::error::{Error, Kind, Label};
+
+pub(crate) mod claim;
+pub(crate) mod datum;
+pub(crate) mod exclusion;
+pub(crate) mod reduction;
+pub(crate) mod version;
+
+pub(crate) use datum::Datum;
+use reduction::Reducer;
+use version::State;
+pub use version::Version;
+
+/// A datum that the runtime orders accesses to.
+///
+/// Tasks do not hold a handle: they declare an access to it ([`read`](Handle::read), [`inout`](Handle::inout), …) and
+/// are handed the value. A handle can be made before the runtime, kept in any structure, and used by one scope after
+/// the other; while accesses are outstanding it belongs to one scope, and another one gets [`Kind::Busy`].
+///
+/// `B` says which scopes may spawn on it ([`Root`]: those opened by [`Runtime::scope`](crate::Runtime::scope); in a
+/// nested task: only that task's own scope), and `R` what that scope may do (a task that declared `read` hands out
+/// reads only). Neither is ever written out by users.
+///
+/// The value may hold borrows:
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// let mut numbers = vec![1.0; 1000];
+/// let blocks: Vec<_> = numbers.chunks_mut(100).map(Handle::new).collect();
+/// Runtime::builder().workers(2).build()?.scope(|s| {
+///     for block in &blocks {
+///         s.spawn(block.inout(), |block| block.iter_mut().for_each(|x| *x *= 2.0));
+///     }
+/// })?;
+/// drop(blocks);
+/// assert_eq!(numbers.iter().sum::<f64>(), 2000.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Handle<T, B = Root, R = Full> {
+    datum: NonNull<Datum>,
+    /// Invariant in `T`: through a shared handle tasks write.
+    _owns: PhantomData<(T, fn(T) -> T, fn(B) -> B, R)>,
+}
+
+// SAFETY: a handle owns its value, which `into_inner` moves to whatever thread calls it.
+unsafe impl<T: Send, B, R> Send for Handle<T, B, R> {}
+// SAFETY: through a shared handle accesses are declared; only the one scope that holds the claim touches the datum's
+// cells, and the bounds of each access say what tasks may do with the value (`read` needs `T: Sync`).
+unsafe impl<T: Send, B, R> Sync for Handle<T, B, R> {}
+
+impl<T> Handle<T> {
+    /// A datum with a first value. Costs one allocation.
+    pub fn new(value: T) -> Self {
+        Handle::with_value(value)
+    }
+
+    /// A datum without a first value: some task must [`write`](Handle::write) it before one reads it.
+    pub fn unset() -> Self {
+        Handle::without_value()
+    }
+
+    /// The value, after all tasks.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Busy`] while accesses are outstanding: it never blocks, and the value is dropped after the last of
+    /// them. [`Kind::NeverWritten`] if there is no value, [`Kind::Poisoned`] if the task failed that should have
+    /// produced it.
+    #[track_caller]
+    pub fn into_inner(mut self) -> Result<T, Error> {
+        let value: *mut T = self.get_mut()?;
+        let version = self.datum().version();
+        version.set_full(false);
+        // SAFETY: the version holds a value that nobody else uses, and `full` was cleared so that it is not dropped.
+        Ok(unsafe { value.read() })
+    }
+
+    /// The value, in place, between scopes.
+    ///
+    /// # Errors
+    ///
+    /// As [`into_inner`](Handle::into_inner).
+    #[track_caller]
+    pub fn get_mut(&mut self) -> Result<&mut T, Error> {
+        let label = Label::place(Location::caller());
+        let datum = self.datum();
+        if !datum.is_idle() {
+            return Err(Error::new(label, Kind::Busy { arg: 0 }));
+        }
+        let version = datum.version();
+        match version.state() {
+            // SAFETY: the version holds a `T`; the handle is borrowed exclusively, so nothing can be issued, and
+            // nothing is outstanding.
+            State::Produced => Ok(unsafe { version.value().cast().as_mut() }),
+            State::Unset => Err(Error::new(label, Kind::NeverWritten { arg: 0 })),
+            State::Failed(cause) => Err(Error::poisoned(label, &cause)),
+        }
+    }
+}
+
+impl<T, B, R> Handle<T, B, R> {
+    pub(crate) fn with_value(value: T) -> Self {
+        let handle = Self::without_value();
+        let version = handle.datum().version();
+        // SAFETY: the version is new, has room for a `T` and nobody else knows it.
+        unsafe { version.value().cast().write(value) };
+        version.set_full(true);
+        version.set_state(State::Produced);
+        handle
+    }
+
+    pub(crate) fn without_value() -> Self {
+        Handle { datum: Datum::allocate::<T>(), _owns: PhantomData }
+    }
+
+    /// A nested task's handle on a held datum.
+    pub(crate) fn held(datum: NonNull<Datum>) -> Self {
+        Handle { datum, _owns: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn datum(&self) -> &Datum {
+        // SAFETY: the handle owns a part of the datum, or the datum is held by the frame of the body that the
+        // handle's brand confines it to.
+        unsafe { self.datum.as_ref() }
+    }
+
+    /// Declares that a task reads the datum: its body gets `&T`.
+    #[inline]
+    pub fn read(&self) -> Access<'_, T, Read, B>
+    where
+        T: Send + Sync,
+        R: CanRead,
+    {
+        Access::new(self.datum, Read)
+    }
+
+    /// Declares that a task writes the datum without reading it: its body gets an [`Out`](crate::Out) that it must
+    /// set. The task never waits for readers of the old value: it writes a new version.
+    ///
+    /// For borrowed data (`Handle<&mut [f64]>`) this would replace the reference, not the numbers; use
+    /// [`inout`](Handle::inout).
+    #[inline]
+    pub fn write(&self) -> Access<'_, T, Write, B>
+    where
+        T: Send,
+        R: CanWrite,
+    {
+        Access::new(self.datum, Write)
+    }
+
+    /// Declares that a task reads and writes the datum: its body gets `&mut T`.
+    #[inline]
+    pub fn inout(&self) -> Access<'_, T, Inout, B>
+    where
+        T: Send,
+        R: CanRead + CanWrite,
+    {
+        Access::new(self.datum, Inout)
+    }
+
+    /// As [`inout`](Handle::inout), but consecutive commutative tasks may run in any order, one at a time.
+    #[inline]
+    pub fn commutative(&self) -> Access<'_, T, Commutative, B>
+    where
+        T: Send,
+        R: CanRead + CanWrite,
+    {
+        Access::new(self.datum, Commutative)
+    }
+
+    /// Declares that a task updates the datum through `&T` (atomics, locks), at once with the other consecutive
+    /// concurrent tasks.
+    #[inline]
+    pub fn concurrent(&self) -> Access<'_, T, Concurrent, B>
+    where
+        T: Send + Sync,
+        R: CanShare,
+    {
+        Access::new(self.datum, Concurrent)
+    }
+
+    /// Declares that a task contributes to a reduction: its body gets `&mut T`, a private copy that starts as the
+    /// reducer's identity and is combined into the datum before the next other access.
+    #[inline]
+    pub fn reduce<O: Reducer<T>>(&self, reducer: O) -> Access<'_, T, Reduce<O>, B>
+    where
+        T: Send,
+        R: CanRead + CanWrite,
+    {
+        Access::new(self.datum, Reduce(reducer))
+    }
+}
+
+impl<T, B, R> Drop for Handle<T, B, R> {
+    fn drop(&mut self) {
+        if self.datum().first().place() != version::Place::Held {
+            // SAFETY: the datum was allocated for this handle, which is gone, and with it the right to issue.
+            unsafe { Datum::drop_handle(self.datum) }
+        }
+    }
+}
+
+impl<T, B, R> std::fmt::Debug for Handle<T, B, R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").field("datum", &self.datum).finish_non_exhaustive()
+    }
+}
+
+impl<T> From<T> for Handle<T> {
+    fn from(value: T) -> Self {
+        Handle::new(value)
+    }
+}

@@ -1,0 +1,306 @@
+//! Versions: storage and metadata of a datum between two renamings (TG §3.2).
+
+use std::any::Any;
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+
+use super::datum::Datum;
+use super::exclusion::Exclusion;
+use crate::depend::Meta;
+use crate::error::Error;
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::global::Mutex;
+
+/// Storage and dependence metadata of a datum; what the tasks' access records point at.
+///
+/// The scheme's metadata has a cache line of its own, since issuer and releasing workers write it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Version {
+    meta: Meta,
+    /// Where the value lives: behind this head, or in the storage of an enclosing task's version.
+    value: Cell<NonNull<()>>,
+    /// `UNSET`, `PRODUCED`, or the failure (`Error::into_raw`) because of which there is no value.
+    state: AtomicPtr<()>,
+    pub(crate) exclusion: Exclusion,
+    kind: &'static VersionKind,
+    /// The generation whose member failed; meaningful while `state` is a failure.
+    failed_group: AtomicU32,
+    place: Place,
+    /// Whether the storage holds a value that must be dropped, valid for readers or not.
+    full: Cell<bool>,
+}
+
+/// Where a version's head and value live, hence who frees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The first version of a handle, in the handle's own block.
+    First,
+    /// A later version, in a block of its own.
+    Renamed,
+    /// A nested task's view of its parent's version; the value is the parent's.
+    Held,
+}
+
+/// What the untyped runtime must know about the type of a value.
+#[derive(Debug)]
+pub(crate) struct VersionKind {
+    pub(crate) rename: fn() -> NonNull<Version>,
+    free_renamed: unsafe fn(NonNull<Version>),
+    pub(crate) free_first: unsafe fn(NonNull<Datum>),
+    drop_value: unsafe fn(NonNull<()>) -> Dropped,
+    move_value: unsafe fn(NonNull<()>, NonNull<()>),
+}
+
+/// What the drop of a value threw, if anything: a worker must not unwind, so it tells the scope.
+pub(crate) type Dropped = Result<(), Box<dyn Any + Send>>;
+
+/// A later version with room for its value.
+#[repr(C)]
+struct Renamed<T> {
+    head: Version,
+    value: MaybeUninit<T>,
+}
+
+impl VersionKind {
+    pub(crate) const fn of<T>() -> &'static Self {
+        &KindOf::<T>::KIND
+    }
+}
+
+struct KindOf<T>(T);
+
+impl<T> KindOf<T> {
+    const KIND: VersionKind = VersionKind {
+        rename: rename::<T>,
+        free_renamed: free_renamed::<T>,
+        free_first: super::datum::free_first::<T>,
+        drop_value: drop_value::<T>,
+        move_value: move_value::<T>,
+    };
+}
+
+fn rename<T>() -> NonNull<Version> {
+    let head = Version::new(VersionKind::of::<T>(), Place::Renamed, NonNull::dangling());
+    let block = NonNull::from(Box::leak(Box::new(Renamed::<T> { head, value: MaybeUninit::uninit() })));
+    // SAFETY: the block was just made and nobody else knows it.
+    let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
+    // SAFETY: the block was just made and nobody else knows it.
+    unsafe { block.as_ref() }.head.value.set(value.cast());
+    block.cast()
+}
+
+/// # Safety
+///
+/// `version` came from `rename::<T>`, nobody uses it, and its value was dropped or moved away.
+unsafe fn free_renamed<T>(version: NonNull<Version>) {
+    // SAFETY: `rename` leaked a box of this type, and the caller gives it up.
+    drop(unsafe { Box::from_raw(version.cast::<Renamed<T>>().as_ptr()) });
+}
+
+/// # Safety
+///
+/// `value` points to a `T` that nobody uses afterwards.
+unsafe fn drop_value<T>(value: NonNull<()>) -> Dropped {
+    // SAFETY: as the caller promises.
+    catch_unwind(AssertUnwindSafe(|| unsafe { value.cast::<T>().drop_in_place() }))
+}
+
+/// # Safety
+///
+/// `from` holds a `T`, `to` has room for one, they do not overlap; afterwards `from` holds none.
+unsafe fn move_value<T>(from: NonNull<()>, to: NonNull<()>) {
+    // SAFETY: as the caller promises.
+    unsafe { ptr::copy_nonoverlapping(from.cast::<T>().as_ptr(), to.cast::<T>().as_ptr(), 1) }
+}
+
+/// What a version has for a reader.
+#[derive(Clone, Debug)]
+pub(crate) enum State {
+    Unset,
+    Produced,
+    Failed(Error),
+}
+
+fn produced() -> *mut () {
+    ptr::without_provenance_mut(1)
+}
+
+/// Guards the transition to "failed", which members of one generation may make at once.
+static FAILING: Mutex<()> = Mutex::new(());
+
+impl Version {
+    pub(crate) fn new(kind: &'static VersionKind, place: Place, value: NonNull<()>) -> Self {
+        Version {
+            meta: Meta::default(),
+            value: Cell::new(value),
+            state: AtomicPtr::default(),
+            exclusion: Exclusion::default(),
+            kind,
+            failed_group: AtomicU32::new(0),
+            place,
+            full: Cell::new(false),
+        }
+    }
+
+    /// The scheme's metadata.
+    #[inline]
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self) -> &'static VersionKind {
+        self.kind
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Where the value lives.
+    #[inline]
+    pub(crate) fn value(&self) -> NonNull<()> {
+        self.value.get()
+    }
+
+    pub(crate) fn set_value_place(&self, value: NonNull<()>) {
+        self.value.set(value);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.get()
+    }
+
+    pub(crate) fn set_full(&self, full: bool) {
+        self.full.set(full);
+    }
+
+    #[inline]
+    pub(crate) fn is_produced(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == produced()
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let state = self.state.load(Ordering::Acquire);
+        if state.is_null() {
+            State::Unset
+        } else if state == produced() {
+            State::Produced
+        } else {
+            // SAFETY: the state holds one count of the failure; it is taken back at once.
+            let error = unsafe { Error::from_raw(state) };
+            let copy = error.clone();
+            let _still_counted = error.into_raw();
+            State::Failed(copy)
+        }
+    }
+
+    /// Sets what readers find. Only for who has the version alone (a write or inout access, its issuer while idle).
+    #[inline]
+    pub(crate) fn set_state(&self, state: State) {
+        let new = match state {
+            State::Unset => ptr::null_mut(),
+            State::Produced => produced(),
+            State::Failed(error) => error.into_raw().cast_mut(),
+        };
+        let old = self.state.load(Ordering::Relaxed);
+        if old != new {
+            self.state.store(new, Ordering::Relaxed);
+        }
+        // Also if both are one failure: each came with a count, and the word holds one.
+        forget_state(old);
+    }
+
+    /// Whether a member of generation `group` may run on what is there: a failure of another member of the same
+    /// generation poisons only what comes after it, since members are unordered; unless it took the value away. Where
+    /// members exclude one another, only with the exclusion.
+    pub(crate) fn serves(&self, group: u32) -> bool {
+        self.is_produced()
+            || (!self.state.load(Ordering::Acquire).is_null()
+                && self.failed_group.load(Ordering::Relaxed) == group
+                && self.full.get())
+    }
+
+    /// A member of generation `group` failed. The first to say so is kept.
+    pub(crate) fn fail_in_group(&self, group: u32, error: &Error) {
+        let _guard = FAILING.lock();
+        if self.is_produced() {
+            self.failed_group.store(group, Ordering::Relaxed);
+            // Release: members that run at once look at the group and at the error.
+            self.state.store(error.clone().into_raw().cast_mut(), Ordering::Release);
+        }
+    }
+
+    /// Drops the value, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses the value.
+    pub(crate) unsafe fn drop_value(&self) -> Dropped {
+        if !self.full.replace(false) {
+            return Ok(());
+        }
+        // SAFETY: `full` said that the storage holds a value of the kind's type, and it was just cleared.
+        unsafe { (self.kind.drop_value)(self.value()) }
+    }
+
+    /// As `drop_value`, in a body or on a user's thread, which may unwind.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses the value.
+    pub(crate) unsafe fn drop_value_here(&self) {
+        // SAFETY: as the caller promises.
+        unsafe { self.drop_value() }.unwrap_or_else(|payload| resume_unwind(payload));
+    }
+
+    /// Moves the value into the storage of `to`, whose old value is dropped.
+    ///
+    /// # Safety
+    ///
+    /// Both are of one kind and nobody else uses them.
+    pub(crate) unsafe fn move_value_to(&self, to: &Version) -> Dropped {
+        // SAFETY: the caller has `to` alone.
+        let dropped = unsafe { to.drop_value() };
+        if self.full.replace(false) {
+            // SAFETY: `full` said that there is a value; `to` has room for it, since its own was dropped.
+            unsafe { (self.kind.move_value)(self.value(), to.value()) };
+            to.full.set(true);
+        }
+        dropped
+    }
+
+    /// Frees a version that was retired and has no access outstanding.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the version afterwards.
+    pub(crate) unsafe fn free(this: NonNull<Version>) -> Dropped {
+        // SAFETY: the caller keeps the version alive until now.
+        let version = unsafe { this.as_ref() };
+        if version.place == Place::Held {
+            return Ok(());
+        }
+        // SAFETY: nobody else uses it.
+        let dropped = unsafe { version.drop_value() };
+        version.set_state(State::Unset);
+        match version.place {
+            // SAFETY: a first version is the first field of its datum.
+            Place::First => unsafe { Datum::drop_part(this.cast()) },
+            // SAFETY: a renamed version came from `rename` of the same kind; its value is gone.
+            _ => unsafe { (version.kind.free_renamed)(this) },
+        }
+        dropped
+    }
+}
+
+/// Gives back the count that a state word held.
+fn forget_state(state: *mut ()) {
+    if !state.is_null() && state != produced() {
+        // SAFETY: the word held one count, and it was just overwritten.
+        drop(unsafe { Error::from_raw(state) });
+    }
+}

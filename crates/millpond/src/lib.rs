@@ -1,0 +1,151 @@
+//! A task-dataflow runtime: say what each task reads and writes, and get the serial program's answer on all cores.
+//!
+//! > Tasks wait behind **gates**. When the data has flowed in, the gate opens and the task drops into the **pool**.
+//! > A worker takes it out and runs it, and what it produces opens other gates.
+//!
+//! # The model in five minutes
+//!
+//! **A handle is a datum that the runtime orders accesses to.** Put your data into handles, as coarse as your tasks:
+//! a tile of a matrix, a frame, a node. A [`Runtime`] opens a [scope](Runtime::scope), and in it you
+//! [`spawn`](Spawn::spawn) tasks: first what the task does to which handles, then a closure that is handed just that.
+//!
+//! ```
+//! use millpond::{Handle, Runtime, Spawn};
+//!
+//! let rt = Runtime::new()?;
+//! let (a, b) = (Handle::new(vec![1.0, 2.0]), Handle::new(0.0));
+//! rt.scope(|s| {
+//!     s.spawn(a.inout(), |a| a.push(3.0));
+//!     s.spawn((a.read(), b.inout()), |(a, b)| *b = a.iter().sum());
+//!     s.spawn(a.inout(), |a| a.clear());
+//! })?;
+//! assert_eq!(b.into_inner()?, 6.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **The result is that of the serial program**: the one in which each task runs where it is spawned. That order is
+//! the *reference order*, and it defines what a program means; with any number of workers you get its result. No
+//! locks, no events, no edges to draw. And since a closure is handed its data and can reach nothing else, the
+//! compiler proves that a task touches only what it declared.
+//!
+//! **Six words say what a task may do.** Tasks that use the same handle wait for each other only if they must:
+//!
+//! | access | the body gets | runs at once with |
+//! |---|---|---|
+//! | [`h.read()`](Handle::read) | `&T` | other reads |
+//! | [`h.write()`](Handle::write) | [`Out<T>`](Out), to be set | everything earlier: it starts a new version |
+//! | [`h.inout()`](Handle::inout) | `&mut T` | nothing |
+//! | [`h.commutative()`](Handle::commutative) | `&mut T` | nothing, but in any order with its like |
+//! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent ones |
+//! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | its like; copies are combined after |
+//!
+//! A task declares one access, a tuple of up to 20, an array or a `Vec`, nested at will:
+//!
+//! ```
+//! # use millpond::{Handle, Runtime, Spawn};
+//! # let rt = Runtime::new()?;
+//! let cells: Vec<Handle<u64>> = (0..10).map(Handle::new).collect();
+//! let total = Handle::unset();
+//! rt.scope(|s| {
+//!     let all: Vec<_> = cells.iter().map(Handle::read).collect();
+//!     s.spawn((all, total.write()), |(cells, total)| total.set(cells.into_iter().sum::<u64>()));
+//! })?;
+//! assert_eq!(total.into_inner()?, 45);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Two verbs.** [`spawn`](Spawn::spawn) makes a *leaf*: it gets references, and can neither spawn nor wait.
+//! [`nest`](Spawn::nest) makes a *parent*: it gets a scope and handles of its own, with no more rights than it
+//! declared, and spawns children on them. A parent is complete when its descendants are. The same function serves as
+//! a whole program and as a part of one; see the example of [`Spawn`].
+//!
+//! **A scope waits, and only for its own tasks:** at its end for all, before that with
+//! [`wait_on`](Spawn::wait_on) for a datum or [`wait`](Spawn::wait) for a task's value. A waiting body is put aside on
+//! its own stack while its worker goes on with other work, so waiting is always legal and never deadlocks, with one
+//! worker as with many.
+//!
+//! ```
+//! # use millpond::{Handle, Runtime, Spawn};
+//! # let rt = Runtime::new()?;
+//! let list = Handle::new(vec![3, 1, 2]);
+//! let largest: Result<_, millpond::Error> = rt.try_scope(|s| {
+//!     let join = s.nest(list.inout(), |s, mut list| {
+//!         s.spawn(list.inout(), |list| list.push(9));
+//!         s.wait_on(&mut list).map(|mut list| list.sort())
+//!     });
+//!     s.wait(join)??;
+//!     s.wait(s.spawn(list.read(), |list| list.last().copied()))
+//! });
+//! assert_eq!(largest?, Some(9));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **When a task fails** (it panics, is cancelled, or misuses a handle), it produces nothing. A task that reads what it
+//! should have produced is *poisoned* and does not run; a later `write` heals the datum. The scope returns the first
+//! failure in reference order, with the task's label, and a join returns its own:
+//!
+//! ```
+//! # use millpond::{Handle, Runtime, Spawn};
+//! # let rt = Runtime::new()?;
+//! # std::panic::set_hook(Box::new(|_| ()));
+//! let pivot = Handle::new(0.0_f64);
+//! let error = rt.scope(|s| {
+//!     s.task("potrf").index([3, 3]).spawn(pivot.inout(), |p| assert!(*p > 0.0, "not positive"));
+//!     s.spawn(pivot.read(), |p| println!("{p}"));
+//! });
+//! assert_eq!(error.unwrap_err().to_string(), "task `potrf(3,3)` panicked: not positive");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What the proof does not cover
+//!
+//! Statics, captured mutexes and atomics, interior mutability inside a `T`, two handles over one `Arc`, `unsafe`: what
+//! tasks share that way is not ordered by the runtime. Commutative and concurrent bodies, and reducers, must commute
+//! for the result to be that of the serial program. A lock of your own held across a spawn that runs inline can
+//! deadlock as it would in serial code.
+//!
+//! # More
+//!
+//! * [`Builder`]: workers, window of tasks and bytes, determinism, idling, pinning.
+//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
+//! * [`join`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
+//! * [`CancelToken`], [`Reducer`], [`catalogue`] (the exchangeable parts).
+//! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
+
+mod access;
+pub mod depend;
+mod error;
+mod handle;
+pub mod memory;
+pub mod pool;
+mod runtime;
+mod sync;
+mod task;
+mod worker;
+
+pub use access::{
+    Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
+    Read, ReadOnly, Reduce, Root, Write, WriteOnly,
+};
+pub use error::{Error, Kind, Label};
+pub use handle::Handle;
+pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
+pub use runtime::cancel::CancelToken;
+pub use runtime::catalogue;
+pub use runtime::config::Inline;
+pub use runtime::door::{Door, Pending, Precondition};
+pub use runtime::engine::{DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
+pub use runtime::fork::join;
+pub use runtime::join::Join;
+pub use runtime::scope::Scope;
+pub use runtime::session::{Session, SessionJoin};
+pub use runtime::spawn::{Spawn, Task};
+pub use runtime::wait_on::Ref;
+pub use runtime::{BuildError, Builder, Runtime};
+pub use worker::WorkerCounts;
+pub use worker::sleep::Idle;
+
+/// The README's program and its like are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

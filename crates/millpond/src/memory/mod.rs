@@ -1,0 +1,56 @@
+//! Memory managers: where task blocks come from (DESIGN §3; TP §4).
+
+use std::ptr::NonNull;
+
+pub mod slab;
+
+/// Every block is aligned to a cache line.
+pub const BLOCK_ALIGN: usize = 64;
+
+/// A block and what its manager wants to be told when it comes back.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// The first byte, aligned to [`BLOCK_ALIGN`].
+    pub start: NonNull<u8>,
+    /// The manager's own words (size class, home worker); kept in the task header meanwhile.
+    pub tag: u32,
+}
+
+/// Where task blocks come from.
+///
+/// # Safety
+///
+/// `alloc` returns a block of at least `size` bytes, aligned to [`BLOCK_ALIGN`], that nobody else uses until it is
+/// freed. If [`TYPE_STABLE`](Memory::TYPE_STABLE), block memory stays mapped until the manager is dropped, is zeroed
+/// before its first use, is only ever used for blocks of one size, and the manager never writes the first 8 bytes of
+/// a block: a stale reader may still load them.
+pub unsafe trait Memory: Send + Sync + Sized + 'static {
+    /// What one worker keeps for itself.
+    type Local: Send + 'static;
+
+    /// The name by which the command line chooses it.
+    const NAME: &'static str;
+
+    /// See *Safety*: it lets a join that returns no value hold a block without keeping it alive.
+    const TYPE_STABLE: bool;
+
+    /// A manager for `seats` workers, and the local part of each.
+    fn new(seats: usize) -> (Self, Vec<Self::Local>);
+
+    /// The largest size for which [`TYPE_STABLE`](Memory::TYPE_STABLE) holds; larger blocks come from the system.
+    fn largest_stable() -> usize;
+
+    /// A block of at least `size` bytes. Panics if `local` is a local part of another manager.
+    fn alloc(&self, local: &mut Self::Local, size: usize) -> Block;
+
+    /// Gives a block back, on any worker.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from this manager's `alloc`, on whatever worker, and nobody uses it any more. `local` is a local
+    /// part of this manager.
+    unsafe fn free(&self, local: &mut Self::Local, block: Block);
+
+    /// Called by a worker that is about to sleep: sends home what it holds for others. Panics as `alloc` does.
+    fn idle(&self, local: &mut Self::Local);
+}

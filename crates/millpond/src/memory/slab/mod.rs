@@ -1,0 +1,220 @@
+//! The default memory manager: slabs of each worker, by size class.
+//!
+//! - A worker takes a block from its own free list of the class, or cuts one from its chunk. Nobody else touches these,
+//!   so it pays no atomic operation.
+//! - A block freed by its home goes back to that list. Freed elsewhere, it waits in a batch until 64 blocks of the same
+//!   home and class are together, or the worker idles; then one compare-and-swap sends them to the home's inbox.
+//! - The home looks into its inbox when its list has run empty, before it cuts fresh blocks. So a worker that only
+//!   spawns, for others that only run, lives on a bounded number of blocks.
+//! - What exceeds the largest class comes from the system and goes back there.
+//!
+//! Chunks live until the manager is dropped. A local part may outlive it, but is of no use any more: it works with its
+//! own manager only, which it knows by a number that is never used again.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::array;
+use std::ptr::NonNull;
+
+use crossbeam_utils::CachePadded;
+
+use super::{BLOCK_ALIGN, Block, Memory};
+use crate::sync::{Mutex, unique_number};
+use chunk::{Chunk, Fresh};
+use class::{CLASSES, LARGEST, MAX_SEATS, SIZES, Tag, class_of};
+use inbox::Inbox;
+use list::{Batch, FreeList, LINK};
+
+mod chunk;
+mod class;
+mod inbox;
+mod list;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod poison;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+/// Blocks of one home and class that go home together.
+const BATCH: usize = 64;
+
+/// The default memory manager: free lists of each worker by size class, and batches of blocks that go home.
+#[derive(Debug)]
+pub struct Slabs {
+    id: u64,
+    inboxes: Box<[CachePadded<Inbox>]>,
+    chunks: Mutex<Vec<Chunk>>,
+}
+
+/// What one worker keeps: its slabs, and the blocks of others that wait to go home.
+#[derive(Debug)]
+pub struct Local {
+    manager: u64,
+    seat: u32,
+    slabs: [Slab; CLASSES],
+    batches: Batches,
+}
+
+// SAFETY: its pointers are to blocks that belong to this local part, whatever thread holds it.
+unsafe impl Send for Local {}
+
+/// The blocks of one class on their home worker.
+#[derive(Debug)]
+struct Slab {
+    free: FreeList,
+    fresh: Fresh,
+}
+
+/// The blocks of other workers that one worker freed.
+#[derive(Debug)]
+struct Batches {
+    /// By home; made when the first block of that home is freed here.
+    of_home: Box<[Option<Box<[Batch; CLASSES]>>]>,
+    held: usize,
+}
+
+// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned to `BLOCK_ALIGN` (`Chunk::usable`
+// and the multiples of 64 in `SIZES`; the layout of system blocks). Nobody else uses it: it is cut once, and from then
+// on is either in use or in one list, since `free` gets each block once. Chunks are freed with the manager; they
+// come zeroed; a slab cuts blocks of one size; and the links of the lists are in the second word.
+unsafe impl Memory for Slabs {
+    type Local = Local;
+
+    const NAME: &'static str = "default";
+
+    const TYPE_STABLE: bool = true;
+
+    fn new(seats: usize) -> (Self, Vec<Local>) {
+        assert!(seats <= MAX_SEATS, "{seats} workers are too many for the tags of blocks");
+        let id = unique_number();
+        let inboxes = (0..seats).map(|_| CachePadded::new(Inbox::new())).collect();
+        let locals = (0..seats).map(|seat| Local::new(id, seat as u32, seats)).collect();
+        (Slabs { id, inboxes, chunks: Mutex::new(Vec::new()) }, locals)
+    }
+
+    fn largest_stable() -> usize {
+        LARGEST
+    }
+
+    #[inline]
+    fn alloc(&self, local: &mut Local, size: usize) -> Block {
+        self.check(local);
+        let Some(class) = class_of(size) else { return system_block(size) };
+        let start = match local.slabs[class].free.pop() {
+            Some(block) => block,
+            None => self.refill(local, class),
+        };
+        poison::permit(start, SIZES[class]);
+        Block { start, tag: Tag::slab(local.seat, class).0 }
+    }
+
+    #[inline]
+    unsafe fn free(&self, local: &mut Local, block: Block) {
+        let tag = Tag(block.tag);
+        if tag.home() != local.seat {
+            // SAFETY: by the caller.
+            return unsafe { self.free_elsewhere(local, block.start, tag) };
+        }
+        forbid_free(block.start, tag.class());
+        // SAFETY: a slab's block, since its tag has a home; ours and free, by the caller.
+        unsafe { local.slabs[tag.class()].free.push(block.start) };
+    }
+
+    fn idle(&self, local: &mut Local) {
+        self.check(local);
+        if local.batches.held != 0 {
+            self.send_all(local);
+        }
+    }
+}
+
+impl Slabs {
+    /// A local part of another manager has blocks that may end before this one does.
+    #[inline(always)]
+    fn check(&self, local: &Local) {
+        assert!(self.id == local.manager, "a local part of another manager");
+    }
+
+    /// A block for an empty free list: what came home, else a fresh one.
+    #[cold]
+    #[inline(never)]
+    fn refill(&self, local: &mut Local, class: usize) -> NonNull<u8> {
+        let slab = &mut local.slabs[class];
+        slab.free = self.inboxes[local.seat as usize].take(class);
+        slab.free.pop().unwrap_or_else(|| {
+            let keep = |chunk| self.chunks.lock().push(chunk);
+            slab.fresh.cut(SIZES[class], keep)
+        })
+    }
+
+    /// Frees a block that is not from this worker's slabs.
+    ///
+    /// # Safety
+    ///
+    /// As for `Memory::free`, and `tag` is the block's.
+    #[inline(never)]
+    unsafe fn free_elsewhere(&self, local: &mut Local, start: NonNull<u8>, tag: Tag) {
+        if let Some(bytes) = tag.system_bytes() {
+            // SAFETY: its tag says that `system_block` made it, of so many bytes; unused, by the caller.
+            return unsafe { dealloc(start.as_ptr(), system_layout(bytes)) };
+        }
+        let (home, class) = (tag.home() as usize, tag.class());
+        forbid_free(start, class);
+        let batches = local.batches.of_home[home].get_or_insert_default();
+        // SAFETY: a slab's block; ours and free, by the caller.
+        let len = unsafe { batches[class].push(start) };
+        local.batches.held += 1;
+        if len == BATCH {
+            self.send(local, home, class);
+        }
+    }
+
+    fn send_all(&self, local: &mut Local) {
+        for home in 0..self.inboxes.len() {
+            (0..CLASSES).for_each(|class| self.send(local, home, class));
+        }
+        debug_assert_eq!(local.batches.held, 0);
+    }
+
+    fn send(&self, local: &mut Local, home: usize, class: usize) {
+        let Some(batches) = &mut local.batches.of_home[home] else { return };
+        let Some((chain, len)) = batches[class].take() else { return };
+        local.batches.held -= len;
+        // SAFETY: `free_elsewhere` put only free blocks of this home and class there, and gave them to the batch.
+        unsafe { self.inboxes[home].send(class, chain) };
+    }
+}
+
+impl Local {
+    fn new(manager: u64, seat: u32, seats: usize) -> Local {
+        Local {
+            manager,
+            seat,
+            slabs: array::from_fn(|_| Slab { free: FreeList::default(), fresh: Fresh::new() }),
+            batches: Batches { of_home: (0..seats).map(|_| None).collect(), held: 0 },
+        }
+    }
+}
+
+/// Marks a freed block, all but its first word.
+#[inline(always)]
+fn forbid_free(start: NonNull<u8>, class: usize) {
+    // SAFETY: inside the block: the smallest has 64 bytes.
+    poison::forbid(unsafe { start.byte_add(LINK) }, SIZES[class] - LINK);
+}
+
+fn system_layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, BLOCK_ALIGN).expect("a tag holds less than the address space")
+}
+
+/// A block too large for a slab.
+#[cold]
+#[inline(never)]
+fn system_block(size: usize) -> Block {
+    let lines = size.div_ceil(BLOCK_ALIGN);
+    let tag = Tag::system(lines).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
+    let layout = system_layout(lines * BLOCK_ALIGN);
+    // SAFETY: the layout's size is not 0: small sizes are served by slabs.
+    let start = unsafe { alloc(layout) };
+    let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+    Block { start, tag: tag.0 }
+}

@@ -1,0 +1,29 @@
+//! Tells AddressSanitizer which blocks are free: to it a slab is one allocation that lives as long as the manager.
+//!
+//! The first word of a block is never poisoned, since a stale reader may load it at any time (trait `Memory`).
+
+use std::ptr::NonNull;
+
+#[cfg(millpond_asan)]
+// SAFETY: the two functions of AddressSanitizer's interface, with its signatures. They touch shadow memory only, so
+// any address may be given; at worst a later access is reported.
+unsafe extern "C" {
+    safe fn __asan_poison_memory_region(start: *const u8, bytes: usize);
+    safe fn __asan_unpoison_memory_region(start: *const u8, bytes: usize);
+}
+
+/// From now on an access to these bytes is an error.
+#[inline(always)]
+pub(super) fn forbid(start: NonNull<u8>, bytes: usize) {
+    #[cfg(millpond_asan)]
+    __asan_poison_memory_region(start.as_ptr(), bytes);
+    let _ = (start, bytes);
+}
+
+/// These bytes may be used again.
+#[inline(always)]
+pub(super) fn permit(start: NonNull<u8>, bytes: usize) {
+    #[cfg(millpond_asan)]
+    __asan_unpoison_memory_region(start.as_ptr(), bytes);
+    let _ = (start, bytes);
+}

@@ -1,0 +1,283 @@
+//! What the slabs promise, on one thread and on several.
+
+use std::collections::HashSet;
+use std::collections::VecDeque;
+use std::thread;
+
+use super::*;
+
+fn one_seat() -> (Slabs, Local) {
+    let (slabs, mut locals) = Slabs::new(1);
+    let local = locals.remove(0);
+    (slabs, local)
+}
+
+fn free(slabs: &Slabs, local: &mut Local, block: Block) {
+    // SAFETY: the tests pass each block once, and a local part of its manager.
+    unsafe { slabs.free(local, block) };
+}
+
+fn first_word(block: Block) -> u64 {
+    // SAFETY: a block has at least 64 bytes, aligned; this thread holds it, and it is zeroed or written before.
+    unsafe { block.start.cast::<u64>().read() }
+}
+
+fn set_first_word(block: Block, word: u64) {
+    // SAFETY: as in `first_word`.
+    unsafe { block.start.cast::<u64>().write(word) };
+}
+
+fn fill(block: Block, bytes: usize, byte: u8) {
+    // SAFETY: the block has `bytes` bytes, and this thread holds it.
+    unsafe { block.start.write_bytes(byte, bytes) };
+}
+
+fn chunks(slabs: &Slabs) -> usize {
+    slabs.chunks.lock().len()
+}
+
+#[test]
+fn a_class_is_the_smallest_that_fits() {
+    assert_eq!(class_of(0), Some(0));
+    for size in 1..=LARGEST {
+        let class = class_of(size).unwrap();
+        assert!(SIZES[class] >= size);
+        assert!(class == 0 || SIZES[class - 1] < size);
+    }
+    assert_eq!(class_of(LARGEST + 1), None);
+    assert_eq!(class_of(usize::MAX), None);
+}
+
+#[test]
+fn tags_tell_slabs_from_the_system() {
+    let tag = Tag::slab(MAX_SEATS as u32 - 1, CLASSES - 1);
+    assert_eq!((tag.home(), tag.class()), (MAX_SEATS as u32 - 1, CLASSES - 1));
+    assert_eq!(tag.system_bytes(), None);
+    let tag = Tag::system(65).unwrap();
+    assert!(tag.home() as usize >= MAX_SEATS);
+    assert_eq!(tag.system_bytes(), Some(65 * 64));
+    assert_eq!(Tag::system(1 << 31), None);
+}
+
+#[test]
+fn blocks_are_aligned_zeroed_and_apart() {
+    let (slabs, mut local) = one_seat();
+    let mut spans = Vec::new();
+    for size in (0..=LARGEST).step_by(61).chain([LARGEST]) {
+        let block = slabs.alloc(&mut local, size);
+        assert_eq!(block.start.addr().get() % BLOCK_ALIGN, 0);
+        let usable = SIZES[class_of(size).unwrap()];
+        // SAFETY: a fresh block of a slab is zeroed and this large; this thread holds it.
+        let bytes = unsafe { std::slice::from_raw_parts(block.start.as_ptr(), usable) };
+        assert!(bytes.iter().all(|&byte| byte == 0));
+        fill(block, usable, 0xff);
+        spans.push((block.start.addr().get(), usable));
+    }
+    spans.sort_unstable();
+    assert!(spans.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+}
+
+#[test]
+fn large_blocks_come_from_the_system() {
+    let (slabs, mut locals) = Slabs::new(2);
+    for size in [LARGEST + 1, 5000, 1 << 20, (1 << 22) + 1] {
+        let block = slabs.alloc(&mut locals[0], size);
+        assert_eq!(block.start.addr().get() % BLOCK_ALIGN, 0);
+        fill(block, size, 0xa5);
+        free(&slabs, &mut locals[1], block);
+    }
+    assert_eq!(chunks(&slabs), 0);
+}
+
+#[test]
+fn the_last_freed_is_the_next_used_and_keeps_its_first_word() {
+    let (slabs, mut local) = one_seat();
+    let blocks: Vec<_> = (0..100).map(|_| slabs.alloc(&mut local, 200)).collect();
+    for (&block, word) in blocks.iter().zip(0..) {
+        fill(block, 256, 0xee);
+        set_first_word(block, word);
+        free(&slabs, &mut local, block);
+        assert_eq!(first_word(block), word);
+    }
+    for (block, word) in blocks.iter().zip(0..).collect::<Vec<_>>().into_iter().rev() {
+        let again = slabs.alloc(&mut local, 256);
+        assert_eq!(again.start, block.start);
+        assert_eq!(first_word(again), word);
+    }
+    assert_eq!(chunks(&slabs), 2, "16 KiB and 32 KiB for 100 blocks of 256 bytes");
+}
+
+#[test]
+fn a_batch_goes_home_when_full_or_when_its_holder_idles() {
+    let (slabs, mut locals) = Slabs::new(2);
+    let [home, other] = &mut locals[..] else { unreachable!() };
+    let blocks: Vec<_> = (0..BATCH + 1).map(|_| slabs.alloc(home, 64)).collect();
+    let starts: HashSet<_> = blocks.iter().map(|block| block.start).collect();
+
+    blocks.iter().for_each(|&block| free(&slabs, other, block));
+    assert_eq!(other.batches.held, 1);
+    let back: HashSet<_> = (0..BATCH).map(|_| slabs.alloc(home, 64).start).collect();
+    assert!(back.is_subset(&starts));
+
+    slabs.idle(other);
+    assert_eq!(other.batches.held, 0);
+    assert!(starts.contains(&slabs.alloc(home, 64).start));
+    assert!(!starts.contains(&slabs.alloc(home, 64).start));
+}
+
+#[test]
+fn the_manager_and_its_local_parts_end_in_any_order() {
+    let (slabs, mut local) = one_seat();
+    let block = slabs.alloc(&mut local, 64);
+    free(&slabs, &mut local, block);
+    drop(slabs);
+    drop(local);
+
+    let (slabs, mut local) = one_seat();
+    let block = slabs.alloc(&mut local, 64);
+    set_first_word(block, 7);
+    drop(local);
+    assert_eq!(first_word(block), 7);
+    drop(slabs);
+}
+
+#[test]
+#[should_panic(expected = "another manager")]
+fn a_local_part_of_another_manager_is_refused() {
+    let (slabs, _locals) = Slabs::new(1);
+    let (_other, mut local) = one_seat();
+    slabs.alloc(&mut local, 64);
+}
+
+/// A block on its way to another thread.
+struct Sent(Block, u64);
+
+// SAFETY: the block is its receiver's: the sender forgets it.
+unsafe impl Send for Sent {}
+
+/// A bounded queue of them. Not std's channel, whose hand-over ThreadSanitizer does not see.
+#[derive(Default)]
+struct Queue(Mutex<VecDeque<Sent>>);
+
+impl Queue {
+    const BOUND: usize = 256;
+
+    /// Gives the block back if the queue is full.
+    fn push(&self, sent: Sent) -> Option<Sent> {
+        let mut queue = self.0.lock();
+        if queue.len() == Self::BOUND {
+            return Some(sent);
+        }
+        queue.push_back(sent);
+        None
+    }
+
+    fn push_waiting(&self, mut sent: Sent) {
+        while let Some(back) = self.push(sent) {
+            thread::yield_now();
+            sent = back;
+        }
+    }
+
+    fn pop(&self) -> Option<Sent> {
+        self.0.lock().pop_front()
+    }
+}
+
+fn free_sent(slabs: &Slabs, local: &mut Local, Sent(block, word): Sent) {
+    assert_eq!(first_word(block), word);
+    free(slabs, local, block);
+}
+
+fn free_number(slabs: &Slabs, mut local: Local, from: &Queue, blocks: usize) {
+    let mut freed = 0;
+    while freed < blocks {
+        match from.pop() {
+            Some(sent) => {
+                free_sent(slabs, &mut local, sent);
+                freed += 1;
+            }
+            None => thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn blocks_come_home_from_the_threads_that_free_them() {
+    const FREERS: usize = 2;
+    const BLOCKS: usize = 500_000;
+    let (slabs, mut locals) = Slabs::new(1 + FREERS);
+    let mut home = locals.remove(0);
+    let queues: [Queue; FREERS] = Default::default();
+    thread::scope(|scope| {
+        let freers: Vec<_> = locals
+            .into_iter()
+            .zip(&queues)
+            .map(|(local, queue)| scope.spawn(|| free_number(&slabs, local, queue, BLOCKS)))
+            .collect();
+        for word in 0..FREERS * BLOCKS {
+            let block = slabs.alloc(&mut home, 64 + word / FREERS % 2 * 64);
+            set_first_word(block, word as u64);
+            queues[word % FREERS].push_waiting(Sent(block, word as u64));
+        }
+        freers.into_iter().for_each(|freer| freer.join().unwrap());
+    });
+    // Outstanding are at most 2 * 256 blocks on their way and 64 in each of 2 * 2 batches: chunks of 16, 32 and 64 KiB
+    // hold them, of each class.
+    assert!(chunks(&slabs) <= 2 * 3, "{} chunks", chunks(&slabs));
+}
+
+#[test]
+fn everybody_frees_everybodys_blocks() {
+    const THREADS: usize = 4;
+    let (slabs, locals) = Slabs::new(THREADS);
+    let queues: [Queue; THREADS] = Default::default();
+    thread::scope(|scope| {
+        let (slabs, queues) = (&slabs, &queues);
+        let threads: Vec<_> = locals
+            .into_iter()
+            .enumerate()
+            .map(|(seat, local)| scope.spawn(move || pass_and_free(slabs, local, seat, queues)))
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+fn pass_and_free(slabs: &Slabs, mut local: Local, seat: usize, queues: &[Queue]) {
+    for round in 0..20_000 {
+        let block = slabs.alloc(&mut local, SIZES[round % CLASSES]);
+        set_first_word(block, round as u64);
+        if let Some(back) = queues[(seat + round) % queues.len()].push(Sent(block, round as u64)) {
+            free_sent(slabs, &mut local, back);
+        }
+        while let Some(sent) = queues[seat].pop() {
+            free_sent(slabs, &mut local, sent);
+        }
+        if round % 1000 == 0 {
+            slabs.idle(&mut local);
+        }
+    }
+}
+
+/// Runs itself again to plant a use after free, and expects AddressSanitizer to end that process.
+#[cfg(millpond_asan)]
+#[test]
+fn a_use_after_free_is_caught() {
+    use std::env;
+    use std::process::Command;
+
+    const PLANT: &str = "MILLPOND_TEST_PLANT_USE_AFTER_FREE";
+    if env::var_os(PLANT).is_some() {
+        let (slabs, mut local) = one_seat();
+        let block = slabs.alloc(&mut local, 64);
+        free(&slabs, &mut local, block);
+        // SAFETY: none, that is the point: the block is free.
+        unsafe { block.start.byte_add(LINK).write_volatile(1) };
+        return;
+    }
+    let name = thread::current().name().expect("the harness names its threads").to_owned();
+    let child = Command::new(env::current_exe().unwrap()).args(["--exact", &name]).env(PLANT, "1").output().unwrap();
+    let report = String::from_utf8_lossy(&child.stderr);
+    assert!(!child.status.success());
+    assert!(report.contains("use-after-poison"), "{report}");
+}

@@ -1,0 +1,65 @@
+//! Pools: where ready tasks wait, and who finds them (DESIGN §3; TP §3).
+
+use crate::task::TaskRef;
+
+pub mod split;
+
+/// Why a task is put, a hint for when the owner will look at the pool again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// By a body that spawned it and goes on: the owner may not come back for long.
+    Spawned,
+    /// By a worker that released it and takes the next task right away.
+    Released,
+}
+
+/// Where ready tasks wait, and who finds them.
+///
+/// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker touches.
+///
+/// # Safety
+///
+/// An implementor hands every task that was put to exactly one taker, and what happened before the
+/// put happens before the take. The runtime dereferences what it takes.
+pub unsafe trait Pool: Send + Sync + Sized + 'static {
+    /// What one worker keeps for itself.
+    type Local: Send + 'static;
+
+    /// The name by which the command line chooses it.
+    const NAME: &'static str;
+
+    /// Whether a task's priority changes the order in which tasks are taken.
+    const HONOURS_PRIORITY: bool;
+
+    /// A pool for `seats` workers, and the local part of each.
+    fn new(seats: usize) -> (Self, Vec<Self::Local>);
+
+    /// Adds a ready task. True if another worker can now find a task where before it could find none: the caller
+    /// then wakes a sleeper.
+    fn put(&self, local: &mut Self::Local, task: TaskRef, why: Put) -> bool;
+
+    /// Takes the task at the working end of the worker's own queue.
+    fn take(&self, local: &mut Self::Local) -> Option<TaskRef>;
+
+    /// As [`take`](Pool::take), but only if the task at the working end is `wanted`.
+    fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef>;
+
+    /// Takes a task from another worker or from outside; `None` if nothing was found in one round.
+    fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
+
+    /// Makes what waits behind the working end visible to others, before the worker disappears into a long body.
+    /// Returns as [`put`](Pool::put) does.
+    fn expose(&self, local: &mut Self::Local) -> bool;
+
+    /// Makes everything visible to others: the worker gives up its seat. Returns as [`put`](Pool::put) does.
+    fn leave(&self, local: &mut Self::Local) -> bool;
+
+    /// Tells the pool that a worker has begun (`true`) or ceased to look for work in vain. A sleeping worker does not
+    /// count: handing it a single task is not worth the wake-up.
+    fn hungry(&self, searching: bool);
+
+    /// Whether [`steal`](Pool::steal) might find something: the last look before a worker sleeps. It may err
+    /// towards `true`, never towards `false` for a task whose put returned `true` before the sleeper's fence, unless
+    /// its owner, who is awake then, has taken it back or is about to.
+    fn has_work(&self) -> bool;
+}

@@ -1,0 +1,199 @@
+//! The default pool: a split deque a seat, and a lane for urgent tasks beside them.
+//!
+//! A worker's own tasks lie in its deque. What it keeps private costs it nothing to put and take; thieves see
+//! the public part only, so somebody has to publish. The rules:
+//!
+//! * A put publishes when the public part is empty and a task is left to the owner: a lone task stays private, since
+//!   the owner takes it next, and handing it over would cost more than most bodies do.
+//! * A put by a body that goes on ([`Put::Spawned`]) publishes even a lone task while somebody is hungry.
+//! * Before a long body ([`expose`](Pool::expose)) everything is published.
+//! * With one seat nothing is.
+//!
+//! Whether the public part is empty is a question to a line that thieves write: 70 ns after a theft, nothing
+//! otherwise. A put asks when somebody is hungry, for then the answer is probably yes; and one in 64 asks anyhow, for
+//! thieves that went to sleep over it and no longer count as hungry. Else it goes by what it saw last.
+
+use crossbeam_utils::CachePadded;
+
+use self::deque::{Owner, Steal, Thief};
+use self::urgent::Urgent;
+use super::{Pool, Put};
+use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::spin_loop;
+use crate::task::TaskRef;
+
+mod deque;
+#[cfg(all(test, loom))]
+mod loom_models;
+#[cfg(test)]
+mod testing;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod urgent;
+
+/// Room in a deque before it first grows: 2 KiB.
+const CAPACITY: usize = if cfg!(loom) { 2 } else { 256 };
+
+/// Of how many puts in a row one looks at what thieves left.
+const PATIENCE: u32 = 64;
+
+/// How often a thief tries one victim anew after another was faster.
+const ATTEMPTS: usize = 4;
+
+/// The default pool: a deque a seat, of which the owner pays no atomic read-modify-write for what nobody steals.
+pub struct Split {
+    thieves: Box<[Thief]>,
+    urgent: CachePadded<Urgent>,
+    hungry: CachePadded<AtomicUsize>,
+}
+
+/// What a worker keeps for itself.
+pub struct Seat {
+    deque: Owner,
+    /// Nobody can steal.
+    alone: bool,
+    /// Puts left until one looks at what thieves left.
+    patience: u32,
+    number: usize,
+    random: XorShift,
+}
+
+// SAFETY: a deque hands each task to its owner or to one thief, with what happened before the put (see `deque`); a
+// lane does so by its lock. A task is put into exactly one of them.
+unsafe impl Pool for Split {
+    type Local = Seat;
+
+    const NAME: &'static str = "default";
+
+    const HONOURS_PRIORITY: bool = true;
+
+    fn new(seats: usize) -> (Self, Vec<Seat>) {
+        let (owners, thieves): (Vec<_>, Vec<_>) = (0..seats).map(|_| deque::new(CAPACITY)).unzip();
+        let pool = Split {
+            thieves: thieves.into(),
+            urgent: CachePadded::default(),
+            hungry: CachePadded::new(AtomicUsize::new(0)),
+        };
+        let seat = |(number, deque)| Seat {
+            deque,
+            alone: seats == 1,
+            patience: PATIENCE,
+            number,
+            random: XorShift::new(number),
+        };
+        (pool, owners.into_iter().enumerate().map(seat).collect())
+    }
+
+    #[inline]
+    fn put(&self, local: &mut Seat, task: TaskRef, why: Put) -> bool {
+        self.put_at(local, task, task.priority(), why)
+    }
+
+    #[inline]
+    fn take(&self, local: &mut Seat) -> Option<TaskRef> {
+        self.urgent.pop().or_else(|| local.deque.pop())
+    }
+
+    #[inline]
+    fn take_if(&self, local: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+        local.deque.pop_if(wanted)
+    }
+
+    fn steal(&self, local: &mut Seat) -> Option<TaskRef> {
+        self.urgent.pop().or_else(|| self.rob(local))
+    }
+
+    #[inline]
+    fn expose(&self, local: &mut Seat) -> bool {
+        !local.alone && local.deque.private() > 0 && local.deque.publish(0)
+    }
+
+    fn leave(&self, local: &mut Seat) -> bool {
+        !local.alone && local.deque.publish_all()
+    }
+
+    fn hungry(&self, searching: bool) {
+        if searching {
+            self.hungry.fetch_add(1, Relaxed);
+        } else {
+            self.hungry.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        !self.urgent.is_empty() || self.thieves.iter().any(Thief::public_seen)
+    }
+}
+
+impl Split {
+    #[inline]
+    fn put_at(&self, local: &mut Seat, task: TaskRef, priority: i8, why: Put) -> bool {
+        if priority > 0 {
+            self.urgent.push(task, priority);
+            return true;
+        }
+        local.deque.push(task);
+        !local.alone && self.publish(local, why)
+    }
+
+    /// The rules at the top of this file.
+    #[inline]
+    fn publish(&self, local: &mut Seat, why: Put) -> bool {
+        let hungry = self.hungry.load(Relaxed) > 0;
+        let keep = if hungry && why == Put::Spawned { 0 } else { 1 };
+        if local.deque.private() <= keep {
+            return false;
+        }
+        if local.deque.public_seen() && !hungry {
+            local.patience -= 1;
+            if local.patience > 0 {
+                return false;
+            }
+        }
+        local.publish(keep)
+    }
+
+    /// One round over the other seats, from a random one on.
+    fn rob(&self, local: &mut Seat) -> Option<TaskRef> {
+        let seats = self.thieves.len();
+        let start = local.random.below(seats);
+        let round = (start..seats).chain(0..start);
+        round.filter(|&victim| victim != local.number).find_map(|victim| persist(&self.thieves[victim]))
+    }
+}
+
+impl Seat {
+    #[cold]
+    fn publish(&mut self, keep: u64) -> bool {
+        self.patience = PATIENCE;
+        self.deque.publish(keep)
+    }
+}
+
+fn persist(victim: &Thief) -> Option<TaskRef> {
+    for _ in 0..ATTEMPTS {
+        match victim.steal() {
+            Steal::Task(task) => return Some(task),
+            Steal::Empty => return None,
+            Steal::Lost => spin_loop(),
+        }
+    }
+    None
+}
+
+/// G. Marsaglia, *Xorshift RNGs*, 2003: good enough to spread thieves.
+struct XorShift(u64);
+
+impl XorShift {
+    /// A stream of its own for each seat.
+    fn new(seat: usize) -> Self {
+        XorShift((seat as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (((self.0 >> 32) * bound as u64) >> 32) as usize
+    }
+}

@@ -1,0 +1,208 @@
+//! Bodies: the code that knows a task's types.
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use super::engine::Engine;
+use super::join::must_count;
+use super::scope::Scope;
+use crate::access::{Accesses, Args, ArgsOf, In};
+use crate::error::Error;
+use crate::task::{NestFrame, Role, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::complete::panicked;
+
+/// What a block's payload holds before the body has run.
+pub(crate) struct Body<S, F> {
+    pub(crate) shape: S,
+    pub(crate) f: F,
+}
+
+/// A leaf's or a parent's code for one set of types.
+pub(crate) struct Code<'s, B, A, F, O>(PhantomData<(&'s (), B, A, F, O)>);
+
+/// The payload's room: for the body, and for the result of a task that is joined.
+pub(crate) const fn payload<S, F, O>() -> Layout {
+    let body = Layout::new::<Body<S, F>>();
+    let result = Layout::new::<Result<O, Error>>();
+    if !must_count::<O>() {
+        return body;
+    }
+    let size = if body.size() > result.size() { body.size() } else { result.size() };
+    let align = if body.align() > result.align() { body.align() } else { result.align() };
+    match Layout::from_size_align(size, align) {
+        Ok(layout) => layout,
+        Err(_) => panic!("closure and result are larger than the address space"),
+    }
+}
+
+/// Room for a body and then its result, at one address.
+#[repr(C)]
+union Room<S, F, O> {
+    _body: ManuallyDrop<MaybeUninit<Body<S, F>>>,
+    _result: ManuallyDrop<MaybeUninit<Result<O, Error>>>,
+}
+
+/// Where a task keeps body and result.
+fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
+    if !must_count::<O>() { task.payload::<Body<S, F>>().cast() } else { task.payload::<Room<S, F, O>>().cast() }
+}
+
+/// Puts a body into a drafted task.
+///
+/// # Safety
+///
+/// The task was drafted with the payload of these types and its table.
+#[inline]
+pub(crate) unsafe fn write_body<S, F, O>(task: TaskRef, body: Body<S, F>) {
+    // SAFETY: the block has room for it.
+    unsafe { room::<S, F, O>(task).cast().write(body) }
+}
+
+/// # Safety
+///
+/// The task holds its body, which is moved out.
+unsafe fn take_body<S, F, O>(task: TaskRef) -> Body<S, F> {
+    // SAFETY: as the caller promises.
+    unsafe { room::<S, F, O>(task).cast::<Body<S, F>>().read() }
+}
+
+/// # Safety
+///
+/// As `VTable::discard`.
+unsafe fn discard<S, F, O>(task: TaskRef) {
+    // SAFETY: the body is there and will not be run.
+    let body = unsafe { take_body::<S, F, O>(task) };
+    // What the closure captured may panic as it is dropped; the task has failed already.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
+}
+
+/// Where the result of a joined task is.
+pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
+    room::<S, F, O>(task).cast()
+}
+
+/// # Safety
+///
+/// As `VTable::fail`.
+unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
+    if !must_count::<O>() {
+        return;
+    }
+    if ran {
+        // SAFETY: the body left a result.
+        unsafe { drop_result::<S, F, O>(task) };
+    }
+    // SAFETY: the room is empty now.
+    unsafe { result_at::<S, F, O>(task).write(Err(error)) }
+}
+
+/// # Safety
+///
+/// As `VTable::drop_result`.
+unsafe fn drop_result<S, F, O>(task: TaskRef) {
+    if !must_count::<O>() {
+        return;
+    }
+    let at = result_at::<S, F, O>(task);
+    // SAFETY: the task is complete, so its result is there, and nobody will look at it.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { at.drop_in_place() }));
+}
+
+/// Keeps a body's value for the join, if one may look.
+fn keep<S, F, O>(task: TaskRef, value: O) {
+    if must_count::<O>() {
+        // SAFETY: the body was moved out, and such a task's room is large enough for its result.
+        unsafe { result_at::<S, F, O>(task).write(Ok(value)) }
+    } else {
+        // A value without size and without drop; the join makes it up again.
+        mem::forget(value);
+    }
+}
+
+impl<'s, B, A, F, O> Code<'s, B, A, F, O>
+where
+    A: Accesses<'s, B>,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+{
+    /// The table of a leaf.
+    pub(crate) const LEAF: &'static VTable = &VTable {
+        role: Role::Leaf,
+        run: Self::run_leaf,
+        discard: discard::<A::Shape, F, O>,
+        fail: fail::<A::Shape, F, O>,
+        drop_result: drop_result::<A::Shape, F, O>,
+    };
+
+    /// # Safety
+    ///
+    /// As `VTable::run`.
+    unsafe fn run_leaf(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
+        // SAFETY: the task holds its body.
+        let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
+        // SAFETY: the task was drafted with `A`, and runs.
+        let value = unsafe { Self::call_leaf(task, &shape, f) }?;
+        keep::<A::Shape, F, O>(task, value);
+        Ok(())
+    }
+
+    /// Calls the body; a panic becomes an error.
+    ///
+    /// # Safety
+    ///
+    /// The task was drafted with `A` and the closure's accesses are granted, or would be if they were issued.
+    #[inline]
+    pub(crate) unsafe fn call_leaf(task: TaskRef, shape: &A::Shape, f: F) -> Result<O, Error> {
+        let call = || {
+            let mut args = Args::new(task.records(), None);
+            // SAFETY: as the caller promises.
+            f(unsafe { A::leaf(shape, &mut args) })
+        };
+        catch_unwind(AssertUnwindSafe(call)).map_err(|payload| panicked(task, &*payload))
+    }
+}
+
+/// A parent's code; apart from the leaf's, since its closure has another type.
+pub(crate) struct ParentCode<'s, 'env, E, B, A, F, O>(PhantomData<(&'s (), &'env (), E, B, A, F, O)>);
+
+impl<'s, 'env: 's, E, B, A, F, O> ParentCode<'s, 'env, E, B, A, F, O>
+where
+    E: Engine,
+    A: Accesses<'s, B>,
+    F: for<'t> FnOnce(&Scope<'s, 'env, E, In<'t>>, <A as ArgsOf<'t>>::Held) -> O,
+{
+    /// The table of a parent.
+    pub(crate) const NEST: &'static VTable = &VTable {
+        role: Role::Nest,
+        run: Self::run,
+        discard: discard::<A::Shape, F, O>,
+        fail: fail::<A::Shape, F, O>,
+        drop_result: drop_result::<A::Shape, F, O>,
+    };
+
+    /// # Safety
+    ///
+    /// As `VTable::run`, on a worker of engine `E`.
+    unsafe fn run(task: TaskRef, worker: *const ()) -> Result<(), Error> {
+        // SAFETY: the runtime passes its own worker.
+        let worker = unsafe { &*worker.cast::<Worker<E>>() };
+        // SAFETY: the task runs, on this worker.
+        let frame = unsafe { NestFrame::open::<E::Scheme>(task, worker.seat().index()) };
+        // SAFETY: the task holds its body.
+        let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
+        let call = || {
+            let mut args = Args::new(task.records(), Some(frame));
+            // SAFETY: the task was drafted with `A`, runs, and has a frame.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: the worker and the frame outlive the body and its descendants.
+            let scope = unsafe { Scope::new(worker, frame.domain()) };
+            f(&scope, handles)
+        };
+        let value = catch_unwind(AssertUnwindSafe(call)).map_err(|payload| panicked(task, &*payload))?;
+        keep::<A::Shape, F, O>(task, value);
+        Ok(())
+    }
+}

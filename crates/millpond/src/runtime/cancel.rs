@@ -1,0 +1,67 @@
+//! Cancellation: cooperative, by scope.
+
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Cancels a scope: its tasks that have not started end as [`Kind::Cancelled`](crate::Kind::Cancelled).
+///
+/// Bodies that run go on; a long one captures the token and asks [`is_cancelled`](CancelToken::is_cancelled). Order
+/// is kept: what finished has its serial value, and every other task is cancelled or reads, directly or not, from a
+/// cancelled one.
+///
+/// ```
+/// use millpond::{Handle, Kind, Runtime, Spawn};
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let steps = Handle::new(0);
+/// let result = rt.scope(|s| {
+///     let token = s.cancel_token();
+///     s.spawn(steps.inout(), move |n| {
+///         *n += 1;
+///         token.cancel();
+///     });
+///     s.spawn(steps.inout(), |n| *n += 1);
+/// });
+/// assert_eq!(result.unwrap_err().kind(), &Kind::Cancelled);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CancelToken(Arc<Token>);
+
+#[derive(Debug)]
+struct Token {
+    cancelled: AtomicBool,
+    cancels: Cancels,
+}
+
+/// How often something was cancelled in one root scope: 0 spares every task the look at its scopes' tokens.
+#[derive(Clone, Debug)]
+pub(crate) struct Cancels(Arc<AtomicUsize>);
+
+impl Cancels {
+    pub(crate) fn new() -> Self {
+        Cancels(Arc::new(AtomicUsize::new(0)))
+    }
+
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::Acquire) != 0
+    }
+}
+
+impl CancelToken {
+    pub(crate) fn new(cancels: &Cancels) -> Self {
+        CancelToken(Arc::new(Token { cancelled: AtomicBool::new(false), cancels: cancels.clone() }))
+    }
+
+    /// Cancels the scope, now or never: a second call does nothing.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Release);
+        self.0.cancels.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether [`cancel`](CancelToken::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,75 @@
+//! Combine tasks: the end of a reduction (`handle::reduction`).
+
+use std::alloc::Layout;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::ptr::NonNull;
+
+use super::domain::Domain;
+use super::engine::Engine;
+use crate::depend::Mode;
+use crate::error::Error;
+use crate::handle::Datum;
+use crate::handle::reduction::Reduction;
+use crate::pool::Put;
+use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::complete::panicked;
+
+static COMBINE: VTable = VTable {
+    role: Role::Combine,
+    run,
+    discard: |_| (),
+    fail: |_, _, _| unreachable!("a combine task has no join"),
+    drop_result: |_| unreachable!("a combine task has no join"),
+};
+
+/// The reduction that a combine task ends.
+pub(crate) fn reduction_of(task: TaskRef) -> NonNull<Reduction> {
+    NonNull::from(task.records()[0].reduction().expect("a combine task accesses a reduction"))
+}
+
+/// # Safety
+///
+/// As `VTable::run`: the access, an `inout` for the scheme, was granted.
+unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
+    let reduction = reduction_of(task);
+    // SAFETY: freed after this task only.
+    let combine = || unsafe { reduction.as_ref() }.combine();
+    catch_unwind(AssertUnwindSafe(combine)).map_err(|payload| panicked(task, &*payload))
+}
+
+impl<E: Engine> Worker<E> {
+    /// Spawns the task that ends the open reduction of a datum. Its place in reference order is `order`.
+    #[cold]
+    pub(crate) fn combine(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
+        domain.count_hidden_spawn();
+        domain.remove_reduction(reduction);
+        // SAFETY: an open reduction lives until its combine task.
+        let label = unsafe { reduction.as_ref() }.label();
+        let block = self.alloc(Shape { extras: true, accesses: 1, nest: false }.block_size(Layout::new::<()>()));
+        let (place, extras) = (Location::caller(), Some(Extras { label, bytes: 0 }));
+        let domain = NonNull::from(domain);
+        let new = NewTask { vtable: &COMBINE, domain, order, place, priority: 0, extras, accesses: 1 };
+        // SAFETY: the block is fresh and large enough.
+        let task = unsafe { TaskRef::create(block, new) };
+        // SAFETY: an open reduction owns a part of its datum.
+        let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
+        // SAFETY: as above.
+        let group = unsafe { datum.as_ref() }.enter_group(Mode::Reduce);
+        let record = Record::new(reduction.cast(), task.0, group, Mode::Reduce, Mode::Inout);
+        // SAFETY: the block has room for one record.
+        unsafe { task.records_at().write(record) };
+        self.issue(task, Put::Spawned);
+        // SAFETY: this scope issues, and the reduction was open.
+        unsafe { Datum::close_reduction(datum) };
+    }
+
+    /// Ends all open reductions of a scope that ends.
+    pub(crate) fn combine_open(&self, domain: &Domain) {
+        while let Some(reduction) = domain.any_reduction() {
+            let order = domain.count_spawn() - 1;
+            domain.count_inline();
+            self.combine(domain, reduction, order);
+        }
+    }
+}

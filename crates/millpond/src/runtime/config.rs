@@ -1,0 +1,60 @@
+//! What a builder chooses.
+
+use crate::worker::sleep::Idle;
+
+/// When a leaf that is ready at its spawn runs there and then, instead of through the pool (TG §5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inline {
+    /// If its kind (its closure) has shown short bodies only, or if there is no other worker.
+    #[default]
+    Auto,
+    /// Never: every task goes through the pool.
+    Never,
+    /// Whenever it is ready.
+    Always,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) workers: usize,
+    pub(crate) window: u64,
+    pub(crate) window_bytes: u64,
+    pub(crate) deterministic: bool,
+    pub(crate) idle: Idle,
+    pub(crate) inline: Inline,
+    pub(crate) pin: bool,
+    pub(crate) stack_size: usize,
+    /// Completions that a worker collects before it counts them.
+    pub(crate) tally_batch: u64,
+}
+
+/// Tasks in flight in one scope unless the builder says otherwise: enough to look far ahead, few enough for the
+/// second-level cache.
+pub(crate) const DEFAULT_WINDOW: u64 = 4096;
+/// Reserved for the stack of a body that may wait; only what is touched costs memory.
+pub(crate) const DEFAULT_STACK: usize = 2 << 20;
+/// Less could not run a body on top of a waiting one.
+pub(crate) const LEAST_STACK: usize = 128 << 10;
+/// More is surely a mistake.
+pub(crate) const MOST_WORKERS: usize = 4096;
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            workers: default_workers(),
+            window: DEFAULT_WINDOW,
+            window_bytes: u64::MAX,
+            deterministic: false,
+            idle: Idle::default(),
+            inline: Inline::default(),
+            pin: false,
+            stack_size: DEFAULT_STACK,
+            tally_batch: 16,
+        }
+    }
+}
+
+/// As many workers as the process may use processors: std honours the affinity mask and the cgroup's quota.
+pub(crate) fn default_workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

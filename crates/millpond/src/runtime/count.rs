@@ -1,0 +1,154 @@
+//! A scope's count of outstanding tasks, and who waits for it to fall.
+//!
+//! Counting costs the issuer no read-modify-write, and a worker one for many tasks:
+//!
+//! 1. The owner (the thread of the scope's body) counts spawns in a plain cell, and so the completions that happen on
+//!    its own thread while the scope is open. Of a task that it did not count itself (4) only the completion may be
+//!    counted there: the difference of the cells may wrap below 0, and is right in sum with `word`.
+//! 2. Other workers collect completions and subtract them from `word`, which starts at `OPEN`. A worker flushes
+//!    what it collected before it runs a task of another scope, goes on with a body that waited, finds no work, or
+//!    suspends. So it never sits on a completion of a scope that waits for nothing else.
+//! 3. `close`: the owner adds what it counted minus `OPEN`. From then on `word` is the number of outstanding tasks,
+//!    and whoever brings it to 0 completes the scope. All changes of `word` form one release sequence, so what
+//!    happened before any completion happens before that.
+//! 4. A door (`runtime::door`) adds to `word` from any thread; its user is a task of the scope, or the owner, so
+//!    the scope is not complete meanwhile.
+//! 5. The owner that waits for room in its window stores a waiter and sets `ROOM` in `word`; the next flush clears
+//!    it in the same step in which it subtracts, and wakes the owner. One word, so no wake-up is lost, and a worker
+//!    that did not clear the bit does not touch the scope again. The owner goes on when it has cleared the bit itself
+//!    or was woken; so until then the waker may read `waiter`.
+
+use std::cell::Cell;
+use std::ptr;
+
+use crate::sync::Guarded;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::worker::wait::Waiter;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// What the owner counts; see the [module](self).
+#[derive(Debug)]
+pub(super) struct Own {
+    spawned: Cell<u64>,
+    finished: Cell<u64>,
+    open: Cell<bool>,
+}
+
+/// What others write; see the [module](self).
+#[derive(Debug)]
+pub(super) struct Shared {
+    word: AtomicU64,
+    /// The owner's, except from setting `ROOM` or closing until it is woken.
+    waiter: Guarded<*mut Waiter>,
+}
+
+const OPEN: u64 = 1 << 48;
+const ROOM: u64 = 1 << 63;
+
+impl Own {
+    pub(super) fn new() -> Self {
+        Own { spawned: Cell::new(0), finished: Cell::new(0), open: Cell::new(true) }
+    }
+
+    /// How many spawns were counted here.
+    #[inline]
+    pub(super) fn spawned(&self) -> u64 {
+        self.spawned.get()
+    }
+
+    /// Counts a spawn; the number of those before it.
+    #[inline]
+    pub(super) fn count_spawn(&self) -> u64 {
+        let before = self.spawned.get();
+        self.spawned.set(before + 1);
+        before
+    }
+
+    /// Counts a completion on the owner's thread, while the scope is open.
+    #[inline]
+    pub(super) fn count_finished(&self) {
+        self.finished.set(self.finished.get() + 1);
+    }
+
+    /// Whether completions on the owner's thread are counted here.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.open.get()
+    }
+
+    /// What was counted here and is outstanding, unless it was subtracted elsewhere; see *Counting* 1.
+    #[inline]
+    fn balance(&self) -> u64 {
+        self.spawned.get().wrapping_sub(self.finished.get())
+    }
+
+    /// Tasks that are not complete, as far as the owner knows, while open.
+    #[inline]
+    pub(super) fn outstanding(&self, shared: &Shared) -> u64 {
+        let word = shared.word.load(Ordering::Acquire) & !ROOM;
+        self.balance().wrapping_add(word).wrapping_sub(OPEN)
+    }
+
+    /// The body is over. True if everything is complete already; else whoever subtracts the last completion completes
+    /// the scope, and takes the waiter.
+    pub(super) fn close(&self, shared: &Shared, waiter: Option<&Waiter>) -> bool {
+        let here = self.balance();
+        self.open.set(false);
+        if let Some(waiter) = waiter {
+            shared.waiter.set(ptr::from_ref(waiter).cast_mut());
+        }
+        let add = here.wrapping_sub(OPEN);
+        if here == 0 && shared.word.load(Ordering::Acquire) == OPEN {
+            // Nothing is outstanding, so nobody else counts: the read-modify-write is spared.
+            shared.word.store(0, Ordering::Relaxed);
+            return true;
+        }
+        shared.word.fetch_add(add, Ordering::AcqRel).wrapping_add(add) == 0
+    }
+
+    /// Asks that the next subtraction wake the waiter; false if it will not be woken, fewer than `seen` tasks being
+    /// outstanding already.
+    pub(super) fn watch_for_room(&self, shared: &Shared, waiter: &Waiter, seen: u64) -> bool {
+        shared.waiter.set(ptr::from_ref(waiter).cast_mut());
+        shared.word.fetch_or(ROOM, Ordering::AcqRel);
+        if self.outstanding(shared) == seen {
+            return true;
+        }
+        // Whoever took the bit away wakes, or has woken, the waiter.
+        !shared.unwatch_room()
+    }
+}
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        Shared { word: AtomicU64::new(OPEN), waiter: Guarded::new(ptr::null_mut()) }
+    }
+
+    /// Counts a spawn that the owner does not; by the owner or by a task of the scope.
+    pub(super) fn count_spawn(&self) {
+        self.word.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Subtracts `count` completions that happened on other workers, or after the owner closed. True if this
+    /// completes the scope. The caller wakes the waiter that is returned, if any; `wakes_at_end` says whether
+    /// there is one for the end. Unless the scope is complete and has none, it may be gone afterwards.
+    pub(super) fn subtract(&self, count: u64, wakes_at_end: impl FnOnce() -> bool) -> (bool, Option<*mut Waiter>) {
+        let mut old = self.word.load(Ordering::Relaxed);
+        // One step, not a subtraction and then a look at the bit: after it the scope may be gone.
+        while let Err(now) =
+            self.word.compare_exchange_weak(old, (old & !ROOM) - count, Ordering::AcqRel, Ordering::Relaxed)
+        {
+            old = now;
+        }
+        let complete = old == count;
+        let wake = old & ROOM != 0 || (complete && wakes_at_end());
+        (complete, wake.then(|| self.waiter.get()))
+    }
+
+    /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.
+    pub(super) fn unwatch_room(&self) -> bool {
+        self.word.fetch_and(!ROOM, Ordering::AcqRel) & ROOM != 0
+    }
+}

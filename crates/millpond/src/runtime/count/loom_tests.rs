@@ -1,0 +1,227 @@
+//! Models of the count. A scope that the owner has left is written by it, so that loom finds who touches it later. A
+//! lost wake-up shows as a deadlock.
+
+use loom::thread;
+
+use super::*;
+use crate::sync::Arc;
+use crate::worker::sleep::{Idle, Sleep};
+use crate::worker::wait::Seat;
+
+struct World {
+    seat: Seat,
+    sleep: Arc<Sleep>,
+    own: Own,
+    shared: std::cell::UnsafeCell<Shared>,
+    /// What the tasks did; each worker has one.
+    done: [Guarded<u32>; 2],
+}
+
+// SAFETY: whether the cells are touched in order is what the models are about.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    fn new() -> Arc<World> {
+        let sleep = Arc::new(Sleep::new(1, Idle::Sleep));
+        Arc::new(World {
+            seat: Seat::new(0, sleep.clone()),
+            sleep,
+            own: Own::new(),
+            shared: std::cell::UnsafeCell::new(Shared::new()),
+            done: [Guarded::new(0), Guarded::new(0)],
+        })
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: exclusive only in `gone`, and there loom looks whether somebody else uses it.
+        unsafe { &*self.shared.get() }
+    }
+
+    /// The owner has left the scope.
+    fn gone(&self) {
+        // SAFETY: loom checks it.
+        let shared = unsafe { &mut *self.shared.get() };
+        shared.word.with_mut(|_| ());
+        shared.waiter.set(ptr::null_mut());
+    }
+
+    /// A worker that has collected the completion of `count` tasks of a root scope.
+    fn finish(&self, number: usize, count: u64) -> bool {
+        self.done[number].set(1);
+        let (complete, wake) = self.shared().subtract(count, || true);
+        if let Some(waiter) = wake {
+            Waiter::wake_at(waiter);
+        }
+        complete
+    }
+
+    /// The worker's loop, as far as waiters go.
+    fn carry_until(&self, done: impl Fn() -> bool) {
+        loop {
+            self.seat.take_mail(Waiter::deliver);
+            if done() {
+                return;
+            }
+            self.sleep.wait(0, || self.seat.has_mail() || done());
+        }
+    }
+
+    fn spawn_tasks(&self, tasks: u64) {
+        (0..tasks).for_each(|_| _ = self.own.count_spawn());
+    }
+
+    /// Waits for room as a root scope does.
+    fn wait_for_room(&self, has_room: impl Fn() -> bool) {
+        while !has_room() {
+            let waiter = Waiter::new(&self.seat);
+            let seen = self.own.outstanding(self.shared());
+            if !self.own.watch_for_room(self.shared(), &waiter, seen) || !waiter.park() {
+                continue;
+            }
+            self.carry_until(|| waiter.is_delivered() || has_room());
+            if !waiter.is_delivered() && !self.shared().unwatch_room() {
+                self.carry_until(|| waiter.is_delivered());
+            }
+            waiter.end();
+        }
+    }
+
+    /// Ends a root scope.
+    fn end(&self) -> bool {
+        let waiter = Waiter::new(&self.seat);
+        let complete = self.own.close(self.shared(), Some(&waiter));
+        if !complete && waiter.park() {
+            self.carry_until(|| waiter.is_delivered());
+        }
+        waiter.end();
+        complete
+    }
+}
+
+fn worker<R: 'static>(world: &Arc<World>, body: impl FnOnce(&World) -> R + 'static) -> thread::JoinHandle<R> {
+    let world = world.clone();
+    thread::spawn(move || body(&world))
+}
+
+/// Two workers count their completions as the owner closes: one of the three completes the scope.
+#[test]
+fn loom_completions_and_close() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(3);
+        let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
+        world.own.count_finished();
+        let complete = world.end();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        world.gone();
+        let completers = workers.into_iter().filter_map(|worker| worker.join().unwrap().then_some(())).count();
+        assert_eq!(completers + usize::from(complete), 1);
+    });
+}
+
+/// A nested scope: nobody waits, whoever completes it goes on with it alone.
+#[test]
+fn loom_a_nested_scope_is_completed_once() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(2);
+        let workers = [0, 1].map(|number| {
+            worker(&world, move |world| {
+                world.done[number].set(1);
+                let (complete, wake) = world.shared().subtract(1, || false);
+                assert!(wake.is_none());
+                if complete {
+                    assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+                    world.gone();
+                }
+                complete
+            })
+        });
+        let complete = world.own.close(world.shared(), None);
+        if complete {
+            assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+            world.gone();
+        }
+        let completers = workers.into_iter().filter_map(|worker| worker.join().unwrap().then_some(())).count();
+        assert_eq!(completers + usize::from(complete), 1);
+    });
+}
+
+/// The owner waits until all is done, then ends the scope at once.
+#[test]
+fn loom_room_and_two_flushes() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(2);
+        let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
+        world.wait_for_room(|| world.own.outstanding(world.shared()) == 0);
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        assert!(world.end());
+        world.gone();
+        workers.into_iter().for_each(|worker| _ = worker.join().unwrap());
+    });
+}
+
+/// The owner waits for some room, spawns, and waits for the end while the rest is completed.
+#[test]
+fn loom_room_then_the_end() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(2);
+        let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
+        world.wait_for_room(|| world.own.outstanding(world.shared()) <= 1);
+        world.end();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        world.gone();
+        workers.into_iter().for_each(|worker| _ = worker.join().unwrap());
+    });
+}
+
+/// A task of the scope spawns through a door; what it spawned completes on another worker, or here.
+#[test]
+fn loom_a_door() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(1);
+        let task = worker(&world, |world| {
+            world.shared().count_spawn();
+            let inner = world.done[0].get();
+            assert_eq!(inner, 0);
+            world.finish(0, 2)
+        });
+        // These complete on the owner's worker: the difference of its cells wraps.
+        for _ in 0..2 {
+            world.shared().count_spawn();
+            world.own.count_finished();
+        }
+        let complete = world.end();
+        assert_eq!(world.done[0].get(), 1);
+        world.gone();
+        assert!(task.join().unwrap() ^ complete);
+    });
+}
+
+/// As above, the spawned task being completed by a worker of its own.
+#[test]
+fn loom_a_door_and_two_workers() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(1);
+        let task = worker(&world, |world| {
+            world.shared().count_spawn();
+            let other = {
+                // SAFETY: the thread below is joined before the world goes.
+                let world: &'static World = unsafe { &*ptr::from_ref(world) };
+                thread::spawn(move || world.finish(1, 1))
+            };
+            let complete = world.finish(0, 1);
+            complete ^ other.join().unwrap()
+        });
+        let complete = world.end();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        world.gone();
+        assert!(task.join().unwrap() ^ complete);
+    });
+}

@@ -1,0 +1,395 @@
+//! A scope's counts: what it spawned, what is complete, who waits, what failed.
+//!
+//! Outstanding tasks are counted as `runtime::count` says.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::task::Waker;
+
+use super::cancel::{CancelToken, Cancels};
+use super::count;
+use crate::error::Error;
+use crate::handle::claim::{Claimant, Inline};
+use crate::handle::reduction::Reduction;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::task::{Header, TaskRef};
+use crate::worker::wait::Waiter;
+
+/// See the [module](self).
+#[repr(C)]
+pub struct Domain {
+    // The owner's line.
+    count: count::Own,
+    bytes_spawned: Cell<u64>,
+    /// The count of spawns up to which the window surely has room.
+    room_until: Cell<u64>,
+    reductions: RefCell<Vec<NonNull<Reduction>>>,
+    // What does not change.
+    parent: Option<NonNull<Domain>>,
+    task: Option<TaskRef>,
+    cancels: NonNull<Cancels>,
+    claim: u64,
+    /// Of a root scope; a body's data are its own.
+    inline: Option<Inline>,
+    seat: u32,
+    depth: u32,
+    // What others write.
+    shared: Shared,
+}
+
+#[repr(C, align(64))]
+struct Shared {
+    count: count::Shared,
+    bytes_finished: AtomicU64,
+    cold: AtomicPtr<Cold>,
+}
+
+/// What most scopes never need.
+#[derive(Default)]
+struct Cold {
+    /// By place in reference order.
+    failures: Mutex<BTreeMap<u64, Error>>,
+    watchers: Mutex<Vec<Watcher>>,
+    token: Mutex<Option<CancelToken>>,
+    /// Spawns through doors, and how many of them somebody still holds.
+    door: AtomicU64,
+    held: AtomicU64,
+}
+
+/// Who wants to know that a task is complete.
+pub(crate) struct Watcher {
+    pub(crate) task: NonNull<Header>,
+    pub(crate) usage: u64,
+    pub(crate) tell: Tell,
+}
+
+/// How to tell it.
+pub(crate) enum Tell {
+    Waiter(NonNull<Waiter>),
+    Waker(Waker),
+}
+
+/// Where the places of tasks that came through a door begin.
+const DOOR: u64 = 1 << 62;
+
+/// The seat of a scope whose body runs on no worker: a session.
+pub(crate) const NO_SEAT: usize = u32::MAX as usize;
+
+impl std::fmt::Debug for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Domain").field("depth", &self.depth).finish_non_exhaustive()
+    }
+}
+
+impl Domain {
+    /// A root scope, owned by the worker of `seat`.
+    pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize) -> Domain {
+        let mut root = Domain::new(None, None, cancels.into(), claimant.id(), seat, 0);
+        root.inline = Some(claimant.inline().clone());
+        root
+    }
+
+    /// The scope of a parent, which runs on the worker of `seat`.
+    pub(crate) fn nested(parent: &Domain, task: TaskRef, seat: usize) -> Domain {
+        let claim = crate::handle::claim::NESTED;
+        Domain::new(Some(parent.into()), Some(task), parent.cancels, claim, seat, parent.depth + 1)
+    }
+
+    fn new(
+        parent: Option<NonNull<Domain>>,
+        task: Option<TaskRef>,
+        cancels: NonNull<Cancels>,
+        claim: u64,
+        seat: usize,
+        depth: u32,
+    ) -> Domain {
+        Domain {
+            count: count::Own::new(),
+            bytes_spawned: Cell::new(0),
+            room_until: Cell::new(0),
+            reductions: RefCell::new(Vec::new()),
+            parent,
+            task,
+            cancels,
+            claim,
+            inline: None,
+            seat: seat as u32,
+            depth,
+            shared: Shared {
+                count: count::Shared::new(),
+                bytes_finished: AtomicU64::new(0),
+                cold: AtomicPtr::default(),
+            },
+        }
+    }
+
+    /// The number by which handles know the scope.
+    #[inline]
+    pub(crate) fn claim(&self) -> u64 {
+        self.claim
+    }
+
+    /// The parent whose scope this is; `None` for a root scope.
+    pub(crate) fn task(&self) -> Option<TaskRef> {
+        self.task
+    }
+
+    /// Counts a spawn; its place in reference order. Orders are odd: the even one below belongs to the combine
+    /// tasks that the spawn entails.
+    #[inline]
+    pub(crate) fn count_spawn(&self) -> u64 {
+        2 * self.count.count_spawn() + 1
+    }
+
+    /// Counts a task that takes no place of its own in reference order.
+    pub(crate) fn count_hidden_spawn(&self) {
+        self.shared.count.count_spawn();
+    }
+
+    /// Counts a spawn through a door, from any thread; its place, behind all that the body spawns itself.
+    pub(crate) fn count_door_spawn(&self) -> u64 {
+        self.count_hidden_spawn();
+        self.cold().held.fetch_add(1, Ordering::Relaxed);
+        DOOR + self.cold().door.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// All preconditions of a task that came through a door are met.
+    pub(crate) fn count_let_in(&self) {
+        self.cold().held.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Tasks that somebody outside holds. They take no room in the window: only what the window lets through may
+    /// meet their preconditions.
+    fn held(&self) -> u64 {
+        self.cold_if_any().map_or(0, |cold| cold.held.load(Ordering::Relaxed))
+    }
+
+    /// Tasks that are not complete and that nobody outside holds.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.outstanding().saturating_sub(self.held())
+    }
+
+    /// Runs the body of a leaf at its spawn.
+    #[inline]
+    pub(crate) fn run_inline<R>(&self, body: impl FnOnce() -> R) -> R {
+        match &self.inline {
+            Some(inline) => inline.run(body),
+            None => body(),
+        }
+    }
+
+    /// Takes back the count of a spawn that ran inline.
+    #[inline]
+    pub(crate) fn count_inline(&self) {
+        self.count.count_finished();
+    }
+
+    /// Tasks that are not complete, as far as the owner knows. Only for the owner, while open.
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.count.outstanding(&self.shared.count)
+    }
+
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        self.bytes_spawned.set(self.bytes_spawned.get() + bytes as u64);
+    }
+
+    pub(crate) fn sub_bytes(&self, bytes: usize) {
+        self.shared.bytes_finished.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes that outstanding tasks said they hold.
+    pub(crate) fn bytes(&self) -> u64 {
+        let spawned = self.bytes_spawned.get();
+        if spawned == 0 { 0 } else { spawned.saturating_sub(self.shared.bytes_finished.load(Ordering::Relaxed)) }
+    }
+
+    /// Whether completions on the worker of `seat` may be counted in the owner's cell.
+    #[inline]
+    pub(crate) fn is_owned_by(&self, seat: usize) -> bool {
+        self.seat as usize == seat && self.count.is_open()
+    }
+
+    /// Subtracts `count` completions that happened on other workers, or after the owner closed. True if this
+    /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
+    /// is a nested one.
+    pub(crate) fn finish(&self, count: u64) -> bool {
+        let (complete, wake) = self.shared.count.subtract(count, || self.task.is_none());
+        if let Some(waiter) = wake {
+            Waiter::wake_at(waiter);
+        }
+        complete
+    }
+
+    /// Asks to be woken by the next completion on another worker; false if `seen` tasks are no longer outstanding.
+    pub(crate) fn watch_for_room(&self, waiter: &Waiter, seen: u64) -> bool {
+        self.count.watch_for_room(&self.shared.count, waiter, seen)
+    }
+
+    /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.
+    pub(crate) fn unwatch_room(&self) -> bool {
+        self.shared.count.unwatch_room()
+    }
+
+    /// Whether the owner must count before it spawns another task.
+    #[inline]
+    pub(crate) fn is_beyond_room(&self) -> bool {
+        self.count.spawned() >= self.room_until.get()
+    }
+
+    /// The owner has counted: there is room for `more` tasks.
+    pub(crate) fn set_room(&self, more: u64) {
+        self.room_until.set(self.count.spawned() + more);
+    }
+
+    /// The body is over. True if everything is complete already.
+    pub(crate) fn close(&self, waiter: Option<&Waiter>) -> bool {
+        self.count.close(&self.shared.count, waiter)
+    }
+
+    /// Whether the scope is `of` or lies below it, as far as few steps tell: a hint for who may run what.
+    pub(crate) fn is_near_below(&self, of: &Domain) -> bool {
+        const STEPS: u32 = 8;
+        let mut domain = self;
+        for _ in 0..STEPS {
+            if ptr::eq(domain, of) {
+                return true;
+            }
+            match domain.parent {
+                // SAFETY: a scope's parent outlives it.
+                Some(parent) if domain.depth > of.depth => domain = unsafe { parent.as_ref() },
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    fn cold(&self) -> &Cold {
+        let mut cold = self.shared.cold.load(Ordering::Acquire);
+        if cold.is_null() {
+            let new = Box::into_raw(Box::<Cold>::default());
+            let put = self.shared.cold.compare_exchange(cold, new, Ordering::AcqRel, Ordering::Acquire);
+            cold = match put {
+                Ok(_) => new,
+                Err(other) => {
+                    // SAFETY: made above, and not published.
+                    drop(unsafe { Box::from_raw(new) });
+                    other
+                }
+            };
+        }
+        // SAFETY: once set, it stays until the domain is dropped.
+        unsafe { &*cold }
+    }
+
+    fn cold_if_any(&self) -> Option<&Cold> {
+        // SAFETY: as above.
+        unsafe { self.shared.cold.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// A task of the scope failed.
+    pub(crate) fn fail(&self, order: u64, error: Error) {
+        self.cold().failures.lock().entry(order).or_insert(error);
+    }
+
+    /// The failure of the task at `order`.
+    pub(crate) fn failure(&self, order: u64) -> Option<Error> {
+        self.cold_if_any()?.failures.lock().get(&order).cloned()
+    }
+
+    /// The failure that comes first in reference order.
+    pub(crate) fn first_failure(&self) -> Option<Error> {
+        let cold = self.cold_if_any()?;
+        cold.failures.lock().values().next().cloned()
+    }
+
+    /// Who waits for a task to complete says so, before it sets the task's state to watched.
+    pub(crate) fn watch(&self, watcher: Watcher) {
+        self.cold().watchers.lock().push(watcher);
+    }
+
+    /// Takes back what `watch` said about a task; false if the completer has taken it already: it tells, or has told.
+    pub(crate) fn unwatch(&self, task: NonNull<Header>, usage: u64) -> bool {
+        !self.take_watchers(task, usage).is_empty()
+    }
+
+    fn take_watchers(&self, task: NonNull<Header>, usage: u64) -> Vec<Watcher> {
+        let mut watchers = self.cold().watchers.lock();
+        watchers.extract_if(.., |watcher| watcher.task == task && watcher.usage == usage).collect()
+    }
+
+    /// A watched task is complete.
+    pub(crate) fn tell_watchers(&self, task: NonNull<Header>, usage: u64) {
+        for watcher in self.take_watchers(task, usage) {
+            match watcher.tell {
+                Tell::Waiter(waiter) => Waiter::wake_at(waiter.as_ptr()),
+                // A waker that panics is its executor's affair; a worker must not unwind.
+                Tell::Waker(waker) => drop(catch_unwind(AssertUnwindSafe(|| waker.wake()))),
+            }
+        }
+    }
+
+    /// The token that cancels this scope.
+    pub(crate) fn cancel_token(&self) -> CancelToken {
+        let mut token = self.cold().token.lock();
+        // SAFETY: the counter outlives the scopes that refer to it.
+        token.get_or_insert_with(|| CancelToken::new(unsafe { self.cancels.as_ref() })).clone()
+    }
+
+    /// Whether this scope or one around it was cancelled. One load unless some scope of the program was.
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { self.cancels.as_ref() }.any() && self.is_cancelled_slow()
+    }
+
+    #[cold]
+    fn is_cancelled_slow(&self) -> bool {
+        let mut domain = self;
+        loop {
+            if domain.is_cancelled_itself() {
+                return true;
+            }
+            match domain.parent {
+                // SAFETY: a scope's parent outlives it.
+                Some(parent) => domain = unsafe { parent.as_ref() },
+                None => return false,
+            }
+        }
+    }
+
+    fn is_cancelled_itself(&self) -> bool {
+        self.cold_if_any().is_some_and(|cold| cold.token.lock().as_ref().is_some_and(CancelToken::is_cancelled))
+    }
+
+    /// Remembers an open reduction, to be combined when the scope ends at the latest.
+    pub(crate) fn add_reduction(&self, reduction: NonNull<Reduction>) {
+        self.reductions.borrow_mut().push(reduction);
+    }
+
+    /// Forgets an open reduction.
+    pub(crate) fn remove_reduction(&self, reduction: NonNull<Reduction>) {
+        let mut open = self.reductions.borrow_mut();
+        if let Some(at) = open.iter().rposition(|&other| other == reduction) {
+            open.swap_remove(at);
+        }
+    }
+
+    /// One of the open reductions.
+    pub(crate) fn any_reduction(&self) -> Option<NonNull<Reduction>> {
+        self.reductions.borrow().last().copied()
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let cold = self.shared.cold.load(Ordering::Acquire);
+        if !cold.is_null() {
+            // SAFETY: made by `cold` and owned by the domain, which nobody uses any more.
+            drop(unsafe { Box::from_raw(cold) });
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What a runtime is made of: one member of each family (DESIGN §3).
+
+use std::marker::PhantomData;
+
+use crate::depend::Scheme;
+use crate::depend::list::List;
+use crate::memory::Memory;
+use crate::memory::slab::Slabs;
+use crate::pool::Pool;
+use crate::pool::split::Split;
+
+/// The default memory manager.
+pub type DefaultMemory = Slabs;
+/// The default pool.
+pub type DefaultPool = Split;
+/// The default dependence scheme.
+pub type DefaultScheme = List;
+
+/// One member of each family, as types: everything is dispatched statically.
+pub trait Engine: 'static {
+    /// Where task blocks come from.
+    type Memory: Memory;
+    /// Where ready tasks wait.
+    type Pool: Pool;
+    /// When a task is ready.
+    type Scheme: Scheme;
+}
+
+/// The engine made of these three parts.
+#[derive(Debug)]
+pub struct Parts<M, P, D>(PhantomData<fn() -> (M, P, D)>);
+
+impl<M: Memory, P: Pool, D: Scheme> Engine for Parts<M, P, D> {
+    type Memory = M;
+    type Pool = P;
+    type Scheme = D;
+}

@@ -1,0 +1,181 @@
+//! `join(a, b)`: plain fork-join, without declared data.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+
+use super::engine::Engine;
+use crate::error::Error;
+use crate::pool::Put;
+use crate::task::{Header, Role, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::current::{self, CurrentWorker};
+use crate::worker::wait::{Seat, Waiter};
+
+/// What code that does not know the engine asks of a worker.
+#[derive(Debug)]
+pub(crate) struct ForkOps {
+    seat: unsafe fn(*const ()) -> NonNull<Seat>,
+    push: unsafe fn(*const (), TaskRef),
+    take_back: unsafe fn(*const (), TaskRef) -> bool,
+    wait: unsafe fn(*const (), &Waiter),
+    pub(crate) expose: unsafe fn(*const ()),
+}
+
+impl ForkOps {
+    pub(crate) const fn of<E: Engine>() -> &'static ForkOps {
+        &ForkOps { seat: seat::<E>, push: push::<E>, take_back: take_back::<E>, wait: wait::<E>, expose: expose::<E> }
+    }
+}
+
+/// # Safety
+///
+/// `worker` is a `Worker<E>` whose seat this thread holds.
+unsafe fn the<'a, E: Engine>(worker: *const ()) -> &'a Worker<E> {
+    // SAFETY: as the caller promises.
+    unsafe { &*worker.cast() }
+}
+
+/// # Safety
+///
+/// As `the`.
+unsafe fn seat<E: Engine>(worker: *const ()) -> NonNull<Seat> {
+    // SAFETY: passed on.
+    NonNull::from(unsafe { the::<E>(worker) }.seat())
+}
+
+/// # Safety
+///
+/// As `the`; the task stays until it has run or was taken back.
+unsafe fn push<E: Engine>(worker: *const (), task: TaskRef) {
+    // SAFETY: passed on.
+    unsafe { the::<E>(worker) }.put(task, Put::Spawned);
+}
+
+/// # Safety
+///
+/// As `the`.
+unsafe fn take_back<E: Engine>(worker: *const (), task: TaskRef) -> bool {
+    // SAFETY: passed on.
+    unsafe { the::<E>(worker) }.take_if(|top| top == task).is_some()
+}
+
+/// # Safety
+///
+/// As `the`.
+unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter) {
+    // SAFETY: passed on.
+    unsafe { the::<E>(worker) }.wait_apart(waiter);
+}
+
+/// # Safety
+///
+/// As `the`.
+unsafe fn expose<E: Engine>(worker: *const ()) {
+    // SAFETY: passed on.
+    unsafe { the::<E>(worker) }.expose();
+}
+
+/// The half that others may take: a task on its caller's stack.
+#[repr(C)]
+struct Fork<F, R> {
+    header: Header,
+    waiter: Waiter,
+    body: Cell<Option<F>>,
+    result: Cell<Option<Result<R, Box<dyn Any + Send>>>>,
+}
+
+impl<F: FnOnce() -> R, R> Fork<F, R> {
+    const TABLE: &'static VTable = &VTable {
+        role: Role::Fork,
+        run: Self::run,
+        discard: |_| unreachable!("a fork is always run"),
+        fail: |_, _, _| unreachable!("a fork has no join"),
+        drop_result: |_| unreachable!("a fork has no join"),
+    };
+
+    /// # Safety
+    ///
+    /// `task` is the header of a `Fork<F, R>` that waits for this.
+    unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
+        // SAFETY: the header is the first field.
+        let fork = unsafe { task.0.cast::<Self>().as_ref() };
+        let body = fork.body.take().expect("a fork runs once");
+        fork.result.set(Some(catch_unwind(AssertUnwindSafe(body))));
+        Waiter::wake_at((&raw const fork.waiter).cast_mut());
+        Ok(())
+    }
+}
+
+/// Runs both closures, at once if another worker is free, and returns both results.
+///
+/// For divide-and-conquer without declared data. Called from a task or a scope's closure it uses that runtime's
+/// workers; elsewhere it calls one after the other.
+///
+/// ```
+/// fn sum(numbers: &[u64]) -> u64 {
+///     if numbers.len() <= 1000 {
+///         return numbers.iter().sum();
+///     }
+///     let (left, right) = numbers.split_at(numbers.len() / 2);
+///     let (left, right) = millpond::join(|| sum(left), || sum(right));
+///     left + right
+/// }
+///
+/// let numbers: Vec<u64> = (0..100_000).collect();
+/// let rt = millpond::Runtime::builder().workers(2).build()?;
+/// assert_eq!(rt.scope(|_| sum(&numbers))?, 4_999_950_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+///
+/// If a closure panics, after both have ended.
+#[track_caller]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match current::any() {
+        Some(worker) => join_on(worker, a, b, Location::caller()),
+        None => (a(), b()),
+    }
+}
+
+fn join_on<A, B, RA, RB>(worker: CurrentWorker, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB,
+{
+    let CurrentWorker { worker, ops } = worker;
+    // SAFETY: this thread is that worker; so below.
+    let seat = unsafe { (ops.seat)(worker) };
+    let fork = Fork {
+        header: Header::on_stack(Fork::<B, RB>::TABLE, NonNull::dangling(), place, 0),
+        // SAFETY: a worker's seat lives as long as its runtime.
+        waiter: Waiter::new(unsafe { seat.as_ref() }),
+        body: Cell::new(Some(b)),
+        result: Cell::new(None),
+    };
+    let task = TaskRef(NonNull::from(&fork).cast());
+    // SAFETY: the fork stays on this stack until it was taken back or its waiter woken.
+    unsafe { (ops.push)(worker, task) };
+    let left = catch_unwind(AssertUnwindSafe(a));
+    // SAFETY: as above.
+    if unsafe { (ops.take_back)(worker, task) } {
+        let left = left.unwrap_or_else(|payload| resume_unwind(payload));
+        let body = fork.body.take().expect("taken back before it ran");
+        return (left, body());
+    }
+    // SAFETY: as above.
+    unsafe { (ops.wait)(worker, &fork.waiter) };
+    let right = fork.result.take().expect("set before the waiter was woken");
+    match (left, right) {
+        (Ok(left), Ok(right)) => (left, right),
+        (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
+    }
+}

@@ -1,0 +1,244 @@
+//! Spawning: from declared accesses to records that a scheme orders.
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::domain::Domain;
+use super::engine::Engine;
+use super::spawn::Options;
+use crate::access::{Accesses, Visitor};
+use crate::depend::{Mode, Scheme};
+use crate::error::{Error, Kind, panic_message};
+use crate::handle::Datum;
+use crate::handle::reduction::{ReducerRef, Reduction};
+use crate::pool::Put;
+use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
+use crate::worker::Worker;
+
+/// A task whose block is filled but for its payload, and whose accesses are not issued.
+pub(crate) struct Drafted<S> {
+    pub(crate) task: TaskRef,
+    pub(crate) shape: S,
+    /// Of the block, as it was allocated.
+    pub(crate) size: usize,
+    /// The task may run at its spawn: every access would be granted at once.
+    pub(crate) ready: bool,
+    /// The task must fail instead of running.
+    pub(crate) misused: bool,
+}
+
+/// Writes the records of a task, and checks what the types cannot.
+struct Drafter<'a, E: Engine> {
+    worker: &'a Worker<E>,
+    domain: &'a Domain,
+    task: TaskRef,
+    index: usize,
+    written: usize,
+    flags: u8,
+    /// Whether the task would run at its spawn if all its accesses would be granted; only then is it asked.
+    may_run: bool,
+    ready: bool,
+    misuse: Option<Kind>,
+    _engine: PhantomData<E>,
+}
+
+impl<E: Engine> Worker<E> {
+    /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
+    #[inline]
+    pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(
+        &self,
+        domain: &Domain,
+        accesses: &A,
+        options: &Options,
+        vtable: &'static VTable,
+        payload: Layout,
+        may_run: bool,
+    ) -> Drafted<A::Shape> {
+        let order = domain.count_spawn();
+        let count = accesses.count();
+        let extras = options.extras();
+        let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };
+        let size = shape.block_size(payload);
+        let block = self.alloc(size);
+        if options.bytes != 0 {
+            domain.add_bytes(options.bytes);
+        }
+        let (place, priority) = (options.place, options.priority);
+        let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
+        // SAFETY: the block is fresh and has the size of these parts.
+        let task = unsafe { TaskRef::create(block, new) };
+        let mut drafter = Drafter::<E> {
+            worker: self,
+            domain,
+            task,
+            index: 0,
+            written: 0,
+            flags: 0,
+            may_run,
+            ready: may_run,
+            misuse: None,
+            _engine: PhantomData,
+        };
+        let shape = accesses.visit(&mut drafter);
+        if drafter.flags != 0 {
+            task.add_flags(drafter.flags);
+        }
+        let (ready, misuse) = (drafter.ready, drafter.misuse);
+        let misused = misuse.is_some();
+        if let Some(kind) = misuse {
+            task.set_accesses(drafter.written);
+            task.add_flags(flag::MISUSED);
+            domain.fail(order, Error::new(task.header().label(), kind));
+        }
+        Drafted { task, shape, size, ready, misused }
+    }
+
+    /// Hands a task to the scheme; if it is ready, to the pool.
+    #[inline]
+    pub(crate) fn issue(&self, task: TaskRef, why: Put) {
+        let mut waiting = 0;
+        for record in task.records() {
+            let meta = record.version().meta().of::<E::Scheme>();
+            // SAFETY: this thread owns the scope; the record stays in its block until it is released.
+            waiting += u32::from(!unsafe { E::Scheme::issue(meta, record) });
+        }
+        if task.header().unguard(waiting) {
+            self.ready(task, why);
+        }
+    }
+}
+
+impl<E: Engine> Drafter<'_, E> {
+    /// Checks that this scope may use the datum, once in this task.
+    #[inline]
+    fn admit(&mut self, datum: &Datum) -> bool {
+        let arg = self.index;
+        self.index += 1;
+        let claim = self.domain.claim();
+        if !datum.is_claimed_by(claim) && !datum.claim::<E::Scheme>(claim) {
+            self.misuse.get_or_insert(Kind::Busy { arg });
+            return false;
+        }
+        match datum.note_use(self.task.header().order(), arg) {
+            None => true,
+            Some(earlier) => {
+                self.misuse.get_or_insert(Kind::Duplicate { args: (earlier, arg) });
+                false
+            }
+        }
+    }
+
+    /// Asks the scheme whether the access would be granted at once, if the answer matters.
+    #[inline]
+    fn ask(&mut self, datum: &Datum, mode: Mode) {
+        if self.may_run {
+            self.ready &= E::Scheme::is_ready(datum.version().meta().of::<E::Scheme>(), mode);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, record: Record) {
+        // SAFETY: the block has room for one record an access.
+        let at = unsafe { self.task.records_at().add(self.written) };
+        // SAFETY: as above; the place is not used yet.
+        unsafe { at.write(record) };
+        self.written += 1;
+    }
+
+    /// How the scheme is to order a mode.
+    #[inline]
+    fn ordered(&self, mode: Mode) -> Mode {
+        if mode == Mode::Commutative && self.worker.shared().config.deterministic { Mode::Inout } else { mode }
+    }
+
+    /// A task that names a handle twice fails; what it would have written must be poisoned. Unless both accesses are
+    /// alike, they count as one `inout`.
+    #[cold]
+    fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
+        if !matches!(self.misuse, Some(Kind::Duplicate { .. })) {
+            return;
+        }
+        let version = NonNull::from(datum.version());
+        for place in 0..self.written {
+            // SAFETY: that many records were written.
+            let at = unsafe { self.task.records_at().add(place) };
+            // SAFETY: as above.
+            let record = unsafe { at.as_ref() };
+            if !std::ptr::eq(record.version(), version.as_ptr()) {
+                continue;
+            }
+            if record.declared() != Mode::Write && !(alike && record.declared() == mode) {
+                let group = datum.enter_group(Mode::Inout);
+                let stronger = Record::new(version.cast(), self.task.0, group, Mode::Inout, Mode::Inout);
+                // SAFETY: as above; a record needs no drop, and only the spawner knows it.
+                unsafe { at.write(stronger) };
+            }
+            return;
+        }
+    }
+
+    /// Ends the reduction that is open on a datum.
+    #[cold]
+    fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
+        self.worker.combine(self.domain, reduction, self.task.header().order() - 1);
+    }
+}
+
+impl<E: Engine> Visitor for Drafter<'_, E> {
+    #[inline]
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        if !self.admit(datum) {
+            return self.strengthen(datum, mode, true);
+        }
+        if let Some(reduction) = datum.reduction() {
+            self.end_reduction(reduction);
+        }
+        let group = datum.enter_group(mode);
+        if mode == Mode::Write {
+            let dropped = datum.rename::<E::Scheme>();
+            if let Err(payload) = dropped {
+                self.misuse.get_or_insert(Kind::Panicked(panic_message(&*payload)));
+            }
+        }
+        let ordered = self.ordered(mode);
+        if ordered == Mode::Commutative {
+            self.flags |= flag::COMMUTATIVE;
+        }
+        let version = datum.current();
+        self.ask(datum, ordered);
+        self.write(Record::new(version.cast(), self.task.0, group, mode, ordered));
+    }
+
+    fn reduce(&mut self, datum_at: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum_at.as_ref() };
+        if !self.admit(datum) {
+            // SAFETY: an open reduction lives until its combine task, which is not issued yet.
+            let alike = datum.reduction().is_some_and(|open| unsafe { open.as_ref() }.is(&reducer));
+            return self.strengthen(datum, Mode::Reduce, alike);
+        }
+        // SAFETY: an open reduction lives until its combine task, which is not issued yet.
+        let open = datum.reduction().filter(|open| unsafe { open.as_ref() }.is(&reducer));
+        let reduction = open.unwrap_or_else(|| {
+            if let Some(other) = datum.reduction() {
+                self.end_reduction(other);
+            }
+            let new = Reduction::open(
+                datum_at,
+                &reducer,
+                self.task.header().label(),
+                self.worker.shared().config.deterministic,
+            );
+            datum.open_reduction(new);
+            self.domain.add_reduction(new);
+            new
+        });
+        let group = datum.enter_group(Mode::Reduce);
+        self.flags |= flag::REDUCE;
+        self.ask(datum, Mode::Reduce);
+        self.write(Record::new(reduction.cast(), self.task.0, group, Mode::Reduce, Mode::Reduce));
+    }
+}

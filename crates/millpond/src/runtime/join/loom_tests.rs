@@ -1,0 +1,129 @@
+//! Models of joins against the completion of their task. The end of a waiter is a write to a cell that its waker writes
+//! too, so that loom finds a waker that comes too late.
+
+use std::panic::Location;
+use std::ptr;
+
+use loom::thread;
+
+use super::*;
+use crate::handle::claim::Claimant;
+use crate::runtime::cancel::Cancels;
+use crate::sync::Arc;
+use crate::task::{Role, VTable};
+use crate::worker::sleep::{Idle, Sleep};
+use crate::worker::wait::Seat;
+
+static TASK: VTable =
+    VTable { role: Role::Leaf, run: |_, _| Ok(()), discard: |_| (), fail: |_, _, _| (), drop_result: |_| () };
+
+struct Nothing;
+
+impl Release for Nothing {
+    fn free(&self, _task: TaskRef) {}
+}
+
+struct World {
+    seat: Seat,
+    sleep: Arc<Sleep>,
+    domain: Domain,
+    header: Header,
+    _cancels: Box<Cancels>,
+}
+
+// SAFETY: the completer touches what the protocol lets it.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    fn new() -> Arc<World> {
+        let (sleep, cancels) = (Arc::new(Sleep::new(1, Idle::Sleep)), Box::new(Cancels::new()));
+        let domain = Domain::root(&cancels, &Claimant::enter(true), 0);
+        let header = Header::on_stack(&TASK, NonNull::from(&domain), Location::caller(), 0);
+        let seat = Seat::new(0, sleep.clone());
+        Arc::new(World { seat, sleep, domain, header, _cancels: cancels })
+    }
+
+    fn pending(&self) -> Pending<(), Nothing> {
+        let (task, domain) = (NonNull::from(&self.header), NonNull::from(&self.domain));
+        let usage = self.header.state().usage();
+        Pending { task, usage, order: 0, domain, counted: false, result: None, release: Nothing }
+    }
+
+    /// Completes the task as a worker does.
+    fn complete(&self) {
+        let usage = self.header.state().usage();
+        if self.header.state().complete().watched {
+            self.domain.tell_watchers(NonNull::from(&self.header), usage);
+        }
+    }
+
+    /// Waits as `Pending::wait` does, on a worker that finds nothing else to do.
+    fn wait(&self, pending: &Pending<(), Nothing>) {
+        let waiter = Waiter::new(&self.seat);
+        if pending.watch(Tell::Waiter((&waiter).into())) && waiter.park() {
+            while !waiter.is_delivered() {
+                self.seat.take_mail(Waiter::deliver);
+                if !waiter.is_delivered() {
+                    self.sleep.wait(0, || self.seat.has_mail());
+                }
+            }
+        }
+        assert!(pending.is_done());
+        waiter.end();
+    }
+}
+
+fn completes(world: &Arc<World>) -> thread::JoinHandle<()> {
+    let world = world.clone();
+    thread::spawn(move || world.complete())
+}
+
+#[test]
+fn loom_a_join_waits() {
+    loom::model(|| {
+        let world = World::new();
+        let completer = completes(&world);
+        world.wait(&world.pending());
+        completer.join().unwrap();
+    });
+}
+
+/// A join that was polled, so that its task is watched, and then waited for.
+#[test]
+fn loom_a_join_is_polled_then_waited_for() {
+    loom::model(|| {
+        let world = World::new();
+        let completer = completes(&world);
+        let pending = world.pending();
+        if !pending.is_done() {
+            let _told_or_done = pending.wake_when_done(Waker::noop());
+        }
+        world.wait(&pending);
+        completer.join().unwrap();
+    });
+}
+
+/// Whoever polls last is woken, or sees that the task is complete.
+#[test]
+fn loom_a_join_is_polled_twice() {
+    struct Flag(std::sync::atomic::AtomicBool);
+    impl std::task::Wake for Flag {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+    loom::model(|| {
+        let world = World::new();
+        let completer = completes(&world);
+        let pending = world.pending();
+        let first = pending.wake_when_done(Waker::noop());
+        let flag = std::sync::Arc::new(Flag(false.into()));
+        let told = first && pending.wake_when_done(&flag.clone().into());
+        completer.join().unwrap();
+        assert!(pending.is_done());
+        assert!(!told || flag.0.load(std::sync::atomic::Ordering::SeqCst));
+        assert!(ptr::eq(pending.task.as_ptr(), &raw const world.header));
+    });
+}

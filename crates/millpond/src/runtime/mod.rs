@@ -1,0 +1,355 @@
+//! The runtime: builder, scopes, spawning, joins.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::{Arc, Once};
+use std::thread::{self, JoinHandle};
+
+pub(crate) mod body;
+pub(crate) mod cancel;
+pub mod catalogue;
+pub(crate) mod combine;
+pub(crate) mod config;
+mod count;
+pub(crate) mod domain;
+pub(crate) mod door;
+pub(crate) mod engine;
+pub(crate) mod fork;
+mod issue;
+pub(crate) mod join;
+mod pin;
+pub(crate) mod scope;
+pub(crate) mod session;
+pub(crate) mod shared;
+pub(crate) mod spawn;
+pub(crate) mod wait_on;
+mod waker;
+
+use cancel::Cancels;
+use config::{Config, Inline, LEAST_STACK, MOST_WORKERS};
+use domain::Domain;
+use engine::{DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
+use scope::Scope;
+use session::Session;
+use shared::Shared;
+
+use crate::access::Root;
+use crate::depend::Scheme;
+use crate::error::{Error, Kind, Label};
+use crate::handle::claim::Claimant;
+use crate::memory::Memory;
+use crate::pool::Pool;
+use crate::sync::Mutex;
+use crate::worker::sleep::Idle;
+use crate::worker::wait::Waiter;
+use crate::worker::{Worker, WorkerCounts};
+
+/// Workers, and the parts that they work with.
+///
+/// The parts are type parameters with defaults, so everything is dispatched statically; see
+/// [`Builder::build_with`]. A runtime is a value: a program may have several, and dropping one ends its threads.
+pub struct Runtime<M: Memory = DefaultMemory, P: Pool = DefaultPool, D: Scheme = DefaultScheme> {
+    inner: Arc<Inner<Parts<M, P, D>>>,
+}
+
+/// The threads of a runtime, and what they share.
+pub(crate) struct Inner<E: Engine> {
+    shared: Arc<Shared<E>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Works in the place of a scope's caller while there is none: started by the first session.
+    stand_in: Once,
+}
+
+impl<M: Memory, P: Pool, D: Scheme> std::fmt::Debug for Runtime<M, P, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").field("config", &self.shared().config).finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> std::fmt::Debug for Inner<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("config", &self.shared.config).finish_non_exhaustive()
+    }
+}
+
+/// Chooses how a runtime works; made by [`Runtime::builder`].
+#[derive(Clone, Debug, Default)]
+#[must_use = "nothing is built before `build`"]
+pub struct Builder {
+    config: Config,
+}
+
+/// Why a runtime could not be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A choice out of its range: its name, what was chosen, and the range.
+    OutOfRange {
+        /// The method of the builder.
+        option: &'static str,
+        /// What it was given.
+        given: u64,
+        /// What it takes.
+        range: (u64, u64),
+    },
+    /// The system started no thread.
+    Thread(io::Error),
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BuildError::OutOfRange { option, given, range: (least, most) } => {
+                write!(f, "{option} is {given}, must be {least} to {most}")
+            }
+            BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            BuildError::Thread(error) => Some(error),
+            BuildError::OutOfRange { .. } => None,
+        }
+    }
+}
+
+impl Builder {
+    /// The most tasks in flight in one scope unless [`window`](Builder::window) says otherwise.
+    pub const DEFAULT_WINDOW: usize = config::DEFAULT_WINDOW as usize;
+
+    /// How many workers; by default as many processors as the affinity mask and the cgroup's quota allow. The caller
+    /// of a scope is one of them.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.config.workers = workers;
+        self
+    }
+
+    /// The most tasks in flight in one scope (4096): a spawner that has that many outstanding runs tasks instead. A
+    /// body that can run none of its own exceeds the bound.
+    pub fn window(mut self, tasks: usize) -> Self {
+        self.config.window = tasks as u64;
+        self
+    }
+
+    /// The most bytes that the tasks in flight in one scope may hold, as far as they say
+    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no bound. A task that alone holds more runs alone.
+    pub fn window_bytes(mut self, bytes: u64) -> Self {
+        self.config.window_bytes = bytes;
+        self
+    }
+
+    /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
+    /// last bit in every run.
+    pub fn deterministic(mut self, deterministic: bool) -> Self {
+        self.config.deterministic = deterministic;
+        self
+    }
+
+    /// What a worker does that finds no task.
+    pub fn idle(mut self, idle: Idle) -> Self {
+        self.config.idle = idle;
+        self
+    }
+
+    /// Which ready leaves run at their spawn.
+    pub fn inline(mut self, inline: Inline) -> Self {
+        self.config.inline = inline;
+        self
+    }
+
+    /// Binds each worker to one of the processors that the process may use. The caller of a scope is bound while the
+    /// scope lasts.
+    pub fn pin(mut self, pin: bool) -> Self {
+        self.config.pin = pin;
+        self
+    }
+
+    /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.config.stack_size = bytes;
+        self
+    }
+
+    /// Builds a runtime of the default parts.
+    ///
+    /// # Errors
+    ///
+    /// If a choice is out of its range, or the system starts no thread.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        self.build_with()
+    }
+
+    /// Builds a runtime of the parts that the type names: `Runtime<M, P, D>`.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Builder::build).
+    pub fn build_with<M: Memory, P: Pool, D: Scheme>(self) -> Result<Runtime<M, P, D>, BuildError> {
+        let config = self.checked()?;
+        let shared = Shared::<Parts<M, P, D>>::new(config);
+        let threads = (1..shared.config.workers).map(|seat| start(&shared, seat)).collect::<Result<_, _>>();
+        let threads = threads.map_err(|error| {
+            shared.shut_down();
+            BuildError::Thread(error)
+        })?;
+        let threads = Mutex::new(threads);
+        Ok(Runtime { inner: Arc::new(Inner { shared, threads, stand_in: Once::new() }) })
+    }
+
+    fn checked(mut self) -> Result<Config, BuildError> {
+        let check = |option, given: u64, range: (u64, u64)| {
+            if (range.0..=range.1).contains(&given) {
+                Ok(())
+            } else {
+                Err(BuildError::OutOfRange { option, given, range })
+            }
+        };
+        let config = &mut self.config;
+        check("workers", config.workers as u64, (1, MOST_WORKERS as u64))?;
+        check("window", config.window, (1, u64::MAX >> 16))?;
+        check("window_bytes", config.window_bytes, (1, u64::MAX))?;
+        check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, 1 << 40))?;
+        config.tally_batch = (config.window / (4 * config.workers as u64)).clamp(1, 16);
+        Ok(self.config)
+    }
+}
+
+/// Starts the worker thread of a seat.
+fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
+    let shared = Arc::clone(shared);
+    thread::Builder::new().name(format!("millpond-{seat}")).spawn(move || {
+        if shared.config.pin {
+            pin::worker(seat);
+        }
+        let worker = shared.worker(seat);
+        let _entered = crate::worker::current::Enter::new(worker);
+        worker.live();
+    })
+}
+
+impl<E: Engine> Drop for Inner<E> {
+    fn drop(&mut self) {
+        self.shared.shut_down();
+        let here = thread::current().id();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A worker that drops the last reference to its own runtime ends by itself.
+            if thread.thread().id() != here {
+                thread.join().expect("a worker thread catches what bodies throw");
+            }
+        }
+    }
+}
+
+impl Runtime {
+    /// Chooses how a runtime works.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// A runtime of the default parts with the default choices.
+    ///
+    /// # Errors
+    ///
+    /// If the system starts no thread.
+    pub fn new() -> Result<Runtime, BuildError> {
+        Builder::default().build()
+    }
+}
+
+impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
+    fn shared(&self) -> &Arc<Shared<Parts<M, P, D>>> {
+        &self.inner.shared
+    }
+
+    /// How many workers there are, the caller of a scope among them.
+    pub fn workers(&self) -> usize {
+        self.shared().config.workers
+    }
+
+    /// What each worker has done since the runtime was built; the first is the caller's.
+    pub fn counts(&self) -> Vec<WorkerCounts> {
+        self.shared().counts()
+    }
+
+    /// Opens a scope: `f` spawns tasks, which may borrow what outlives the call; `scope` returns when all are
+    /// complete. The caller works meanwhile.
+    ///
+    /// A caller may have taken up bodies of another caller's scope; it returns when those have ended too.
+    ///
+    /// # Errors
+    ///
+    /// The first failure in reference order; [`Kind::Cancelled`] if the scope was cancelled. The value of `f` is
+    /// dropped then.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics, after all tasks are complete.
+    #[track_caller]
+    pub fn scope<'env, F, R>(&self, f: F) -> Result<R, Error>
+    where
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Parts<M, P, D>, Root>) -> R,
+    {
+        let place = Location::caller();
+        self.shared().enter(|worker| run_scope(worker, f, place))
+    }
+
+    /// Opens a session: a scope that borrows nothing, for async code.
+    ///
+    /// # Panics
+    ///
+    /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
+    /// a session does not have.
+    pub fn session(&self) -> Session<Parts<M, P, D>> {
+        self.inner.stand_in.call_once(|| {
+            let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
+            self.inner.threads.lock().push(thread);
+        });
+        Session::open(Arc::clone(&self.inner))
+    }
+
+    /// As [`scope`](Runtime::scope), for a closure that uses `?`.
+    ///
+    /// # Errors
+    ///
+    /// The first failure of a task, else what `f` returned.
+    #[track_caller]
+    pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
+    where
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Parts<M, P, D>, Root>) -> Result<R, X>,
+        X: From<Error>,
+    {
+        self.scope(f)?
+    }
+}
+
+fn run_scope<'env, E: Engine, F, R>(worker: &Worker<E>, f: F, place: &'static Location<'static>) -> Result<R, Error>
+where
+    F: for<'s> FnOnce(&'s Scope<'s, 'env, E, Root>) -> R,
+{
+    let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
+    let domain = Domain::root(&cancels, &claimant, worker.seat().index());
+    // SAFETY: worker and domain outlive the scope, which is complete before they go.
+    let scope = unsafe { Scope::<'_, 'env, E, Root>::new(worker, &domain) };
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    worker.end_scope(&domain);
+    let value = result.unwrap_or_else(|payload| resume_unwind(payload));
+    match domain.first_failure() {
+        Some(error) => Err(error),
+        None if domain.is_cancelled() => Err(Error::new(Label::place(place), Kind::Cancelled)),
+        None => Ok(value),
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// The closure of a root scope has ended: waits for what is outstanding.
+    pub(crate) fn end_scope(&self, domain: &Domain) {
+        self.combine_open(domain);
+        let waiter = Waiter::new(self.seat());
+        if !domain.close(Some(&waiter)) {
+            self.wait(&waiter, domain);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Scopes: what a body, or the caller of a runtime, spawns through.
+
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use super::body::{Body, Code, ParentCode, payload, write_body};
+use super::cancel::CancelToken;
+use super::config::Inline;
+use super::domain::Domain;
+use super::door::Door;
+use super::engine::Engine;
+use super::join::{Join, must_count};
+use super::spawn::{Options, Spawn};
+use super::wait_on::Ref;
+use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
+use crate::error::Error;
+use crate::handle::Handle;
+use crate::memory::Memory;
+use crate::pool::Put;
+use crate::task::{TaskRef, VTable, flag};
+use crate::worker::Worker;
+use crate::worker::complete::{serves, settle};
+
+/// A body's scope: spawns tasks and waits for them, through [`Spawn`].
+///
+/// It stays on its body's thread: a task that captured it could spawn out of order.
+pub struct Scope<'s, 'env: 's, E: Engine, B = Root> {
+    at: At<E>,
+    _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(&'env ()) -> &'env (), fn(B) -> B)>,
+    _stays: PhantomData<dyn SpawnThroughTheInnerScope>,
+}
+
+/// Where a scope is, in a form about which the compiler has nothing to say: it is the scope's phantom that keeps it on
+/// its thread, and whose name the user should read.
+struct At<E: Engine> {
+    worker: NonNull<Worker<E>>,
+    domain: NonNull<Domain>,
+}
+
+// SAFETY: it is only ever a part of a scope, which is not `Send`.
+unsafe impl<E: Engine> Send for At<E> {}
+// SAFETY: it is only ever a part of a scope, which is not `Sync`.
+unsafe impl<E: Engine> Sync for At<E> {}
+
+/// Names what the compiler says when a task captures the scope it was spawned from: spawn through the scope that the
+/// task itself is given (by `nest`).
+#[doc(hidden)]
+pub trait SpawnThroughTheInnerScope {}
+
+impl<'s, 'env, E: Engine, B> Scope<'s, 'env, E, B> {
+    /// # Safety
+    ///
+    /// Worker and domain outlive the scope, this thread holds the worker's seat, and the body of `domain` runs on it.
+    pub(crate) unsafe fn new(worker: &Worker<E>, domain: &Domain) -> Self {
+        Scope { at: At { worker: worker.into(), domain: domain.into() }, _lives: PhantomData, _stays: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn worker(&self) -> &Worker<E> {
+        // SAFETY: `new`'s caller promised that it lives.
+        unsafe { self.at.worker.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn domain(&self) -> &Domain {
+        // SAFETY: `new`'s caller promised that it lives.
+        unsafe { self.at.domain.as_ref() }
+    }
+
+    /// Whether a leaf of this kind, being ready, should run at its spawn.
+    #[inline]
+    fn runs_inline(&self, kind: &'static VTable) -> bool {
+        let shared = self.worker().shared();
+        match shared.config.inline {
+            Inline::Auto => shared.config.workers == 1 || shared.kinds.is_short(kind),
+            Inline::Never => false,
+            Inline::Always => true,
+        }
+    }
+
+    /// Whether a ready task can run now: nothing that it reads is missing, nobody cancelled it, its exclusions are
+    /// free (and taken now).
+    #[inline]
+    fn may_start(&self, task: TaskRef) -> bool {
+        if self.domain().is_cancelled() {
+            return false;
+        }
+        let excludes = task.header().has(flag::COMMUTATIVE);
+        if excludes && !self.worker().try_exclude_all(task) {
+            return false;
+        }
+        let served = task.records().iter().all(serves);
+        if excludes && !served {
+            self.worker().release_exclusions(task);
+        }
+        served
+    }
+
+    /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and nothing is issued
+    /// until it has ended.
+    #[inline]
+    fn run_here<A, F, O>(&self, task: TaskRef, shape: &A::Shape, body: F) -> Result<O, Error>
+    where
+        A: Accesses<'s, B>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+    {
+        let worker = self.worker();
+        if task.header().has(flag::REDUCE) {
+            task.clear_links();
+        }
+        worker.count_body();
+        let started = worker.grains.start();
+        // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
+        let result = self.domain().run_inline(|| unsafe { Code::<'s, B, A, F, O>::call_leaf(task, shape, body) });
+        worker.grains.end(&worker.shared().kinds, task.header().vtable(), started);
+        let (value, outcome) = match result {
+            Ok(value) => (Some(value), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        let outcome = settle(task, outcome, true);
+        if task.header().has(flag::COMMUTATIVE) {
+            worker.release_exclusions(task);
+        }
+        if task.header().bytes() != 0 {
+            self.domain().sub_bytes(task.header().bytes());
+        }
+        if let Err(error) = &outcome {
+            self.domain().fail(task.header().order(), error.clone());
+        }
+        self.domain().count_inline();
+        worker.free(task);
+        outcome.map(|()| value.expect("a body that ended well has a value"))
+    }
+
+    /// Hands a drafted task to the scheme, and makes its join.
+    fn send<S, F, O>(&self, task: TaskRef, body: Body<S, F>, size: usize) -> Join<'s, B, O> {
+        // SAFETY: the task was drafted with the payload of these types.
+        unsafe { write_body::<S, F, O>(task, body) };
+        let counted = must_count::<O>() || !E::Memory::TYPE_STABLE || size > E::Memory::largest_stable();
+        if counted {
+            task.add_flags(flag::COUNTED);
+        }
+        let join = Join::to_task::<S, F, E>(task, counted, self.at.worker);
+        self.worker().issue(task, Put::Spawned);
+        join
+    }
+}
+
+impl<'s, 'env, E: Engine> Scope<'s, 'env, E, Root> {
+    /// A door into this scope: tasks with preconditions that others meet, from any thread.
+    pub fn door(&self) -> Door<'s, E> {
+        // SAFETY: the domain outlives `'s`, during which the door can be used.
+        unsafe { Door::new(self.worker().shared(), self.at.domain) }
+    }
+}
+
+impl<'s, 'env, E: Engine, B> Spawn<'s> for Scope<'s, 'env, E, B> {
+    type Brand = B;
+    type Inner<'t> = Scope<'s, 'env, E, In<'t>>;
+    type Join<O: Send + 's> = Join<'s, B, O>;
+
+    #[inline]
+    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        let worker = self.worker();
+        worker.throttle(self.domain(), options.bytes);
+        let kind = Code::<'s, B, A, F, O>::LEAF;
+        let payload = payload::<A::Shape, F, O>();
+        let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, self.runs_inline(kind));
+        if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
+            return Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body));
+        }
+        self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+    }
+
+    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        let worker = self.worker();
+        worker.throttle(self.domain(), options.bytes);
+        let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
+        let payload = payload::<A::Shape, F, O>();
+        let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, false);
+        self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+    }
+
+    #[track_caller]
+    fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, B, R>, value: T) {
+        // SAFETY: this is the scope's thread.
+        unsafe { self.worker().set(self.domain(), handle, value, Location::caller()) }
+    }
+
+    #[track_caller]
+    fn wait_on<'h, T: Send + 's, R: CanRead>(&self, handle: &'h mut Handle<T, B, R>) -> Result<Ref<'h, T, R>, Error> {
+        // SAFETY: this is the scope's thread.
+        unsafe { self.worker().wait_on(self.domain(), handle, Location::caller()) }
+    }
+
+    fn wait<O: Send + 's>(&self, join: Join<'s, B, O>) -> Result<O, Error> {
+        join.wait(self.worker(), self.domain())
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.worker().block_on(future, self.domain())
+    }
+
+    fn cancel_token(&self) -> CancelToken {
+        self.domain().cancel_token()
+    }
+}
+
+impl<E: Engine, B> std::fmt::Debug for Scope<'_, '_, E, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("domain", self.domain()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,240 @@
+//! Sessions: scopes without borrows, for use from async code and from threads of one's own.
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::Inner;
+use super::body::{Body, Code, ParentCode, payload, write_body};
+use super::cancel::{CancelToken, Cancels};
+use super::domain::{Domain, NO_SEAT};
+use super::engine::Engine;
+use super::join::{Pending, Release};
+use super::scope::Scope;
+use super::shared::Shared;
+use super::spawn::{Options, Spawn};
+use super::wait_on::Ref;
+use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
+use crate::error::{Error, Kind, Label};
+use crate::handle::Handle;
+use crate::handle::claim::Claimant;
+use crate::pool::Put;
+use crate::task::{TaskRef, VTable, flag};
+
+/// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
+///
+/// It may move between threads, as an async task does, and spawns from wherever it is; the tasks run on the runtime's
+/// workers. Dropping it waits for its tasks, helping; await the joins first where blocking is not welcome.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// async fn answer(rt: &Runtime) -> Result<u64, millpond::Error> {
+///     let session = rt.session();
+///     let numbers = Handle::new(vec![1, 2, 3]);
+///     session.spawn(numbers.inout(), |numbers| numbers.push(36));
+///     session.spawn(numbers.read(), |numbers| numbers.iter().sum()).await
+/// }
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// assert_eq!(rt.scope(|s| s.block_on(answer(&rt)))??, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Session<E: Engine> {
+    core: Arc<Core<E>>,
+    /// Whether it was closed. A cell, since a session spawns from one thread at a time.
+    closed: Cell<bool>,
+}
+
+/// What a session's joins keep.
+#[derive(Debug)]
+struct Core<E: Engine> {
+    inner: Arc<Inner<E>>,
+    domain: Domain,
+    claimant: Claimant,
+    _cancels: Box<Cancels>,
+}
+
+// SAFETY: the domain's cells belong to its owner, the session, which is used by one thread at a time; joins only reach
+// what is synchronized (failures, watchers).
+unsafe impl<E: Engine> Send for Core<E> {}
+// SAFETY: as above.
+unsafe impl<E: Engine> Sync for Core<E> {}
+
+impl<E: Engine> Release for Arc<Core<E>> {
+    fn free(&self, task: TaskRef) {
+        self.inner.shared.visit(|worker| worker.free(task));
+    }
+}
+
+/// The value of a session's task: a `Send` future, which may outlive the session.
+pub struct SessionJoin<O> {
+    pending: Option<Pending<O, Box<dyn Release + Send>>>,
+}
+
+// SAFETY: a join is the only one to take the value, which it may do on another thread since it is `Send`; the block's
+// state and the scope's watchers are synchronized, and what it keeps is `Send`.
+unsafe impl<O: Send> Send for SessionJoin<O> {}
+// SAFETY: a shared join only tells whether the task is complete.
+unsafe impl<O: Send> Sync for SessionJoin<O> {}
+
+impl<O> SessionJoin<O> {
+    /// Whether the task is complete.
+    pub fn is_done(&self) -> bool {
+        self.pending.as_ref().is_none_or(Pending::is_done)
+    }
+}
+
+impl<O> Future for SessionJoin<O> {
+    type Output = Result<O, Error>;
+
+    /// # Panics
+    ///
+    /// If polled again after it was ready.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let pending = self.pending.take().expect("a join is not polled after it was ready");
+        if pending.is_done() || !pending.wake_when_done(context.waker()) {
+            return Poll::Ready(pending.take());
+        }
+        self.pending = Some(pending);
+        Poll::Pending
+    }
+}
+
+impl<O> Unpin for SessionJoin<O> {}
+
+impl<O> std::fmt::Debug for SessionJoin<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionJoin").field("done", &self.is_done()).finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> Session<E> {
+    pub(crate) fn open(inner: Arc<Inner<E>>) -> Self {
+        let (cancels, claimant) = (Box::new(Cancels::new()), Claimant::enter(false));
+        let domain = Domain::root(&cancels, &claimant, NO_SEAT);
+        let core = Arc::new(Core { inner, domain, claimant, _cancels: cancels });
+        Session { core, closed: Cell::new(false) }
+    }
+
+    fn shared(&self) -> &Shared<E> {
+        &self.core.inner.shared
+    }
+
+    fn domain(&self) -> &Domain {
+        &self.core.domain
+    }
+
+    /// Waits for all tasks, running some.
+    ///
+    /// # Errors
+    ///
+    /// The first failure in reference order; [`Kind::Cancelled`] if the session was cancelled.
+    #[track_caller]
+    pub fn close(self) -> Result<(), Error> {
+        self.finish();
+        let domain = self.domain();
+        let cancelled = || Error::new(Label::place(Location::caller()), Kind::Cancelled);
+        domain.first_failure().or_else(|| domain.is_cancelled().then(cancelled)).map_or(Ok(()), Err)
+    }
+
+    fn finish(&self) {
+        if !self.closed.replace(true) {
+            self.shared().enter(|worker| worker.end_scope(self.domain()));
+            self.core.claimant.leave();
+        }
+    }
+
+    /// Spawns on the workers: a session's own thread runs no bodies, except to make room.
+    fn send<A, F, O>(&self, options: &Options, accesses: &A, body: F, kind: &'static VTable) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+    {
+        if self.domain().is_beyond_room() || options.bytes != 0 {
+            self.shared().enter(|worker| worker.throttle(self.domain(), options.bytes));
+        }
+        let pending = self.shared().visit(|worker| {
+            let drafted = worker.draft(self.domain(), accesses, options, kind, payload::<A::Shape, F, O>(), false);
+            let body = Body { shape: drafted.shape, f: body };
+            // SAFETY: drafted with the payload of these types.
+            unsafe { write_body::<A::Shape, F, O>(drafted.task, body) };
+            drafted.task.add_flags(flag::COUNTED);
+            let release: Box<dyn Release + Send> = Box::new(Arc::clone(&self.core));
+            let pending = Pending::new::<A::Shape, F>(drafted.task, true, release);
+            worker.issue(drafted.task, Put::Spawned);
+            pending
+        });
+        SessionJoin { pending: Some(pending) }
+    }
+}
+
+impl<E: Engine> Drop for Session<E> {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl<E: Engine> Spawn<'static> for Session<E> {
+    type Brand = Root;
+    type Inner<'t> = Scope<'static, 'static, E, In<'t>>;
+    type Join<O: Send + 'static> = SessionJoin<O>;
+
+    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 'static,
+    {
+        self.send(&options, &accesses, body, Code::<'static, Root, A, F, O>::LEAF)
+    }
+
+    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 'static,
+    {
+        self.send(&options, &accesses, body, ParentCode::<'static, 'static, E, Root, A, F, O>::NEST)
+    }
+
+    #[track_caller]
+    fn set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) {
+        let place = Location::caller();
+        // SAFETY: the session's thread is the one that issues.
+        self.shared().visit(|worker| unsafe { worker.set(self.domain(), handle, value, place) });
+    }
+
+    #[track_caller]
+    fn wait_on<'h, T: Send + 'static, R: CanRead>(
+        &self,
+        handle: &'h mut Handle<T, Root, R>,
+    ) -> Result<Ref<'h, T, R>, Error> {
+        let place = Location::caller();
+        // SAFETY: as above.
+        self.shared().enter(|worker| unsafe { worker.wait_on(self.domain(), handle, place) })
+    }
+
+    fn wait<O: Send + 'static>(&self, mut join: SessionJoin<O>) -> Result<O, Error> {
+        let pending = join.pending.take().expect("a join is not waited for after it was ready");
+        if !pending.is_of(self.domain()) {
+            // Another session's, perhaps of another runtime: only a waker may outlive what it wakes.
+            return self.block_on(SessionJoin { pending: Some(pending) });
+        }
+        if !pending.is_done() {
+            self.shared().enter(|worker| pending.wait(worker, self.domain()));
+        }
+        pending.take()
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.shared().enter(|worker| worker.block_on(future, self.domain()))
+    }
+
+    fn cancel_token(&self) -> CancelToken {
+        self.domain().cancel_token()
+    }
+}

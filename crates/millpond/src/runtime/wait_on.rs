@@ -1,0 +1,226 @@
+//! What a scope does at once instead of spawning: wait for a datum, set one; and make room in its window.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::panic::{Location, resume_unwind};
+use std::ptr::NonNull;
+
+use super::domain::Domain;
+use super::engine::Engine;
+use crate::access::{CanRead, CanWrite};
+use crate::depend::{Mode, Scheme};
+use crate::error::{Error, Kind, Label};
+use crate::handle::version::State;
+use crate::handle::{Datum, Handle};
+use crate::task::{Header, Record, Role, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::wait::Waiter;
+
+/// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
+#[derive(Debug)]
+pub struct Ref<'h, T, R> {
+    /// Not a reference: with the right to read only, several bodies may hold one to the same value.
+    value: NonNull<T>,
+    _lends: PhantomData<(&'h mut T, R)>,
+}
+
+// SAFETY: a `Ref` is a `&T` or a `&mut T`.
+unsafe impl<T: Send + Sync, R> Send for Ref<'_, T, R> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync, R> Sync for Ref<'_, T, R> {}
+
+impl<T, R> Deref for Ref<'_, T, R> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: while the value is lent, nothing that writes it can be spawned by this body, and with the right to
+        // write nobody else has it (`wait_on`).
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: with the right to write, the body has the value alone while it is lent.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// An access that a body itself waits for, on its stack: a header so that the scheme can grant it.
+#[repr(C)]
+struct Waiting {
+    header: Header,
+    waiter: Waiter,
+}
+
+static WAIT: VTable = VTable {
+    role: Role::Wait,
+    run: |_, _| unreachable!("a waiter is woken, not run"),
+    discard: |_| unreachable!("a waiter is woken, not run"),
+    fail: |_, _, _| unreachable!("a waiter has no join"),
+    drop_result: |_| unreachable!("a waiter has no join"),
+};
+
+/// The waiter behind a header of role `Wait`.
+pub(crate) fn waiter_of(task: TaskRef) -> *mut Waiter {
+    let waiting = task.0.cast::<Waiting>().as_ptr();
+    // SAFETY: a header of that role is the first field of a `Waiting`, which stays until its waiter is woken.
+    unsafe { &raw mut (*waiting).waiter }
+}
+
+impl<E: Engine> Worker<E> {
+    /// # Safety
+    ///
+    /// This thread runs the body of `domain`, on this worker.
+    pub(crate) unsafe fn wait_on<'h, T, B, R: CanRead>(
+        &self,
+        domain: &Domain,
+        handle: &'h mut Handle<T, B, R>,
+        place: &'static Location<'static>,
+    ) -> Result<Ref<'h, T, R>, Error> {
+        let datum = handle.datum();
+        if !self.admit_now(domain, datum) {
+            return Err(Error::new(Label::place(place), Kind::Busy { arg: 0 }));
+        }
+        let group = datum.enter_group(R::WAIT);
+        let meta = datum.version().meta().of::<E::Scheme>();
+        if !E::Scheme::is_ready(meta, R::WAIT) {
+            // SAFETY: as the caller promises.
+            unsafe { self.await_access(domain, datum, R::WAIT, group, place) };
+        }
+        match datum.version().state() {
+            State::Produced => Ok(Ref { value: datum.version().value().cast(), _lends: PhantomData }),
+            State::Unset => Err(Error::new(Label::place(place), Kind::NeverWritten { arg: 0 })),
+            State::Failed(cause) => Err(Error::poisoned(Label::place(place), &cause)),
+        }
+    }
+
+    /// Issues an access of the body itself, waits until it is granted, and releases it: what conflicts can only be
+    /// spawned by this body, which does not while it looks at the value.
+    ///
+    /// # Safety
+    ///
+    /// As `wait_on`.
+    unsafe fn await_access(
+        &self,
+        domain: &Domain,
+        datum: &Datum,
+        mode: Mode,
+        group: u32,
+        place: &'static Location<'static>,
+    ) {
+        let header = Header::on_stack(&WAIT, domain.into(), place, 1);
+        let waiting = Waiting { header, waiter: Waiter::new(self.seat()) };
+        let task = NonNull::from(&waiting).cast::<Header>();
+        let record = Record::new(datum.current().cast(), task, group, mode, mode);
+        let meta = datum.version().meta().of::<E::Scheme>();
+        // SAFETY: this thread owns the scope; the record stays on this stack until it is released below.
+        if !unsafe { E::Scheme::issue(meta, &record) } {
+            self.wait(&waiting.waiter, domain);
+        }
+        self.release_one(&record);
+    }
+
+    /// # Safety
+    ///
+    /// As `wait_on`.
+    pub(crate) unsafe fn set<T, B, R>(
+        &self,
+        domain: &Domain,
+        handle: &Handle<T, B, R>,
+        value: T,
+        place: &'static Location<'static>,
+    ) {
+        let datum = handle.datum();
+        let order = domain.count_spawn();
+        domain.count_inline();
+        if !self.admit_now(domain, datum) {
+            return domain.fail(order, Error::new(Label::place(place), Kind::Busy { arg: 0 }));
+        }
+        datum.enter_group(Mode::Write);
+        datum.rename::<E::Scheme>().unwrap_or_else(|payload| resume_unwind(payload));
+        let version = datum.version();
+        // SAFETY: the version is new or idle, and only this scope issues on it: nobody uses an old value, which is
+        // moved out here.
+        let old = version.is_full().then(|| unsafe { version.value().cast::<T>().read() });
+        // SAFETY: the version has room for a `T` and holds none.
+        unsafe { version.value().cast().write(value) };
+        version.set_full(true);
+        version.set_state(State::Produced);
+        // It may run any code, which finds everything in order.
+        drop(old);
+    }
+
+    /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
+    fn admit_now(&self, domain: &Domain, datum: &Datum) -> bool {
+        let claim = domain.claim();
+        if !datum.is_claimed_by(claim) && !datum.claim::<E::Scheme>(claim) {
+            return false;
+        }
+        if let Some(reduction) = datum.reduction() {
+            let order = domain.count_spawn() - 1;
+            domain.count_inline();
+            self.combine(domain, reduction, order);
+        }
+        true
+    }
+
+    /// Makes room for another task in the window of a scope: hard for the caller of a runtime, who runs tasks or
+    /// waits; soft in a body, which runs what it can of its own descendants.
+    #[inline]
+    pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
+        let config = &self.shared().config;
+        if domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > config.window_bytes) {
+            self.make_room(domain, bytes);
+        }
+    }
+
+    /// Whether the scope may have another task. Half of the window must be free again once it was full, so that the
+    /// spawner does not stop at each task.
+    fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
+        let config = &self.shared().config;
+        let in_flight = domain.in_flight();
+        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
+        let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
+        in_flight == 0 || (in_flight <= most && fits)
+    }
+
+    #[cold]
+    fn make_room(&self, domain: &Domain, bytes: usize) {
+        if !self.has_room(domain, bytes, false) {
+            if domain.task().is_none() && self.is_carrier() {
+                self.make_room_hard(domain, bytes);
+            } else {
+                self.make_room_soft(domain, bytes);
+            }
+        }
+        let room = self.shared().config.window.saturating_sub(domain.in_flight());
+        domain.set_room(room.max(1));
+    }
+
+    fn make_room_soft(&self, domain: &Domain, bytes: usize) {
+        while !self.has_room(domain, bytes, true) {
+            let Some(task) = self.take_below(domain) else { break };
+            self.execute(task);
+        }
+        self.flush_all();
+    }
+
+    fn make_room_hard(&self, domain: &Domain, bytes: usize) {
+        while !self.has_room(domain, bytes, true) {
+            if self.help(64) {
+                continue;
+            }
+            self.flush_all();
+            let waiter = Waiter::new(self.seat());
+            if !domain.watch_for_room(&waiter, domain.outstanding()) || !waiter.park() {
+                continue;
+            }
+            self.carry_some_until(64, || waiter.is_delivered() || self.has_room(domain, bytes, true));
+            if !waiter.is_delivered() && !domain.unwatch_room() {
+                // Somebody is waking it.
+                self.carry_until(|| waiter.is_delivered());
+            }
+        }
+        self.flush_all();
+    }
+}

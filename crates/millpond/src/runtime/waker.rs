@@ -1,0 +1,80 @@
+//! Wakers of bodies that wait for a future.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
+
+use super::domain::Domain;
+use super::engine::Engine;
+use crate::sync::Mutex;
+use crate::worker::Worker;
+use crate::worker::wait::Waiter;
+
+/// Wakes one body, again and again, from any thread, for as long as anybody keeps the waker.
+#[derive(Debug)]
+pub(crate) struct BodyWaker(Mutex<Watch>);
+
+#[derive(Debug)]
+struct Watch {
+    /// It was woken while nobody waited.
+    woken: bool,
+    waiter: Option<NonNull<Waiter>>,
+}
+
+// SAFETY: the waiter is only reached under the lock, and its body takes it out before it goes on.
+unsafe impl Send for Watch {}
+
+impl BodyWaker {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(BodyWaker(Mutex::new(Watch { woken: false, waiter: None })))
+    }
+
+    /// The body is about to wait; false if it was woken since it last did.
+    pub(crate) fn watch(&self, waiter: &Waiter) -> bool {
+        let mut watch = self.0.lock();
+        if std::mem::take(&mut watch.woken) {
+            return false;
+        }
+        watch.waiter = Some(waiter.into());
+        true
+    }
+
+    /// The body goes on.
+    pub(crate) fn unwatch(&self) {
+        let mut watch = self.0.lock();
+        watch.waiter = None;
+        watch.woken = false;
+    }
+}
+
+impl Wake for BodyWaker {
+    fn wake(self: Arc<Self>) {
+        let mut watch = self.0.lock();
+        match watch.waiter.take() {
+            Some(waiter) => Waiter::wake_at(waiter.as_ptr()),
+            None => watch.woken = true,
+        }
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// Polls a future on behalf of a body, which is suspended in between.
+    pub(crate) fn block_on<F: Future>(&self, future: F, domain: &Domain) -> F::Output {
+        let mut future = std::pin::pin!(future);
+        let body = BodyWaker::new();
+        let waker = Arc::clone(&body).into();
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            let waiter = Waiter::new(self.seat());
+            if body.watch(&waiter) {
+                self.wait(&waiter, domain);
+                body.unwatch();
+            } else {
+                self.let_others_run();
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The only file that names std's atomics and locks: std normally, loom under `--cfg loom`.
+//!
+//! Under `--cfg millpond_tsan` locks come from `parking_lot`, which is compiled from source and so instrumented;
+//! a contended `std::sync::Mutex` gives false reports under ThreadSanitizer, since std is not.
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Arc, atomic};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{Arc, atomic};
+
+#[cfg(all(not(loom), not(millpond_tsan)))]
+mod lock {
+    /// A mutex that ignores std's poisoning: the runtime never unwinds while it holds one.
+    #[derive(Default, Debug)]
+    pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Mutex(std::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+
+    /// A condition variable of that mutex.
+    #[derive(Default, Debug)]
+    pub(crate) struct Condvar(std::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn wait<'a, T>(&self, guard: std::sync::MutexGuard<'a, T>) -> std::sync::MutexGuard<'a, T> {
+            self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+    }
+}
+
+#[cfg(all(not(loom), millpond_tsan))]
+mod lock {
+    pub(crate) use parking_lot::Mutex;
+
+    /// Parking_lot's condition variable behind the interface of std's.
+    #[derive(Default, Debug)]
+    pub(crate) struct Condvar(parking_lot::Condvar);
+
+    impl Condvar {
+        pub(crate) fn wait<'a, T>(&self, mut guard: parking_lot::MutexGuard<'a, T>) -> parking_lot::MutexGuard<'a, T> {
+            self.0.wait(&mut guard);
+            guard
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+    }
+}
+
+#[cfg(loom)]
+mod lock {
+    /// Loom's mutex behind the interface of the others.
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T: Default> Default for Mutex<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
+
+    /// Loom's condition variable behind the interface of the others.
+    #[derive(Default, Debug)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn wait<'a, T>(&self, guard: loom::sync::MutexGuard<'a, T>) -> loom::sync::MutexGuard<'a, T> {
+            self.0.wait(guard).unwrap()
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+    }
+}
+
+pub(crate) use lock::{Condvar, Mutex};
+
+/// Locks and atomics of statics. A model of loom's knows nothing of them: a loom object lives no longer than one execution.
+#[cfg(not(loom))]
+pub(crate) mod global {
+    pub(crate) use super::Mutex;
+    pub(crate) use std::sync::atomic;
+}
+
+#[cfg(loom)]
+pub(crate) mod global {
+    pub(crate) use std::sync::atomic;
+
+    /// Std's mutex behind the interface of the others.
+    #[derive(Default, Debug)]
+    pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) const fn new(value: T) -> Self {
+            Mutex(std::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+}
+
+/// A cell that one thread at a time touches, as the protocol around it promises; loom checks the promise.
+#[cfg(not(loom))]
+pub(crate) use std::cell::Cell as Guarded;
+
+#[cfg(loom)]
+pub(crate) use guarded::Guarded;
+
+#[cfg(loom)]
+mod guarded {
+    use loom::cell::UnsafeCell;
+
+    /// Loom's cell behind the interface of std's.
+    #[derive(Debug)]
+    pub(crate) struct Guarded<T>(UnsafeCell<T>);
+
+    impl<T: Default> Default for Guarded<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+
+    impl<T> Guarded<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Guarded(UnsafeCell::new(value))
+        }
+
+        pub(crate) fn replace(&self, value: T) -> T {
+            // SAFETY: loom fails the model if another thread touches the cell without an order between them, and no
+            // reference to the value lasts longer than this.
+            self.0.with_mut(|old| std::mem::replace(unsafe { &mut *old }, value))
+        }
+
+        pub(crate) fn set(&self, value: T) {
+            self.replace(value);
+        }
+
+        pub(crate) fn take(&self) -> T
+        where
+            T: Default,
+        {
+            self.replace(T::default())
+        }
+
+        pub(crate) fn get(&self) -> T
+        where
+            T: Copy,
+        {
+            // SAFETY: as in `replace`.
+            self.0.with(|value| unsafe { *value })
+        }
+    }
+}
+
+/// A number that this process never gives again: it tells one value from another that took its place in memory. Not
+/// loom's, since it orders nothing.
+pub(crate) fn unique_number() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// One turn of a wait for a spin lock that its holder gives back in any case. For loom this is the end of what it
+/// explores: a thread that comes to the lock only when it is free, in another execution, does the same.
+#[inline]
+pub(crate) fn spin_for_lock() {
+    #[cfg(loom)]
+    loom::skip_branch();
+    spin_loop();
+}
+
+/// One turn of a spin loop; under loom it yields, so that the model ends.
+#[inline]
+pub(crate) fn spin_loop() {
+    #[cfg(not(loom))]
+    std::hint::spin_loop();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}

@@ -1,0 +1,168 @@
+//! A parent's frame: its scope's counts, and its view of the data that it declared.
+
+use std::cell::{Cell, OnceCell};
+use std::ptr::NonNull;
+
+use super::{Record, TaskRef};
+use crate::depend::{Mode, Scheme};
+use crate::error::{Error, Kind};
+use crate::handle::Datum;
+use crate::handle::claim;
+use crate::handle::datum::SchemeOps;
+use crate::handle::version::{Dropped, Place, State, Version};
+use crate::runtime::domain::Domain;
+use crate::worker::complete::panicked;
+
+/// The part of a block that only a parent has. One [`Datum`] for each of its accesses follows it.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct NestFrame {
+    domain: Domain,
+    task: TaskRef,
+    scheme: &'static SchemeOps,
+    /// How many data have been made; each is made when the body's handle is.
+    held: Cell<usize>,
+    /// The body's own failure.
+    failed: OnceCell<Error>,
+}
+
+impl NestFrame {
+    /// The size of a frame with its data.
+    #[inline]
+    pub(super) fn size(accesses: usize) -> usize {
+        size_of::<NestFrame>() + accesses * size_of::<Datum>()
+    }
+
+    /// Puts a frame into a block.
+    ///
+    /// # Safety
+    ///
+    /// `task` is a parent that is about to run, on the worker of seat `seat`.
+    pub(crate) unsafe fn open<'a, D: Scheme>(task: TaskRef, seat: usize) -> &'a NestFrame {
+        let at = task.frame_at();
+        // SAFETY: the scope that spawned a task outlives it.
+        let domain = Domain::nested(unsafe { task.header().domain().as_ref() }, task, seat);
+        let (held, failed) = (Cell::new(0), OnceCell::new());
+        let frame = NestFrame { domain, task, scheme: SchemeOps::of::<D>(), held, failed };
+        // SAFETY: the block has room for the frame, and nobody uses it yet.
+        unsafe { at.write(frame) };
+        // SAFETY: just written; it stays until the task is complete.
+        unsafe { at.as_ref() }
+    }
+
+    pub(crate) fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// Notes that the body itself failed.
+    pub(crate) fn set_failed(&self, error: Error) {
+        // The body fails at most once.
+        let _ = self.failed.set(error);
+    }
+
+    fn datum_at(&self, index: usize) -> NonNull<Datum> {
+        let behind = self.task.frame_at().cast::<u8>();
+        // SAFETY: `Shape::block_size` made room for one datum an access behind the frame.
+        unsafe { behind.add(size_of::<NestFrame>() + index * size_of::<Datum>()) }.cast()
+    }
+
+    /// Makes the datum through which the body sees its access `index`, whose value is at `value`.
+    pub(crate) fn hold(&self, index: usize, record: &Record, value: NonNull<()>) -> NonNull<Datum> {
+        debug_assert_eq!(index, self.held.get(), "data are made in order");
+        let parent = record.version();
+        let at = self.datum_at(index);
+        // SAFETY: the place is reserved for this datum and not used yet.
+        unsafe { at.write(Datum::held(parent, value, claim::NESTED, self.scheme)) };
+        // SAFETY: just written, and it does not move: the block stays until the task is complete.
+        unsafe { Datum::settle(at) };
+        self.held.set(index + 1);
+        // SAFETY: just written.
+        let first = unsafe { at.as_ref() }.first();
+        if record.declared() == Mode::Write {
+            // What was there is spent, but stays until it is overwritten.
+            first.set_full(parent.is_full());
+        } else {
+            first.set_full(true);
+            first.set_state(State::Produced);
+        }
+        at
+    }
+
+    /// Gives the versions that the descendants left to the parent's versions; the task's error, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// The body and all its descendants are complete; called once.
+    pub(crate) unsafe fn hand_back(&self) -> Option<Error> {
+        let records = self.task.records();
+        let mut dropped = Ok(());
+        for (index, record) in records.iter().enumerate().take(self.held.get()) {
+            // SAFETY: that many data were made, and nothing below the body runs any more.
+            dropped = dropped.and(unsafe { self.hand_back_one(index, record) });
+        }
+        let dropped = dropped.err().map(|payload| panicked(self.task, &*payload));
+        let unset =
+            |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
+        let unwritten = records.iter().position(|record| unset(&record));
+        let unwritten = unwritten.map(|arg| Error::new(self.task.header().label(), Kind::Unwritten { arg }));
+        let error = self.domain.first_failure().or_else(|| self.failed.get().cloned()).or(unwritten).or(dropped);
+        if let Some(error) = &error {
+            let failed = || State::Failed(error.root().clone());
+            records.iter().filter(unset).for_each(|record| record.version().set_state(failed()));
+        }
+        error
+    }
+
+    /// # Safety
+    ///
+    /// As [`hand_back`](NestFrame::hand_back), and datum `index` was made.
+    unsafe fn hand_back_one(&self, index: usize, record: &Record) -> Dropped {
+        // SAFETY: the datum was made and lives as long as the frame.
+        let datum = unsafe { self.datum_at(index).as_ref() };
+        match record.declared() {
+            Mode::Read => {
+                datum.first().set_state(State::Unset);
+                Ok(())
+            }
+            Mode::Concurrent => {
+                if let State::Failed(error) = datum.version().state() {
+                    record.version().fail_in_group(record.group(), &error);
+                }
+                datum.first().set_state(State::Unset);
+                Ok(())
+            }
+            Mode::Reduce => {
+                let part = Version::new(record.version().kind(), Place::Held, datum.first().value());
+                // SAFETY: nothing below runs any more; the private copy is this task's alone.
+                let dropped = unsafe { datum.hand_back(&part) };
+                if let State::Failed(error) = part.state() {
+                    record.version().fail_in_group(record.group(), &error);
+                    record.discard_part(part.is_full());
+                }
+                part.set_state(State::Unset);
+                dropped
+            }
+            Mode::Commutative => {
+                let parent = record.version();
+                if let State::Failed(error) = datum.version().state() {
+                    parent.fail_in_group(record.group(), &error);
+                    datum.version().set_state(State::Produced);
+                }
+                let before = parent.state();
+                // SAFETY: nothing below runs any more; the exclusion is this task's.
+                let dropped = unsafe { datum.hand_back(parent) };
+                if matches!(before, State::Failed(_)) {
+                    parent.set_state(before);
+                }
+                dropped
+            }
+            // SAFETY: nothing below runs any more; an `inout` or `write` has its version alone.
+            Mode::Inout | Mode::Write => unsafe { datum.hand_back(record.version()) },
+        }
+    }
+
+    /// Whether the body itself failed: then what it declared to write is poisoned.
+    pub(crate) fn own_failure(&self) -> Option<&Error> {
+        self.failed.get()
+    }
+}

@@ -1,0 +1,402 @@
+//! Task blocks: header, accesses and closure in one allocation.
+//!
+//! ```text
+//!   0  Header             64 bytes, one cache line
+//!  64  Extras             only if the spawn gave a name, indices or bytes
+//!   …  Record × accesses  40 bytes each; the scheme's list nodes are in them
+//!   …  NestFrame          only of a parent: its scope's counts; then its Datum × accesses
+//!   …  payload            the closure and the shape of its accesses; afterwards the result
+//! ```
+
+use std::alloc::Layout;
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::slice;
+
+use crate::error::{Error, Label};
+use crate::memory::Block;
+use crate::runtime::domain::Domain;
+use crate::sync::atomic::{AtomicU32, Ordering};
+
+mod frame;
+mod record;
+mod state;
+
+pub(crate) use frame::NestFrame;
+pub use record::Record;
+pub(crate) use state::State;
+
+/// A reference to a task block, one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct TaskRef(pub(crate) NonNull<Header>);
+
+// SAFETY: a task is handed between workers through the pool, which gives it to exactly one taker (trait `Pool`).
+unsafe impl Send for TaskRef {}
+
+/// The fixed part of a task block.
+#[repr(C, align(64))]
+pub struct Header {
+    /// What joins see; the first word, since a stale join may load it after the block was used again.
+    state: State,
+    vtable: &'static VTable,
+    domain: NonNull<Domain>,
+    /// The place in the scope's reference order.
+    order: u64,
+    place: &'static Location<'static>,
+    /// Preconditions that are not met, plus a guard while the task is being issued.
+    unmet: AtomicU32,
+    tag: u32,
+    // Only the spawner sets these two, before anybody else knows the task.
+    accesses: Cell<u32>,
+    flags: Cell<u8>,
+    priority: i8,
+}
+
+/// What a spawn may say beyond its accesses and its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extras {
+    pub(crate) label: Label,
+    pub(crate) bytes: usize,
+}
+
+/// Properties of one task, as bits of `Header::flags`.
+pub(crate) mod flag {
+    /// `Extras` follow the header.
+    pub(crate) const EXTRAS: u8 = 1;
+    /// Some access is commutative: exclusions are taken before the body.
+    pub(crate) const COMMUTATIVE: u8 = 2;
+    /// A join keeps the block until it was dropped; else the block is freed at completion.
+    pub(crate) const COUNTED: u8 = 4;
+    /// Some access is a reduction.
+    pub(crate) const REDUCE: u8 = 8;
+    /// Misuse at the spawn: the task's failure is in its scope already, and its body must not run.
+    pub(crate) const MISUSED: u8 = 16;
+}
+
+/// What kind of task a block holds, and the code that knows its types.
+pub(crate) struct VTable {
+    pub(crate) role: Role,
+    /// Runs the body on the worker that is passed (erased). Consumes the payload; may leave a result there.
+    pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
+    /// Drops the payload of a task that will not run.
+    pub(crate) discard: unsafe fn(TaskRef),
+    /// Replaces the result by an error: `ran` says whether there is a result. Only of counted tasks.
+    pub(crate) fail: unsafe fn(TaskRef, Error, ran: bool),
+    /// Drops the result. Only of counted tasks.
+    pub(crate) drop_result: unsafe fn(TaskRef),
+}
+
+/// What completes a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Complete when its body has ended.
+    Leaf,
+    /// Complete when its body and all descendants have ended.
+    Nest,
+    /// Combines a reduction (`handle::reduction`).
+    Combine,
+    /// Not a task: somebody waits for an access; the payload is a `Waiter`.
+    Wait,
+    /// One half of a `join(a, b)`, on its caller's stack.
+    Fork,
+}
+
+/// Larger than any number of accesses: no release makes the task ready before its spawn has issued all of them.
+const GUARD: u32 = 1 << 30;
+
+/// Bit of `Header::unmet`.
+const ABANDONED: u32 = 1 << 31;
+
+/// The sizes and offsets of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) extras: bool,
+    pub(crate) accesses: usize,
+    pub(crate) nest: bool,
+}
+
+impl Shape {
+    #[inline]
+    fn records_at(self) -> usize {
+        size_of::<Header>() + if self.extras { size_of::<Extras>() } else { 0 }
+    }
+
+    #[inline]
+    fn records_end(self) -> usize {
+        self.records_at() + self.accesses * size_of::<Record>()
+    }
+
+    #[inline]
+    fn frame_at(self) -> usize {
+        self.records_end().next_multiple_of(align_of::<NestFrame>())
+    }
+
+    /// Where a payload of this layout begins.
+    #[inline]
+    fn payload_at(self, align: usize) -> usize {
+        let end = if self.nest { self.frame_at() + NestFrame::size(self.accesses) } else { self.records_end() };
+        end.next_multiple_of(align)
+    }
+
+    /// The size of the whole block.
+    #[inline]
+    pub(crate) fn block_size(self, payload: Layout) -> usize {
+        self.payload_at(payload.align()) + payload.size()
+    }
+}
+
+/// What a new block's header says.
+#[derive(Debug)]
+pub(crate) struct NewTask {
+    pub(crate) vtable: &'static VTable,
+    pub(crate) domain: NonNull<Domain>,
+    pub(crate) order: u64,
+    pub(crate) place: &'static Location<'static>,
+    pub(crate) priority: i8,
+    pub(crate) extras: Option<Extras>,
+    pub(crate) accesses: usize,
+}
+
+impl std::fmt::Debug for VTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.role.fmt(f)
+    }
+}
+
+impl TaskRef {
+    /// Makes a task of a fresh block: everything but records and payload.
+    ///
+    /// # Safety
+    ///
+    /// `block` is at least as large as `Shape::block_size` of the parts, and nobody else uses it (a stale join may
+    /// load its first word).
+    #[inline]
+    pub(crate) unsafe fn create(block: Block, new: NewTask) -> TaskRef {
+        let header: NonNull<Header> = block.start.cast();
+        let at = header.as_ptr();
+        // SAFETY: the first word of a block is only ever used as a `State`, of which zero is a valid one.
+        unsafe { &(*at).state }.begin();
+        macro_rules! set {
+            ($($field:ident: $value:expr;)*) => {$(
+                // SAFETY: the block is ours and large enough for a header; field by field, since a stale join may
+                // load the state meanwhile.
+                unsafe { (&raw mut (*at).$field).write($value) };
+            )*};
+        }
+        set! {
+            vtable: new.vtable;
+            domain: new.domain;
+            order: new.order;
+            place: new.place;
+            unmet: AtomicU32::new(GUARD);
+            tag: block.tag;
+            accesses: Cell::new(new.accesses as u32);
+            flags: Cell::new(if new.extras.is_some() { flag::EXTRAS } else { 0 });
+            priority: new.priority;
+        }
+        let task = TaskRef(header);
+        if let Some(extras) = new.extras {
+            // SAFETY: the caller made room for extras behind the header.
+            let behind = unsafe { header.add(1) };
+            // SAFETY: as above; the place is not used yet.
+            unsafe { behind.cast().write(extras) };
+        }
+        task
+    }
+
+    /// The header.
+    #[inline]
+    pub(crate) fn header<'a>(self) -> &'a Header {
+        // SAFETY: a `TaskRef` is only followed by who keeps its block alive: its spawner until it is issued, then
+        // whoever runs or completes it.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The priority that the task was spawned with, 0 unless given.
+    #[inline]
+    pub fn priority(self) -> i8 {
+        self.header().priority
+    }
+
+    #[inline]
+    pub(crate) fn shape(self) -> Shape {
+        let header = self.header();
+        let nest = header.vtable.role == Role::Nest;
+        Shape { extras: header.has(flag::EXTRAS), accesses: header.accesses.get() as usize, nest }
+    }
+
+    #[inline]
+    fn at<T>(self, offset: usize) -> NonNull<T> {
+        // SAFETY: the offset was computed by `Shape`, from which the block's size was too.
+        unsafe { self.0.cast::<u8>().add(offset) }.cast()
+    }
+
+    /// Where the records are; not yet written ones included.
+    #[inline]
+    pub(crate) fn records_at(self) -> NonNull<Record> {
+        self.at(self.shape().records_at())
+    }
+
+    /// The access records.
+    #[inline]
+    pub(crate) fn records<'a>(self) -> &'a [Record] {
+        let count = self.header().accesses.get() as usize;
+        // SAFETY: the spawn wrote that many records; they live as long as the block, see `header`.
+        unsafe { slice::from_raw_parts(self.records_at().as_ptr(), count) }
+    }
+
+    /// Before the task runs or is refused: its links, which the scheme used, become the places of private copies.
+    pub(crate) fn clear_links(self) {
+        self.records().iter().for_each(|record| record.set_link(std::ptr::null_mut()));
+    }
+
+    /// Shortens the list of records: a spawn that fails may issue fewer accesses than it declared.
+    pub(crate) fn set_accesses(self, accesses: usize) {
+        self.header().accesses.set(accesses as u32);
+    }
+
+    /// Where the parent's frame is; not yet written included.
+    pub(crate) fn frame_at(self) -> NonNull<NestFrame> {
+        self.at(self.shape().frame_at())
+    }
+
+    /// Where the payload is.
+    #[inline]
+    pub(crate) fn payload<P>(self) -> NonNull<P> {
+        self.at(self.shape().payload_at(align_of::<P>()))
+    }
+
+    /// The block, to be freed.
+    pub(crate) fn block(self) -> Block {
+        Block { start: self.0.cast(), tag: self.header().tag }
+    }
+}
+
+impl Header {
+    /// A header that is not in a block: of a waiter or of a fork, on its owner's stack.
+    pub(crate) fn on_stack(
+        vtable: &'static VTable,
+        domain: NonNull<Domain>,
+        place: &'static Location<'static>,
+        unmet: u32,
+    ) -> Self {
+        let state = State::default();
+        let unmet = AtomicU32::new(unmet);
+        Header {
+            state,
+            vtable,
+            domain,
+            order: 0,
+            place,
+            unmet,
+            tag: 0,
+            accesses: Cell::new(0),
+            flags: Cell::new(0),
+            priority: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    #[inline]
+    pub(crate) fn vtable(&self) -> &'static VTable {
+        self.vtable
+    }
+
+    #[inline]
+    pub(crate) fn role(&self) -> Role {
+        self.vtable.role
+    }
+
+    /// The scope that spawned the task.
+    #[inline]
+    pub(crate) fn domain(&self) -> NonNull<Domain> {
+        self.domain
+    }
+
+    #[inline]
+    pub(crate) fn order(&self) -> u64 {
+        self.order
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags.get() & flag != 0
+    }
+
+    fn extras(&self) -> Option<&Extras> {
+        if !self.has(flag::EXTRAS) {
+            return None;
+        }
+        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block.
+        let behind = unsafe { NonNull::from(self).add(1) };
+        // SAFETY: as above.
+        Some(unsafe { behind.cast().as_ref() })
+    }
+
+    pub(crate) fn label(&self) -> Label {
+        self.extras().map_or(Label::place(self.place), |extras| extras.label)
+    }
+
+    /// The bytes that the spawn said the task holds.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        if self.has(flag::EXTRAS) { self.extras().map_or(0, |extras| extras.bytes) } else { 0 }
+    }
+
+    /// Takes the spawn's guard away; true if the task is ready, `waiting` accesses of it having been put on lists.
+    #[inline]
+    pub(crate) fn unguard(&self, waiting: u32) -> bool {
+        let guard = GUARD - waiting;
+        waiting == 0 || self.unmet.fetch_sub(guard, Ordering::AcqRel) == guard
+    }
+
+    /// Replaces the spawn's guard by one precondition, before anybody else knows the task.
+    pub(crate) fn only_one_unmet(&self) {
+        self.unmet.store(1, Ordering::Relaxed);
+    }
+
+    /// One more precondition, by who holds one.
+    pub(crate) fn add_unmet(&self) {
+        if self.unmet.fetch_add(1, Ordering::Relaxed) & !ABANDONED >= GUARD {
+            eprintln!("millpond: a pending task has more than 2^30 preconditions");
+            std::process::abort();
+        }
+    }
+
+    /// One precondition is met; true if it was the last.
+    #[inline]
+    pub(crate) fn meet(&self) -> bool {
+        self.unmet.fetch_sub(1, Ordering::AcqRel) & !ABANDONED == 1
+    }
+
+    /// A precondition will never be met: the task is to fail.
+    pub(crate) fn abandon(&self) {
+        self.unmet.fetch_or(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// Whether a precondition was abandoned.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.unmet.load(Ordering::Relaxed) & ABANDONED != 0
+    }
+}
+
+impl TaskRef {
+    /// Adds flags.
+    #[inline]
+    pub(crate) fn add_flags(self, flags: u8) {
+        let header = self.header();
+        header.flags.set(header.flags.get() | flags);
+    }
+}
+
+impl std::fmt::Debug for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} task {} at {}", self.role(), self.order, self.label())
+    }
+}

@@ -1,0 +1,103 @@
+//! The carrier: a worker's own thread, which resumes fibers, looks for work, and sleeps.
+
+use std::ptr::NonNull;
+
+use super::Worker;
+use super::fiber::Order;
+use super::wait::Waiter;
+use crate::memory::Memory;
+use crate::pool::Pool;
+use crate::runtime::engine::Engine;
+
+impl<E: Engine> Worker<E> {
+    /// Runs tasks until `done`, which is looked at whenever the bell has rung or there is no work.
+    pub(crate) fn carry_until(&self, done: impl Fn() -> bool) {
+        self.carry_some_until(u32::MAX, done);
+    }
+
+    /// As `carry_until`, but looks after so many tasks at the latest.
+    pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
+        debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
+        loop {
+            self.resume_mail();
+            if done() {
+                // What goes on now may take long.
+                return self.flush_all();
+            }
+            if !self.run_something(tasks) {
+                self.sleep_until(&done);
+            }
+        }
+    }
+
+    /// Resumes every body that was woken by now, each once. One that wakes itself again comes after other tasks.
+    pub(super) fn resume_mail(&self) {
+        self.seat.take_mail(|waiter| self.resumable.borrow_mut().push_back(waiter.into()));
+        let woken = self.resumable.borrow().len();
+        for _ in 0..woken {
+            let Some(waiter) = ({ self.resumable.borrow_mut().pop_front() }) else { return };
+            self.resume_waiter(waiter);
+        }
+    }
+
+    /// Whether somebody waits to be resumed.
+    fn has_mail(&self) -> bool {
+        self.seat.has_mail() || !self.resumable.borrow().is_empty()
+    }
+
+    fn resume_waiter(&self, waiter: NonNull<Waiter>) {
+        // SAFETY: a woken waiter stays until its owner is resumed, here, or goes on after it was delivered.
+        let waiter = unsafe { waiter.as_ref() };
+        waiter.deliver();
+        // Without a fiber it is this thread's own stack that waits: the caller looks.
+        if let Some(fiber) = waiter.take_fiber() {
+            self.flush_all();
+            self.fibers.resume(fiber, Order::Resume);
+        }
+    }
+
+    /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber.
+    pub(super) fn run_something(&self, budget: u32) -> bool {
+        let Some(task) = self.take().or_else(|| self.steal()) else { return false };
+        self.budget.set(budget);
+        let fiber = self.fibers.take(self.erased(), Self::entry);
+        self.fibers.resume(fiber, Order::Run(task));
+        true
+    }
+
+    /// Nothing to do: gives back what this worker holds for others, and sleeps until something arrives.
+    fn sleep_until(&self, done: &impl Fn() -> bool) {
+        let had_tally = self.tally.get().0.is_some();
+        self.flush_all();
+        if had_tally {
+            // What was flushed may have completed what `done` asks for, or released tasks.
+            return;
+        }
+        let shared = self.shared();
+        shared.memory.idle(self.memory_local());
+        shared.pool.hungry(true);
+        shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.pool.has_work());
+        shared.pool.hungry(false);
+        if (self.has_mail() || done()) && shared.pool.has_work() {
+            // Woken for work, perhaps, but something else comes first: somebody else should look.
+            shared.sleep.work_arrived();
+        }
+    }
+
+    /// The life of a worker thread.
+    pub(crate) fn live(&self) {
+        let shared = self.shared();
+        self.carry_until(|| shared.is_shut_down());
+        self.fibers.clear();
+    }
+
+    /// Before a guest gives its seat up: leaves no task behind that only this seat could run, no body that only it
+    /// could resume, and nothing that it holds for others.
+    pub(crate) fn leave_seat(&self) {
+        self.carry_until(|| self.fibers.parked() == 0);
+        self.flush_all();
+        self.leave_tasks();
+        self.shared().memory.idle(self.memory_local());
+        self.fibers.clear();
+    }
+}

@@ -1,0 +1,288 @@
+//! Completion: what a task's end entails, iteratively, however deep the nesting.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use super::Worker;
+use crate::depend::{Mode, Scheme};
+use crate::error::{Error, Kind, panic_message};
+use crate::handle::Datum;
+use crate::handle::reduction::Reduction;
+use crate::handle::version::{State, Version};
+use crate::pool::Put;
+use crate::runtime::domain::Domain;
+use crate::runtime::engine::Engine;
+use crate::task::{NestFrame, Record, Role, TaskRef, flag};
+
+/// How a body ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// It did not start: nothing but its closure was there.
+    No,
+    /// It started: there is a result unless it panicked.
+    Yes,
+}
+
+/// Why a task that is about to start must not.
+pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
+    let header = task.header();
+    // SAFETY: the scope outlives its tasks.
+    let domain = unsafe { header.domain().as_ref() };
+    if header.has(flag::MISUSED) {
+        return domain.failure(header.order());
+    }
+    if domain.is_cancelled() {
+        return Some(Error::new(header.label(), Kind::Cancelled));
+    }
+    if header.is_abandoned() {
+        return Some(Error::new(header.label(), Kind::Abandoned));
+    }
+    let unserved = |(_, record): &(usize, &Record)| !serves(record);
+    let (arg, record) = task.records().iter().enumerate().find(unserved)?;
+    Some(match record.version().state() {
+        State::Failed(cause) => Error::poisoned(header.label(), &cause),
+        _ => Error::new(header.label(), Kind::NeverWritten { arg }),
+    })
+}
+
+/// Whether the version has what the access needs.
+#[inline]
+pub(crate) fn serves(record: &Record) -> bool {
+    match record.declared() {
+        Mode::Write => true,
+        Mode::Read | Mode::Inout => record.version().is_produced(),
+        Mode::Commutative | Mode::Concurrent | Mode::Reduce => record.version().serves(record.group()),
+    }
+}
+
+/// Settles what a task leaves in its versions: a failed task produces nothing.
+pub(crate) fn settle(task: TaskRef, result: Result<(), Error>, poison: bool) -> Result<(), Error> {
+    let result = result.and_then(|()| check_outputs(task));
+    match &result {
+        Ok(()) => {}
+        Err(error) if poison => task.records().iter().for_each(|record| poison_one(record, error.root())),
+        // A descendant failed, which need not concern the parent's own part of a reduction.
+        Err(_) if task.header().has(flag::REDUCE) => return contribute(task).and(result),
+        Err(_) => {}
+    }
+    result
+}
+
+/// The outputs of a body that ended well: all written, all parts of reductions handed in.
+#[inline]
+fn check_outputs(task: TaskRef) -> Result<(), Error> {
+    let unwritten = |record: &Record| record.declared() == Mode::Write && !record.version().is_produced();
+    if let Some(arg) = task.records().iter().position(unwritten) {
+        return Err(Error::new(task.header().label(), Kind::Unwritten { arg }));
+    }
+    if task.header().has(flag::REDUCE) { contribute(task) } else { Ok(()) }
+}
+
+#[cold]
+fn contribute(task: TaskRef) -> Result<(), Error> {
+    let order = task.header().order();
+    let all = || {
+        for record in task.records() {
+            if let (Some(reduction), Some(part)) = (record.reduction(), NonNull::new(record.link())) {
+                record.set_link(std::ptr::null_mut());
+                reduction.contribute(order, part);
+            }
+        }
+    };
+    catch_unwind(AssertUnwindSafe(all)).map_err(|payload| panicked(task, &*payload))
+}
+
+/// The failure of a task whose body, or whose reducer, panicked.
+#[cold]
+pub(crate) fn panicked(task: TaskRef, payload: &(dyn std::any::Any + Send)) -> Error {
+    Error::new(task.header().label(), Kind::Panicked(panic_message(payload)))
+}
+
+/// The drop of a value that a task was the last to use panicked: its scope is told.
+#[cold]
+fn report_drop(task: TaskRef, payload: &(dyn std::any::Any + Send)) {
+    // SAFETY: the task is not counted as complete yet, so its scope is there.
+    unsafe { task.header().domain().as_ref() }.fail(task.header().order(), panicked(task, payload));
+}
+
+fn poison_one(record: &Record, cause: &Error) {
+    let version = record.version();
+    match record.declared() {
+        Mode::Read => {}
+        Mode::Write | Mode::Inout => version.set_state(State::Failed(cause.clone())),
+        Mode::Commutative | Mode::Concurrent => version.fail_in_group(record.group(), cause),
+        Mode::Reduce => {
+            version.fail_in_group(record.group(), cause);
+            record.discard_part(true);
+        }
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// A task has ended. The parent that is complete with it, if any: the caller goes on with that one.
+    pub(super) fn conclude(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) -> Option<TaskRef> {
+        let header = task.header();
+        let result = if header.role() == Role::Combine {
+            result.inspect_err(|error| self.poison_combined(task, error))
+        } else {
+            settle(task, result, poison)
+        };
+        self.release(task);
+        let domain = header.domain();
+        // SAFETY: the scope outlives its tasks, and this one is counted below.
+        let scope = unsafe { domain.as_ref() };
+        if header.bytes() != 0 {
+            scope.sub_bytes(header.bytes());
+        }
+        if let Err(error) = result {
+            self.report(task, scope, error, ran);
+        }
+        if header.role() == Role::Combine {
+            self.end_reduction(task);
+        }
+        self.retire(task, scope);
+        self.count_finished(domain)
+    }
+
+    #[cold]
+    fn poison_combined(&self, task: TaskRef, error: &Error) {
+        let record = &task.records()[0];
+        if record.version().is_produced() {
+            record.version().set_state(State::Failed(error.root().clone()));
+        }
+    }
+
+    #[cold]
+    fn report(&self, task: TaskRef, scope: &Domain, error: Error, ran: Ran) {
+        let header = task.header();
+        scope.fail(header.order(), error.clone());
+        if header.has(flag::COUNTED) {
+            // SAFETY: the task is counted, and its join cannot look before the state says "done".
+            unsafe { (header.vtable().fail)(task, error, ran == Ran::Yes) }
+        }
+    }
+
+    /// Gives exclusions back and releases all accesses, the last one first: a successor that needs several of them
+    /// is granted the one that it waits for last, so it is looked at once.
+    pub(crate) fn release(&self, task: TaskRef) {
+        for record in task.records().iter().rev() {
+            if record.mode() == Mode::Commutative {
+                self.release_exclusion(record.version());
+            }
+            self.release_one(record);
+        }
+    }
+
+    /// Releases one access; what it grants becomes ready if it waited for nothing else.
+    pub(crate) fn release_one(&self, record: &Record) {
+        let version = NonNull::from(record.version());
+        let mut grant = |record: &Record| {
+            let granted = TaskRef(record.task());
+            if granted.header().meet() {
+                self.ready(granted, Put::Released);
+            }
+        };
+        // SAFETY: the version has this access outstanding.
+        let meta = unsafe { version.as_ref() }.meta().of::<E::Scheme>();
+        // SAFETY: the access was issued and granted, and is released once.
+        if unsafe { E::Scheme::release(meta, record, &mut grant) } {
+            // SAFETY: the scheme says that this was the last access to a retired version.
+            if let Err(payload) = unsafe { Version::free(version) } {
+                report_drop(TaskRef(record.task()), &*payload);
+            }
+        }
+    }
+
+    /// The combine task is through: nobody uses the reduction any more.
+    #[cold]
+    fn end_reduction(&self, task: TaskRef) {
+        let reduction = crate::runtime::combine::reduction_of(task);
+        // SAFETY: the reduction lives until it is freed below.
+        let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
+        // SAFETY: all members were released before the combine task was granted.
+        unsafe { Reduction::free(reduction) };
+        // SAFETY: the reduction owned a part of its datum.
+        unsafe { Datum::drop_part(datum) };
+    }
+
+    /// Tells joins, and frees the block unless one keeps it.
+    fn retire(&self, task: TaskRef, scope: &Domain) {
+        let header = task.header();
+        let usage = header.state().usage();
+        let counted = header.has(flag::COUNTED);
+        let completed = header.state().complete();
+        if completed.watched {
+            scope.tell_watchers(task.0, usage);
+        }
+        if counted && !completed.dropped {
+            return;
+        }
+        if counted {
+            // SAFETY: the task is counted and complete, and its join is gone.
+            unsafe { (header.vtable().drop_result)(task) }
+        }
+        self.free(task);
+    }
+
+    /// Counts a completion in `domain`; the parent that is complete with it, if any.
+    fn count_finished(&self, domain: NonNull<Domain>) -> Option<TaskRef> {
+        // SAFETY: the completion is not counted yet, so the scope is there.
+        if unsafe { domain.as_ref() }.is_owned_by(self.seat.index()) {
+            // SAFETY: as above.
+            unsafe { domain.as_ref() }.count_inline();
+            return None;
+        }
+        let (held, count) = self.tally.get();
+        if held == Some(domain) {
+            self.tally.set((held, count + 1));
+            return if count + 1 >= self.shared().config.tally_batch { self.flush() } else { None };
+        }
+        let finished = self.flush();
+        self.tally.set((Some(domain), 1));
+        finished
+    }
+
+    /// Subtracts the completions that were collected; the parent that is complete with them, if any.
+    pub(super) fn flush(&self) -> Option<TaskRef> {
+        let (Some(domain), count) = self.tally.replace((None, 0)) else { return None };
+        // SAFETY: the collected completions are not counted yet, so the scope is there.
+        let scope = unsafe { domain.as_ref() };
+        let parent = scope.task();
+        if scope.finish(count) { parent } else { None }
+    }
+
+    /// Subtracts what was collected and completes all parents that are complete with it.
+    pub(crate) fn flush_all(&self) {
+        let finished = self.flush();
+        self.complete_parents(finished);
+        debug_assert!(self.tally.get().0.is_none());
+    }
+
+    /// Completes a parent, the parent that is complete with it, and so on.
+    pub(super) fn complete_parents(&self, first: Option<TaskRef>) {
+        let mut next = first;
+        loop {
+            while let Some(parent) = next {
+                next = self.complete_parent(parent);
+            }
+            if self.tally.get().0.is_none() {
+                return;
+            }
+            next = self.flush();
+        }
+    }
+
+    fn complete_parent(&self, task: TaskRef) -> Option<TaskRef> {
+        let frame: NonNull<NestFrame> = task.frame_at();
+        // SAFETY: the parent's body has run, so its frame was made; it stays until the block is freed.
+        let this = unsafe { frame.as_ref() };
+        // SAFETY: its scope is complete.
+        let error = unsafe { this.hand_back() };
+        let poison = this.own_failure().is_some();
+        // SAFETY: the frame is not used any more; its block is freed by `conclude`.
+        unsafe { frame.drop_in_place() };
+        // A body that failed left no value.
+        let ran = if poison { Ran::No } else { Ran::Yes };
+        self.conclude(task, error.map_or(Ok(()), Err), poison, ran)
+    }
+}

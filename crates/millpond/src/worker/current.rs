@@ -1,0 +1,99 @@
+//! Which worker this thread is.
+
+use std::cell::Cell;
+
+use super::Worker;
+use crate::runtime::engine::Engine;
+use crate::runtime::fork::ForkOps;
+use crate::runtime::shared::Shared;
+
+/// The worker of the innermost runtime that this thread works for.
+#[derive(Clone, Copy)]
+struct Current {
+    /// The runtime's shared part, as an identity.
+    runtime: *const (),
+    worker: Option<CurrentWorker>,
+}
+
+/// A worker whose engine is not known.
+#[derive(Clone, Copy)]
+pub(crate) struct CurrentWorker {
+    pub(crate) worker: *const (),
+    pub(crate) ops: &'static ForkOps,
+}
+
+thread_local! {
+    static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: std::ptr::null(), worker: None }) };
+}
+
+/// The worker that this thread is, if it is one of any runtime.
+#[inline]
+pub(crate) fn any() -> Option<CurrentWorker> {
+    CURRENT.get().worker
+}
+
+/// The worker of runtime `shared` that this thread is, if it is one.
+pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
+    let current = CURRENT.get();
+    let same = std::ptr::eq(current.runtime, std::ptr::from_ref(shared).cast());
+    // SAFETY: the worker belongs to that very runtime, so it has its type, and lives as long.
+    current.worker.filter(|_| same).map(|current| unsafe { &*current.worker.cast() })
+}
+
+thread_local! {
+    static VISITED: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Whether this thread holds the front seat of runtime `shared`: then a visit within a visit (of a value's drop, say)
+/// must not ask for it again.
+pub(crate) fn visits<E: Engine>(shared: &Shared<E>) -> bool {
+    std::ptr::eq(VISITED.get(), std::ptr::from_ref(shared).cast())
+}
+
+/// Notes that this thread holds a front seat until the guard is dropped.
+pub(crate) struct Visit(*const ());
+
+impl Visit {
+    pub(crate) fn new<E: Engine>(shared: &Shared<E>) -> Self {
+        Visit(VISITED.replace(std::ptr::from_ref(shared).cast()))
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        VISITED.set(self.0);
+    }
+}
+
+/// What the thread-locals above say on one stack: a fiber takes it along when it is parked, since what is entered on it
+/// is left on it.
+#[derive(Clone, Copy)]
+pub(crate) struct OnStack(Current, *const ());
+
+impl OnStack {
+    pub(crate) fn save() -> Self {
+        OnStack(CURRENT.get(), VISITED.get())
+    }
+
+    pub(crate) fn restore(self) {
+        CURRENT.set(self.0);
+        VISITED.set(self.1);
+    }
+}
+
+/// Makes this thread a worker until the guard is dropped.
+pub(crate) struct Enter(Current);
+
+impl Enter {
+    pub(crate) fn new<E: Engine>(worker: &Worker<E>) -> Self {
+        let runtime = std::ptr::from_ref(worker.shared()).cast();
+        let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
+        Enter(CURRENT.replace(Current { runtime, worker: Some(worker) }))
+    }
+}
+
+impl Drop for Enter {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}

@@ -1,0 +1,259 @@
+//! Fibers: pooled stacks on which worker loops run, so that a waiting body can be put aside.
+//!
+//! A worker's own thread is the *carrier*: it resumes one fiber at a time. A fiber runs the worker loop. When a body
+//! on it waits, the fiber is parked as it is, and the carrier goes on with another; the same worker resumes it, so
+//! what a body keeps on its stack never changes threads. A fiber whose loop has nothing to do goes back to the pool.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use super::current::OnStack;
+use crate::task::TaskRef;
+
+/// What the carrier tells a fiber.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// Run the worker loop, with this task first.
+    Run(TaskRef),
+    /// Go on where it was parked.
+    Resume,
+    /// End.
+    Exit,
+}
+
+/// Why a fiber gave the thread back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Its loop has nothing to do.
+    Idle,
+    /// A body waits.
+    Parked,
+}
+
+/// One stack with the worker loop on it.
+pub(crate) struct Fiber {
+    coroutine: RefCell<Option<Coroutine<Order, Left, (), DefaultStack>>>,
+    yielder: Cell<*const Yielder<Order, Left>>,
+    /// The lowest address of the stack.
+    limit: usize,
+    sanitizer: sanitizer::Context,
+    /// Who resumed it, for the sanitizer.
+    carrier: Cell<sanitizer::Handle>,
+}
+
+impl std::fmt::Debug for Fiber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fiber").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+/// The fibers of one worker.
+#[derive(Debug)]
+pub(crate) struct Fibers {
+    free: RefCell<Vec<NonNull<Fiber>>>,
+    current: Cell<Option<NonNull<Fiber>>>,
+    parked: Cell<usize>,
+    stack_size: usize,
+}
+
+/// Stacks kept for the next use; more than this many at once are rare and given back to the system.
+const KEPT: usize = 64;
+
+impl Fibers {
+    pub(crate) fn new(stack_size: usize) -> Self {
+        Fibers { free: RefCell::default(), current: Cell::new(None), parked: Cell::new(0), stack_size }
+    }
+
+    /// Bodies that are parked.
+    pub(crate) fn parked(&self) -> usize {
+        self.parked.get()
+    }
+
+    /// The fiber that runs, if not the carrier itself.
+    pub(crate) fn current(&self) -> Option<NonNull<Fiber>> {
+        self.current.get()
+    }
+
+    /// Bytes left on the running fiber's stack; none on the thread's own, which is not ours to fill.
+    pub(crate) fn stack_left(&self) -> usize {
+        let marker = 0_u8;
+        // SAFETY: the current fiber is alive: this code runs on it.
+        let limit = self.current.get().map(|fiber| unsafe { fiber.as_ref() }.limit);
+        limit.map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
+    }
+
+    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`.
+    ///
+    /// Ends the process if the system has no memory for another stack: to unwind here would leave scopes whose tasks
+    /// are outstanding.
+    pub(crate) fn take(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> NonNull<Fiber> {
+        if let Some(fiber) = self.free.borrow_mut().pop() {
+            return fiber;
+        }
+        let stack = DefaultStack::new(self.stack_size).unwrap_or_else(|error| {
+            eprintln!(
+                "millpond: no memory for the stack of another waiting task ({error}); {} wait on this worker: \
+                 raise vm.max_map_count, or choose a smaller stack_size or window",
+                self.parked()
+            );
+            std::process::abort()
+        });
+        let limit = stack.limit().get();
+        let fiber = NonNull::from(Box::leak(Box::new(Fiber {
+            coroutine: RefCell::new(None),
+            yielder: Cell::new(std::ptr::null()),
+            limit,
+            sanitizer: sanitizer::Context::new(),
+            carrier: Cell::new(sanitizer::NONE),
+        })));
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Order, Left>, first| {
+            // SAFETY: a fiber is freed only after its coroutine has ended.
+            let this = unsafe { fiber.as_ref() };
+            this.yielder.set(yielder);
+            let mut order = first;
+            while let Order::Run(task) = order {
+                // SAFETY: the carrier that resumed this fiber is the worker's thread.
+                unsafe { entry(worker, task) };
+                sanitizer::switch_to(this.carrier.get());
+                order = yielder.suspend(Left::Idle);
+            }
+            sanitizer::switch_to(this.carrier.get());
+        });
+        // SAFETY: just made.
+        *unsafe { fiber.as_ref() }.coroutine.borrow_mut() = Some(coroutine);
+        fiber
+    }
+
+    /// Switches from the carrier to a fiber, until it gives the thread back.
+    pub(crate) fn resume(&self, fiber: NonNull<Fiber>, order: Order) {
+        debug_assert!(self.current.get().is_none(), "only the carrier resumes");
+        if matches!(order, Order::Resume) {
+            self.parked.set(self.parked.get() - 1);
+        }
+        match self.switch(fiber, order) {
+            CoroutineResult::Yield(Left::Parked) => self.parked.set(self.parked.get() + 1),
+            CoroutineResult::Yield(Left::Idle) => self.put_back(fiber),
+            CoroutineResult::Return(()) => {
+                // SAFETY: `take` leaked a box, the coroutine has ended, and nobody else knows the fiber.
+                drop(unsafe { Box::from_raw(fiber.as_ptr()) });
+            }
+        }
+    }
+
+    fn switch(&self, fiber: NonNull<Fiber>, order: Order) -> CoroutineResult<Left, ()> {
+        // SAFETY: the fiber is in the pool or parked, so alive.
+        let this = unsafe { fiber.as_ref() };
+        self.current.set(Some(fiber));
+        this.carrier.set(sanitizer::current());
+        let mut coroutine = this.coroutine.borrow_mut().take().expect("a fiber is resumed by its carrier only");
+        let on_stack = OnStack::save();
+        this.sanitizer.enter();
+        let left = coroutine.resume(order);
+        on_stack.restore();
+        *this.coroutine.borrow_mut() = Some(coroutine);
+        self.current.set(None);
+        left
+    }
+
+    fn put_back(&self, fiber: NonNull<Fiber>) {
+        if self.free.borrow().len() < KEPT {
+            self.free.borrow_mut().push(fiber);
+        } else {
+            self.resume(fiber, Order::Exit);
+        }
+    }
+
+    /// Gives the thread back to the carrier, from the running fiber, until the worker resumes it.
+    pub(crate) fn park(&self) {
+        let fiber = self.current.get().expect("a fiber parks itself");
+        // SAFETY: this code runs on the fiber.
+        let this = unsafe { fiber.as_ref() };
+        sanitizer::switch_to(this.carrier.get());
+        let on_stack = OnStack::save();
+        // SAFETY: the yielder lives as long as its coroutine runs.
+        unsafe { &*this.yielder.get() }.suspend(Left::Parked);
+        on_stack.restore();
+    }
+
+    /// Ends all pooled fibers. On the thread whose fibers they are.
+    pub(crate) fn clear(&self) {
+        debug_assert_eq!(self.parked(), 0, "no body waits when its worker ends");
+        while let Some(fiber) = { self.free.borrow_mut().pop() } {
+            self.resume(fiber, Order::Exit);
+        }
+    }
+}
+
+/// ThreadSanitizer follows a thread by its stack, so it must be told of every switch. Its record of function entries
+/// and exits cannot follow (they are not balanced across a switch): switch it off, see `CONTRIBUTING.md`.
+#[cfg(millpond_tsan)]
+mod sanitizer {
+    use std::ffi::c_void;
+
+    #[derive(Clone, Copy)]
+    pub(super) struct Handle(*mut c_void);
+    pub(super) const NONE: Handle = Handle(std::ptr::null_mut());
+
+    unsafe extern "C" {
+        fn __tsan_get_current_fiber() -> *mut c_void;
+        fn __tsan_create_fiber(flags: u32) -> *mut c_void;
+        fn __tsan_destroy_fiber(fiber: *mut c_void);
+        fn __tsan_switch_to_fiber(fiber: *mut c_void, flags: u32);
+    }
+
+    pub(super) struct Context(Handle);
+
+    impl Context {
+        pub(super) fn new() -> Self {
+            // SAFETY: part of the sanitizer's run time, which is linked under this cfg; no preconditions.
+            Context(Handle(unsafe { __tsan_create_fiber(0) }))
+        }
+
+        pub(super) fn enter(&self) {
+            switch_to(self.0);
+        }
+    }
+
+    impl Drop for Context {
+        fn drop(&mut self) {
+            // SAFETY: created by `new`, and not the current one: its coroutine has ended.
+            unsafe { __tsan_destroy_fiber(self.0.0) }
+        }
+    }
+
+    pub(super) fn current() -> Handle {
+        // SAFETY: no preconditions.
+        Handle(unsafe { __tsan_get_current_fiber() })
+    }
+
+    pub(super) fn switch_to(handle: Handle) {
+        // SAFETY: the handle is of a live fiber or of this thread.
+        unsafe { __tsan_switch_to_fiber(handle.0, 0) }
+    }
+}
+
+#[cfg(not(millpond_tsan))]
+mod sanitizer {
+    #[derive(Clone, Copy)]
+    pub(super) struct Handle;
+    pub(super) const NONE: Handle = Handle;
+
+    pub(super) struct Context;
+
+    impl Context {
+        pub(super) fn new() -> Self {
+            Context
+        }
+
+        pub(super) fn enter(&self) {}
+    }
+
+    pub(super) fn current() -> Handle {
+        Handle
+    }
+
+    pub(super) fn switch_to(_to: Handle) {}
+}

@@ -1,0 +1,135 @@
+//! How long bodies take, by kind, so that short ones run inline at their spawn.
+//!
+//! A kind is a closure type (its task table's address). Every worker measures one body in [`EVERY`] with the
+//! processor's time stamp. What is kept is not the mean, which a mix of many short and few long bodies fools, but a
+//! maximum that decays slowly: a kind is short only if none of its recent bodies was long.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::task::VTable;
+
+/// One body in so many is measured.
+const EVERY: u32 = 16;
+/// A kind is trusted after so many measurements.
+const ENOUGH: u32 = 4;
+/// Below this, running a body at once costs less than handing it to somebody else.
+const BREAK_EVEN_NS: f64 = 100.0;
+const SLOTS: usize = 256;
+
+/// What is known of each kind; shared by the workers of a runtime, written rarely.
+#[derive(Debug)]
+pub(crate) struct Kinds {
+    slots: Box<[Slot]>,
+    /// In ticks of the time stamp.
+    break_even: u32,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    kind: AtomicUsize,
+    /// The decaying maximum, in ticks; `u32::MAX` until enough was measured.
+    longest: AtomicU32,
+    measured: AtomicU32,
+}
+
+/// A worker's turn at measuring.
+#[derive(Debug, Default)]
+pub(crate) struct Grains {
+    turn: Cell<u32>,
+}
+
+/// The start of a body, if it is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Started(Option<u64>);
+
+impl Kinds {
+    pub(crate) fn new() -> Self {
+        let slots = (0..SLOTS).map(|_| Slot::default()).collect();
+        Kinds { slots, break_even: (BREAK_EVEN_NS * ticks_per_ns()) as u32 }
+    }
+
+    #[inline]
+    fn slot(&self, kind: &'static VTable) -> (&Slot, usize) {
+        let address = std::ptr::from_ref(kind).addr();
+        // Tables are 48 bytes or so; the multiplier spreads neighbours.
+        let hash = (address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> (usize::BITS - 8);
+        (&self.slots[hash % SLOTS], address)
+    }
+
+    /// Whether bodies of this kind are so short that they should run at their spawn.
+    #[inline]
+    pub(crate) fn is_short(&self, kind: &'static VTable) -> bool {
+        let (slot, address) = self.slot(kind);
+        slot.kind.load(Ordering::Relaxed) == address && slot.longest.load(Ordering::Relaxed) < self.break_even
+    }
+
+    /// Races between workers lose a measurement, no more.
+    #[cold]
+    fn note(&self, kind: &'static VTable, ticks: u64) {
+        let (slot, address) = self.slot(kind);
+        let ticks = ticks.min(u64::from(u32::MAX - 1)) as u32;
+        if slot.kind.load(Ordering::Relaxed) != address {
+            slot.longest.store(u32::MAX, Ordering::Relaxed);
+            slot.measured.store(0, Ordering::Relaxed);
+            slot.kind.store(address, Ordering::Relaxed);
+        }
+        let measured = slot.measured.load(Ordering::Relaxed).saturating_add(1);
+        slot.measured.store(measured, Ordering::Relaxed);
+        let longest = slot.longest.load(Ordering::Relaxed);
+        if measured == ENOUGH {
+            // The first bodies of a kind meet cold caches.
+            slot.longest.store(ticks, Ordering::Relaxed);
+        } else if measured > ENOUGH {
+            slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Grains {
+    /// A body starts.
+    #[inline]
+    pub(crate) fn start(&self) -> Started {
+        let turn = self.turn.get().wrapping_add(1);
+        self.turn.set(turn);
+        Started(turn.is_multiple_of(EVERY).then(ticks))
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn end(&self, kinds: &Kinds, kind: &'static VTable, started: Started) {
+        if let Some(start) = started.0 {
+            kinds.note(kind, ticks().wrapping_sub(start));
+        }
+    }
+}
+
+/// The time stamp: constant rate on every processor of the last decade.
+#[inline]
+fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has the instruction, and Linux lets user code run it.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    nanoseconds()
+}
+
+fn nanoseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+fn ticks_per_ns() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let (ns, start) = (nanoseconds(), ticks());
+        while nanoseconds() - ns < Duration::from_micros(200).as_nanos() as u64 {
+            std::hint::spin_loop();
+        }
+        ticks().wrapping_sub(start) as f64 / (nanoseconds() - ns) as f64
+    })
+}

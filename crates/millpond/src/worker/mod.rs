@@ -1,0 +1,204 @@
+//! A worker: takes tasks, runs them, and does what their completion entails.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+
+use crossbeam_utils::CachePadded;
+
+use crate::memory::{Block, Memory};
+use crate::pool::{Pool, Put};
+use crate::runtime::config::Config;
+use crate::runtime::domain::Domain;
+use crate::runtime::engine::Engine;
+use crate::runtime::shared::Shared;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::task::{Role, TaskRef};
+
+mod carrier;
+pub(crate) mod complete;
+pub(crate) mod current;
+mod exclude;
+pub(crate) mod fiber;
+pub(crate) mod grain;
+mod run;
+pub(crate) mod sleep;
+pub(crate) mod wait;
+
+use fiber::Fibers;
+use grain::Grains;
+use sleep::Sleep;
+use wait::{Seat, Waiter};
+
+/// One worker's state. Shared: `seat` and `counters`; everything else only its thread touches.
+pub(crate) struct Worker<E: Engine> {
+    seat: Seat,
+    counters: CachePadded<Counters>,
+    shared: Cell<Option<NonNull<Shared<E>>>>,
+    pool: UnsafeCell<<E::Pool as Pool>::Local>,
+    memory: UnsafeCell<<E::Memory as Memory>::Local>,
+    fibers: Fibers,
+    /// Waiters that were taken from the seat's inbox, to be resumed in this order.
+    resumable: RefCell<VecDeque<NonNull<Waiter>>>,
+    /// Completions of one scope that were not yet subtracted from its count.
+    tally: Cell<(Option<NonNull<Domain>>, u64)>,
+    /// How many more tasks the loop may run before it goes back to the carrier.
+    budget: Cell<u32>,
+    pub(crate) grains: Grains,
+}
+
+// SAFETY: what is not synchronized is only touched by the thread that holds the seat (module doc), which changes only
+// under a lock (`runtime::shared`).
+unsafe impl<E: Engine> Sync for Worker<E> {}
+// SAFETY: as above.
+unsafe impl<E: Engine> Send for Worker<E> {}
+
+#[derive(Debug, Default)]
+struct Counters {
+    tasks: AtomicU64,
+    steals: AtomicU64,
+}
+
+/// What one worker did since the runtime was built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCounts {
+    /// Task bodies that it ran.
+    pub tasks: u64,
+    /// Tasks that it took from another worker.
+    pub steals: u64,
+}
+
+impl<E: Engine> Worker<E> {
+    pub(crate) fn new(
+        index: usize,
+        sleep: Arc<Sleep>,
+        config: &Config,
+        pool: <E::Pool as Pool>::Local,
+        memory: <E::Memory as Memory>::Local,
+    ) -> Self {
+        Worker {
+            seat: Seat::new(index, sleep),
+            counters: CachePadded::default(),
+            shared: Cell::new(None),
+            pool: UnsafeCell::new(pool),
+            memory: UnsafeCell::new(memory),
+            fibers: Fibers::new(config.stack_size),
+            resumable: RefCell::default(),
+            tally: Cell::new((None, 0)),
+            budget: Cell::new(u32::MAX),
+            grains: Grains::default(),
+        }
+    }
+
+    /// Tells the worker where it belongs, once, before it runs.
+    pub(crate) fn attach(&self, shared: NonNull<Shared<E>>) {
+        self.shared.set(Some(shared));
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Shared<E> {
+        let shared = self.shared.get().expect("attached when the runtime was built");
+        // SAFETY: the shared part owns its workers.
+        unsafe { shared.as_ref() }
+    }
+
+    pub(crate) fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    pub(crate) fn counts(&self) -> WorkerCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        WorkerCounts { tasks: read(&self.counters.tasks), steals: read(&self.counters.steals) }
+    }
+
+    /// Counts without a read-modify-write: only this worker writes.
+    #[inline]
+    fn bump(counter: &AtomicU64) {
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Counts a body that runs now.
+    #[inline]
+    pub(crate) fn count_body(&self) {
+        Self::bump(&self.counters.tasks);
+    }
+
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
+    fn pool_local(&self) -> &mut <E::Pool as Pool>::Local {
+        // SAFETY: only this worker's thread, and no method of a pool calls back into the worker.
+        unsafe { &mut *self.pool.get() }
+    }
+
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
+    fn memory_local(&self) -> &mut <E::Memory as Memory>::Local {
+        // SAFETY: only this worker's thread, and no method of a memory manager calls back into the worker.
+        unsafe { &mut *self.memory.get() }
+    }
+
+    #[inline]
+    pub(crate) fn alloc(&self, size: usize) -> Block {
+        self.shared().memory.alloc(self.memory_local(), size)
+    }
+
+    /// Gives a task's block back.
+    #[inline]
+    pub(crate) fn free(&self, task: TaskRef) {
+        // SAFETY: a block is freed once, by who completes its task or drops its join last.
+        unsafe { self.shared().memory.free(self.memory_local(), task.block()) }
+    }
+
+    /// Puts a ready task into the pool.
+    #[inline]
+    pub(crate) fn put(&self, task: TaskRef, why: Put) {
+        if self.shared().pool.put(self.pool_local(), task, why) {
+            self.shared().sleep.work_arrived();
+        }
+    }
+
+    /// Makes all that this worker has put visible to others, for good.
+    pub(crate) fn leave_tasks(&self) {
+        if self.shared().pool.leave(self.pool_local()) {
+            self.shared().sleep.work_arrived();
+        }
+    }
+
+    /// Makes what this worker has put visible to others, unless they can see some of it already.
+    #[inline]
+    pub(crate) fn expose(&self) {
+        if self.shared().pool.expose(self.pool_local()) {
+            self.shared().sleep.work_arrived();
+        }
+    }
+
+    /// Takes the task at the working end, if the test agrees.
+    pub(crate) fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+        self.shared().pool.take_if(self.pool_local(), wanted)
+    }
+
+    #[inline]
+    fn take(&self) -> Option<TaskRef> {
+        self.shared().pool.take(self.pool_local())
+    }
+
+    fn steal(&self) -> Option<TaskRef> {
+        let task = self.shared().pool.steal(self.pool_local())?;
+        Self::bump(&self.counters.steals);
+        // Puts wake one worker for a whole batch; whoever finds more than it can take wakes the next.
+        if self.shared().sleep.sleepers() != 0 && self.shared().pool.has_work() {
+            self.shared().sleep.work_arrived();
+        }
+        Some(task)
+    }
+
+    /// All preconditions of a task are met: it takes its exclusions and goes into the pool. A waiter is woken.
+    pub(crate) fn ready(&self, task: TaskRef, why: Put) {
+        if task.header().role() == Role::Wait {
+            Waiter::wake_at(crate::runtime::wait_on::waiter_of(task));
+        } else if exclude::acquire_all(task) {
+            self.put(task, why);
+        }
+    }
+}

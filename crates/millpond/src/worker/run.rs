@@ -1,0 +1,193 @@
+//! Running tasks: the worker loop on a fiber, and waiting.
+
+use std::ptr::NonNull;
+
+use super::complete::{Ran, refusal};
+use super::{Worker, wait::Waiter};
+use crate::runtime::domain::Domain;
+use crate::runtime::engine::Engine;
+use crate::task::{NestFrame, Role, TaskRef, VTable, flag};
+
+/// What must be left of a stack for the body that is run on top of a waiting one; half of it otherwise.
+const LEAST_STACK: usize = 64 * 1024;
+
+impl<E: Engine> Worker<E> {
+    /// The worker loop, entered on a fiber with a first task, left when there is nothing to do or the bell rings.
+    ///
+    /// # Safety
+    ///
+    /// `worker` is a `Worker<E>` whose seat this thread holds.
+    pub(super) unsafe fn entry(worker: *const (), first: TaskRef) {
+        // SAFETY: as the caller promises; workers live as long as the runtime.
+        let this = unsafe { &*worker.cast::<Self>() };
+        let mut next = Some(first);
+        while let Some(task) = next {
+            this.execute(task);
+            next = if this.must_leave() { None } else { this.take().or_else(|| this.steal()) };
+        }
+    }
+
+    /// Whether the loop should go back to the carrier. Each call uses up one task of the budget.
+    #[inline]
+    fn must_leave(&self) -> bool {
+        let budget = self.budget.get().saturating_sub(1);
+        self.budget.set(budget);
+        budget == 0 || self.seat.is_rung()
+    }
+
+    /// Runs a task and completes what is complete with it.
+    pub(crate) fn execute(&self, task: TaskRef) {
+        if self.tally.get().0.is_some_and(|domain| domain != task.header().domain()) {
+            self.flush_all();
+        }
+        if task.header().has(flag::REDUCE) {
+            task.clear_links();
+        }
+        let finished = match task.header().role() {
+            Role::Fork => {
+                // SAFETY: the task was taken from the pool, so it runs once, here.
+                let _always_ok = unsafe { (task.header().vtable().run)(task, self.erased()) };
+                None
+            }
+            Role::Nest => self.run_parent(task),
+            _ => self.run_leaf(task),
+        };
+        if finished.is_some() {
+            self.complete_parents(finished);
+        }
+    }
+
+    pub(crate) fn erased(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
+    }
+
+    fn run_leaf(&self, task: TaskRef) -> Option<TaskRef> {
+        let header = task.header();
+        if let Some(error) = refusal(task) {
+            return self.refuse(task, error);
+        }
+        if header.role() == Role::Leaf {
+            self.count_body();
+        }
+        self.expose_before(header.vtable());
+        let started = self.grains.start();
+        // SAFETY: the task was taken from the pool and all its accesses are granted.
+        let result = unsafe { (header.vtable().run)(task, self.erased()) };
+        self.grains.end(&self.shared().kinds, header.vtable(), started);
+        let ran = if result.is_ok() { Ran::Yes } else { Ran::No };
+        self.conclude(task, result, true, ran)
+    }
+
+    /// Before a body that may be long: others must be able to find what waits here.
+    #[inline]
+    fn expose_before(&self, kind: &'static VTable) {
+        if self.shared().config.workers > 1 && !self.shared().kinds.is_short(kind) {
+            self.expose();
+        }
+    }
+
+    /// Ends a task whose body must not run.
+    #[cold]
+    fn refuse(&self, task: TaskRef, error: crate::Error) -> Option<TaskRef> {
+        // SAFETY: the closure is there and will not be run.
+        unsafe { (task.header().vtable().discard)(task) };
+        self.conclude(task, Err(error), true, Ran::No)
+    }
+
+    fn run_parent(&self, task: TaskRef) -> Option<TaskRef> {
+        if let Some(error) = refusal(task) {
+            return self.refuse(task, error);
+        }
+        self.count_body();
+        self.expose_before(task.header().vtable());
+        // SAFETY: the task was taken from the pool and all its accesses are granted.
+        let result = unsafe { (task.header().vtable().run)(task, self.erased()) };
+        let frame: NonNull<NestFrame> = task.frame_at();
+        // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
+        let frame = unsafe { frame.as_ref() };
+        if let Err(error) = result {
+            frame.set_failed(error);
+        }
+        self.combine_open(frame.domain());
+        frame.domain().close(None).then_some(task)
+    }
+
+    /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the worker runs
+    /// other tasks: on this stack only what lies below `domain`, since that cannot wait for this body.
+    pub(crate) fn wait(&self, waiter: &Waiter, domain: &Domain) {
+        while !waiter.is_woken() {
+            match self.take_below(domain) {
+                Some(task) => self.execute(task),
+                None => {
+                    self.flush_all();
+                    if waiter.park() {
+                        return self.suspend(waiter);
+                    }
+                }
+            }
+        }
+        // What goes on now may take long.
+        self.flush_all();
+    }
+
+    /// Lets other tasks run before this body goes on.
+    pub(crate) fn let_others_run(&self) {
+        if self.is_carrier() {
+            if !self.help(1) {
+                std::thread::yield_now();
+            }
+            return;
+        }
+        self.flush_all();
+        let waiter = Waiter::new(&self.seat);
+        if waiter.park() {
+            // Into the inbox at once: the carrier comes to it after this stack was left.
+            Waiter::wake_at((&raw const waiter).cast_mut());
+            self.suspend(&waiter);
+        }
+    }
+
+    /// Waits without running anything on this stack.
+    pub(crate) fn wait_apart(&self, waiter: &Waiter) {
+        self.flush_all();
+        if waiter.park() {
+            self.suspend(waiter);
+        }
+    }
+
+    /// A task from below `domain` that this stack has room for.
+    pub(crate) fn take_below(&self, domain: &Domain) -> Option<TaskRef> {
+        let least = LEAST_STACK.max(self.shared().config.stack_size / 2);
+        if self.fibers.stack_left() < least {
+            return None;
+        }
+        self.take_if(|task| {
+            // SAFETY: the scope of a task in the pool is there; a fork has none.
+            task.header().role() != Role::Fork && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+        })
+    }
+
+    /// Leaves a parked waiter's stack until it was woken.
+    fn suspend(&self, waiter: &Waiter) {
+        match self.fibers.current() {
+            Some(fiber) => {
+                waiter.keep(fiber);
+                self.fibers.park();
+            }
+            None => self.carry_until(|| waiter.is_delivered()),
+        }
+        debug_assert!(waiter.is_delivered());
+    }
+
+    /// Whether this is the thread's own stack, not a fiber's.
+    pub(crate) fn is_carrier(&self) -> bool {
+        self.fibers.current().is_none()
+    }
+
+    /// Runs up to `tasks` tasks, from the carrier, if any can be found.
+    pub(crate) fn help(&self, tasks: u32) -> bool {
+        debug_assert!(self.fibers.current().is_none());
+        self.resume_mail();
+        self.run_something(tasks)
+    }
+}

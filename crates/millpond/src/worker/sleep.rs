@@ -1,0 +1,221 @@
+//! How idle workers sleep, and how they are woken.
+//!
+//! A seat's state says who may wake it; `sleepers` counts the seats that are ASLEEP or about to be.
+//!
+//! ```text
+//!              sleeper registers              work_arrived               wake
+//!     AWAKE ----------------------> ASLEEP -----------------> CHOSEN ------------> CALLED
+//!       ^                             | |                       |                     ^
+//!       |      found work itself      | |        wake           |                     |
+//!       |<----------------------------+ +---------------------- | --------------------+
+//!       |      sleeper saw that it was woken                    |                     |
+//!       +<------------------------------------------------------+---------------------+
+//! ```
+//!
+//! The sleeper, with nothing found after its spinning:
+//!
+//! - S1. counts itself in `sleepers`;
+//! - S2. sets its state to ASLEEP;
+//! - S3. SeqCst fence;
+//! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
+//!   still ASLEEP;
+//! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE.
+//!
+//! A publisher, with work that anybody may take:
+//!
+//! - P1. makes the work visible (before it calls);
+//! - P2. SeqCst fence;
+//! - P3. loads `sleepers`; done if it is 0;
+//! - P4. looks for a seat that is ASLEEP and makes it CHOSEN by a compare-and-swap; done if there is none;
+//! - P5. uncounts it, and unblocks its thread.
+//!
+//! A caller, with something for one seat: C1 and C2 as P1 and P2; C3. makes that seat CALLED if it is ASLEEP, and goes
+//! on as P5; done if it is not.
+//!
+//! Why no wake-up is lost, and what makes it awkward:
+//!
+//! - **Publishing against going to sleep.** The two fences have an order. If S3 is first, P3 and P4 see the sleeper; if
+//!   P2 is first, S4 sees the work. The same holds for C3.
+//! - **Counted, not yet ASLEEP.** P3 sees 1 and P4 finds nobody. Then P4 did not see S2, so P2 is before S3: S4 sees the
+//!   work. S1 is before S2 so that the count is never below the number of ASLEEP seats, nor below 0.
+//! - **Two publishers, one sleeper.** The compare-and-swap of P4 chooses a seat once. The second publisher goes on to
+//!   the next ASLEEP seat. If there is none, the chosen seats, which are all awake or waking, look for work before they
+//!   sleep again: their next S2 is after the state that P4 saw, so their next S4 sees the work.
+//! - **Chosen while it finds work itself.** The swap of S4 shows CHOSEN: the sleeper has something
+//!   to do already, and the work it was chosen for may be something else. It passes the wake-up on, as a publisher from
+//!   P2 on. (If it shows CALLED, what it was called for is in its inbox, and it is awake.)
+//! - **Called after it was chosen.** The seat may now be kept busy by its inbox, so C3 takes the choice back (CHOSEN
+//!   becomes CALLED) and passes the wake-up on. Once the seat is AWAKE, this is the worker's affair: one that was
+//!   woken and leaves visible work to others calls `work_arrived`.
+//! - **Woken before it blocks.** P5 comes between S4 and S5. The state is changed first and read under the seat's lock
+//!   before blocking; P5 takes that lock after the change. Either the sleeper reads the change, or P5 sees that it is
+//!   blocked and notifies it.
+//!
+//! Nobody takes a seat's lock but its sleeper and those who wake it. With no sleeper a publisher pays the fence and a
+//! load of a line that is then shared by all.
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::atomic::{AtomicUsize, fence};
+use crate::sync::{Condvar, Mutex};
+use spin::spin;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod spin;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+/// What a worker does that finds no task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idle {
+    /// It keeps looking and never sleeps: the shortest way to the next task, at the price of a core for each worker
+    /// as long as the runtime lives.
+    Busy,
+    /// It looks for about 50 µs, then sleeps: tasks that follow each other closely find it awake, and an idle runtime
+    /// uses no processor time.
+    #[default]
+    Hybrid,
+    /// It sleeps at once: for machines that are shared with other work. Every wake-up costs its spawner some 10 µs.
+    Sleep,
+}
+
+const AWAKE: usize = 0;
+const ASLEEP: usize = 1;
+const CHOSEN: usize = 2;
+const CALLED: usize = 3;
+
+/// The sleep protocol of one runtime.
+#[derive(Debug)]
+pub(crate) struct Sleep {
+    idle: Idle,
+    /// Seats that are ASLEEP or about to be.
+    sleepers: CachePadded<AtomicUsize>,
+    seats: Box<[CachePadded<Seat>]>,
+}
+
+#[derive(Debug)]
+struct Seat {
+    state: AtomicUsize,
+    /// Whether its thread is blocked.
+    blocked: Mutex<bool>,
+    unblock: Condvar,
+}
+
+impl Sleep {
+    pub(crate) fn new(seats: usize, idle: Idle) -> Sleep {
+        let seats = (0..seats).map(|_| CachePadded::new(Seat::new())).collect();
+        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), seats }
+    }
+
+    /// Work has become visible to all: wakes one worker if one sleeps.
+    #[inline]
+    pub(crate) fn work_arrived(&self) {
+        fence(SeqCst);
+        if self.sleepers.load(Relaxed) != 0 {
+            self.wake_one();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_one(&self) {
+        // The lowest seat first, so that with little work the same few workers keep warm.
+        if let Some(seat) = self.seats.iter().find(|seat| seat.leave(ASLEEP, CHOSEN)) {
+            self.unblock(seat);
+        }
+    }
+
+    /// Something has arrived that this seat alone can take: wakes it if it sleeps.
+    #[inline]
+    pub(crate) fn wake(&self, seat: usize) {
+        fence(SeqCst);
+        if self.seats[seat].state.load(Relaxed) != AWAKE {
+            self.call(&self.seats[seat]);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call(&self, seat: &Seat) {
+        if seat.leave(ASLEEP, CALLED) {
+            self.unblock(seat);
+        } else if seat.leave(CHOSEN, CALLED) {
+            self.work_arrived();
+        }
+    }
+
+    /// Wakes all that sleep, for something that everybody's `found` sees.
+    pub(crate) fn wake_all(&self) {
+        (0..self.seats.len()).for_each(|seat| self.wake(seat));
+    }
+
+    /// P5: the caller has just taken the seat out of ASLEEP.
+    fn unblock(&self, seat: &Seat) {
+        self.sleepers.fetch_sub(1, Relaxed);
+        seat.unblock();
+    }
+
+    /// Called by the worker on `seat` when it found nothing: returns when `found` says that there is something, or
+    /// when the seat is woken. Whatever the seat is woken for, `found` must see. It must not panic.
+    pub(crate) fn wait(&self, seat: usize, mut found: impl FnMut() -> bool) {
+        if spin(self.idle, &mut found) {
+            return;
+        }
+        let seat = &*self.seats[seat];
+        self.sleepers.fetch_add(1, Relaxed);
+        seat.state.store(ASLEEP, Release);
+        fence(SeqCst);
+        if found() {
+            self.stay_awake(seat);
+        } else {
+            seat.block();
+            // A swap, since a call may have come after the choice that ended the sleep: what it announces is visible.
+            seat.state.swap(AWAKE, AcqRel);
+        }
+    }
+
+    /// S4 with work found.
+    fn stay_awake(&self, seat: &Seat) {
+        match seat.state.swap(AWAKE, AcqRel) {
+            ASLEEP => _ = self.sleepers.fetch_sub(1, Relaxed),
+            CHOSEN => self.work_arrived(),
+            _ => {}
+        }
+    }
+
+    /// How many workers sleep or are about to.
+    pub(crate) fn sleepers(&self) -> usize {
+        self.sleepers.load(Relaxed)
+    }
+}
+
+impl Seat {
+    fn new() -> Seat {
+        Seat { state: AtomicUsize::new(AWAKE), blocked: Mutex::new(false), unblock: Condvar::default() }
+    }
+
+    /// Whether this call took the seat from one state to the other.
+    fn leave(&self, from: usize, to: usize) -> bool {
+        self.state.load(Relaxed) == from && self.state.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Returns once the state is no longer ASLEEP.
+    fn block(&self) {
+        let mut blocked = self.blocked.lock();
+        while self.state.load(Acquire) == ASLEEP {
+            *blocked = true;
+            blocked = self.unblock.wait(blocked);
+        }
+        *blocked = false;
+    }
+
+    /// Lets `block` see that the state has changed.
+    fn unblock(&self) {
+        let blocked = *self.blocked.lock();
+        if blocked {
+            self.unblock.notify_one();
+        }
+    }
+}

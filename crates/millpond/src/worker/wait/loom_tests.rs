@@ -1,0 +1,130 @@
+//! Models of waking. A lost wake-up shows as a deadlock. The end of a waiter is a write to a cell that its waker writes
+//! too, so that loom finds a waker that comes too late.
+
+use loom::thread;
+
+use super::super::sleep::Idle;
+use super::*;
+
+struct World {
+    seat: Seat,
+    /// What the waker did before it woke.
+    done: [Guarded<u32>; 2],
+    fiber: NonNull<Fiber>,
+}
+
+// SAFETY: whether the cells are touched in order is what the models are about.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+/// A waiter on the way to its waker.
+struct Sent(*mut Waiter);
+
+// SAFETY: a waiter may be woken from any thread.
+unsafe impl Send for Sent {}
+
+impl World {
+    fn new() -> Arc<World> {
+        Arc::new(World {
+            seat: Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),
+            done: [Guarded::new(0), Guarded::new(0)],
+            fiber: NonNull::dangling(),
+        })
+    }
+
+    /// The worker's loop, as far as waiters go, until `waiters` were delivered.
+    fn carry_until_delivered(&self, waiters: &[&Waiter]) {
+        let mut resumed = 0;
+        loop {
+            self.seat.take_mail(|waiter| {
+                resumed += 1;
+                assert_eq!(waiter.take_fiber(), Some(self.fiber));
+                assert!(waiter.is_woken());
+                waiter.deliver();
+            });
+            if waiters.iter().all(|waiter| waiter.is_delivered()) {
+                assert_eq!(resumed, waiters.len(), "each once");
+                return;
+            }
+            self.seat.sleep.wait(0, || self.seat.has_mail());
+        }
+    }
+}
+
+/// A thread that does something for a waiter and wakes it.
+fn waker(world: &Arc<World>, number: usize, waiter: &Waiter) -> thread::JoinHandle<()> {
+    let (world, sent) = (world.clone(), Sent(ptr::from_ref(waiter).cast_mut()));
+    thread::spawn(move || {
+        let Sent(waiter) = { sent };
+        world.done[number].set(1);
+        Waiter::wake_at(waiter);
+    })
+}
+
+#[test]
+fn loom_a_wake_and_a_park() {
+    loom::model(|| {
+        let world = World::new();
+        let waiter = Waiter::new(&world.seat);
+        let waker = waker(&world, 0, &waiter);
+        if waiter.park() {
+            waiter.keep(world.fiber);
+            world.carry_until_delivered(&[&waiter]);
+        }
+        assert!(waiter.is_woken());
+        assert_eq!(world.done[0].get(), 1);
+        waiter.end();
+        waker.join().unwrap();
+        assert!(!world.seat.has_mail());
+    });
+}
+
+/// An owner that runs its own descendants looks at its state between them.
+#[test]
+fn loom_an_owner_that_has_not_parked() {
+    loom::model(|| {
+        let world = World::new();
+        let waiter = Waiter::new(&world.seat);
+        let waker = waker(&world, 0, &waiter);
+        if !waiter.is_woken() && waiter.park() {
+            waiter.keep(world.fiber);
+            world.carry_until_delivered(&[&waiter]);
+        }
+        assert_eq!(world.done[0].get(), 1);
+        waiter.end();
+        waker.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_two_waiters_of_one_seat() {
+    loom::model(|| {
+        let world = World::new();
+        let waiters = [Waiter::new(&world.seat), Waiter::new(&world.seat)];
+        let wakers = [waker(&world, 0, &waiters[0]), waker(&world, 1, &waiters[1])];
+        let parked: Vec<_> = waiters.iter().filter(|waiter| waiter.park()).collect();
+        parked.iter().for_each(|waiter| waiter.keep(world.fiber));
+        world.carry_until_delivered(&parked);
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        waiters.iter().for_each(Waiter::end);
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+    });
+}
+
+/// The bell still rings when the inbox has something.
+#[test]
+fn loom_the_bell_announces_mail() {
+    loom::model(|| {
+        let world = World::new();
+        let waiters = [Waiter::new(&world.seat), Waiter::new(&world.seat)];
+        assert!(waiters.iter().all(Waiter::park));
+        let wakers = [waker(&world, 0, &waiters[0]), waker(&world, 1, &waiters[1])];
+        world.seat.take_mail(Waiter::deliver);
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+        assert!(world.seat.is_rung() || !world.seat.has_mail());
+        world.seat.take_mail(Waiter::deliver);
+        assert!(!world.seat.is_rung() && !world.seat.has_mail());
+        assert!(waiters.iter().all(Waiter::is_delivered));
+    });
+}

@@ -1,0 +1,173 @@
+//! Random programs give the serial result: each is run on a runtime of its own configuration, and by an interpreter
+//! that runs tasks where they are spawned.
+//!
+//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on; a failure prints both, the
+//! configuration and the program made as small as possible. A million, in release mode:
+//!
+//! ```text
+//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test serial_equivalence random
+//! ```
+
+use std::panic;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use millpond::Runtime;
+
+#[path = "serial_equivalence/compare.rs"]
+mod compare;
+#[path = "serial_equivalence/config.rs"]
+mod config;
+#[path = "serial_equivalence/datum.rs"]
+mod datum;
+#[path = "serial_equivalence/execute.rs"]
+mod execute;
+#[path = "serial_equivalence/generate.rs"]
+mod generate;
+#[path = "serial_equivalence/leaf.rs"]
+mod leaf;
+#[path = "serial_equivalence/model.rs"]
+mod model;
+#[path = "serial_equivalence/program.rs"]
+mod program;
+#[path = "serial_equivalence/rules.rs"]
+mod rules;
+#[path = "serial_equivalence/rules_of_use.rs"]
+mod rules_of_use;
+#[path = "serial_equivalence/shrink.rs"]
+mod shrink;
+#[path = "serial_equivalence/slots.rs"]
+mod slots;
+#[path = "serial_equivalence/value.rs"]
+mod value;
+#[path = "serial_equivalence/watchdog.rs"]
+mod watchdog;
+
+use config::{Config, Hand};
+use program::Program;
+use watchdog::Watchdog;
+
+/// As many as a plain `cargo test` has time for: some ten seconds.
+const CASES: u64 = 10_000;
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
+        Err(_) => otherwise,
+    }
+}
+
+/// Panics that programs ask for would fill the screen.
+fn silence_expected_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let text = info.payload().downcast_ref::<String>();
+            if !text.is_some_and(|text| text.starts_with("expected from")) {
+                usual(info);
+            }
+        }));
+    });
+}
+
+/// What is wrong with one run of a program, if anything is.
+fn wrong(program: &Program, config: &Config, runtime: &Runtime, dog: &Watchdog) -> Option<String> {
+    let expected = model::run(program);
+    let show = {
+        let (program, config) = (Arc::new(program.clone()), *config);
+        move || format!("{config:?}\n{program}")
+    };
+    let outcome = dog.over(show, || execute::execute(program, runtime));
+    compare::difference(program, &expected, &outcome)
+}
+
+/// Makes a failing program small. A failure may need some luck, so each candidate gets several runs.
+fn report(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
+    let runtime = config.build();
+    let fails = |program: &Program| (0..200).find_map(|_| wrong(program, config, &runtime, dog)).is_some();
+    let small = shrink::shrink(program, fails);
+    let last = (0..1000).find_map(|_| wrong(&small, config, &runtime, dog));
+    let last = last.unwrap_or_else(|| "(did not fail again)".to_owned());
+    panic!(
+        "{first}\n\nthe program, made small:\n{small}\n{last}\n\n{config:?}\n\
+         again: MILLPOND_SEED={seed} MILLPOND_CASES=1"
+    );
+}
+
+/// The steps by which a program was made smaller in another process.
+fn steps() -> Vec<usize> {
+    let text = std::env::var("MILLPOND_STEPS").unwrap_or_default();
+    text.split_terminator(',').map(|step| step.parse().expect("numbers with commas")).collect()
+}
+
+#[test]
+fn random_programs_give_the_serial_result() {
+    silence_expected_panics();
+    let (cases, from) = (number("MILLPOND_CASES", CASES), number("MILLPOND_SEED", 0));
+    let (repeats, steps) = (number("MILLPOND_REPEATS", 1), steps());
+    let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
+    let mut hand = Hand::default();
+    for seed in from..from + cases {
+        let (config, runtime) = hand.draw(seed);
+        let program = generate::program(seed, config.deterministic);
+        let program = shrink::follow(&program, &steps).expect("the steps of this program");
+        if std::env::var_os("MILLPOND_TRACE").is_some() {
+            eprintln!("MILLPOND_SEED={seed} {config:?}\n{program}");
+        }
+        let found = (0..repeats).find_map(|_| wrong(&program, &config, runtime, &dog));
+        if let Some(first) = found {
+            report(seed, &program, &config, &first, &dog);
+        }
+    }
+}
+
+/// The test can fail: with two neighbouring tasks exchanged, the interpreter and the runtime disagree.
+#[test]
+fn a_wrong_interpreter_is_noticed() {
+    silence_expected_panics();
+    let config = Hand::default().draw(0).0;
+    let (runtime, dog) = (config.build(), Watchdog::new(Duration::from_secs(20)));
+    let (mut noticed, mut tried) = (0, 0);
+    for seed in 0..20_000 {
+        let program = generate::program(seed, config.deterministic);
+        let Some(other) = shrink::exchange(&program).filter(|_| !program.cancels()) else { continue };
+        let (right, mistaken) = (model::run(&program), model::run(&other));
+        if right.ran == mistaken.ran {
+            // Both were poisoned, so neither ran.
+            continue;
+        }
+        let show = move || format!("seed {seed}");
+        let outcome = dog.over(show, || execute::execute(&program, &runtime));
+        assert_eq!(compare::difference(&program, &right, &outcome), None, "seed {seed}");
+        noticed += u32::from(compare::difference(&program, &mistaken, &outcome).is_some());
+        tried += 1;
+    }
+    assert!(tried > 100, "only {tried} programs have two neighbours that conflict");
+    assert_eq!(noticed, tried);
+}
+
+/// Makes the program of `MILLPOND_SEED` small if it ends the process or does not end itself.
+#[test]
+#[ignore = "a tool: run it with the number of a program that crashes or hangs"]
+fn shrink_a_crash() {
+    let seed = number("MILLPOND_SEED", 0);
+    let program = generate::program(seed, Hand::default().draw(seed).0.deterministic);
+    let program_crashes = |steps: &[usize]| {
+        let steps: String = steps.iter().map(|step| format!("{step},")).collect();
+        let this = std::env::current_exe().expect("it runs");
+        let run = std::process::Command::new(this)
+            .arg("random_programs")
+            .env("MILLPOND_SEED", seed.to_string())
+            .env("MILLPOND_CASES", "1")
+            .env("MILLPOND_LIMIT", "2")
+            .env("MILLPOND_REPEATS", "200")
+            .env("MILLPOND_STEPS", steps)
+            .output();
+        let status = run.expect("the test starts").status;
+        !status.success()
+    };
+    let steps = shrink::path(&program, program_crashes);
+    let small = shrink::follow(&program, &steps).expect("found above");
+    panic!("{:?}\n{small}\nsteps {steps:?}", Hand::default().draw(seed).0);
+}

@@ -1,0 +1,339 @@
+//! Runs a program on a runtime and notes what can be seen.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use millpond::{
+    CancelToken, DefaultMemory, DefaultPool, DefaultScheme, Door, Error, Handle, Parts, Pending, Precondition, Root,
+    Runtime, Scope, Spawn,
+};
+
+use super::datum::first;
+use super::leaf;
+use super::model::FAILED;
+use super::program::{Body, Id, Op, Program, Task, Work};
+use super::slots::{Slot, Slots};
+use super::value::{Live, Plain, Value, mix};
+
+type Engine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
+
+/// What a body read, in one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hash {
+    pub value: u64,
+    /// It waited for something that was cancelled, and cannot be compared.
+    pub tainted: bool,
+}
+
+impl Hash {
+    pub fn take_in(&mut self, value: &Value, blind: bool) {
+        self.tainted |= value.is_tainted();
+        self.value = mix(self.value, if blind { 0 } else { value.plain().digest() });
+    }
+
+    fn with(self, id: Id) -> Hash {
+        Hash { value: mix(self.value, id as u64), ..self }
+    }
+}
+
+/// What one execution shows.
+pub struct Run {
+    pub ordered: bool,
+    cancels: bool,
+    pub live: Live,
+    tasks: Vec<Shown>,
+    seen: Vec<OnceLock<Result<Hash, Error>>>,
+    complaints: Mutex<Vec<String>>,
+    root: OnceLock<CancelToken>,
+}
+
+/// What one task shows.
+#[derive(Default)]
+struct Shown {
+    starts: AtomicU32,
+    digest: AtomicU64,
+    tainted: AtomicBool,
+}
+
+/// All of it, after the end.
+pub struct Outcome {
+    pub run: Run,
+    pub scope: Result<Hash, Error>,
+    pub roots: Vec<Result<Hash, Error>>,
+}
+
+impl Run {
+    fn new(program: &Program) -> Self {
+        Run {
+            ordered: program.ordered,
+            cancels: program.cancels(),
+            live: Live::new(),
+            tasks: (0..program.ids).map(|_| Shown::default()).collect(),
+            seen: (0..program.ids).map(|_| OnceLock::new()).collect(),
+            complaints: Mutex::default(),
+            root: OnceLock::new(),
+        }
+    }
+
+    /// A body starts. Its digest is this until it says more.
+    pub fn start(&self, id: Id, seed: Hash) {
+        self.tasks[id].starts.fetch_add(1, Ordering::Relaxed);
+        self.digest(id, seed);
+    }
+
+    pub fn digest(&self, id: Id, hash: Hash) {
+        self.tasks[id].digest.store(hash.value, Ordering::Relaxed);
+        self.tasks[id].tainted.store(hash.tainted, Ordering::Relaxed);
+    }
+
+    pub fn complain(&self, what: String) {
+        self.complaints.lock().expect("nobody panics with it").push(what);
+    }
+
+    pub fn complaints(&self) -> Vec<String> {
+        self.complaints.lock().expect("nobody panics with it").clone()
+    }
+
+    pub fn starts(&self, id: Id) -> u32 {
+        self.tasks[id].starts.load(Ordering::Relaxed)
+    }
+
+    pub fn hash(&self, id: Id) -> Hash {
+        let shown = &self.tasks[id];
+        let tainted = shown.tainted.load(Ordering::Relaxed);
+        Hash { value: shown.digest.load(Ordering::Relaxed), tainted }
+    }
+
+    pub fn seen(&self, id: Id) -> Option<&Result<Hash, Error>> {
+        self.seen[id].get()
+    }
+
+    pub fn cancel_root(&self) {
+        self.root.get().expect("set before the first spawn").cancel();
+    }
+
+    pub fn was_cancelled(&self) -> bool {
+        self.root.get().is_some_and(CancelToken::is_cancelled)
+    }
+
+    /// Notes what a wait returned, and goes on with it.
+    fn saw(&self, id: Id, acc: &mut Hash, result: Result<Hash, Error>) {
+        match &result {
+            Ok(hash) => {
+                acc.value = mix(acc.value, hash.value);
+                acc.tainted |= hash.tainted;
+            }
+            Err(_) => {
+                acc.value = mix(acc.value, FAILED);
+                acc.tainted |= self.cancels;
+            }
+        }
+        if self.seen[id].set(result).is_err() {
+            self.complain(format!("the wait {id} happened twice"));
+        }
+    }
+}
+
+/// The message of a panic that belongs to the program.
+pub fn panic_message(id: Id) -> String {
+    format!("expected from {id}")
+}
+
+pub fn expected_panic(id: Id) -> ! {
+    panic!("{}", panic_message(id))
+}
+
+/// Runs a program on a runtime.
+pub fn execute(program: &Program, runtime: &Runtime) -> Outcome {
+    let run = Run::new(program);
+    let root = |&(id, set): &(Id, bool)| {
+        let handle = if set { Handle::new(Value::new(first(id), false, &run.live)) } else { Handle::unset() };
+        (id, Slot::Full(handle))
+    };
+    let mut slots = Slots(program.roots.iter().map(root).collect());
+    let scope = runtime.scope(|s| {
+        run.root.get_or_init(|| s.cancel_token());
+        let mut doors = Doors { door: Some(s.door()), open: Vec::new() };
+        let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut doors);
+        slots.0.truncate(program.roots.len());
+        hash
+    });
+    let last = |slot: Slot<Root>| match slot {
+        Slot::Full(handle) => {
+            handle.into_inner().map(|value| Hash { value: value.plain().digest(), tainted: value.is_tainted() })
+        }
+        _ => unreachable!("root handles have all rights"),
+    };
+    let roots = slots.0.into_iter().map(|(_, slot)| last(slot)).collect();
+    Outcome { run, scope, roots }
+}
+
+/// The pending tasks that may still get preconditions.
+struct Doors<'s> {
+    door: Option<Door<'s, Engine>>,
+    open: Vec<(Id, Pending<'s, Engine>)>,
+}
+
+/// Preconditions that a task meets, or drops, at its end.
+type Holds<'s> = Vec<(Precondition<'s, Engine>, bool)>;
+
+fn meet(holds: Holds<'_>) {
+    for (precondition, satisfy) in holds {
+        if satisfy {
+            precondition.satisfy();
+        }
+    }
+}
+
+impl<'s> Doors<'s> {
+    fn none() -> Self {
+        Doors { door: None, open: Vec::new() }
+    }
+
+    fn at(&self, id: Id) -> usize {
+        self.open.iter().position(|one| one.0 == id).expect("a clean program names what it has")
+    }
+
+    fn holds(&self, task: &Task) -> Holds<'s> {
+        let hold = |&(id, satisfy): &(Id, bool)| (self.open[self.at(id)].1.hold(), satisfy);
+        task.holds.iter().map(hold).collect()
+    }
+
+    fn pending(&mut self, run: &'s Run, id: Id, nest: Option<&'s Body>) {
+        let door = self.door.expect("only the root scope has a door");
+        let seed = Hash::default().with(id);
+        let pending = match nest {
+            None => door.pending(move || {
+                run.start(id, seed);
+            }),
+            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, Engine, _>| {
+                run.start(id, seed);
+                let mut slots = Slots(Vec::new());
+                let hash = body(s, run, inner, &mut slots, seed, &mut Doors::none());
+                run.digest(id, hash);
+            }),
+        };
+        self.open.push((id, pending));
+    }
+}
+
+/// What a kept join will return.
+enum Kept<'s, S: Spawn<'s>> {
+    Value(S::Join<Hash>),
+    Nothing(S::Join<()>),
+}
+
+fn body<'s, S: Spawn<'s>>(
+    s: &S,
+    run: &'s Run,
+    body: &'s Body,
+    slots: &mut Slots<S::Brand>,
+    seed: Hash,
+    doors: &mut Doors<'s>,
+) -> Hash {
+    let mut acc = seed;
+    let mut joins: Vec<(Id, Kept<'s, S>)> = Vec::new();
+    for op in &body.0 {
+        match op {
+            Op::Spawn(task) => {
+                let join = spawn(s, run, task, slots, acc.with(task.id), doors);
+                if task.keep {
+                    joins.push((task.id, join));
+                }
+            }
+            Op::Own { slot, set: true } => {
+                let value = Value::new(first(*slot), false, &run.live);
+                slots.0.push((*slot, Slot::Full(s.handle(value))));
+            }
+            Op::Own { slot, set: false } => slots.0.push((*slot, Slot::Full(s.unset()))),
+            Op::Drop { slot } => slots.0.retain(|one| one.0 != *slot),
+            Op::Set { id, slot } => {
+                let value = Value::new(Plain::fresh(acc.with(*id).value), acc.tainted, &run.live);
+                slots.get(*slot).set(s, value);
+            }
+            Op::WaitOn { id, slot, assign, blind } => {
+                wait_on(s, run, slots.get(*slot), &mut acc, (*id, *assign, *blind));
+            }
+            Op::Join { id, task } => {
+                let at = joins.iter().position(|join| join.0 == *task).expect("kept");
+                let result = match joins.swap_remove(at).1 {
+                    Kept::Value(join) => s.wait(join),
+                    Kept::Nothing(join) => s.wait(join).map(|()| Hash::default()),
+                };
+                run.saw(*id, &mut acc, result);
+            }
+            Op::Pending { id, nest } => doors.pending(run, *id, nest.as_ref()),
+            Op::Meet { pending, satisfy } => {
+                meet(vec![(doors.open[doors.at(*pending)].1.hold(), *satisfy)]);
+            }
+            Op::Seal { pending } => {
+                let at = doors.at(*pending);
+                drop(doors.open.remove(at));
+            }
+            Op::Cancel => s.cancel_token().cancel(),
+            Op::Panic { id } => expected_panic(*id),
+        }
+    }
+    acc
+}
+
+fn wait_on<'s, S: Spawn<'s>>(
+    s: &S,
+    run: &Run,
+    slot: &mut Slot<S::Brand>,
+    acc: &mut Hash,
+    (id, assign, blind): (Id, bool, bool),
+) {
+    let before = *acc;
+    let look = |value: &Value| {
+        let digest = if blind { 0 } else { value.plain().digest() };
+        Hash { value: digest, tainted: value.is_tainted() }
+    };
+    let change = |value: &mut Value, seen: &Hash| {
+        if assign {
+            let after = Hash { value: mix(before.value, seen.value), ..before };
+            leaf::update(value, after.with(id).value, blind, before.tainted | seen.tainted);
+        }
+    };
+    let result = slot.wait_on(s, look, change);
+    run.saw(id, acc, result);
+}
+
+fn spawn<'s, S: Spawn<'s>>(
+    s: &S,
+    run: &'s Run,
+    task: &'s Task,
+    slots: &Slots<S::Brand>,
+    seed: Hash,
+    doors: &Doors<'s>,
+) -> Kept<'s, S> {
+    let accesses = slots.accesses(task);
+    let holds = doors.holds(task);
+    // As a macro, since each use makes closures of its own: with a name or not, with a value or not.
+    macro_rules! spawn {
+        ($with:expr, $finish:expr) => {
+            match &task.work {
+                Work::Leaf(leaf) => $with.spawn(accesses, move |args| {
+                    let hash = leaf::run(run, task, leaf, args, seed);
+                    meet(holds);
+                    $finish(hash)
+                }),
+                Work::Nest(inner) => $with.nest(accesses, move |s, helds| {
+                    run.start(task.id, seed);
+                    let mut slots = Slots::held(task, helds);
+                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::none());
+                    run.digest(task.id, hash);
+                    meet(holds);
+                    $finish(hash)
+                }),
+            }
+        };
+    }
+    let named = || s.task("t").index([task.id]).priority(task.priority).bytes(task.bytes);
+    match (task.named, task.returns) {
+        (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
+        (true, false) => Kept::Nothing(spawn!(named(), |_: Hash| ())),
+        (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),
+        (false, false) => Kept::Nothing(spawn!(s, |_: Hash| ())),
+    }
+}

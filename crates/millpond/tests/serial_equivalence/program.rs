@@ -1,0 +1,295 @@
+//! Programs: what a random case consists of.
+
+use std::fmt;
+
+/// A number of a task, a datum, or something else that a program refers to; unique in the program.
+pub type Id = usize;
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The data of the caller, and whether they have a value at the start.
+    pub roots: Vec<(Id, bool)>,
+    pub body: Body,
+    /// The runtime promises reference order for commutative tasks and reductions.
+    pub ordered: bool,
+    /// One more than the greatest id.
+    pub ids: usize,
+}
+
+/// What a scope does, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Body(pub Vec<Op>);
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Spawn(Task),
+    /// A datum of the scope's own.
+    Own {
+        slot: Id,
+        set: bool,
+    },
+    /// Drops one of these.
+    Drop {
+        slot: Id,
+    },
+    Set {
+        id: Id,
+        slot: Id,
+    },
+    WaitOn {
+        id: Id,
+        slot: Id,
+        assign: bool,
+        blind: bool,
+    },
+    /// Waits for a task whose join was kept.
+    Join {
+        id: Id,
+        task: Id,
+    },
+    /// A task with preconditions, by the door; only in the root scope.
+    Pending {
+        id: Id,
+        nest: Option<Body>,
+    },
+    /// The scope itself meets a precondition, or drops it.
+    Meet {
+        pending: Id,
+        satisfy: bool,
+    },
+    /// No further precondition will be added.
+    Seal {
+        pending: Id,
+    },
+    Cancel,
+    Panic {
+        id: Id,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub id: Id,
+    /// In the order of [`Mode`].
+    pub uses: Vec<Use>,
+    pub work: Work,
+    pub returns: bool,
+    pub keep: bool,
+    pub named: bool,
+    pub priority: i8,
+    pub bytes: usize,
+    /// Preconditions that it meets, or drops, at its end.
+    pub holds: Vec<(Id, bool)>,
+    /// It may name one datum twice.
+    pub twice: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    pub slot: Id,
+    pub mode: Mode,
+    /// The value depends on the schedule here: it is updated, never looked at.
+    pub blind: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    Read,
+    Write,
+    Inout,
+    Commutative,
+    Concurrent,
+    Add,
+    Xor,
+    Compose,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 8] = [
+        Mode::Read,
+        Mode::Write,
+        Mode::Inout,
+        Mode::Commutative,
+        Mode::Concurrent,
+        Mode::Add,
+        Mode::Xor,
+        Mode::Compose,
+    ];
+
+    pub fn is_reduction(self) -> bool {
+        matches!(self, Mode::Add | Mode::Xor | Mode::Compose)
+    }
+
+    /// Whether consecutive accesses form one generation in which the failure of one does not touch the others.
+    pub fn is_group(self) -> bool {
+        self.is_reduction() || matches!(self, Mode::Commutative | Mode::Concurrent)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Work {
+    Leaf(Leaf),
+    Nest(Body),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf {
+    pub fault: Fault,
+    /// It cancels the root scope.
+    pub cancels: bool,
+    pub yields: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// Panics before it changes anything.
+    PanicFirst,
+    /// Panics after it changed everything.
+    PanicLast,
+    /// Does not set this one of its writes.
+    Unwritten(usize),
+}
+
+impl Task {
+    /// The accesses of one mode.
+    pub fn of(&self, mode: Mode) -> impl Iterator<Item = &Use> {
+        self.uses.iter().filter(move |one| one.mode == mode)
+    }
+
+    /// The two places that name one datum, and the datum.
+    pub fn duplicate(&self) -> Option<(usize, usize, Id)> {
+        let all = self.uses.iter().enumerate();
+        all.clone().find_map(|(second, use_)| {
+            let first = all.clone().take(second).rfind(|(_, one)| one.slot == use_.slot)?;
+            Some((first.0, second, use_.slot))
+        })
+    }
+}
+
+impl Program {
+    /// Whether something may be cancelled.
+    pub fn cancels(&self) -> bool {
+        self.body.any(&|op| match op {
+            Op::Cancel => true,
+            Op::Spawn(Task { work: Work::Leaf(leaf), .. }) => leaf.cancels,
+            _ => false,
+        })
+    }
+}
+
+impl Op {
+    /// The scope that the operation opens.
+    pub fn inner(&self) -> Option<&Body> {
+        match self {
+            Op::Spawn(Task { work: Work::Nest(body), .. }) | Op::Pending { nest: Some(body), .. } => Some(body),
+            _ => None,
+        }
+    }
+
+    pub fn inner_mut(&mut self) -> Option<&mut Body> {
+        match self {
+            Op::Spawn(Task { work: Work::Nest(body), .. }) | Op::Pending { nest: Some(body), .. } => Some(body),
+            _ => None,
+        }
+    }
+}
+
+impl Body {
+    pub fn any(&self, test: &dyn Fn(&Op) -> bool) -> bool {
+        self.0.iter().any(|op| test(op) || op.inner().is_some_and(|body| body.any(test)))
+    }
+
+    /// Calls `each` with every operation, outer ones first.
+    pub fn each<'a>(&'a self, each: &mut dyn FnMut(&'a Op)) {
+        for op in &self.0 {
+            each(op);
+            if let Some(body) = op.inner() {
+                body.each(each);
+            }
+        }
+    }
+
+    fn show(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        for op in &self.0 {
+            write!(f, "{:1$}", "", 4 * depth)?;
+            op.show(f)?;
+            writeln!(f)?;
+            if let Some(body) = op.inner() {
+                body.show(f, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Op {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Spawn(task) => task.show(f),
+            Op::Own { slot, set } => write!(f, "d{slot} = {}", if *set { "handle" } else { "unset" }),
+            Op::Drop { slot } => write!(f, "drop d{slot}"),
+            Op::Set { slot, .. } => write!(f, "set d{slot}"),
+            Op::WaitOn { slot, assign, .. } => {
+                write!(f, "wait_on d{slot}{}", if *assign { " and assign" } else { "" })
+            }
+            Op::Join { task, .. } => write!(f, "wait t{task}"),
+            Op::Pending { id, nest } => {
+                write!(f, "t{id} = pending{}", if nest.is_some() { "_nest" } else { "" })
+            }
+            Op::Meet { pending, satisfy: true } => write!(f, "satisfy one of t{pending}"),
+            Op::Meet { pending, satisfy: false } => write!(f, "abandon one of t{pending}"),
+            Op::Seal { pending } => write!(f, "seal t{pending}"),
+            Op::Cancel => write!(f, "cancel"),
+            Op::Panic { .. } => write!(f, "panic"),
+        }
+    }
+}
+
+impl Task {
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if matches!(self.work, Work::Leaf(_)) { "spawn" } else { "nest" };
+        write!(f, "t{} = {verb} (", self.id)?;
+        for (at, one) in self.uses.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}d{}.{:?}{}", one.slot, one.mode, if one.blind { "~" } else { "" })?;
+        }
+        write!(f, ")")?;
+        if let Work::Leaf(leaf) = &self.work {
+            match leaf.fault {
+                Fault::None => {}
+                fault => write!(f, " {fault:?}")?,
+            }
+            if leaf.cancels {
+                write!(f, " cancels")?;
+            }
+            if leaf.yields > 0 {
+                write!(f, " yields {}", leaf.yields)?;
+            }
+        }
+        for (what, said) in [
+            ("returns", self.returns),
+            ("kept", self.keep),
+            ("unnamed", !self.named),
+            ("urgent", self.priority > 0),
+            ("bytes", self.bytes > 0),
+        ] {
+            if said {
+                write!(f, " {what}")?;
+            }
+        }
+        for (pending, satisfy) in &self.holds {
+            write!(f, " {} t{pending}", if *satisfy { "satisfies" } else { "abandons" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (slot, set) in &self.roots {
+            writeln!(f, "d{slot} = {}", if *set { "handle" } else { "unset" })?;
+        }
+        self.body.show(f, 0)
+    }
+}

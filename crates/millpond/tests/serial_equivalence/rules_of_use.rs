@@ -1,0 +1,154 @@
+//! What a program may do: makes any program valid by leaving out what is not.
+
+use super::program::{Body, Fault, Id, Leaf, Mode, Op, Program, Task, Use, Work};
+
+/// What a scope may do to a datum.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Right {
+    Full,
+    ReadOnly,
+    WriteOnly,
+    ShareOnly,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    id: Id,
+    right: Right,
+    /// Others update the value at the same time, or in an order that is not told: it must not be looked at.
+    blind: bool,
+    own: bool,
+}
+
+/// What the operations of one scope so far left behind.
+#[derive(Default)]
+struct Known {
+    slots: Vec<Slot>,
+    joins: Vec<Id>,
+    pendings: Vec<Id>,
+}
+
+/// Leaves out what is not allowed, so that generator and shrinker need not think about it.
+pub fn clean(program: &mut Program) {
+    let slot = |&(id, _): &(Id, bool)| Slot { id, right: Right::Full, blind: false, own: false };
+    let mut known = Known { slots: program.roots.iter().map(slot).collect(), ..Known::default() };
+    clean_body(&mut program.body, &mut known, true, program.ordered);
+}
+
+fn clean_body(body: &mut Body, known: &mut Known, root: bool, ordered: bool) {
+    body.0.retain_mut(|op| known.admit(op, root, ordered));
+}
+
+impl Known {
+    fn slot(&self, id: Id) -> Option<&Slot> {
+        self.slots.iter().find(|slot| slot.id == id)
+    }
+
+    /// Whether the operation is allowed, once what is wrong inside it is left out.
+    fn admit(&mut self, op: &mut Op, root: bool, ordered: bool) -> bool {
+        match op {
+            Op::Spawn(task) => self.admit_task(task, root, ordered),
+            Op::Own { slot, .. } => {
+                let own = Slot { id: *slot, right: Right::Full, blind: false, own: true };
+                self.slots.push(own);
+            }
+            Op::Drop { slot } => {
+                let at = self.slots.iter().position(|one| one.id == *slot && one.own);
+                return at.map(|at| self.slots.remove(at)).is_some();
+            }
+            Op::Set { slot, .. } => {
+                return self.slot(*slot).is_some_and(|slot| slot.allows(Mode::Write, ordered));
+            }
+            Op::WaitOn { slot, assign, blind, .. } => {
+                let Some(slot) = self.slot(*slot) else { return false };
+                *blind = slot.blind;
+                *assign &= slot.right == Right::Full;
+                return slot.right != Right::WriteOnly;
+            }
+            Op::Join { task, .. } => {
+                let at = self.joins.iter().position(|join| join == task);
+                return at.map(|at| self.joins.remove(at)).is_some();
+            }
+            Op::Pending { id, nest } => {
+                self.pendings.push(*id);
+                if let (Some(body), true) = (nest, root) {
+                    clean_body(body, &mut Known::default(), false, ordered);
+                }
+                return root;
+            }
+            Op::Meet { pending, .. } => return self.pendings.contains(pending),
+            Op::Seal { pending } => {
+                let at = self.pendings.iter().position(|one| one == pending);
+                return at.map(|at| self.pendings.remove(at)).is_some();
+            }
+            Op::Cancel => {}
+            Op::Panic { .. } => return !root,
+        }
+        true
+    }
+
+    fn admit_task(&mut self, task: &mut Task, root: bool, ordered: bool) {
+        task.uses.retain(|one| self.slot(one.slot).is_some_and(|slot| slot.allows(one.mode, ordered)));
+        task.uses.sort_by_key(|one| one.mode);
+        leave_one_duplicate(&mut task.uses, task.twice);
+        for one in &mut task.uses {
+            one.blind = self.slot(one.slot).is_some_and(|slot| slot.blind);
+        }
+        task.holds.retain(|(pending, _)| root && self.pendings.contains(pending));
+        if task.keep {
+            self.joins.push(task.id);
+        }
+        match &mut task.work {
+            Work::Leaf(leaf) => clean_leaf(leaf, task.uses.iter()),
+            Work::Nest(body) => {
+                let slots = task.uses.iter().map(Slot::handed_on).collect();
+                clean_body(body, &mut Known { slots, ..Known::default() }, false, ordered);
+            }
+        }
+    }
+}
+
+fn clean_leaf<'a>(leaf: &mut Leaf, uses: impl Iterator<Item = &'a Use>) {
+    let writes = uses.filter(|one| one.mode == Mode::Write).count();
+    if let Fault::Unwritten(which) = leaf.fault {
+        leaf.fault = if writes == 0 { Fault::None } else { Fault::Unwritten(which % writes) };
+    }
+}
+
+/// Leaves out all but the first access to a datum, or all but the first such repetition.
+fn leave_one_duplicate(uses: &mut Vec<Use>, mut twice: bool) {
+    let mut seen = Vec::new();
+    uses.retain(|one| {
+        let new = !seen.contains(&one.slot);
+        seen.push(one.slot);
+        new || std::mem::take(&mut twice)
+    });
+}
+
+impl Slot {
+    fn allows(&self, mode: Mode, ordered: bool) -> bool {
+        if mode == Mode::Compose && (self.blind || !ordered) {
+            return false;
+        }
+        match self.right {
+            Right::Full => !(self.blind && mode == Mode::Write),
+            Right::ReadOnly => mode == Mode::Read,
+            Right::WriteOnly => mode == Mode::Write,
+            Right::ShareOnly => matches!(mode, Mode::Read | Mode::Concurrent),
+        }
+    }
+
+    /// What a parent gets that declared an access.
+    fn handed_on(one: &Use) -> Slot {
+        let (right, blind) = match one.mode {
+            Mode::Read => (Right::ReadOnly, one.blind),
+            Mode::Write => (Right::WriteOnly, false),
+            Mode::Inout => (Right::Full, one.blind),
+            Mode::Commutative => (Right::Full, true),
+            Mode::Concurrent => (Right::ShareOnly, true),
+            // A private copy: nobody else sees it.
+            Mode::Add | Mode::Xor | Mode::Compose => (Right::Full, false),
+        };
+        Slot { id: one.slot, right, blind, own: false }
+    }
+}

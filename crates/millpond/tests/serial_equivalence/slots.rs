@@ -1,0 +1,158 @@
+//! Handles by id, whatever their rights, and the accesses of a task in one shape: a list for each mode.
+
+use millpond::{
+    Access, Commutative, ConcOnly, Concurrent, Error, Full, Handle, In, Inout, Out, Read, ReadOnly, Reduce, Spawn,
+    Write, WriteOnly,
+};
+
+use super::program::{Id, Mode, Task};
+use super::value::{Add, Compose, Value, Xor};
+
+/// A handle with the rights that the scope has.
+pub enum Slot<B> {
+    Full(Handle<Value, B, Full>),
+    Read(Handle<Value, B, ReadOnly>),
+    Write(Handle<Value, B, WriteOnly>),
+    Share(Handle<Value, B, ConcOnly>),
+}
+
+/// The handles of a scope.
+pub struct Slots<B>(pub Vec<(Id, Slot<B>)>);
+
+/// What every spawn declares. All programs have one type so; arguments are numbered through all lists.
+pub type All<'h, B> = (
+    Vec<Access<'h, Value, Read, B>>,
+    Vec<Access<'h, Value, Write, B>>,
+    Vec<Access<'h, Value, Inout, B>>,
+    Vec<Access<'h, Value, Commutative, B>>,
+    Vec<Access<'h, Value, Concurrent, B>>,
+    Vec<Access<'h, Value, Reduce<Add>, B>>,
+    Vec<Access<'h, Value, Reduce<Xor>, B>>,
+    Vec<Access<'h, Value, Reduce<Compose>, B>>,
+);
+
+/// What a leaf is handed for it.
+pub type Leafs<'t> = (
+    Vec<&'t Value>,
+    Vec<Out<'t, Value>>,
+    Vec<&'t mut Value>,
+    Vec<&'t mut Value>,
+    Vec<&'t Value>,
+    Vec<&'t mut Value>,
+    Vec<&'t mut Value>,
+    Vec<&'t mut Value>,
+);
+
+/// What a parent is handed for it.
+pub type Helds<'t> = (
+    Vec<Handle<Value, In<'t>, ReadOnly>>,
+    Vec<Handle<Value, In<'t>, WriteOnly>>,
+    Vec<Handle<Value, In<'t>, Full>>,
+    Vec<Handle<Value, In<'t>, Full>>,
+    Vec<Handle<Value, In<'t>, ConcOnly>>,
+    Vec<Handle<Value, In<'t>, Full>>,
+    Vec<Handle<Value, In<'t>, Full>>,
+    Vec<Handle<Value, In<'t>, Full>>,
+);
+
+const CLEAN: &str = "a clean program uses the rights that it has";
+
+impl<B> Slot<B> {
+    fn full(&self) -> &Handle<Value, B, Full> {
+        match self {
+            Slot::Full(handle) => handle,
+            _ => panic!("{CLEAN}"),
+        }
+    }
+
+    fn read(&self) -> Access<'_, Value, Read, B> {
+        match self {
+            Slot::Full(handle) => handle.read(),
+            Slot::Read(handle) => handle.read(),
+            Slot::Share(handle) => handle.read(),
+            Slot::Write(_) => panic!("{CLEAN}"),
+        }
+    }
+
+    fn write(&self) -> Access<'_, Value, Write, B> {
+        match self {
+            Slot::Full(handle) => handle.write(),
+            Slot::Write(handle) => handle.write(),
+            _ => panic!("{CLEAN}"),
+        }
+    }
+
+    fn concurrent(&self) -> Access<'_, Value, Concurrent, B> {
+        match self {
+            Slot::Full(handle) => handle.concurrent(),
+            Slot::Share(handle) => handle.concurrent(),
+            _ => panic!("{CLEAN}"),
+        }
+    }
+
+    pub fn set<'s, S: Spawn<'s, Brand = B>>(&self, s: &S, value: Value) {
+        match self {
+            Slot::Full(handle) => s.set(handle, value),
+            Slot::Write(handle) => s.set(handle, value),
+            _ => panic!("{CLEAN}"),
+        }
+    }
+
+    /// Waits, calls `change` if the value may be changed, and `look` before that.
+    pub fn wait_on<'s, S: Spawn<'s, Brand = B>, R>(
+        &mut self,
+        s: &S,
+        look: impl FnOnce(&Value) -> R,
+        change: impl FnOnce(&mut Value, &R),
+    ) -> Result<R, Error> {
+        match self {
+            Slot::Full(handle) => {
+                let mut value = s.wait_on(handle)?;
+                let seen = look(&value);
+                change(&mut value, &seen);
+                Ok(seen)
+            }
+            Slot::Read(handle) => Ok(look(&*s.wait_on(handle)?)),
+            Slot::Share(handle) => Ok(look(&*s.wait_on(handle)?)),
+            Slot::Write(_) => panic!("{CLEAN}"),
+        }
+    }
+}
+
+impl<B> Slots<B> {
+    pub fn get(&mut self, id: Id) -> &mut Slot<B> {
+        let found = self.0.iter_mut().find(|slot| slot.0 == id);
+        &mut found.expect("a clean program names what it has").1
+    }
+
+    /// The accesses that a task declares.
+    pub fn accesses(&self, task: &Task) -> All<'_, B> {
+        let of = |mode| {
+            let slot = |id| &self.0.iter().find(|slot| slot.0 == id).expect("as in `get`").1;
+            task.of(mode).map(move |one| slot(one.slot))
+        };
+        (
+            of(Mode::Read).map(Slot::read).collect(),
+            of(Mode::Write).map(Slot::write).collect(),
+            of(Mode::Inout).map(|slot| slot.full().inout()).collect(),
+            of(Mode::Commutative).map(|slot| slot.full().commutative()).collect(),
+            of(Mode::Concurrent).map(Slot::concurrent).collect(),
+            of(Mode::Add).map(|slot| slot.full().reduce(Add)).collect(),
+            of(Mode::Xor).map(|slot| slot.full().reduce(Xor)).collect(),
+            of(Mode::Compose).map(|slot| slot.full().reduce(Compose)).collect(),
+        )
+    }
+}
+
+impl<'t> Slots<In<'t>> {
+    /// The handles of a parent, under the ids of what it declared.
+    pub fn held(task: &Task, helds: Helds<'t>) -> Self {
+        let (read, write, inout, commutative, concurrent, add, xor, compose) = helds;
+        let all = (read.into_iter().map(Slot::Read))
+            .chain(write.into_iter().map(Slot::Write))
+            .chain(inout.into_iter().chain(commutative).map(Slot::Full))
+            .chain(concurrent.into_iter().map(Slot::Share))
+            .chain(add.into_iter().chain(xor).chain(compose).map(Slot::Full));
+        Slots(task.uses.iter().map(|one| one.slot).zip(all).collect())
+    }
+}

@@ -1,0 +1,65 @@
+//! A hang is a failure: prints what hangs and ends the process.
+
+use std::process::abort;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// What is running, and since when.
+type Running = Mutex<Option<(Instant, Box<dyn Fn() -> String + Send>)>>;
+
+/// Watches over one case after the other.
+pub struct Watchdog {
+    running: Arc<Running>,
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// A case gets `limit`: far more than it needs on a machine that is busy with other work.
+    pub fn new(limit: Duration) -> Self {
+        let running = Arc::new(Running::default());
+        let ended = Arc::new(AtomicBool::new(false));
+        let thread = thread::spawn({
+            let (running, ended) = (Arc::clone(&running), Arc::clone(&ended));
+            move || watch(&running, &ended, limit)
+        });
+        Watchdog { running, ended, thread: Some(thread) }
+    }
+
+    /// Runs one case; `show` says what it is, if it does not end.
+    pub fn over<R>(&self, show: impl Fn() -> String + Send + 'static, case: impl FnOnce() -> R) -> R {
+        self.set(Some((Instant::now(), Box::new(show))));
+        let result = case();
+        self.set(None);
+        result
+    }
+
+    fn set(&self, to: Option<(Instant, Box<dyn Fn() -> String + Send>)>) {
+        *self.running.lock().expect("the watchdog does not panic") = to;
+    }
+}
+
+fn watch(running: &Running, ended: &AtomicBool, limit: Duration) {
+    while !ended.load(Ordering::Relaxed) {
+        thread::park_timeout(Duration::from_millis(500));
+        let running = running.lock().expect("cases are set without panics");
+        if let Some((since, show)) = &*running
+            && since.elapsed() > limit
+        {
+            eprintln!("does not end:\n{}", show());
+            abort();
+        }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            thread.join().expect("the watchdog does not panic");
+        }
+    }
+}
