@@ -19,7 +19,7 @@ fn the_object_has_exactly_the_fields_of_the_contract() {
     assert_eq!(run["workload"], "cholesky");
     assert_eq!(run["params"], json!({ "n": 100, "tile": 30, "seed": 1 }));
     let config = json!({ "workers": 2, "scheme": "list", "pool": "default", "memory": "default",
-        "deterministic": false, "window": 4096 });
+        "deterministic": false, "window": 2048 });
     assert_eq!(run["config"], config);
     assert_eq!(run["tasks"], 20);
     assert_eq!(run["seconds"].as_array().expect("an array").len(), 3);

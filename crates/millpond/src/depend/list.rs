@@ -33,8 +33,8 @@
 use std::ptr;
 
 use super::{Mode, Scheme};
-use crate::sync::Guarded;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{Guarded, prefetch_for_write};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::task::Record;
 
 #[cfg(all(test, loom))]
@@ -55,7 +55,8 @@ pub struct ListMeta {
     /// The mode of the youngest generation, as a number; written by the issuer only.
     youngest: Guarded<u8>,
     retired: Guarded<bool>,
-    head: Guarded<Link>,
+    /// Guarded too, but for `prefetch`, which looks at it from outside.
+    head: AtomicPtr<Record>,
     tail: Guarded<Link>,
 }
 
@@ -73,6 +74,8 @@ impl ListMeta {
     /// Takes the lock; the number of generations.
     #[inline]
     fn lock(&self) -> u32 {
+        // The load alone would bring the line here to be read only, and the compare-and-swap once more.
+        prefetch_for_write(ptr::NonNull::from(&self.state).cast(), 4);
         // Loom would not look at what the load of a thread hides from its compare-and-swap, so there it is a guess.
         let mut seen = if cfg!(loom) { 0 } else { self.state.load(Ordering::Relaxed) };
         loop {
@@ -123,14 +126,14 @@ impl ListMeta {
                 let tail = unsafe { tail.as_ref() };
                 tail.set_link(ptr::from_ref(record).cast_mut().cast());
             }
-            None => self.head.set(Some(record.into())),
+            None => self.head.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed),
         }
         self.tail.set(Some(record.into()));
     }
 
     /// Takes the next generation off the list, as a chain; counts it as the oldest. Under the lock.
     fn advance(&self) -> Link {
-        let first = self.head.get()?;
+        let first = ptr::NonNull::new(self.head.load(Ordering::Relaxed))?;
         let (mut last, mut count) = (first, 1);
         loop {
             // SAFETY: as in `append`.
@@ -139,13 +142,13 @@ impl ListMeta {
                 Some(next) if !record.is_last() => (last, count) = (next, count + 1),
                 rest => {
                     record.set_link(ptr::null_mut());
-                    self.head.set(rest);
+                    self.head.store(rest.map_or(ptr::null_mut(), ptr::NonNull::as_ptr), Ordering::Relaxed);
+                    if rest.is_none() {
+                        self.tail.set(None);
+                    }
                     break;
                 }
             }
-        }
-        if self.head.get().is_none() {
-            self.tail.set(None);
         }
         self.oldest.set(count);
         Some(first)
@@ -172,6 +175,16 @@ unsafe impl Scheme for List {
             0 => true,
             1 => mode.shares() && meta.youngest.get() == mode as u8,
             _ => false,
+        }
+    }
+
+    #[inline]
+    fn prefetch(meta: &ListMeta) {
+        prefetch_for_write(ptr::NonNull::from(meta).cast(), size_of::<ListMeta>());
+        // Which task is granted next, unless others run in between: its record, and the header before that.
+        if let Some(next) = ptr::NonNull::new(meta.head.load(Ordering::Relaxed)) {
+            let block = next.as_ptr().wrapping_byte_sub(64);
+            prefetch_for_write(ptr::NonNull::new(block).unwrap_or(next).cast(), 128);
         }
     }
 

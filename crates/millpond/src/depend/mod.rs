@@ -4,6 +4,7 @@
 //! the one thread that owns the scope; releases come from any worker at any time (TG §3.1).
 
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 
 use crate::task::Record;
 
@@ -57,6 +58,12 @@ impl Meta {
         unsafe { &*self.0.get().cast::<D::Meta>() }
     }
 
+    /// Asks for its line, to be written soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        crate::sync::prefetch_for_write(NonNull::from(self).cast(), size_of::<Meta>());
+    }
+
     /// Back to the unused state, for a scope that has just claimed the handle.
     ///
     /// # Safety
@@ -87,6 +94,9 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// Whether an access of `mode` that were issued now would be granted at once. Only for the thread that issues:
     /// nothing can be issued meanwhile, so `true` stays true until it issues.
     fn is_ready(meta: &Self::Meta, mode: Mode) -> bool;
+
+    /// Asks the processor for the lines that the release of an access will touch. A hint, before the body runs.
+    fn prefetch(meta: &Self::Meta);
 
     /// Adds an access behind the earlier ones. True if it is granted at once; else it is granted by a later release.
     ///

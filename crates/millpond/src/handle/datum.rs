@@ -1,7 +1,7 @@
 //! The block behind a handle: what the issuing scope keeps about a datum, and its first version.
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 use std::panic::resume_unwind;
 use std::ptr::{self, NonNull};
 
@@ -13,14 +13,16 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// What a handle points at.
 ///
 /// ```text
-///   0   first    head of the first version: scheme metadata (64 bytes), state, exclusion
-/// 128   issuer   current version, claim, last use, generation; touched by the scope that owns the claim
-///  …    value    the first version's storage, if the value is here
+///   0   issuer   current version, claim, last use, generation; touched by the scope that owns the claim
+///  64   first    the first version: scheme metadata (64 bytes),
+/// 128            where its value is, state, exclusion
+/// 168   value    the first version's storage, if the value is here
 /// ```
+///
+/// Who makes one puts it at the start of a cache line.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Datum {
-    first: Version,
     current: Cell<NonNull<Version>>,
     /// The scope that may issue; 0: nobody yet.
     claim: AtomicU64,
@@ -33,7 +35,11 @@ pub(crate) struct Datum {
     /// What keeps the block: the handle, the first version, reductions; with the bits `REDUCING` and `ORPHAN`.
     parts: AtomicU32,
     mode: Cell<Option<Mode>>,
+    _rest_of_the_line: [u64; 1],
+    first: Version,
 }
+
+const _: () = assert!(offset_of!(Datum, first) == 64);
 
 /// The scheme of the scope that claimed a handle, for a handle's drop, which knows no scheme.
 #[derive(Debug)]
@@ -53,7 +59,7 @@ impl SchemeOps {
 }
 
 /// A datum with room for its first value.
-#[repr(C)]
+#[repr(C, align(64))]
 struct DatumOf<T> {
     head: Datum,
     value: MaybeUninit<T>,
@@ -92,7 +98,6 @@ impl Datum {
 
     fn new(first: Version) -> Datum {
         Datum {
-            first,
             current: Cell::new(NonNull::dangling()),
             claim: AtomicU64::new(0),
             last_use: Cell::new(0),
@@ -101,6 +106,8 @@ impl Datum {
             group: Cell::new(0),
             parts: AtomicU32::new(2),
             mode: Cell::new(None),
+            _rest_of_the_line: [0],
+            first,
         }
     }
 
@@ -110,8 +117,20 @@ impl Datum {
     ///
     /// `this` points to a datum that does not move any more.
     pub(crate) unsafe fn settle(this: NonNull<Datum>) {
+        // SAFETY: inside the datum.
+        let first = unsafe { this.byte_add(offset_of!(Datum, first)) };
         // SAFETY: the caller's pointer is valid.
-        unsafe { this.as_ref() }.current.set(this.cast());
+        unsafe { this.as_ref() }.current.set(first.cast());
+    }
+
+    /// The datum of a first version.
+    ///
+    /// # Safety
+    ///
+    /// `first` is where `settle` found it: it may be used for the whole datum.
+    pub(crate) unsafe fn of_first(first: NonNull<Version>) -> NonNull<Datum> {
+        // SAFETY: the version is that field of a datum, by the caller.
+        unsafe { first.byte_sub(offset_of!(Datum, first)) }.cast()
     }
 
     #[inline]

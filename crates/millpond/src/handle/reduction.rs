@@ -280,6 +280,10 @@ impl Reduction {
         NonNull::from(Box::leak(Box::new(Reduction { version, datum, operator, label, ordered, looking, parts })))
     }
 
+    pub(crate) fn version_at(&self) -> NonNull<Version> {
+        self.version
+    }
+
     pub(crate) fn version(&self) -> &Version {
         // SAFETY: the version has an access outstanding (the members', then the combine task's), so it lives.
         unsafe { self.version.as_ref() }

@@ -15,8 +15,9 @@ use crate::sync::global::Mutex;
 
 /// Storage and dependence metadata of a datum; what the tasks' access records point at.
 ///
-/// The scheme's metadata has a cache line of its own, since issuer and releasing workers write it.
-#[repr(C, align(64))]
+/// It begins a cache line, of which the scheme's metadata take all, since issuer and releasing workers write them. A
+/// small value lies in the next line, beside what leads to it.
+#[repr(C)]
 #[derive(Debug)]
 pub struct Version {
     meta: Meta,
@@ -58,7 +59,7 @@ pub(crate) struct VersionKind {
 pub(crate) type Dropped = Result<(), Box<dyn Any + Send>>;
 
 /// A later version with room for its value.
-#[repr(C)]
+#[repr(C, align(64))]
 struct Renamed<T> {
     head: Version,
     value: MaybeUninit<T>,
@@ -288,8 +289,12 @@ impl Version {
         let dropped = unsafe { version.drop_value() };
         version.set_state(State::Unset);
         match version.place {
-            // SAFETY: a first version is the first field of its datum.
-            Place::First => unsafe { Datum::drop_part(this.cast()) },
+            Place::First => {
+                // SAFETY: a first version is in its datum.
+                let datum = unsafe { Datum::of_first(this) };
+                // SAFETY: it owned a part of the datum.
+                unsafe { Datum::drop_part(datum) }
+            }
             // SAFETY: a renamed version came from `rename` of the same kind; its value is gone.
             _ => unsafe { (version.kind.free_renamed)(this) },
         }

@@ -209,6 +209,10 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         }
         let version = datum.current();
         self.ask(datum, ordered);
+        if !self.ready {
+            // SAFETY: the current version lives.
+            unsafe { version.as_ref() }.meta().prefetch();
+        }
         self.write(Record::new(version.cast(), self.task.0, group, mode, ordered));
     }
 

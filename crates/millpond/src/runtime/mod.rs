@@ -127,7 +127,7 @@ impl Builder {
         self
     }
 
-    /// The most tasks in flight in one scope (4096): a spawner that has that many outstanding runs tasks instead. A
+    /// The most tasks in flight in one scope (2048): a spawner that has that many outstanding runs tasks instead. A
     /// body that can run none of its own exceeds the bound.
     pub fn window(mut self, tasks: usize) -> Self {
         self.config.window = tasks as u64;

@@ -26,11 +26,14 @@ pub struct NestFrame {
     failed: OnceCell<Error>,
 }
 
+/// From one datum to the next: each begins a cache line.
+const STRIDE: usize = size_of::<Datum>().next_multiple_of(64);
+
 impl NestFrame {
     /// The size of a frame with its data.
     #[inline]
     pub(super) fn size(accesses: usize) -> usize {
-        size_of::<NestFrame>() + accesses * size_of::<Datum>()
+        size_of::<NestFrame>() + accesses * STRIDE
     }
 
     /// Puts a frame into a block.
@@ -63,7 +66,7 @@ impl NestFrame {
     fn datum_at(&self, index: usize) -> NonNull<Datum> {
         let behind = self.task.frame_at().cast::<u8>();
         // SAFETY: `Shape::block_size` made room for one datum an access behind the frame.
-        unsafe { behind.add(size_of::<NestFrame>() + index * size_of::<Datum>()) }.cast()
+        unsafe { behind.add(size_of::<NestFrame>() + index * STRIDE) }.cast()
     }
 
     /// Makes the datum through which the body sees its access `index`, whose value is at `value`.

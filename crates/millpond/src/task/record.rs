@@ -71,6 +71,12 @@ impl Record {
         }
     }
 
+    /// Where the version is, for who frees it.
+    #[inline]
+    pub(crate) fn version_at(&self) -> NonNull<Version> {
+        self.reduction().map_or(self.target.cast(), Reduction::version_at)
+    }
+
     /// The reduction whose part this task computes, or which it combines.
     #[inline]
     pub(crate) fn reduction(&self) -> Option<&Reduction> {

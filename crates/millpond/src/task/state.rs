@@ -79,7 +79,9 @@ impl State {
     /// The task is complete.
     #[inline]
     pub(crate) fn complete(&self) -> Completed {
-        let old = self.0.fetch_or(DONE, Ordering::AcqRel);
+        // DONE is not set yet, so adding sets it; and the sum needs no earlier look at the word, which would move the line
+        // here twice.
+        let old = self.0.fetch_add(DONE, Ordering::AcqRel);
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }
 

@@ -175,7 +175,7 @@ impl<E: Engine> Worker<E> {
 
     /// Releases one access; what it grants becomes ready if it waited for nothing else.
     pub(crate) fn release_one(&self, record: &Record) {
-        let version = NonNull::from(record.version());
+        let version = record.version_at();
         let mut grant = |record: &Record| {
             let granted = TaskRef(record.task());
             if granted.header().meet() {

@@ -76,14 +76,19 @@ impl Kinds {
             slot.measured.store(0, Ordering::Relaxed);
             slot.kind.store(address, Ordering::Relaxed);
         }
-        let measured = slot.measured.load(Ordering::Relaxed).saturating_add(1);
-        slot.measured.store(measured, Ordering::Relaxed);
-        let longest = slot.longest.load(Ordering::Relaxed);
-        if measured == ENOUGH {
+        let measured = slot.measured.load(Ordering::Relaxed) + 1;
+        if measured < ENOUGH {
+            slot.measured.store(measured, Ordering::Relaxed);
+        } else if measured == ENOUGH {
+            slot.measured.store(measured, Ordering::Relaxed);
             // The first bodies of a kind meet cold caches.
             slot.longest.store(ticks, Ordering::Relaxed);
-        } else if measured > ENOUGH {
-            slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
+        } else {
+            let longest = slot.longest.load(Ordering::Relaxed);
+            // Every worker reads the line before each body: no store that does not matter.
+            if ticks > longest || ticks < longest - longest / 4 {
+                slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
+            }
         }
     }
 }

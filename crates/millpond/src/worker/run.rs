@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 
 use super::complete::{Ran, refusal};
 use super::{Worker, wait::Waiter};
+use crate::depend::Scheme;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::task::{NestFrame, Role, TaskRef, VTable, flag};
@@ -70,6 +71,7 @@ impl<E: Engine> Worker<E> {
             self.count_body();
         }
         self.expose_before(header.vtable());
+        task.records().iter().for_each(|record| E::Scheme::prefetch(record.version().meta().of::<E::Scheme>()));
         let started = self.grains.start();
         // SAFETY: the task was taken from the pool and all its accesses are granted.
         let result = unsafe { (header.vtable().run)(task, self.erased()) };

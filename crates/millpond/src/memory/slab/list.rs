@@ -13,6 +13,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 use super::poison;
+use crate::sync::prefetch_for_write;
 
 /// The start of a free block, or the end of a list.
 pub(super) type Link = Option<NonNull<u8>>;
@@ -97,6 +98,15 @@ impl FreeList {
         // SAFETY: `push` and `of_chain` let only free blocks of slabs in, and their owner gave them to this list.
         self.head = unsafe { next(block) };
         Some(block)
+    }
+
+    /// Asks for the lines of the block that is taken next, `size` bytes: the worker that freed it may have written them,
+    /// and the transfer then overlaps with what comes before that.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, size: usize) {
+        if let Some(block) = self.head {
+            prefetch_for_write(block, size);
+        }
     }
 }
 

@@ -103,6 +103,7 @@ unsafe impl Memory for Slabs {
             Some(block) => block,
             None => self.refill(local, class),
         };
+        local.slabs[class].free.prefetch(SIZES[class]);
         poison::permit(start, SIZES[class]);
         Block { start, tag: Tag::slab(local.seat, class).0 }
     }

@@ -77,7 +77,7 @@ use crate::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
     fence,
 };
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, prefetch_for_write};
 use crate::task::{Header, TaskRef};
 
 #[cfg(all(test, loom))]
@@ -330,6 +330,10 @@ impl Thief {
         // this borrow; the acquire load makes its initialisation visible; a `Buffer` is only ever borrowed as shared.
         let buffer = unsafe { &*buffer };
         let task = buffer.slot(index).load(Relaxed);
+        // The victim has written the header, and this thread will: one transfer instead of two.
+        if let Some(header) = NonNull::new(task) {
+            prefetch_for_write(header.cast(), size_of::<Header>());
+        }
         if top.compare_exchange(index, index + 1, AcqRel, Relaxed).is_err() {
             return Steal::Lost;
         }
