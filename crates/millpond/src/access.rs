@@ -35,7 +35,7 @@ pub enum ConcOnly {}
 
 /// Rights that include reading.
 #[diagnostic::on_unimplemented(
-    message = "the task declared `write` only and may not pass on a read",
+    message = "the task declared `write` only: it may neither read the datum nor pass on a read",
     label = "needs the right to read",
     note = "declare `inout` (or `read`) in the `nest` that gave this handle"
 )]
@@ -44,34 +44,41 @@ pub trait CanRead {
     #[doc(hidden)]
     const WAIT: Mode;
 }
+#[diagnostic::do_not_recommend]
 impl CanRead for Full {
     const WAIT: Mode = Mode::Inout;
 }
+#[diagnostic::do_not_recommend]
 impl CanRead for ReadOnly {
     const WAIT: Mode = Mode::Read;
 }
+#[diagnostic::do_not_recommend]
 impl CanRead for ConcOnly {
     const WAIT: Mode = Mode::Inout;
 }
 
 /// Rights that include writing.
 #[diagnostic::on_unimplemented(
-    message = "the task declared `read` or `concurrent` only and may not pass on a write",
+    message = "the task declared `read` or `concurrent` only: it may neither write the datum nor pass on a write",
     label = "needs the right to write",
     note = "declare `inout` (or `write`) in the `nest` that gave this handle"
 )]
 pub trait CanWrite {}
+#[diagnostic::do_not_recommend]
 impl CanWrite for Full {}
+#[diagnostic::do_not_recommend]
 impl CanWrite for WriteOnly {}
 
 /// Rights that include concurrent updates.
 #[diagnostic::on_unimplemented(
-    message = "the task did not declare `concurrent` and may not pass it on",
+    message = "the task declared neither `concurrent` nor `inout`, and may not pass on a concurrent update",
     label = "needs the right to update concurrently",
     note = "declare `inout` or `concurrent` in the `nest` that gave this handle"
 )]
 pub trait CanShare {}
+#[diagnostic::do_not_recommend]
 impl CanShare for Full {}
+#[diagnostic::do_not_recommend]
 impl CanShare for ConcOnly {}
 
 /// A declared access: what [`Handle::read`] and its siblings return and a spawn takes.
@@ -177,9 +184,11 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// The associated functions visit the same accesses in the same order, and type each as the record of its place.
 #[diagnostic::on_unimplemented(
     message = "this scope may not spawn on `{Self}`",
-    label = "not an access of this scope's own handles",
-    note = "a scope spawns on accesses (`h.read()`, `h.inout()`, …) of data that its task declared or created, in a \
-            tuple of at most 20, an array or a `Vec`"
+    label = "not an access that this scope can take",
+    note = "say what the task does to a handle: `h.read()`, `h.inout()`, …; of several make a tuple of at most 20, an \
+            array or a `Vec`",
+    note = "a nested scope spawns on the handles that its body was given (declare the datum in the `nest`), and on \
+            data of its own (`s.handle(…)`); a function for any scope takes a `&Handle<T, S::Brand>`"
 )]
 pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// What is remembered between spawn and start besides the records: the lengths of `Vec`s.
@@ -256,14 +265,15 @@ impl<'t> Args<'t> {
 }
 
 macro_rules! modes {
-    ($($mode:ty, $tag:expr, $right:ty, $leaf:ty, $bound:path, |$args:ident| $make:expr;)*) => {$(
+    ($($mode:ty, $tag:expr, $right:ty, $leaf:ty, |$args:ident| $make:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<'t, T, B> ArgsOf<'t> for Access<'_, T, $mode, B> {
             type Leaf = $leaf;
             type Held = Handle<T, In<'t>, $right>;
         }
 
         // SAFETY: one access, one record, typed as the handle's `T`.
-        unsafe impl<'s, T: $bound + 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
+        unsafe impl<'s, T: 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
             type Shape = ();
             #[inline]
             fn count(&self) -> usize {
@@ -307,31 +317,28 @@ unsafe fn exclusive<'t, T>(args: &mut Args<'t>) -> &'t mut T {
 }
 
 // What each mode hands to a leaf. The scheme has granted the access, the version was checked to be produced, and
-// conflicting accesses wait until it is released: that makes the references below sound.
+// conflicting accesses wait until it is released: that makes the references below sound. That `T` may be used on the
+// worker's thread, `Handle::read` and its siblings have checked; said here again, it would be a second error.
 modes! {
     // SAFETY: granted `read`: nobody writes meanwhile.
-    Read, Mode::Read, ReadOnly, &'t T, SendSync, |args| unsafe { shared(args) };
-    Write, Mode::Write, WriteOnly, Out<'t, T>, Send, |args| Out::new(args.version());
+    Read, Mode::Read, ReadOnly, &'t T, |args| unsafe { shared(args) };
+    Write, Mode::Write, WriteOnly, Out<'t, T>, |args| Out::new(args.version());
     // SAFETY: granted `inout`: nobody else uses the value.
-    Inout, Mode::Inout, Full, &'t mut T, Send, |args| unsafe { exclusive(args) };
+    Inout, Mode::Inout, Full, &'t mut T, |args| unsafe { exclusive(args) };
     // SAFETY: granted `commutative`, and the exclusion was taken: nobody else uses the value.
-    Commutative, Mode::Commutative, Full, &'t mut T, Send, |args| unsafe { exclusive(args) };
+    Commutative, Mode::Commutative, Full, &'t mut T, |args| unsafe { exclusive(args) };
     // SAFETY: granted `concurrent`: others have shared references too, nobody an exclusive one.
-    Concurrent, Mode::Concurrent, ConcOnly, &'t T, SendSync, |args| unsafe { shared(args) };
+    Concurrent, Mode::Concurrent, ConcOnly, &'t T, |args| unsafe { shared(args) };
 }
 
-/// `Send + Sync`, as one word for the table above.
-#[doc(hidden)]
-pub trait SendSync: Send + Sync {}
-impl<T: Send + Sync> SendSync for T {}
-
+#[diagnostic::do_not_recommend]
 impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Reduce<O>, B> {
     type Leaf = &'t mut T;
     type Held = Handle<T, In<'t>, Full>;
 }
 
 // SAFETY: one access, one record, typed as the handle's `T`.
-unsafe impl<'s, T: Send + 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
+unsafe impl<'s, T: 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
     type Shape = ();
     fn count(&self) -> usize {
         1
@@ -356,6 +363,7 @@ unsafe impl<'s, T: Send + 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T
 
 macro_rules! tuples {
     ($($a:ident $i:tt)*) => {
+        #[diagnostic::do_not_recommend]
         impl<'t, $($a: for<'x> ArgsOf<'x>),*> ArgsOf<'t> for ($($a,)*) {
             type Leaf = ($(<$a as ArgsOf<'t>>::Leaf,)*);
             type Held = ($(<$a as ArgsOf<'t>>::Held,)*);
@@ -403,6 +411,7 @@ macro_rules! tuples_to_20 {
 tuples_to_20! { [] A0 0 A1 1 A2 2 A3 3 A4 4 A5 5 A6 6 A7 7 A8 8 A9 9 A10 10 A11 11 A12 12 A13 13 A14 14 A15 15 A16 16
 A17 17 A18 18 A19 19 }
 
+#[diagnostic::do_not_recommend]
 impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
     type Leaf = Vec<<A as ArgsOf<'t>>::Leaf>;
     type Held = Vec<<A as ArgsOf<'t>>::Held>;
@@ -433,6 +442,7 @@ unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'t, A: for<'x> ArgsOf<'x>, const N: usize> ArgsOf<'t> for [A; N] {
     type Leaf = [<A as ArgsOf<'t>>::Leaf; N];
     type Held = [<A as ArgsOf<'t>>::Held; N];
