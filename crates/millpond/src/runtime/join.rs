@@ -149,7 +149,8 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: Source::Task(Pending::new::<S, F>(task, counted, release)), _of: PhantomData }
     }
 
-    /// Whether the task is complete.
+    /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
+    /// [`Spawn::wait`](crate::Spawn::wait) returns at once.
     pub fn is_done(&self) -> bool {
         match &self.source {
             Source::Ready(_) | Source::Taken => true,
