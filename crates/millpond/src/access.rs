@@ -12,30 +12,47 @@ use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::task::{NestFrame, Record};
 
-/// Brand of handles that any root scope may use; see [`Handle`].
+mod compound;
+
+/// Brand of handles that any root scope may use, those of [`Handle::new`]; see [`Handle`]. Never a value.
 #[derive(Debug)]
 pub enum Root {}
 
-/// Brand of the handles that one nested body was given, by that body's lifetime; see [`Handle`].
+/// Brand of the handles that one nested body was given, by that body's lifetime; see [`Handle`]. Never a value. Each
+/// body has a lifetime of its own, so that no other body's scope takes its handles.
 #[derive(Debug)]
 pub struct In<'t>(PhantomData<fn(&'t ()) -> &'t ()>);
 
-/// Right of a handle's owner, and of a body that declared `inout`, `commutative` or `reduce`: everything.
+/// Right of a handle's owner, and of a body that declared `inout`, `commutative` or `reduce`: everything. Like the
+/// other rights it is a type parameter of [`Handle`], never a value.
 #[derive(Debug)]
 pub enum Full {}
-/// Right of a body that declared `read`.
+/// Right of a body that declared `read`: [`CanRead`].
 #[derive(Debug)]
 pub enum ReadOnly {}
-/// Right of a body that declared `write`.
+/// Right of a body that declared `write`: [`CanWrite`].
 #[derive(Debug)]
 pub enum WriteOnly {}
-/// Right of a body that declared `concurrent`.
+/// Right of a body that declared `concurrent`: [`CanRead`] and [`CanShare`].
 #[derive(Debug)]
 pub enum ConcOnly {}
 
-/// Rights that include reading.
+/// Rights that include reading: what [`Handle::read`] and [`Spawn::wait_on`](crate::Spawn::wait_on) need.
+///
+/// Met by [`Full`], [`ReadOnly`] and [`ConcOnly`]. A function that is generic over a handle's right asks for it:
+///
+/// ```
+/// use millpond::{CanRead, Handle, Spawn};
+///
+/// fn print<'s, S: Spawn<'s>, R: CanRead>(s: &S, name: &Handle<String, S::Brand, R>) {
+///     s.spawn(name.read(), |name| println!("{name}"));
+/// }
+/// # let (rt, name) = (millpond::Runtime::new()?, Handle::new(String::from("heron")));
+/// # rt.scope(|s| print(s, &name))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "the task declared `write` only and may not pass on a read",
+    message = "the task declared `write` only: it may neither read the datum nor pass on a read",
     label = "needs the right to read",
     note = "declare `inout` (or `read`) in the `nest` that gave this handle"
 )]
@@ -44,39 +61,66 @@ pub trait CanRead {
     #[doc(hidden)]
     const WAIT: Mode;
 }
+#[diagnostic::do_not_recommend]
 impl CanRead for Full {
     const WAIT: Mode = Mode::Inout;
 }
+#[diagnostic::do_not_recommend]
 impl CanRead for ReadOnly {
     const WAIT: Mode = Mode::Read;
 }
+#[diagnostic::do_not_recommend]
 impl CanRead for ConcOnly {
     const WAIT: Mode = Mode::Inout;
 }
 
-/// Rights that include writing.
+/// Rights that include writing: what [`Handle::write`] and [`Spawn::set`](crate::Spawn::set) need, and, with
+/// [`CanRead`], [`Handle::inout`], [`Handle::commutative`] and [`Handle::reduce`].
+///
+/// Met by [`Full`] and [`WriteOnly`].
 #[diagnostic::on_unimplemented(
-    message = "the task declared `read` or `concurrent` only and may not pass on a write",
+    message = "the task declared `read` or `concurrent` only: it may neither write the datum nor pass on a write",
     label = "needs the right to write",
     note = "declare `inout` (or `write`) in the `nest` that gave this handle"
 )]
 pub trait CanWrite {}
+#[diagnostic::do_not_recommend]
 impl CanWrite for Full {}
+#[diagnostic::do_not_recommend]
 impl CanWrite for WriteOnly {}
 
-/// Rights that include concurrent updates.
+/// Rights that include concurrent updates: what [`Handle::concurrent`] needs.
+///
+/// Met by [`Full`] and [`ConcOnly`].
 #[diagnostic::on_unimplemented(
-    message = "the task did not declare `concurrent` and may not pass it on",
+    message = "the task declared neither `concurrent` nor `inout`, and may not pass on a concurrent update",
     label = "needs the right to update concurrently",
     note = "declare `inout` or `concurrent` in the `nest` that gave this handle"
 )]
 pub trait CanShare {}
+#[diagnostic::do_not_recommend]
 impl CanShare for Full {}
+#[diagnostic::do_not_recommend]
 impl CanShare for ConcOnly {}
 
 /// A declared access: what [`Handle::read`] and its siblings return and a spawn takes.
 ///
-/// It borrows the handle, and counts nothing.
+/// It borrows the handle, and counts nothing: a word (and a reducer), made and dropped at no cost. `T` is the datum's type, `M` the
+/// mode ([`Read`], [`Write`], …), `B` says which scopes take it ([`Root`], [`In`], or `S::Brand` in a function for any
+/// scope `S`):
+///
+/// ```
+/// use millpond::{Access, Handle, Inout, Runtime, Spawn};
+///
+/// fn double<'s, S: Spawn<'s>>(s: &S, number: Access<'_, u32, Inout, S::Brand>) {
+///     s.spawn(number, |number| *number *= 2);
+/// }
+///
+/// let (rt, number) = (Runtime::new()?, Handle::new(21));
+/// rt.scope(|s| double(s, number.inout()))?;
+/// assert_eq!(number.into_inner()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "an access does nothing until it is passed to a spawn"]
 #[derive(Debug)]
 pub struct Access<'h, T, M, B> {
@@ -92,28 +136,45 @@ impl<T, M, B> Access<'_, T, M, B> {
     }
 }
 
-/// Mode of [`Handle::read`].
+/// Mode of [`Handle::read`]: a leaf gets `&T`, a parent a handle with the right [`ReadOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Read;
-/// Mode of [`Handle::write`].
+/// Mode of [`Handle::write`]: a leaf gets [`Out<T>`](Out), a parent a handle with the right [`WriteOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Write;
-/// Mode of [`Handle::inout`].
+/// Mode of [`Handle::inout`]: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Clone, Copy, Debug)]
 pub struct Inout;
-/// Mode of [`Handle::commutative`].
+/// Mode of [`Handle::commutative`]: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Clone, Copy, Debug)]
 pub struct Commutative;
-/// Mode of [`Handle::concurrent`].
+/// Mode of [`Handle::concurrent`]: a leaf gets `&T`, a parent a handle with the right [`ConcOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Concurrent;
-/// Mode of [`Handle::reduce`].
+/// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T` and a parent a handle with the right [`Full`], both of a
+/// private copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduce<O>(pub(crate) O);
 
 /// The place of a version that a `write` task must fill.
 ///
-/// A task that ends without [`set`](Out::set) or [`insert`](Out::insert) fails as [`Kind::Unwritten`](crate::Kind).
+/// A task that ends without [`set`](Out::set) or [`insert`](Out::insert) fails as
+/// [`Kind::Unwritten`](crate::Kind::Unwritten). The old version is untouched, and serves its readers meanwhile.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// let (rt, squares) = (Runtime::new()?, Handle::unset());
+/// rt.scope(|s| {
+///     s.spawn(squares.write(), |mut out| {
+///         let mut numbers: Vec<u32> = out.recycled().unwrap_or_default();
+///         numbers.clear();
+///         out.insert(numbers).extend((1..4).map(|n| n * n));
+///     });
+/// })?;
+/// assert_eq!(squares.into_inner()?, [1, 4, 9]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a `write` that is not set fails the task"]
 #[derive(Debug)]
 pub struct Out<'t, T> {
@@ -131,12 +192,21 @@ impl<'t, T> Out<'t, T> {
     }
 
     /// Sets the value of the new version.
+    ///
+    /// # Panics
+    ///
+    /// If a spent value is in the place, was not taken by [`recycled`](Out::recycled), and its drop panics; the task
+    /// fails with that.
     #[inline]
     pub fn set(self, value: T) {
         self.insert(value);
     }
 
     /// Sets the value of the new version and lends it for the rest of the body.
+    ///
+    /// # Panics
+    ///
+    /// As [`set`](Out::set).
     #[inline]
     pub fn insert(self, value: T) -> &'t mut T {
         // SAFETY: the task has the version alone, so nobody uses an old value.
@@ -162,6 +232,9 @@ impl<'t, T> Out<'t, T> {
 
 /// What accesses become in a body with lifetime `'t`: references for a leaf, handles for a parent.
 ///
+/// Users need not name it: closures get their types from it. It is implemented by what implements [`Accesses`]:
+/// `(a.read(), b.inout())` becomes `(&A, &mut B)` in a leaf.
+///
 /// The second parameter is not to be named; it carries `Self: 't`, so that handles may hold borrows.
 pub trait ArgsOf<'t, Implied = &'t Self> {
     /// What a leaf's closure takes.
@@ -172,14 +245,35 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 
 /// What a task may declare: an access, a tuple of up to 20, an array or a `Vec` of them, nested at will.
 ///
+/// `'s` is the scope's lifetime, which the data must outlive, and `B` the scope's brand. A spawn takes time and memory
+/// in proportion to the number of accesses (40 bytes each), however many tasks use the same data. One handle may occur
+/// once only: else the task fails as [`Kind::Duplicate`](crate::Kind::Duplicate).
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// let rt = Runtime::new()?;
+/// let (row, weights, total) = ([1, 2, 3].map(Handle::new), Handle::new(vec![2, 3, 4]), Handle::new(0));
+/// rt.scope(|s| {
+///     let row = row.each_ref().map(Handle::read);
+///     s.spawn((total.inout(), (row, weights.read())), |(total, (row, weights))| {
+///         *total = row.into_iter().zip(weights).map(|(x, w)| x * w).sum();
+///     });
+/// })?;
+/// assert_eq!(total.into_inner()?, 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Safety
 ///
 /// The associated functions visit the same accesses in the same order, and type each as the record of its place.
 #[diagnostic::on_unimplemented(
     message = "this scope may not spawn on `{Self}`",
-    label = "not an access of this scope's own handles",
-    note = "a scope spawns on accesses (`h.read()`, `h.inout()`, …) of data that its task declared or created, in a \
-            tuple of at most 20, an array or a `Vec`"
+    label = "not an access that this scope can take",
+    note = "say what the task does to a handle: `h.read()`, `h.inout()`, …; of several make a tuple of at most 20, an \
+            array or a `Vec`",
+    note = "a nested scope spawns on the handles that its body was given (declare the datum in the `nest`), and on \
+            data of its own (`s.handle(…)`); a function for any scope takes a `&Handle<T, S::Brand>`"
 )]
 pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// What is remembered between spawn and start besides the records: the lengths of `Vec`s.
@@ -256,14 +350,15 @@ impl<'t> Args<'t> {
 }
 
 macro_rules! modes {
-    ($($mode:ty, $tag:expr, $right:ty, $leaf:ty, $bound:path, |$args:ident| $make:expr;)*) => {$(
+    ($($mode:ty, $tag:expr, $right:ty, $leaf:ty, |$args:ident| $make:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<'t, T, B> ArgsOf<'t> for Access<'_, T, $mode, B> {
             type Leaf = $leaf;
             type Held = Handle<T, In<'t>, $right>;
         }
 
         // SAFETY: one access, one record, typed as the handle's `T`.
-        unsafe impl<'s, T: $bound + 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
+        unsafe impl<'s, T: 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
             type Shape = ();
             #[inline]
             fn count(&self) -> usize {
@@ -307,31 +402,28 @@ unsafe fn exclusive<'t, T>(args: &mut Args<'t>) -> &'t mut T {
 }
 
 // What each mode hands to a leaf. The scheme has granted the access, the version was checked to be produced, and
-// conflicting accesses wait until it is released: that makes the references below sound.
+// conflicting accesses wait until it is released: that makes the references below sound. That `T` may be used on the
+// worker's thread, `Handle::read` and its siblings have checked; said here again, it would be a second error.
 modes! {
     // SAFETY: granted `read`: nobody writes meanwhile.
-    Read, Mode::Read, ReadOnly, &'t T, SendSync, |args| unsafe { shared(args) };
-    Write, Mode::Write, WriteOnly, Out<'t, T>, Send, |args| Out::new(args.version());
+    Read, Mode::Read, ReadOnly, &'t T, |args| unsafe { shared(args) };
+    Write, Mode::Write, WriteOnly, Out<'t, T>, |args| Out::new(args.version());
     // SAFETY: granted `inout`: nobody else uses the value.
-    Inout, Mode::Inout, Full, &'t mut T, Send, |args| unsafe { exclusive(args) };
+    Inout, Mode::Inout, Full, &'t mut T, |args| unsafe { exclusive(args) };
     // SAFETY: granted `commutative`, and the exclusion was taken: nobody else uses the value.
-    Commutative, Mode::Commutative, Full, &'t mut T, Send, |args| unsafe { exclusive(args) };
+    Commutative, Mode::Commutative, Full, &'t mut T, |args| unsafe { exclusive(args) };
     // SAFETY: granted `concurrent`: others have shared references too, nobody an exclusive one.
-    Concurrent, Mode::Concurrent, ConcOnly, &'t T, SendSync, |args| unsafe { shared(args) };
+    Concurrent, Mode::Concurrent, ConcOnly, &'t T, |args| unsafe { shared(args) };
 }
 
-/// `Send + Sync`, as one word for the table above.
-#[doc(hidden)]
-pub trait SendSync: Send + Sync {}
-impl<T: Send + Sync> SendSync for T {}
-
+#[diagnostic::do_not_recommend]
 impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Reduce<O>, B> {
     type Leaf = &'t mut T;
     type Held = Handle<T, In<'t>, Full>;
 }
 
 // SAFETY: one access, one record, typed as the handle's `T`.
-unsafe impl<'s, T: Send + 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
+unsafe impl<'s, T: 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
     type Shape = ();
     fn count(&self) -> usize {
         1
@@ -351,114 +443,5 @@ unsafe impl<'s, T: Send + 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T
         Self: 't,
     {
         args.handle()
-    }
-}
-
-macro_rules! tuples {
-    ($($a:ident $i:tt)*) => {
-        impl<'t, $($a: for<'x> ArgsOf<'x>),*> ArgsOf<'t> for ($($a,)*) {
-            type Leaf = ($(<$a as ArgsOf<'t>>::Leaf,)*);
-            type Held = ($(<$a as ArgsOf<'t>>::Held,)*);
-        }
-
-        // SAFETY: the parts are visited in order, each as its own type.
-        unsafe impl<'s, Brand, $($a: Accesses<'s, Brand>),*> Accesses<'s, Brand> for ($($a,)*) {
-            type Shape = ($($a::Shape,)*);
-            #[inline]
-            fn count(&self) -> usize {
-                0 $(+ self.$i.count())*
-            }
-            #[inline]
-            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
-            fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
-                ($(self.$i.visit(visitor),)*)
-            }
-            #[inline]
-            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
-            unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
-            where
-                Self: 't,
-            {
-                // SAFETY: passed on.
-                ($(unsafe { $a::leaf(&shape.$i, args) },)*)
-            }
-            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
-            unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
-            where
-                Self: 't,
-            {
-                // SAFETY: passed on.
-                ($(unsafe { $a::held(&shape.$i, args) },)*)
-            }
-        }
-    };
-}
-macro_rules! tuples_to_20 {
-    ([$($done:ident $di:tt)*]) => { tuples! { $($done $di)* } };
-    ([$($done:ident $di:tt)*] $a:ident $i:tt $($rest:tt)*) => {
-        tuples! { $($done $di)* }
-        tuples_to_20! { [$($done $di)* $a $i] $($rest)* }
-    };
-}
-tuples_to_20! { [] A0 0 A1 1 A2 2 A3 3 A4 4 A5 5 A6 6 A7 7 A8 8 A9 9 A10 10 A11 11 A12 12 A13 13 A14 14 A15 15 A16 16
-A17 17 A18 18 A19 19 }
-
-impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
-    type Leaf = Vec<<A as ArgsOf<'t>>::Leaf>;
-    type Held = Vec<<A as ArgsOf<'t>>::Held>;
-}
-
-// SAFETY: the elements are visited in order, each as its own type.
-unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
-    type Shape = Vec<A::Shape>;
-    fn count(&self) -> usize {
-        self.iter().map(A::count).sum()
-    }
-    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
-        self.iter().map(|a| a.visit(visitor)).collect()
-    }
-    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
-    where
-        Self: 't,
-    {
-        // SAFETY: passed on.
-        shape.iter().map(|shape| unsafe { A::leaf(shape, args) }).collect()
-    }
-    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
-    where
-        Self: 't,
-    {
-        // SAFETY: passed on.
-        shape.iter().map(|shape| unsafe { A::held(shape, args) }).collect()
-    }
-}
-
-impl<'t, A: for<'x> ArgsOf<'x>, const N: usize> ArgsOf<'t> for [A; N] {
-    type Leaf = [<A as ArgsOf<'t>>::Leaf; N];
-    type Held = [<A as ArgsOf<'t>>::Held; N];
-}
-
-// SAFETY: the elements are visited in order, each as its own type.
-unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N] {
-    type Shape = [A::Shape; N];
-    fn count(&self) -> usize {
-        self.iter().map(A::count).sum()
-    }
-    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
-        std::array::from_fn(|i| self[i].visit(visitor))
-    }
-    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
-    where
-        Self: 't,
-    {
-        // SAFETY: passed on.
-        std::array::from_fn(|i| unsafe { A::leaf(&shape[i], args) })
-    }
-    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
-    where
-        Self: 't,
-    {
-        // SAFETY: passed on.
-        std::array::from_fn(|i| unsafe { A::held(&shape[i], args) })
     }
 }

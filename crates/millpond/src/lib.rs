@@ -54,6 +54,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Where the order of updates does not matter, say so, and tasks wait less: `commutative` ones take turns in any order,
+//! `reduce` gives each task a private copy that starts as zero.
+//!
+//! ```
+//! # use millpond::{Handle, Max, Runtime, Spawn, Sum};
+//! # let rt = Runtime::new()?;
+//! let (total, largest, seen) = (Handle::new(0), Handle::new(0), Handle::new(Vec::new()));
+//! rt.scope(|s| {
+//!     for n in [3, 1, 2] {
+//!         s.spawn((total.reduce(Sum), largest.reduce(Max)), move |(total, largest)| {
+//!             *total += n;
+//!             *largest = n.max(*largest);
+//!         });
+//!         s.spawn(seen.commutative(), move |seen| seen.push(n));
+//!     }
+//!     s.spawn(seen.inout(), |seen| seen.sort());
+//! })?;
+//! assert_eq!((total.into_inner()?, largest.into_inner()?, seen.into_inner()?), (6, 3, vec![1, 2, 3]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! **Two verbs.** [`spawn`](Spawn::spawn) makes a *leaf*: it gets references, and can neither spawn nor wait.
 //! [`nest`](Spawn::nest) makes a *parent*: it gets a scope and handles of its own, with no more rights than it
 //! declared, and spawns children on them. A parent is complete when its descendants are. The same function serves as
@@ -82,7 +103,8 @@
 //!
 //! **When a task fails** (it panics, is cancelled, or misuses a handle), it produces nothing. A task that reads what it
 //! should have produced is *poisoned* and does not run; a later `write` heals the datum. The scope returns the first
-//! failure in reference order, with the task's label, and a join returns its own:
+//! failure in reference order, with the task's label, and a join returns its own. (A task fails also if the drop of a
+//! value panics that it was the last to use; then what it wrote stands.)
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};
@@ -96,6 +118,19 @@
 //! assert_eq!(error.unwrap_err().to_string(), "task `potrf(3,3)` panicked: not positive");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # When the compiler refuses
+//!
+//! Most refusals say what to do. Some speak of lifetimes, in words that are the language's:
+//!
+//! | the compiler says | what it means |
+//! |---|---|
+//! | `s` *escapes the closure body*, with a note on a *`Handle`* that is *invariant* | a body's handle is used on the scope of another body: declare the datum in that body's `nest`, and use the handle that it is given |
+//! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep a copy of the value, or return that |
+//! | *closure may outlive the current function, but it borrows…* | a task uses a local of the scope's closure, which may end first: `move` it into the task, or make it before the scope is opened |
+//! | *mismatched types*, `In<'_>` and [`Root`] | a body waits with its scope for a join or a handle of another scope: it waits only for its own |
+//! | *cannot borrow `a` … because it is also borrowed as mutable* | the value lent by [`wait_on`](Spawn::wait_on) is still in use: end that before the next spawn on `a` |
+//! | *type annotations needed* | the closure stands apart from its spawn: write it in the call |
 //!
 //! # What the proof does not cover
 //!

@@ -49,6 +49,12 @@ use crate::sync::Mutex;
 /// assert_eq!(longest.into_inner()?, "heron");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how values of type `{T}` are combined",
+    label = "not a reducer of `{T}`",
+    note = "use a reducer that fits (`Sum`, `Prod`, `Min`, `Max`: numbers; `And`, `Or`: bits; `Append`: collections), \
+            or implement `Reducer<{T}>` for a type of your own"
+)]
 pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
     /// The neutral element, shaped like the datum (a tile's size is known at run time only).
     fn identity(&self, like: &T) -> T;
@@ -91,6 +97,11 @@ operators! {
 }
 
 /// What [`Sum`], [`Prod`], [`Min`] and [`Max`] work on: the primitive numbers. Integers wrap.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a number: `Sum`, `Prod`, `Min` and `Max` reduce primitive numbers only",
+    label = "does not combine values of type `{Self}`",
+    note = "collections are reduced with `Append`, anything else with a `Reducer<{Self}>` of your own"
+)]
 pub trait Number: Copy + PartialOrd {
     /// Neutral under addition.
     const ZERO: Self;
@@ -107,6 +118,11 @@ pub trait Number: Copy + PartialOrd {
 }
 
 /// What [`And`] and [`Or`] work on: `bool` and the unsigned integers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no bits: `And` and `Or` reduce `bool` and the unsigned integers only",
+    label = "does not combine values of type `{Self}`",
+    note = "numbers are reduced with `Sum`, `Prod`, `Min` or `Max`, anything else with a `Reducer<{Self}>` of your own"
+)]
 pub trait Bits: Copy {
     /// Neutral under conjunction.
     const ALL: Self;
@@ -119,6 +135,11 @@ pub trait Bits: Copy {
 }
 
 /// What [`Append`] works on: growing collections.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not collect: `Append` reduces collections that grow, such as `Vec` and `String`",
+    label = "does not combine values of type `{Self}`",
+    note = "numbers are reduced with `Sum`, `Prod`, `Min` or `Max`, anything else with a `Reducer<{Self}>` of your own"
+)]
 pub trait Collects: Default {
     /// Moves all of `part` behind what is there.
     fn append_all(&mut self, part: Self);

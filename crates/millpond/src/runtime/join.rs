@@ -1,5 +1,19 @@
 //! Joins: the value of one task, for its scope.
+//!
+//! A join that is not complete is told of it through a watcher in its scope's list, and has one there at most:
+//!
+//! 1. It puts the watcher into the list, then sets WATCHED in the task's state (`task::state`). The completer sets DONE
+//!    and, if it finds WATCHED, takes the watcher out and tells it. So either the join sees DONE, or the completer
+//!    finds the watcher.
+//! 2. A poll with the waker of the poll before leaves the watcher where it is: the completer will tell it, or tells it
+//!    now, after the DONE that this poll did not see; then there is another poll.
+//! 3. A poll with another waker, or `wait` after a poll, takes the old watcher back first. If it is gone, the completer
+//!    has it, so DONE is set. Should the completer look between the taking back and the putting in, it finds nothing,
+//!    and step 1 sees its DONE: the list's lock orders the two.
+//! 4. If step 1 sees DONE, the join takes the watcher back. If it is gone (an earlier poll had set WATCHED), somebody
+//!    is telling it: a waiter may not go on before it was woken.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem;
 use std::pin::Pin;
@@ -21,14 +35,50 @@ mod loom_tests;
 /// The value of a task, once it is complete: for [`Spawn::wait`](crate::Spawn::wait), or to be awaited.
 ///
 /// Dropping it does nothing to the task. It belongs to the scope that spawned the task: a body waits only for its
-/// own descendants, so waiting never deadlocks.
+/// own descendants, so waiting never deadlocks. So it stays on the thread of its scope, too; a join that may move to
+/// another thread is that of a [`Session`](crate::Session).
 ///
 /// A task that returns nothing costs nothing for its join; one that returns a value keeps its block until the join is
-/// dropped.
+/// dropped. To wait, and each poll, takes constant time besides the waiting; a join wakes whoever polled it last, once.
+///
+/// ```
+/// use millpond::{Runtime, Spawn};
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let answer: Result<u32, millpond::Error> = rt.try_scope(|s| {
+///     let (six, seven) = (s.spawn((), |()| 6), s.spawn((), |()| 7));
+///     let six = s.wait(six)?;
+///     Ok(six * s.block_on(seven)?)
+/// });
+/// assert_eq!(answer?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// What a join gives is the value, or the task's failure: the [`Kind`](crate::Kind) says which. A task has failed also
+/// if its body ended well, but then the drop of a value panicked that the task was the last to use: what it wrote
+/// stands, its value is dropped.
 pub struct Join<'s, B, O> {
     source: Source<O>,
-    _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B, *const ())>,
+    _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B)>,
 }
+
+/// A brand whose joins may leave their thread: there is none. It is there for what the compiler says.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a join stays on the thread of the scope that spawned its task",
+    label = "takes the join to another thread, or may do so",
+    note = "wait for it in its scope and pass the value on; only the joins of `Runtime::session` may change threads"
+)]
+pub trait JoinsMayLeave {}
+
+// SAFETY: nothing implements the bound, so no join is `Send`.
+#[doc(hidden)]
+unsafe impl<B: JoinsMayLeave, O> Send for Join<'_, B, O> {}
+// SAFETY: as above: no join is `Sync`.
+#[doc(hidden)]
+unsafe impl<B: JoinsMayLeave, O> Sync for Join<'_, B, O> {}
 
 /// Where the value is, or will be.
 enum Source<O> {
@@ -47,6 +97,8 @@ pub(crate) struct Pending<O, K: Release> {
     counted: bool,
     /// Where the result will be, if it needs room.
     result: Option<NonNull<Result<O, Error>>>,
+    /// Whom the watcher in the scope's list wakes, if a poll put one there.
+    watching: Cell<Option<Waker>>,
     release: K,
 }
 
@@ -97,7 +149,8 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: Source::Task(Pending::new::<S, F>(task, counted, release)), _of: PhantomData }
     }
 
-    /// Whether the task is complete.
+    /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
+    /// [`Spawn::wait`](crate::Spawn::wait) returns at once.
     pub fn is_done(&self) -> bool {
         match &self.source {
             Source::Ready(_) | Source::Taken => true,
@@ -135,6 +188,7 @@ impl<O, K: Release> Pending<O, K> {
             domain: header.domain(),
             counted,
             result: must_count::<O>().then(|| result_at::<S, F, O>(task)),
+            watching: Cell::new(None),
             release,
         }
     }
@@ -155,7 +209,7 @@ impl<O, K: Release> Pending<O, K> {
     }
 
     pub(crate) fn wait<E: Engine>(&self, worker: &Worker<E>, domain: &Domain) {
-        if self.is_done() {
+        if self.is_done() || !self.unwatch() {
             return;
         }
         let waiter = Waiter::new(worker.seat());
@@ -164,36 +218,55 @@ impl<O, K: Release> Pending<O, K> {
         }
     }
 
-    /// Wakes a future when the task is complete; false if it is.
+    /// Wakes a future when the task is complete, and no longer whom the poll before named; false if it is.
     pub(crate) fn wake_when_done(&self, waker: &Waker) -> bool {
-        self.watch(Tell::Waker(waker.clone()))
+        let watching = self.watching.take();
+        let same = watching.as_ref().is_some_and(|watching| watching.will_wake(waker));
+        self.watching.set(watching);
+        if same {
+            return true;
+        }
+        if !self.unwatch() {
+            return false;
+        }
+        // Both clones first: they may run any code.
+        let (told, kept) = (waker.clone(), waker.clone());
+        let will_be_told = self.watch(Tell::Waker(told));
+        if will_be_told {
+            self.watching.set(Some(kept));
+        }
+        will_be_told
     }
 
-    /// Asks to be told of the completion; false if the task is complete and nobody will tell.
+    /// Takes an earlier poll's watcher back; false if the task is complete, the completer having it.
+    fn unwatch(&self) -> bool {
+        self.watching.take().is_none() || self.domain().unwatch(self.task, self.usage)
+    }
+
+    /// Asks to be told of the completion, no watcher being in the list; false if the task is complete and nobody will
+    /// tell.
     fn watch(&self, tell: Tell) -> bool {
+        self.domain().watch(Watcher { task: self.task, usage: self.usage, tell });
+        self.header().state().watch(self.usage) || !self.domain().unwatch(self.task, self.usage)
+    }
+
+    fn domain(&self) -> &Domain {
         // SAFETY: the scope outlives its joins.
-        let domain = unsafe { self.domain.as_ref() };
-        domain.watch(Watcher { task: self.task, usage: self.usage, tell });
-        // Complete, and yet told: if an earlier poll watched too, the completer may have found both watchers.
-        self.header().state().watch(self.usage) || !domain.unwatch(self.task, self.usage)
+        unsafe { self.domain.as_ref() }
     }
 
     /// The result of a complete task.
+    ///
+    /// A task may fail after its body: it was the last to use a value whose drop panicked. Then only the scope knows.
     pub(crate) fn take(mut self) -> Result<O, Error> {
+        let failure = self.domain().failure(self.order);
         // The drop lets go of the block.
         match self.result.take() {
             // SAFETY: the task is complete and counted, so its result is there; it is taken once.
-            Some(result) => unsafe { result.read() },
-            None => self.make_up(),
+            Some(result) => unsafe { result.read() }.and_then(|value| failure.map_or(Ok(value), Err)),
+            // SAFETY: the body returned such a value and it was forgotten (`body::keep`): it has no size and no drop.
+            None => failure.map_or_else(|| Ok(unsafe { NonNull::<O>::dangling().read() }), Err),
         }
-    }
-
-    /// The result of a complete task whose value has no size.
-    fn make_up(&self) -> Result<O, Error> {
-        // SAFETY: the scope outlives its joins.
-        let failure = unsafe { self.domain.as_ref() }.failure(self.order);
-        // SAFETY: the body returned such a value and it was forgotten (`body::keep`): it has no size and no drop.
-        failure.map_or_else(|| Ok(unsafe { NonNull::<O>::dangling().read() }), Err)
     }
 }
 

@@ -17,6 +17,23 @@ use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
+///
+/// It borrows the handle, so that nothing can be spawned on the datum while the scope looks at the value.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// let (rt, mut list) = (Runtime::new()?, Handle::new(vec![3, 1]));
+/// rt.scope(|s| {
+///     s.spawn(list.inout(), |list| list.push(2));
+///     let mut value = s.wait_on(&mut list)?;
+///     value.sort();
+///     assert_eq!(*value, [1, 2, 3]);
+///     s.spawn(list.inout(), |list| list.clear());
+///     Ok::<(), millpond::Error>(())
+/// })??;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Ref<'h, T, R> {
     /// Not a reference: with the right to read only, several bodies may hold one to the same value.

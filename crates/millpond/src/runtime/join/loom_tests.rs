@@ -2,7 +2,6 @@
 //! too, so that loom finds a waker that comes too late.
 
 use std::panic::Location;
-use std::ptr;
 
 use loom::thread;
 
@@ -48,7 +47,8 @@ impl World {
     fn pending(&self) -> Pending<(), Nothing> {
         let (task, domain) = (NonNull::from(&self.header), NonNull::from(&self.domain));
         let usage = self.header.state().usage();
-        Pending { task, usage, order: 0, domain, counted: false, result: None, release: Nothing }
+        let watching = Cell::new(None);
+        Pending { task, usage, order: 0, domain, counted: false, result: None, watching, release: Nothing }
     }
 
     /// Completes the task as a worker does.
@@ -62,7 +62,7 @@ impl World {
     /// Waits as `Pending::wait` does, on a worker that finds nothing else to do.
     fn wait(&self, pending: &Pending<(), Nothing>) {
         let waiter = Waiter::new(&self.seat);
-        if pending.watch(Tell::Waiter((&waiter).into())) && waiter.park() {
+        if pending.unwatch() && pending.watch(Tell::Waiter((&waiter).into())) && waiter.park() {
             while !waiter.is_delivered() {
                 self.seat.take_mail(Waiter::deliver);
                 if !waiter.is_delivered() {
@@ -105,25 +105,57 @@ fn loom_a_join_is_polled_then_waited_for() {
     });
 }
 
-/// Whoever polls last is woken, or sees that the task is complete.
-#[test]
-fn loom_a_join_is_polled_twice() {
-    struct Flag(std::sync::atomic::AtomicBool);
-    impl std::task::Wake for Flag {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.store(true, std::sync::atomic::Ordering::SeqCst);
-        }
+/// Counts the wakes.
+#[derive(Default)]
+struct Bell(std::sync::atomic::AtomicU32);
+
+impl std::task::Wake for Bell {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
     }
-    loom::model(|| {
+}
+
+/// Polls once with each of the wakers; they are told of the completion.
+fn polls(wakers: &'static [usize], told: impl Fn(Option<usize>, [u32; 2]) + Send + Sync + 'static) {
+    loom::model(move || {
         let world = World::new();
         let completer = completes(&world);
         let pending = world.pending();
-        let first = pending.wake_when_done(Waker::noop());
-        let flag = std::sync::Arc::new(Flag(false.into()));
-        let told = first && pending.wake_when_done(&flag.clone().into());
+        let bells = [(); 2].map(|()| std::sync::Arc::new(Bell::default()));
+        let mut last = None;
+        for &of in wakers {
+            if pending.is_done() || !pending.wake_when_done(&bells[of].clone().into()) {
+                last = None;
+                break;
+            }
+            last = Some(of);
+        }
         completer.join().unwrap();
         assert!(pending.is_done());
-        assert!(!told || flag.0.load(std::sync::atomic::Ordering::SeqCst));
-        assert!(ptr::eq(pending.task.as_ptr(), &raw const world.header));
+        told(last, bells.map(|bell| bell.0.load(std::sync::atomic::Ordering::SeqCst)));
+    });
+}
+
+/// Whoever polls last is woken, or sees that the task is complete; nobody is woken twice.
+#[test]
+fn loom_a_join_is_polled_twice() {
+    polls(&[0, 1], |last, told| {
+        assert!(last != Some(1) || told == [0, 1], "{last:?} {told:?}");
+        assert!(told[0] + told[1] <= 1, "one watcher");
+    });
+}
+
+/// A poll with the same waker adds no watcher and loses none.
+#[test]
+fn loom_a_join_is_polled_twice_with_one_waker() {
+    polls(&[0, 0], |last, told| assert!(told[0] <= 1 && (last.is_none() || told[0] == 1), "{last:?} {told:?}"));
+}
+
+/// Back and forth, as when a future moves between tasks.
+#[test]
+fn loom_a_join_is_polled_in_turn() {
+    polls(&[0, 1, 0], |last, told| {
+        assert!(last.is_none_or(|last| told[last] == 1), "{last:?} {told:?}");
+        assert!(told[0] + told[1] <= 1, "one watcher");
     });
 }

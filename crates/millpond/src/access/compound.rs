@@ -1,0 +1,115 @@
+//! Accesses made of accesses: tuples of up to 20, `Vec`s and arrays.
+
+use super::{Accesses, Args, ArgsOf, Visitor};
+
+macro_rules! tuples {
+    ($($a:ident $i:tt)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<'t, $($a: for<'x> ArgsOf<'x>),*> ArgsOf<'t> for ($($a,)*) {
+            type Leaf = ($(<$a as ArgsOf<'t>>::Leaf,)*);
+            type Held = ($(<$a as ArgsOf<'t>>::Held,)*);
+        }
+
+        // SAFETY: the parts are visited in order, each as its own type.
+        unsafe impl<'s, Brand, $($a: Accesses<'s, Brand>),*> Accesses<'s, Brand> for ($($a,)*) {
+            type Shape = ($($a::Shape,)*);
+            #[inline]
+            fn count(&self) -> usize {
+                0 $(+ self.$i.count())*
+            }
+            #[inline]
+            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
+            fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
+                ($(self.$i.visit(visitor),)*)
+            }
+            #[inline]
+            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
+            unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+            where
+                Self: 't,
+            {
+                // SAFETY: passed on.
+                ($(unsafe { $a::leaf(&shape.$i, args) },)*)
+            }
+            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
+            unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+            where
+                Self: 't,
+            {
+                // SAFETY: passed on.
+                ($(unsafe { $a::held(&shape.$i, args) },)*)
+            }
+        }
+    };
+}
+macro_rules! tuples_to_20 {
+    ([$($done:ident $di:tt)*]) => { tuples! { $($done $di)* } };
+    ([$($done:ident $di:tt)*] $a:ident $i:tt $($rest:tt)*) => {
+        tuples! { $($done $di)* }
+        tuples_to_20! { [$($done $di)* $a $i] $($rest)* }
+    };
+}
+tuples_to_20! { [] A0 0 A1 1 A2 2 A3 3 A4 4 A5 5 A6 6 A7 7 A8 8 A9 9 A10 10 A11 11 A12 12 A13 13 A14 14 A15 15 A16 16
+A17 17 A18 18 A19 19 }
+
+#[diagnostic::do_not_recommend]
+impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
+    type Leaf = Vec<<A as ArgsOf<'t>>::Leaf>;
+    type Held = Vec<<A as ArgsOf<'t>>::Held>;
+}
+
+// SAFETY: the elements are visited in order, each as its own type.
+unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
+    type Shape = Vec<A::Shape>;
+    fn count(&self) -> usize {
+        self.iter().map(A::count).sum()
+    }
+    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
+        self.iter().map(|a| a.visit(visitor)).collect()
+    }
+    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+    where
+        Self: 't,
+    {
+        // SAFETY: passed on.
+        shape.iter().map(|shape| unsafe { A::leaf(shape, args) }).collect()
+    }
+    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+    where
+        Self: 't,
+    {
+        // SAFETY: passed on.
+        shape.iter().map(|shape| unsafe { A::held(shape, args) }).collect()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'t, A: for<'x> ArgsOf<'x>, const N: usize> ArgsOf<'t> for [A; N] {
+    type Leaf = [<A as ArgsOf<'t>>::Leaf; N];
+    type Held = [<A as ArgsOf<'t>>::Held; N];
+}
+
+// SAFETY: the elements are visited in order, each as its own type.
+unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N] {
+    type Shape = [A::Shape; N];
+    fn count(&self) -> usize {
+        self.iter().map(A::count).sum()
+    }
+    fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
+        std::array::from_fn(|i| self[i].visit(visitor))
+    }
+    unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
+    where
+        Self: 't,
+    {
+        // SAFETY: passed on.
+        std::array::from_fn(|i| unsafe { A::leaf(&shape[i], args) })
+    }
+    unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
+    where
+        Self: 't,
+    {
+        // SAFETY: passed on.
+        std::array::from_fn(|i| unsafe { A::held(&shape[i], args) })
+    }
+}
