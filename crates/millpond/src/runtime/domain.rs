@@ -4,18 +4,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
-use std::task::Waker;
 
 use super::cancel::{CancelToken, Cancels};
 use super::count;
+use super::watch::Watchers;
 use crate::error::Error;
 use crate::handle::claim::{Claimant, Inline};
 use crate::handle::reduction::Reduction;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use crate::task::{Header, TaskRef};
+use crate::task::TaskRef;
 use crate::worker::wait::Waiter;
 
 /// See the [module](self).
@@ -52,24 +51,11 @@ struct Shared {
 struct Cold {
     /// By place in reference order.
     failures: Mutex<BTreeMap<u64, Error>>,
-    watchers: Mutex<Vec<Watcher>>,
+    watchers: Watchers,
     token: Mutex<Option<CancelToken>>,
     /// Spawns through doors, and how many of them somebody still holds.
     door: AtomicU64,
     held: AtomicU64,
-}
-
-/// Who wants to know that a task is complete.
-pub(crate) struct Watcher {
-    pub(crate) task: NonNull<Header>,
-    pub(crate) usage: u64,
-    pub(crate) tell: Tell,
-}
-
-/// How to tell it.
-pub(crate) enum Tell {
-    Waiter(NonNull<Waiter>),
-    Waker(Waker),
 }
 
 /// Where the places of tasks that came through a door begin.
@@ -306,30 +292,9 @@ impl Domain {
         cold.failures.lock().values().next().cloned()
     }
 
-    /// Who waits for a task to complete says so, before it sets the task's state to watched.
-    pub(crate) fn watch(&self, watcher: Watcher) {
-        self.cold().watchers.lock().push(watcher);
-    }
-
-    /// Takes back what `watch` said about a task; false if the completer has taken it already: it tells, or has told.
-    pub(crate) fn unwatch(&self, task: NonNull<Header>, usage: u64) -> bool {
-        !self.take_watchers(task, usage).is_empty()
-    }
-
-    fn take_watchers(&self, task: NonNull<Header>, usage: u64) -> Vec<Watcher> {
-        let mut watchers = self.cold().watchers.lock();
-        watchers.extract_if(.., |watcher| watcher.task == task && watcher.usage == usage).collect()
-    }
-
-    /// A watched task is complete.
-    pub(crate) fn tell_watchers(&self, task: NonNull<Header>, usage: u64) {
-        for watcher in self.take_watchers(task, usage) {
-            match watcher.tell {
-                Tell::Waiter(waiter) => Waiter::wake_at(waiter.as_ptr()),
-                // A waker that panics is its executor's affair; a worker must not unwind.
-                Tell::Waker(waker) => drop(catch_unwind(AssertUnwindSafe(|| waker.wake()))),
-            }
-        }
+    /// Who waits for a task to complete says so here, before it sets the task's state to watched.
+    pub(crate) fn watchers(&self) -> &Watchers {
+        &self.cold().watchers
     }
 
     /// The token that cancels this scope.

@@ -21,8 +21,9 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::body::result_at;
-use super::domain::{Domain, Tell, Watcher};
+use super::domain::Domain;
 use super::engine::Engine;
+use super::watch::{Tell, Watched};
 use crate::error::Error;
 use crate::task::{Header, TaskRef};
 use crate::worker::Worker;
@@ -240,14 +241,18 @@ impl<O, K: Release> Pending<O, K> {
 
     /// Takes an earlier poll's watcher back; false if the task is complete, the completer having it.
     fn unwatch(&self) -> bool {
-        self.watching.take().is_none() || self.domain().unwatch(self.task, self.usage)
+        self.watching.take().is_none() || self.domain().watchers().take_back(self.watched())
     }
 
     /// Asks to be told of the completion, no watcher being in the list; false if the task is complete and nobody will
     /// tell.
     fn watch(&self, tell: Tell) -> bool {
-        self.domain().watch(Watcher { task: self.task, usage: self.usage, tell });
-        self.header().state().watch(self.usage) || !self.domain().unwatch(self.task, self.usage)
+        self.domain().watchers().put(self.watched(), tell);
+        self.header().state().watch(self.usage) || !self.domain().watchers().take_back(self.watched())
+    }
+
+    fn watched(&self) -> Watched {
+        (self.task, self.usage)
     }
 
     fn domain(&self) -> &Domain {

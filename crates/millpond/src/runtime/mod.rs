@@ -24,6 +24,7 @@ pub(crate) mod shared;
 pub(crate) mod spawn;
 pub(crate) mod wait_on;
 mod waker;
+pub(crate) mod watch;
 
 use cancel::Cancels;
 use config::{Config, Inline, LEAST_STACK, MOST_WORKERS};

@@ -28,32 +28,36 @@ use crate::worker::complete::{serves, settle};
 pub struct Scope<'s, 'env: 's, E: Engine, B = Root> {
     at: At<E>,
     _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(&'env ()) -> &'env (), fn(B) -> B)>,
-    _stays: PhantomData<dyn SpawnThroughTheInnerScope>,
 }
 
-/// Where a scope is, in a form about which the compiler has nothing to say: it is the scope's phantom that keeps it on
-/// its thread, and whose name the user should read.
+/// Where a scope is.
 struct At<E: Engine> {
     worker: NonNull<Worker<E>>,
     domain: NonNull<Domain>,
 }
 
-// SAFETY: it is only ever a part of a scope, which is not `Send`.
-unsafe impl<E: Engine> Send for At<E> {}
-// SAFETY: it is only ever a part of a scope, which is not `Sync`.
-unsafe impl<E: Engine> Sync for At<E> {}
-
-/// Names what the compiler says when a task captures the scope it was spawned from: spawn through the scope that the
-/// task itself is given (by `nest`).
+/// A brand whose scopes may leave their thread: there is none. It is there for what the compiler says.
 #[doc(hidden)]
-pub trait SpawnThroughTheInnerScope {}
+#[diagnostic::on_unimplemented(
+    message = "a scope stays with its body: no task and no other thread may use it",
+    label = "uses the scope around it",
+    note = "spawn and wait through the scope that the body of a `nest` is given; a leaf (`spawn`) can do neither"
+)]
+pub trait ScopesMayLeave {}
+
+// SAFETY: nothing implements the bound, so no scope is `Send`.
+#[doc(hidden)]
+unsafe impl<E: Engine, B: ScopesMayLeave> Send for Scope<'_, '_, E, B> {}
+// SAFETY: as above: no scope is `Sync`.
+#[doc(hidden)]
+unsafe impl<E: Engine, B: ScopesMayLeave> Sync for Scope<'_, '_, E, B> {}
 
 impl<'s, 'env, E: Engine, B> Scope<'s, 'env, E, B> {
     /// # Safety
     ///
     /// Worker and domain outlive the scope, this thread holds the worker's seat, and the body of `domain` runs on it.
     pub(crate) unsafe fn new(worker: &Worker<E>, domain: &Domain) -> Self {
-        Scope { at: At { worker: worker.into(), domain: domain.into() }, _lives: PhantomData, _stays: PhantomData }
+        Scope { at: At { worker: worker.into(), domain: domain.into() }, _lives: PhantomData }
     }
 
     #[inline]

@@ -212,7 +212,7 @@ impl<E: Engine> Worker<E> {
         let counted = header.has(flag::COUNTED);
         let completed = header.state().complete();
         if completed.watched {
-            scope.tell_watchers(task.0, usage);
+            scope.watchers().tell((task.0, usage));
         }
         if counted && !completed.dropped {
             return;

@@ -55,7 +55,7 @@ impl World {
     fn complete(&self) {
         let usage = self.header.state().usage();
         if self.header.state().complete().watched {
-            self.domain.tell_watchers(NonNull::from(&self.header), usage);
+            self.domain.watchers().tell((NonNull::from(&self.header), usage));
         }
     }
 
