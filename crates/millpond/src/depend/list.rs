@@ -35,7 +35,7 @@ use std::ptr;
 use super::{Mode, Scheme};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::task::Record;
+use crate::task::{Header, Record};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -138,6 +138,8 @@ impl ListMeta {
         loop {
             // SAFETY: as in `append`.
             let record = unsafe { last.as_ref() };
+            // The grants come after the walk: the headers are on their way meanwhile.
+            prefetch_for_write(record.task().cast(), size_of::<Header>());
             match ptr::NonNull::new(record.link().cast::<Record>()) {
                 Some(next) if !record.is_last() => (last, count) = (next, count + 1),
                 rest => {

@@ -236,22 +236,20 @@ impl Datum {
         }
     }
 
-    /// Starts a new version (TG §3.3), unless the current one is idle and can be used again.
+    /// Starts a new version (TG §3.3), unless the current one is idle and can be used again. The old one, if the caller
+    /// has to free it: once everything is in order, since the drop of its value may run any code.
     #[inline]
-    pub(crate) fn rename<D: Scheme>(&self) -> Dropped {
-        if D::is_idle(self.version().meta().of::<D>()) { Ok(()) } else { self.rename_busy::<D>() }
+    #[must_use]
+    pub(crate) fn rename<D: Scheme>(&self) -> Option<NonNull<Version>> {
+        if D::is_idle(self.version().meta().of::<D>()) { None } else { self.rename_busy::<D>() }
     }
 
-    fn rename_busy<D: Scheme>(&self) -> Dropped {
+    fn rename_busy<D: Scheme>(&self) -> Option<NonNull<Version>> {
         let old = self.current.replace((self.version().kind().rename)());
         // SAFETY: the old version was current, so it lives until it is retired here.
         let meta = unsafe { old.as_ref() }.meta();
         // SAFETY: this scope issues, and nothing more on the old version, which is current no longer.
-        if unsafe { D::retire(meta.of::<D>()) } {
-            // SAFETY: no access to it is outstanding and none will be issued.
-            return unsafe { Version::free(old) };
-        }
-        Ok(())
+        unsafe { D::retire(meta.of::<D>()) }.then_some(old)
     }
 
     /// The handle is gone.

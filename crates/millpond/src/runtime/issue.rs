@@ -9,8 +9,8 @@ use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
 use crate::depend::{Mode, Scheme};
-use crate::error::{Error, Kind, panic_message};
-use crate::handle::Datum;
+use crate::error::{Error, Kind, Label, panic_message};
+use crate::handle::{Datum, Version};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::pool::Put;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
@@ -26,6 +26,41 @@ pub(crate) struct Drafted<S> {
     pub(crate) ready: bool,
     /// The task must fail instead of running.
     pub(crate) misused: bool,
+    pub(crate) retired: Retired,
+}
+
+/// Versions that a draft retired while nobody used them. They are freed when the task is issued: the drop of a value may
+/// run any code, a spawn included.
+#[must_use]
+pub(crate) struct Retired {
+    versions: Vec<NonNull<Version>>,
+    /// Of the task that wrote anew.
+    order: u64,
+}
+
+impl Retired {
+    #[cold]
+    fn add(&mut self, version: NonNull<Version>) {
+        self.versions.push(version);
+    }
+
+    /// Frees them. A drop that panics is the scope's failure; the task has got its own version.
+    #[inline]
+    pub(crate) fn free(self, domain: &Domain, label: Label) {
+        if !self.versions.is_empty() {
+            self.free_all(domain, label);
+        }
+    }
+
+    #[cold]
+    fn free_all(self, domain: &Domain, label: Label) {
+        for version in self.versions {
+            // SAFETY: retired, with no access outstanding.
+            if let Err(payload) = unsafe { Version::free(version) } {
+                domain.fail(self.order, Error::new(label, Kind::Panicked(panic_message(&*payload))));
+            }
+        }
+    }
 }
 
 /// Writes the records of a task, and checks what the types cannot.
@@ -40,6 +75,7 @@ struct Drafter<'a, E: Engine> {
     may_run: bool,
     ready: bool,
     misuse: Option<Kind>,
+    retired: Retired,
     _engine: PhantomData<E>,
 }
 
@@ -78,20 +114,21 @@ impl<E: Engine> Worker<E> {
             may_run,
             ready: may_run,
             misuse: None,
+            retired: Retired { versions: Vec::new(), order },
             _engine: PhantomData,
         };
         let shape = accesses.visit(&mut drafter);
         if drafter.flags != 0 {
             task.add_flags(drafter.flags);
         }
-        let (ready, misuse) = (drafter.ready, drafter.misuse);
+        let (ready, misuse, retired) = (drafter.ready, drafter.misuse, drafter.retired);
         let misused = misuse.is_some();
         if let Some(kind) = misuse {
             task.set_accesses(drafter.written);
             task.add_flags(flag::MISUSED);
             domain.fail(order, Error::new(task.header().label(), kind));
         }
-        Drafted { task, shape, size, ready, misused }
+        Drafted { task, shape, size, ready, misused, retired }
     }
 
     /// Hands a task to the scheme; if it is ready, to the pool.
@@ -178,6 +215,14 @@ impl<E: Engine> Drafter<'_, E> {
         }
     }
 
+    /// The reduction that is open on a datum, if it is this reducer's. Their `==` is a user's: as in the body of a leaf,
+    /// no scope that it opens takes over what this one has drafted.
+    #[cold]
+    fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
+        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this draft is through.
+        datum.reduction().filter(|open| self.domain.run_inline(|| unsafe { open.as_ref() }.is(reducer)))
+    }
+
     /// Ends the reduction that is open on a datum.
     #[cold]
     fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
@@ -198,9 +243,8 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         }
         let group = datum.enter_group(mode);
         if mode == Mode::Write {
-            let dropped = datum.rename::<E::Scheme>();
-            if let Err(payload) = dropped {
-                self.misuse.get_or_insert(Kind::Panicked(panic_message(&*payload)));
+            if let Some(version) = datum.rename::<E::Scheme>() {
+                self.retired.add(version);
             }
         }
         let ordered = self.ordered(mode);
@@ -220,12 +264,10 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum_at.as_ref() };
         if !self.admit(datum) {
-            // SAFETY: an open reduction lives until its combine task, which is not issued yet.
-            let alike = datum.reduction().is_some_and(|open| unsafe { open.as_ref() }.is(&reducer));
+            let alike = self.open_alike(datum, &reducer).is_some();
             return self.strengthen(datum, Mode::Reduce, alike);
         }
-        // SAFETY: an open reduction lives until its combine task, which is not issued yet.
-        let open = datum.reduction().filter(|open| unsafe { open.as_ref() }.is(&reducer));
+        let open = self.open_alike(datum, &reducer);
         let reduction = open.unwrap_or_else(|| {
             if let Some(other) = datum.reduction() {
                 self.end_reduction(other);

@@ -176,10 +176,13 @@ impl<'s, 'env, E: Engine, B> Spawn<'s> for Scope<'s, 'env, E, B> {
         let kind = Code::<'s, B, A, F, O>::LEAF;
         let payload = payload::<A::Shape, F, O>();
         let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, self.runs_inline(kind));
-        if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
-            return Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body));
-        }
-        self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+        let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
+            Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body))
+        } else {
+            self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+        };
+        drafted.retired.free(self.domain(), options.label());
+        join
     }
 
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
@@ -193,7 +196,9 @@ impl<'s, 'env, E: Engine, B> Spawn<'s> for Scope<'s, 'env, E, B> {
         let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
         let payload = payload::<A::Shape, F, O>();
         let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, false);
-        self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+        let join = self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size);
+        drafted.retired.free(self.domain(), options.label());
+        join
     }
 
     #[track_caller]

@@ -157,7 +157,7 @@ impl<E: Engine> Session<E> {
         if self.domain().is_beyond_room() || options.bytes != 0 {
             self.shared().enter(|worker| worker.throttle(self.domain(), options.bytes));
         }
-        let pending = self.shared().visit(|worker| {
+        let (pending, retired) = self.shared().visit(|worker| {
             let drafted = worker.draft(self.domain(), accesses, options, kind, payload::<A::Shape, F, O>(), false);
             let body = Body { shape: drafted.shape, f: body };
             // SAFETY: drafted with the payload of these types.
@@ -166,8 +166,9 @@ impl<E: Engine> Session<E> {
             let release: Box<dyn Release + Send> = Box::new(Arc::clone(&self.core));
             let pending = Pending::new::<A::Shape, F>(drafted.task, true, release);
             worker.issue(drafted.task, Put::Spawned);
-            pending
+            (pending, drafted.retired)
         });
+        retired.free(self.domain(), options.label());
         SessionJoin { pending: Some(pending) }
     }
 }

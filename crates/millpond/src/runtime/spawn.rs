@@ -159,7 +159,12 @@ impl Options {
         if self.label.is_none() && self.bytes == 0 {
             return None;
         }
-        Some(Extras { label: self.label.unwrap_or(Label::place(self.place)), bytes: self.bytes })
+        Some(Extras { label: self.label(), bytes: self.bytes })
+    }
+
+    #[inline]
+    pub(crate) fn label(&self) -> Label {
+        self.label.unwrap_or(Label::place(self.place))
     }
 }
 

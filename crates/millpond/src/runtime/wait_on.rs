@@ -11,7 +11,7 @@ use crate::access::{CanRead, CanWrite};
 use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
 use crate::handle::version::State;
-use crate::handle::{Datum, Handle};
+use crate::handle::{Datum, Handle, Version};
 use crate::task::{Header, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
@@ -154,7 +154,7 @@ impl<E: Engine> Worker<E> {
             return domain.fail(order, Error::new(Label::place(place), Kind::Busy { arg: 0 }));
         }
         datum.enter_group(Mode::Write);
-        datum.rename::<E::Scheme>().unwrap_or_else(|payload| resume_unwind(payload));
+        let retired = datum.rename::<E::Scheme>();
         let version = datum.version();
         // SAFETY: the version is new or idle, and only this scope issues on it: nobody uses an old value, which is
         // moved out here.
@@ -163,8 +163,12 @@ impl<E: Engine> Worker<E> {
         unsafe { version.value().cast().write(value) };
         version.set_full(true);
         version.set_state(State::Produced);
-        // It may run any code, which finds everything in order.
+        // They may run any code, which finds everything in order.
         drop(old);
+        if let Some(retired) = retired {
+            // SAFETY: retired, with no access outstanding.
+            unsafe { Version::free(retired) }.unwrap_or_else(|payload| resume_unwind(payload));
+        }
     }
 
     /// Claims a datum for something that is done at once, and ends a reduction that is open on it.

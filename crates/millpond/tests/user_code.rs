@@ -1,0 +1,109 @@
+//! Code of the user that runs in the middle of a spawn: comparisons of reducers, drops of values that are written anew.
+
+mod common;
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use common::{builder, limit};
+use millpond::{Handle, Inline, Kind, Reducer, Runtime, Session, Spawn};
+
+fn forever<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+thread_local! {
+    /// What the comparison of two `Curious` looks at, and what it found.
+    static LOOK_AT: Cell<Option<(&'static Runtime, &'static Handle<u64>)>> = const { Cell::new(None) };
+    static FOUND: Cell<Option<Kind>> = const { Cell::new(None) };
+}
+
+/// Adds, and opens a scope whenever it is compared.
+#[derive(Clone, Copy)]
+struct Curious;
+
+impl PartialEq for Curious {
+    fn eq(&self, _: &Curious) -> bool {
+        if let Some((rt, handle)) = LOOK_AT.get() {
+            let looked = rt.scope(|s| drop(s.spawn(handle.inout(), |value| *value += 1)));
+            FOUND.set(looked.err().map(|error| error.kind().clone()));
+        }
+        true
+    }
+}
+
+impl Eq for Curious {}
+
+impl Reducer<u64> for Curious {
+    fn identity(&self, _: &u64) -> u64 {
+        0
+    }
+    fn combine(&self, into: &mut u64, part: u64) {
+        *into += part;
+    }
+}
+
+#[test]
+fn a_comparison_cannot_take_a_handle_from_the_spawn_that_it_is_part_of() {
+    limit(60, "curious reducers", || {
+        for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
+            let rt = forever(builder(workers).inline(inline).build().unwrap());
+            let (looked_at, sum) = (forever(Handle::new(1)), forever(Handle::new(0)));
+            rt.scope(|s| {
+                s.spawn(sum.reduce(Curious), |part| *part += 1);
+                LOOK_AT.set(Some((rt, looked_at)));
+                s.spawn((looked_at.inout(), sum.reduce(Curious)), |(value, part)| {
+                    *value += 10;
+                    *part += 1;
+                });
+                LOOK_AT.set(None);
+            })
+            .unwrap();
+            assert_eq!(FOUND.take(), Some(Kind::Busy { arg: 0 }));
+            let both = rt.try_scope(|s| {
+                let join = s.spawn((looked_at.read(), sum.read()), |(value, sum)| (*value, *sum));
+                s.wait(join)
+            });
+            assert_eq!(both.unwrap(), (11, 2));
+        }
+    });
+}
+
+thread_local! {
+    /// The session of this thread, its handle, and what was written there last.
+    static CHAT: Cell<Option<(&'static Session, &'static Handle<Chatty>, usize)>> = const { Cell::new(None) };
+}
+
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// A value that spawns on its own handle when the thread of the session drops it.
+struct Chatty(usize);
+
+impl Drop for Chatty {
+    fn drop(&mut self) {
+        if let Some((session, handle, turn)) = CHAT.get() {
+            DROPPED.fetch_add(1, SeqCst);
+            drop(session.spawn(handle.read(), move |value| assert_eq!(value.0, turn)));
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_written_anew_may_spawn_as_it_is_dropped() {
+    limit(120, "chatty values", || {
+        let rt = forever(builder(2).inline(Inline::Never).build().unwrap());
+        let session = forever(rt.session());
+        let handle = forever(Handle::new(Chatty(0)));
+        // The spawner must meet the moment between the last use of a version and its release.
+        let mut turn = 0;
+        while DROPPED.load(SeqCst) < 20 {
+            turn += 1;
+            CHAT.set(Some((session, handle, turn)));
+            drop(session.spawn(handle.write(), move |out| out.set(Chatty(turn))));
+            CHAT.set(None);
+            (0..turn % 512).for_each(|_| std::hint::spin_loop());
+        }
+        let last = session.spawn(handle.read(), |value| value.0);
+        assert_eq!(session.wait(last).unwrap(), turn);
+    });
+}
