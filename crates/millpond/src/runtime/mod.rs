@@ -269,7 +269,8 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         self.shared().config.workers
     }
 
-    /// What each worker has done since the runtime was built; the first is the caller's.
+    /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes together,
+    /// and of the thread that works in their place when there are sessions.
     pub fn counts(&self) -> Vec<WorkerCounts> {
         self.shared().counts()
     }
@@ -278,6 +279,10 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     /// complete. The caller works meanwhile.
     ///
     /// A caller may have taken up bodies of another caller's scope; it returns when those have ended too.
+    ///
+    /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
+    /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by
+    /// themselves: nobody waits for anybody. A task that opens a scope on its own runtime is no new caller.
     ///
     /// # Errors
     ///

@@ -16,6 +16,7 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::task::{Role, TaskRef};
 
+pub(crate) mod bench;
 mod carrier;
 pub(crate) mod complete;
 pub(crate) mod current;
@@ -60,13 +61,20 @@ struct Counters {
     steals: AtomicU64,
 }
 
-/// What one worker did since the runtime was built.
+/// What one worker did since the runtime was built; see [`Runtime::counts`](crate::Runtime::counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounts {
     /// Task bodies that it ran.
     pub tasks: u64,
     /// Tasks that it took from another worker.
     pub steals: u64,
+}
+
+impl WorkerCounts {
+    pub(crate) fn add(&mut self, other: WorkerCounts) {
+        self.tasks += other.tasks;
+        self.steals += other.steals;
+    }
 }
 
 impl<E: Engine> Worker<E> {
