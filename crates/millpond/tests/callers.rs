@@ -2,8 +2,10 @@
 
 mod common;
 
-use std::sync::Barrier;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Barrier, Mutex};
+use std::task::{Poll, Waker};
 use std::thread;
 
 use common::{builder, join_all, limit, runtime, sized};
@@ -166,5 +168,70 @@ fn a_session_in_a_scope_beyond_the_seats() {
             };
             join_all((0..MANY).map(|_| threads.spawn(call)).collect());
         });
+    });
+}
+
+/// Pending until it is opened.
+#[derive(Default)]
+struct Gate(Mutex<(bool, Option<Waker>)>);
+
+impl Gate {
+    fn open(&self) {
+        let mut gate = self.0.lock().unwrap();
+        gate.0 = true;
+        gate.1.take().expect("somebody waits").wake();
+    }
+
+    async fn pass(&self) {
+        poll_fn(|context| {
+            let mut gate = self.0.lock().unwrap();
+            gate.1 = Some(context.waker().clone());
+            if gate.0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+#[test]
+fn a_body_that_began_under_a_caller_which_has_left() {
+    limit(20, "a body that outlasts a caller", || {
+        let rts = [(); 2].map(|()| builder(1).inline(Inline::Never).build().unwrap());
+        let [outer, inner] = &rts;
+        let (gate, ran, open, close) = (&Gate::default(), &AtomicUsize::new(0), Barrier::new(2), Barrier::new(2));
+        outer
+            .scope(|s| {
+                let body = s.nest((), move |s, ()| {
+                    s.block_on(gate.pass());
+                    inner.scope(|s| drop(s.spawn((), |()| ()))).unwrap();
+                    ran.load(Relaxed)
+                });
+                // The body begins, and waits, while this thread is a caller of the other runtime.
+                let mut turns = 0;
+                let begin = poll_fn(|context| {
+                    turns += 1;
+                    context.waker().wake_by_ref();
+                    if turns > 3 { Poll::Ready(()) } else { Poll::Pending }
+                });
+                inner.scope(|_| s.block_on(begin)).unwrap();
+                thread::scope(|threads| {
+                    // Now another thread has the seat that this one had there, and keeps a task for itself.
+                    let other = threads.spawn(|| {
+                        inner
+                            .scope(|s| {
+                                s.spawn((), |()| _ = ran.fetch_add(1, Relaxed));
+                                open.wait();
+                                close.wait();
+                            })
+                            .unwrap();
+                    });
+                    open.wait();
+                    gate.open();
+                    let seen = s.wait(body).unwrap();
+                    close.wait();
+                    join_all(vec![other]);
+                    assert_eq!((seen, ran.load(Relaxed)), (0, 1));
+                });
+            })
+            .unwrap();
     });
 }

@@ -197,7 +197,8 @@ where
             let mut args = Args::new(task.records(), Some(frame));
             // SAFETY: the task was drafted with `A`, runs, and has a frame.
             let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: the worker and the frame outlive the body and its descendants.
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
+            // that holds the worker's seat, and is only ever resumed there.
             let scope = unsafe { Scope::new(worker, frame.domain()) };
             f(&scope, handles)
         };

@@ -159,7 +159,8 @@ impl<E: Engine> Precondition<'_, E> {
         if self.task.header().meet() {
             // SAFETY: the task is outstanding, so its scope is there.
             unsafe { self.task.header().domain().as_ref() }.count_let_in();
-            // SAFETY: the task is outstanding, so its scope is open and the runtime alive.
+            // SAFETY: the task is outstanding, so its scope is not complete and the runtime alive; and so
+            // until this returns, since it is called by the scope's body or one of its tasks.
             let shared = unsafe { self.shared.as_ref() };
             shared.visit(|worker| worker.ready(self.task, Put::Spawned));
         }

@@ -278,7 +278,9 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     /// Opens a scope: `f` spawns tasks, which may borrow what outlives the call; `scope` returns when all are
     /// complete. The caller works meanwhile.
     ///
-    /// A caller may have taken up bodies of another caller's scope; it returns when those have ended too.
+    /// While it waits, a caller may take up bodies of another caller's scope: it returns when those have ended too, and
+    /// one of them that waits in its turn stands still while the closure does something else. So a closure that has
+    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel.
     ///
     /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
     /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by
@@ -336,7 +338,8 @@ where
 {
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index());
-    // SAFETY: worker and domain outlive the scope, which is complete before they go.
+    // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's seat
+    // until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, E, Root>::new(worker, &domain) };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     worker.end_scope(&domain);

@@ -206,7 +206,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     #[track_caller]
     fn set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) {
         let place = Location::caller();
-        // SAFETY: a session is not `Sync`, so this thread alone uses it now, and nobody else issues on its handles.
+        // SAFETY: this thread uses the session.
         self.shared().visit(|worker| unsafe { worker.set(self.domain(), handle, value, place) });
     }
 
@@ -216,7 +216,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
         handle: &'h mut Handle<T, Root, R>,
     ) -> Result<Ref<'h, T, R>, Error> {
         let place = Location::caller();
-        // SAFETY: as above.
+        // SAFETY: a session is not `Sync`: this thread alone uses it.
         unsafe { self.shared().wait_on(self.domain(), handle, place) }
     }
 

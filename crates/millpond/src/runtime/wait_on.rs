@@ -133,7 +133,7 @@ impl<E: Engine> Worker<E> {
 
     /// # Safety
     ///
-    /// As `wait_on`.
+    /// This thread runs the body of `domain`, or uses the session whose scope that is.
     pub(crate) unsafe fn set<T, B, R>(
         &self,
         domain: &Domain,

@@ -24,6 +24,14 @@ pub(crate) struct CurrentWorker {
     pub(crate) ops: &'static ForkOps,
 }
 
+impl Current {
+    fn of<E: Engine>(worker: &Worker<E>) -> Self {
+        let (house, shared) = (worker.shared().house(), std::ptr::from_ref(worker.shared()).cast());
+        let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
+        Current { house, shared, worker: Some(worker) }
+    }
+}
+
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { house: 0, shared: std::ptr::null(), worker: None }) };
 }
@@ -79,6 +87,12 @@ impl Drop for Visit {
 pub(crate) struct OnStack(Current, *const ());
 
 impl OnStack {
+    /// What holds at the bottom of a fiber of this worker. Not what holds where its carrier happens to be: that may be
+    /// left before the fiber is.
+    pub(crate) fn bottom<E: Engine>(worker: &Worker<E>) -> Self {
+        OnStack(Current::of(worker), std::ptr::null())
+    }
+
     pub(crate) fn save() -> Self {
         OnStack(CURRENT.get(), VISITED.get())
     }
@@ -94,9 +108,7 @@ pub(crate) struct Enter(Current);
 
 impl Enter {
     pub(crate) fn new<E: Engine>(worker: &Worker<E>) -> Self {
-        let (house, shared) = (worker.shared().house(), std::ptr::from_ref(worker.shared()).cast());
-        let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
-        Enter(CURRENT.replace(Current { house, shared, worker: Some(worker) }))
+        Enter(CURRENT.replace(Current::of(worker)))
     }
 }
 

@@ -99,6 +99,7 @@ impl Seat {
             if waiter.is_delivered() {
                 return;
             }
+            // Without a pool there is no work to look for.
             self.sleep.wait(self.index, || self.has_mail());
         }
     }
