@@ -172,7 +172,7 @@ impl<'s, 'env: 's, E, B, A, F, O> ParentCode<'s, 'env, E, B, A, F, O>
 where
     E: Engine,
     A: Accesses<'s, B>,
-    F: for<'t> FnOnce(&Scope<'s, 'env, E, In<'t>>, <A as ArgsOf<'t>>::Held) -> O,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O,
 {
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &VTable {

@@ -297,7 +297,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     #[track_caller]
     pub fn scope<'env, F, R>(&self, f: F) -> Result<R, Error>
     where
-        F: for<'s> FnOnce(&'s Scope<'s, 'env, Parts<M, P, D>, Root>) -> R,
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Parts<M, P, D>>) -> R,
     {
         let place = Location::caller();
         self.shared().enter(|worker| run_scope(worker, f, place))
@@ -325,7 +325,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     #[track_caller]
     pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
     where
-        F: for<'s> FnOnce(&'s Scope<'s, 'env, Parts<M, P, D>, Root>) -> Result<R, X>,
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Parts<M, P, D>>) -> Result<R, X>,
         X: From<Error>,
     {
         self.scope(f)?
@@ -334,13 +334,13 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
 
 fn run_scope<'env, E: Engine, F, R>(worker: &Worker<E>, f: F, place: &'static Location<'static>) -> Result<R, Error>
 where
-    F: for<'s> FnOnce(&'s Scope<'s, 'env, E, Root>) -> R,
+    F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> R,
 {
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index());
     // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's seat
     // until then, and runs the closure.
-    let scope = unsafe { Scope::<'_, 'env, E, Root>::new(worker, &domain) };
+    let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     worker.end_scope(&domain);
     let value = result.unwrap_or_else(|payload| resume_unwind(payload));

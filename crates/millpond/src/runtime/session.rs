@@ -11,7 +11,7 @@ use super::Inner;
 use super::body::{Body, Code, ParentCode, payload, write_body};
 use super::cancel::{CancelToken, Cancels};
 use super::domain::{Domain, NO_SEAT};
-use super::engine::Engine;
+use super::engine::{DefaultEngine, Engine};
 use super::join::{Pending, Release};
 use super::scope::Scope;
 use super::shared::Shared;
@@ -47,7 +47,7 @@ use crate::worker::current::{worker_of, worker_within};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Session<E: Engine> {
+pub struct Session<E: Engine = DefaultEngine> {
     core: Arc<Core<E>>,
     /// Whether it was closed. A cell, since a session spawns from one thread at a time.
     closed: Cell<bool>,
@@ -182,7 +182,7 @@ impl<E: Engine> Drop for Session<E> {
 
 impl<E: Engine> Spawn<'static> for Session<E> {
     type Brand = Root;
-    type Inner<'t> = Scope<'static, 'static, E, In<'t>>;
+    type Inner<'t> = Scope<'static, 'static, In<'t>, E>;
     type Join<O: Send + 'static> = SessionJoin<O>;
 
     fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
