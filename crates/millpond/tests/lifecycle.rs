@@ -4,9 +4,9 @@ mod common;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
@@ -38,33 +38,6 @@ fn scopes_from_many_threads() {
                 );
             });
         }
-    });
-}
-
-#[test]
-fn callers_that_are_unparked_while_they_wait_for_a_seat() {
-    limit(20, "stray unparks", || {
-        let (rt, seats) = (runtime(1), 5);
-        let (held, release) = (Barrier::new(seats + 1), Barrier::new(seats + 1));
-        let hold = || {
-            held.wait();
-            release.wait();
-        };
-        thread::scope(|threads| {
-            let mut all: Vec<_> = (0..seats).map(|_| threads.spawn(|| rt.scope(|_| hold()).unwrap())).collect();
-            held.wait();
-            let first = threads.spawn(|| rt.scope(|_| ()).unwrap());
-            for _ in 0..500 {
-                // Executors unpark threads now and then for reasons of their own.
-                first.thread().unpark();
-                thread::sleep(Duration::from_micros(50));
-            }
-            all.push(threads.spawn(|| rt.scope(|_| ()).unwrap()));
-            thread::sleep(Duration::from_millis(50));
-            release.wait();
-            all.push(first);
-            join_all(all);
-        });
     });
 }
 

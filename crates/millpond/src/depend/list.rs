@@ -33,8 +33,8 @@
 use std::ptr;
 
 use super::{Mode, Scheme};
-use crate::sync::{Guarded, prefetch_for_write};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Header, Record};
 
 #[cfg(all(test, loom))]

@@ -172,7 +172,7 @@ impl<'s, 'env: 's, E, B, A, F, O> ParentCode<'s, 'env, E, B, A, F, O>
 where
     E: Engine,
     A: Accesses<'s, B>,
-    F: for<'t> FnOnce(&Scope<'s, 'env, E, In<'t>>, <A as ArgsOf<'t>>::Held) -> O,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O,
 {
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &VTable {
@@ -197,7 +197,8 @@ where
             let mut args = Args::new(task.records(), Some(frame));
             // SAFETY: the task was drafted with `A`, runs, and has a frame.
             let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: the worker and the frame outlive the body and its descendants.
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
+            // that holds the worker's seat, and is only ever resumed there.
             let scope = unsafe { Scope::new(worker, frame.domain()) };
             f(&scope, handles)
         };

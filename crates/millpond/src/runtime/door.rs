@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use super::body::{Body, Code, ParentCode, payload, write_body};
 use super::domain::Domain;
-use super::engine::Engine;
+use super::engine::{DefaultEngine, Engine};
 use super::scope::Scope;
 use super::shared::Shared;
 use crate::access::{In, Root};
@@ -40,7 +40,7 @@ use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Door<'s, E: Engine> {
+pub struct Door<'s, E: Engine = DefaultEngine> {
     shared: NonNull<Shared<E>>,
     domain: NonNull<Domain>,
     _lives: PhantomData<fn(&'s ()) -> &'s ()>,
@@ -62,13 +62,13 @@ unsafe impl<E: Engine> Sync for Door<'_, E> {}
 /// A task that waits for its preconditions. It cannot start before this is dropped, so preconditions can be added one
 /// by one.
 #[must_use = "the task starts when this is dropped and all its preconditions are met"]
-pub struct Pending<'s, E: Engine>(ManuallyDrop<Precondition<'s, E>>);
+pub struct Pending<'s, E: Engine = DefaultEngine>(ManuallyDrop<Precondition<'s, E>>);
 
 /// One precondition of a pending task. If it is dropped without being satisfied, the task fails as
 /// [`Kind::Abandoned`](crate::Kind::Abandoned), so that nobody waits for ever. (Leaked by `mem::forget`, it keeps its
 /// scope waiting.)
 #[must_use = "dropped, it fails the task"]
-pub struct Precondition<'s, E: Engine> {
+pub struct Precondition<'s, E: Engine = DefaultEngine> {
     task: TaskRef,
     shared: NonNull<Shared<E>>,
     _lives: PhantomData<fn(&'s ()) -> &'s ()>,
@@ -106,14 +106,14 @@ impl<'s, E: Engine> Door<'s, E> {
     #[track_caller]
     pub fn pending_nest<F>(&self, body: F) -> Pending<'s, E>
     where
-        F: for<'t> FnOnce(&Scope<'s, 's, E, In<'t>>) + Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
     {
         self.parent(move |s, ()| body(s), Location::caller())
     }
 
     fn parent<F>(&self, f: F, place: &'static Location<'static>) -> Pending<'s, E>
     where
-        F: for<'t> FnOnce(&Scope<'s, 's, E, In<'t>>, ()) + Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
     {
         self.make(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, place)
     }
@@ -159,7 +159,8 @@ impl<E: Engine> Precondition<'_, E> {
         if self.task.header().meet() {
             // SAFETY: the task is outstanding, so its scope is there.
             unsafe { self.task.header().domain().as_ref() }.count_let_in();
-            // SAFETY: the task is outstanding, so its scope is open and the runtime alive.
+            // SAFETY: the task is outstanding, so its scope is not complete and the runtime alive; and so
+            // until this returns, since it is called by the scope's body or one of its tasks.
             let shared = unsafe { self.shared.as_ref() };
             shared.visit(|worker| worker.ready(self.task, Put::Spawned));
         }

@@ -16,6 +16,9 @@ pub type DefaultPool = Split;
 /// The default dependence scheme.
 pub type DefaultScheme = List;
 
+/// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
+pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
+
 /// One member of each family, as types: everything is dispatched statically.
 pub trait Engine: 'static {
     /// Where task blocks come from.

@@ -16,10 +16,10 @@ use crate::worker::wait::{Seat, Waiter};
 /// What code that does not know the engine asks of a worker.
 #[derive(Debug)]
 pub(crate) struct ForkOps {
-    seat: unsafe fn(*const ()) -> NonNull<Seat>,
+    pub(crate) seat: unsafe fn(*const ()) -> NonNull<Seat>,
     push: unsafe fn(*const (), TaskRef),
     take_back: unsafe fn(*const (), TaskRef) -> bool,
-    wait: unsafe fn(*const (), &Waiter),
+    pub(crate) wait: unsafe fn(*const (), &Waiter),
     pub(crate) expose: unsafe fn(*const ()),
 }
 

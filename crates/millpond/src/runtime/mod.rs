@@ -270,7 +270,8 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         self.shared().config.workers
     }
 
-    /// What each worker has done since the runtime was built; the first is the caller's.
+    /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes together,
+    /// and of the thread that works in their place when there are sessions.
     pub fn counts(&self) -> Vec<WorkerCounts> {
         self.shared().counts()
     }
@@ -278,7 +279,13 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     /// Opens a scope: `f` spawns tasks, which may borrow what outlives the call; `scope` returns when all are
     /// complete. The caller works meanwhile.
     ///
-    /// A caller may have taken up bodies of another caller's scope; it returns when those have ended too.
+    /// While it waits, a caller may take up bodies of another caller's scope: it returns when those have ended too, and
+    /// one of them that waits in its turn stands still while the closure does something else. So a closure that has
+    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel.
+    ///
+    /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
+    /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by
+    /// themselves: nobody waits for anybody. A task that opens a scope on its own runtime is no new caller.
     ///
     /// # Errors
     ///
@@ -291,7 +298,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     #[track_caller]
     pub fn scope<'env, F, R>(&self, f: F) -> Result<R, Error>
     where
-        F: for<'s> FnOnce(&'s Scope<'s, 'env, Parts<M, P, D>, Root>) -> R,
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Parts<M, P, D>>) -> R,
     {
         let place = Location::caller();
         self.shared().enter(|worker| run_scope(worker, f, place))
@@ -319,7 +326,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     #[track_caller]
     pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
     where
-        F: for<'s> FnOnce(&'s Scope<'s, 'env, Parts<M, P, D>, Root>) -> Result<R, X>,
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Parts<M, P, D>>) -> Result<R, X>,
         X: From<Error>,
     {
         self.scope(f)?
@@ -328,12 +335,13 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
 
 fn run_scope<'env, E: Engine, F, R>(worker: &Worker<E>, f: F, place: &'static Location<'static>) -> Result<R, Error>
 where
-    F: for<'s> FnOnce(&'s Scope<'s, 'env, E, Root>) -> R,
+    F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> R,
 {
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index());
-    // SAFETY: worker and domain outlive the scope, which is complete before they go.
-    let scope = unsafe { Scope::<'_, 'env, E, Root>::new(worker, &domain) };
+    // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's seat
+    // until then, and runs the closure.
+    let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     worker.end_scope(&domain);
     let value = result.unwrap_or_else(|payload| resume_unwind(payload));

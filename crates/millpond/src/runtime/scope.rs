@@ -9,7 +9,7 @@ use super::cancel::CancelToken;
 use super::config::Inline;
 use super::domain::Domain;
 use super::door::Door;
-use super::engine::Engine;
+use super::engine::{DefaultEngine, Engine};
 use super::join::{Join, must_count};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
@@ -25,7 +25,29 @@ use crate::worker::complete::{serves, settle};
 /// A body's scope: spawns tasks and waits for them, through [`Spawn`].
 ///
 /// It stays on its body's thread: a task that captured it could spawn out of order.
-pub struct Scope<'s, 'env: 's, E: Engine, B = Root> {
+///
+/// `B` says whose scope it is: that of a root scope's closure, or `In<'_>` in a body. A function that takes a scope of
+/// either kind is better written over [`Spawn`]; one that takes a door or serves one kind only names it:
+///
+/// ```
+/// use millpond::{Runtime, Scope, Session, Spawn};
+///
+/// fn root(s: &Scope<'_, '_>) {
+///     s.nest((), |s, ()| body(s));
+/// }
+/// fn body(s: &Scope<'_, '_, millpond::In<'_>>) {
+///     s.spawn((), |()| ());
+/// }
+/// struct Server {
+///     session: Session,
+/// }
+///
+/// let rt = Runtime::new()?;
+/// rt.scope(root)?;
+/// Server { session: rt.session() }.session.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Scope<'s, 'env: 's, B = Root, E: Engine = DefaultEngine> {
     at: At<E>,
     _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(&'env ()) -> &'env (), fn(B) -> B)>,
 }
@@ -47,12 +69,12 @@ pub trait ScopesMayLeave {}
 
 // SAFETY: nothing implements the bound, so no scope is `Send`.
 #[doc(hidden)]
-unsafe impl<E: Engine, B: ScopesMayLeave> Send for Scope<'_, '_, E, B> {}
+unsafe impl<E: Engine, B: ScopesMayLeave> Send for Scope<'_, '_, B, E> {}
 // SAFETY: as above: no scope is `Sync`.
 #[doc(hidden)]
-unsafe impl<E: Engine, B: ScopesMayLeave> Sync for Scope<'_, '_, E, B> {}
+unsafe impl<E: Engine, B: ScopesMayLeave> Sync for Scope<'_, '_, B, E> {}
 
-impl<'s, 'env, E: Engine, B> Scope<'s, 'env, E, B> {
+impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// # Safety
     ///
     /// Worker and domain outlive the scope, this thread holds the worker's seat, and the body of `domain` runs on it.
@@ -151,17 +173,29 @@ impl<'s, 'env, E: Engine, B> Scope<'s, 'env, E, B> {
     }
 }
 
-impl<'s, 'env, E: Engine> Scope<'s, 'env, E, Root> {
+impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     /// A door into this scope: tasks with preconditions that others meet, from any thread.
+    ///
+    /// A pending task counts as one of the scope's from the start, so the scope waits until each of its preconditions is
+    /// satisfied or dropped. It waits for ever if that never happens, which the types do not rule out:
+    ///
+    /// * A pending task whose closure owns one of its own preconditions, or a chain of pending tasks in which each
+    ///   owns one of the next: a closure is dropped when its task ends, and none of these can begin. Give a precondition to
+    ///   who meets it, never to what waits for it; a closure that must hand it on takes it from a slot (`Mutex<Option<_>>`)
+    ///   that somebody outside the circle empties before the scope ends.
+    /// * A precondition in `mem::forget`, a static, or a cycle of reference counts: it is never dropped.
+    ///
+    /// A cancelled scope is no way out: a pending task ends [`Cancelled`](crate::Kind::Cancelled) when its
+    /// preconditions are met or dropped, not before.
     pub fn door(&self) -> Door<'s, E> {
         // SAFETY: the domain outlives `'s`, during which the door can be used.
         unsafe { Door::new(self.worker().shared(), self.at.domain) }
     }
 }
 
-impl<'s, 'env, E: Engine, B> Spawn<'s> for Scope<'s, 'env, E, B> {
+impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     type Brand = B;
-    type Inner<'t> = Scope<'s, 'env, E, In<'t>>;
+    type Inner<'t> = Scope<'s, 'env, In<'t>, E>;
     type Join<O: Send + 's> = Join<'s, B, O>;
 
     #[inline]
@@ -204,7 +238,7 @@ impl<'s, 'env, E: Engine, B> Spawn<'s> for Scope<'s, 'env, E, B> {
     #[track_caller]
     fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, B, R>, value: T) {
         // SAFETY: this is the scope's thread.
-        unsafe { self.worker().set(self.domain(), handle, value, Location::caller()) }
+        drop(unsafe { self.worker().set(self.domain(), handle, value, Location::caller()) });
     }
 
     #[track_caller]
@@ -226,7 +260,7 @@ impl<'s, 'env, E: Engine, B> Spawn<'s> for Scope<'s, 'env, E, B> {
     }
 }
 
-impl<E: Engine, B> std::fmt::Debug for Scope<'_, '_, E, B> {
+impl<B, E: Engine> std::fmt::Debug for Scope<'_, '_, B, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scope").field("domain", self.domain()).finish_non_exhaustive()
     }

@@ -5,28 +5,32 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread;
 
 use super::Inner;
 use super::body::{Body, Code, ParentCode, payload, write_body};
 use super::cancel::{CancelToken, Cancels};
 use super::domain::{Domain, NO_SEAT};
-use super::engine::Engine;
+use super::engine::{DefaultEngine, Engine};
 use super::join::{Pending, Release};
 use super::scope::Scope;
 use super::shared::Shared;
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
+use super::waker::BodyWaker;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::error::{Error, Kind, Label};
 use crate::handle::Handle;
 use crate::handle::claim::Claimant;
 use crate::pool::Put;
 use crate::task::{TaskRef, VTable, flag};
+use crate::worker::current::{worker_of, worker_within};
 
 /// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
 ///
 /// It may move between threads, as an async task does, and spawns from wherever it is; the tasks run on the runtime's
-/// workers. Dropping it waits for its tasks, helping; await the joins first where blocking is not welcome.
+/// workers. Dropping it waits for its tasks; await the joins first where blocking is not welcome. A spawn waits for room
+/// in the window if that is full.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -43,7 +47,7 @@ use crate::task::{TaskRef, VTable, flag};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Session<E: Engine> {
+pub struct Session<E: Engine = DefaultEngine> {
     core: Arc<Core<E>>,
     /// Whether it was closed. A cell, since a session spawns from one thread at a time.
     closed: Cell<bool>,
@@ -128,7 +132,7 @@ impl<E: Engine> Session<E> {
         &self.core.domain
     }
 
-    /// Waits for all tasks, running some.
+    /// Waits for all tasks.
     ///
     /// # Errors
     ///
@@ -143,20 +147,18 @@ impl<E: Engine> Session<E> {
 
     fn finish(&self) {
         if !self.closed.replace(true) {
-            self.shared().enter(|worker| worker.end_scope(self.domain()));
+            self.shared().end_scope(self.domain());
             self.core.claimant.leave();
         }
     }
 
-    /// Spawns on the workers: a session's own thread runs no bodies, except to make room.
+    /// Spawns on the workers: a session's own thread runs no bodies.
     fn send<A, F, O>(&self, options: &Options, accesses: &A, body: F, kind: &'static VTable) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
     {
-        if self.domain().is_beyond_room() || options.bytes != 0 {
-            self.shared().enter(|worker| worker.throttle(self.domain(), options.bytes));
-        }
+        self.shared().throttle(self.domain(), options.bytes);
         let (pending, retired) = self.shared().visit(|worker| {
             let drafted = worker.draft(self.domain(), accesses, options, kind, payload::<A::Shape, F, O>(), false);
             let body = Body { shape: drafted.shape, f: body };
@@ -181,7 +183,7 @@ impl<E: Engine> Drop for Session<E> {
 
 impl<E: Engine> Spawn<'static> for Session<E> {
     type Brand = Root;
-    type Inner<'t> = Scope<'static, 'static, E, In<'t>>;
+    type Inner<'t> = Scope<'static, 'static, In<'t>, E>;
     type Join<O: Send + 'static> = SessionJoin<O>;
 
     fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
@@ -205,8 +207,8 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     #[track_caller]
     fn set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) {
         let place = Location::caller();
-        // SAFETY: the session's thread is the one that issues.
-        self.shared().visit(|worker| unsafe { worker.set(self.domain(), handle, value, place) });
+        // SAFETY: this thread uses the session.
+        drop(self.shared().visit(|worker| unsafe { worker.set(self.domain(), handle, value, place) }));
     }
 
     #[track_caller]
@@ -215,24 +217,42 @@ impl<E: Engine> Spawn<'static> for Session<E> {
         handle: &'h mut Handle<T, Root, R>,
     ) -> Result<Ref<'h, T, R>, Error> {
         let place = Location::caller();
-        // SAFETY: as above.
-        self.shared().enter(|worker| unsafe { worker.wait_on(self.domain(), handle, place) })
+        // SAFETY: a session is not `Sync`: this thread alone uses it.
+        unsafe { self.shared().wait_on(self.domain(), handle, place) }
     }
 
     fn wait<O: Send + 'static>(&self, mut join: SessionJoin<O>) -> Result<O, Error> {
         let pending = join.pending.take().expect("a join is not waited for after it was ready");
-        if !pending.is_of(self.domain()) {
-            // Another session's, perhaps of another runtime: only a waker may outlive what it wakes.
-            return self.block_on(SessionJoin { pending: Some(pending) });
-        }
-        if !pending.is_done() {
-            self.shared().enter(|worker| pending.wait(worker, self.domain()));
+        match worker_of(self.shared()) {
+            Some(worker) if pending.is_of(self.domain()) => pending.wait(worker, self.domain()),
+            // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
+            _ => return self.block_on(SessionJoin { pending: Some(pending) }),
         }
         pending.take()
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.shared().enter(|worker| worker.block_on(future, self.domain()))
+        if let Some(worker) = worker_within(self.shared()) {
+            return worker.block_on(future, self.domain());
+        }
+        let mut future = std::pin::pin!(future);
+        let body = BodyWaker::new();
+        let waker = Arc::clone(&body).into();
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            self.shared().benches.sit(|at| {
+                let waiter = at.waiter();
+                if body.watch(&waiter) {
+                    at.wait(&waiter);
+                    body.unwatch();
+                } else {
+                    thread::yield_now();
+                }
+            });
+        }
     }
 
     fn cancel_token(&self) -> CancelToken {

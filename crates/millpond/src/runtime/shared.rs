@@ -1,8 +1,20 @@
 //! What all workers of a runtime share, and who sits where.
 //!
-//! Seat 0 is for the caller of a scope, who works while it waits; the seats after it are the worker threads'. Further
-//! callers at the same time take spare seats. The last seat is nobody's: threads that have none (sessions, doors)
-//! spawn through it, one at a time.
+//! Seat 0 is for the caller of a scope, who works while it waits; the seats after it are the worker threads', and one
+//! more is for the thread that works in a caller's place when sessions have none. Further callers at the same time take
+//! spare seats. The last seat, the front, is nobody's: threads that have none (sessions, doors) spawn through it, one
+//! at a time.
+//!
+//! # No caller waits for a seat
+//!
+//! It might wait for itself (a thread that calls one runtime from within another, over and over, is a new caller each
+//! time) or for others that wait for it. Who finds all seats taken works in an *annex*: a pool and a memory
+//! manager of the same engine with one seat for it and a front, where its tasks run on its thread alone. They can go
+//! nowhere else: a task is put where what made it ready was put, and that was a task of the same root scope, its
+//! body, or a door of it. Annexes are kept for later callers, and live as long as the runtime, as seats must.
+//!
+//! A thread goes by the innermost runtime that it works for. The seat that it may hold further out is no use: its
+//! worker is in the middle of a body on a stack that cannot be put aside from on top of another runtime's.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -12,13 +24,14 @@ use super::engine::Engine;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Condvar, Mutex};
-use crate::worker::current::{Enter, Visit, visits, worker_of};
+use crate::sync::{Arc, Mutex, unique_number};
+use crate::worker::bench::Benches;
+use crate::worker::current::{Enter, Visit, visits, worker_of, worker_within};
 use crate::worker::grain::Kinds;
 use crate::worker::sleep::Sleep;
 use crate::worker::{Worker, WorkerCounts};
 
-/// Callers of scopes beyond the first that may work at the same time; more wait for a seat.
+/// Callers of scopes beyond the first that have seats at the same time; more work in annexes.
 const SPARE: usize = 4;
 
 pub(crate) struct Shared<E: Engine> {
@@ -29,38 +42,70 @@ pub(crate) struct Shared<E: Engine> {
     pub(crate) memory: E::Memory,
     pub(crate) sleep: Arc<Sleep>,
     pub(crate) kinds: Kinds,
+    /// Where threads wait that are no workers.
+    pub(crate) benches: Benches,
+    /// Which runtime this is, or is an annex of.
+    house: u64,
     shut_down: AtomicBool,
-    /// The free guest seats.
-    guests: Mutex<Vec<usize>>,
-    seat_is_free: Condvar,
+    guests: Mutex<Guests<E>>,
     front: Mutex<()>,
+}
+
+/// Where callers may work.
+struct Guests<E: Engine> {
+    /// The free seats.
+    seats: Vec<usize>,
+    /// The annexes that nobody works in.
+    vacant: Vec<std::sync::Arc<Shared<E>>>,
+    /// All annexes.
+    annexes: Vec<std::sync::Arc<Shared<E>>>,
 }
 
 impl<E: Engine> Shared<E> {
     pub(crate) fn new(config: Config) -> std::sync::Arc<Self> {
-        // The caller's, the threads' (one more for sessions), the spare ones, the front.
-        let seats = 1 + config.workers + SPARE + 1;
+        let spare = config.workers + 1..config.workers + 1 + SPARE;
+        // One more for the front.
+        let seats = spare.end + 1;
+        Self::with_seats(config, seats, spare.rev().chain([0]).collect(), unique_number())
+    }
+
+    /// A place of their own for further callers, one at a time.
+    fn annex(&self) -> std::sync::Arc<Self> {
+        let config = Config { workers: 1, pin: false, ..self.config.clone() };
+        Self::with_seats(config, 2, Vec::new(), self.house)
+    }
+
+    fn with_seats(config: Config, seats: usize, free: Vec<usize>, house: u64) -> std::sync::Arc<Self> {
         let sleep = Arc::new(Sleep::new(seats, config.idle));
         let (pool, pool_locals) = E::Pool::new(seats);
         let (memory, memory_locals) = E::Memory::new(seats);
         let locals = pool_locals.into_iter().zip(memory_locals).enumerate();
         let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, p, m)).collect();
-        let spare = (config.workers + 1..config.workers + 1 + SPARE).rev();
-        let guests = Mutex::new(spare.chain([0]).collect());
+        let guests = Mutex::new(Guests { seats: free, vacant: Vec::new(), annexes: Vec::new() });
         let shut_down = AtomicBool::new(false);
-        let (kinds, front, seat_is_free) = (Kinds::new(), Mutex::new(()), Condvar::default());
-        let this = Shared { config, workers, pool, memory, sleep, kinds, shut_down, guests, seat_is_free, front };
+        let (kinds, benches, front) = (Kinds::new(), Benches::default(), Mutex::default());
+        let this = Shared { config, workers, pool, memory, sleep, kinds, benches, house, shut_down, guests, front };
         let this = std::sync::Arc::new(this);
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this
+    }
+
+    /// Which runtime this is, or is an annex of.
+    pub(crate) fn house(&self) -> u64 {
+        self.house
     }
 
     pub(crate) fn worker(&self, seat: usize) -> &Worker<E> {
         &self.workers[seat]
     }
 
+    /// One entry a worker; the first is that of all callers, and of who stands in for them.
     pub(crate) fn counts(&self) -> Vec<WorkerCounts> {
-        self.workers[..self.config.workers].iter().map(Worker::counts).collect()
+        let (workers, guests) = self.workers.split_at(self.config.workers);
+        let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
+        guests.iter().for_each(|guest| counts[0].add(guest.counts()));
+        self.guests.lock().annexes.iter().for_each(|annex| counts[0].add(annex.counts()[0]));
+        counts
     }
 
     pub(crate) fn is_shut_down(&self) -> bool {
@@ -72,15 +117,15 @@ impl<E: Engine> Shared<E> {
         self.sleep.wake_all();
     }
 
-    /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat.
+    /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
-        if let Some(worker) = worker_of(self) {
+        if let Some(worker) = worker_within(self) {
             return f(worker);
         }
-        let guest = Guest { shared: self, seat: self.take_seat() };
-        let worker = self.worker(guest.seat);
+        let guest = Guest::new(self);
+        let worker = guest.worker();
         let _entered = Enter::new(worker);
-        let _pinned = super::pin::guest(self, guest.seat);
+        let _pinned = super::pin::guest(worker.shared(), worker.seat().index());
         // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
         let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
         worker.leave_seat();
@@ -106,31 +151,53 @@ impl<E: Engine> Shared<E> {
     fn front(&self) -> &Worker<E> {
         &self.workers[self.workers.len() - 1]
     }
+}
 
-    fn take_seat(&self) -> usize {
-        let mut free = self.guests.lock();
-        loop {
-            if let Some(seat) = free.pop() {
-                return seat;
-            }
-            free = self.seat_is_free.wait(free);
-        }
-    }
-
-    fn give_seat(&self, seat: usize) {
-        self.guests.lock().push(seat);
-        self.seat_is_free.notify_one();
+impl<E: Engine> Guests<E> {
+    fn take_annex(&mut self, of: &Shared<E>) -> std::sync::Arc<Shared<E>> {
+        self.vacant.pop().unwrap_or_else(|| {
+            let annex = of.annex();
+            self.annexes.push(annex.clone());
+            annex
+        })
     }
 }
 
-/// A guest's seat, given back on drop.
+/// A caller's place, given back on drop.
 struct Guest<'a, E: Engine> {
     shared: &'a Shared<E>,
-    seat: usize,
+    place: Place<E>,
+}
+
+enum Place<E: Engine> {
+    Seat(usize),
+    Annex(std::sync::Arc<Shared<E>>),
+}
+
+impl<'a, E: Engine> Guest<'a, E> {
+    fn new(shared: &'a Shared<E>) -> Self {
+        let place = {
+            let mut guests = shared.guests.lock();
+            let seat = guests.seats.pop().map(Place::Seat);
+            seat.unwrap_or_else(|| Place::Annex(guests.take_annex(shared)))
+        };
+        Guest { shared, place }
+    }
+
+    fn worker(&self) -> &Worker<E> {
+        match &self.place {
+            Place::Seat(seat) => self.shared.worker(*seat),
+            Place::Annex(annex) => annex.worker(0),
+        }
+    }
 }
 
 impl<E: Engine> Drop for Guest<'_, E> {
     fn drop(&mut self) {
-        self.shared.give_seat(self.seat);
+        let mut guests = self.shared.guests.lock();
+        match &self.place {
+            Place::Seat(seat) => guests.seats.push(*seat),
+            Place::Annex(annex) => guests.vacant.push(annex.clone()),
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use super::domain::Domain;
 use super::engine::Engine;
+use super::shared::Shared;
 use crate::access::{CanRead, CanWrite};
 use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
@@ -84,6 +85,65 @@ pub(crate) fn waiter_of(task: TaskRef) -> *mut Waiter {
     unsafe { &raw mut (*waiting).waiter }
 }
 
+/// The value of a datum whose writers have ended.
+fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Ref<'h, T, R>, Error> {
+    match datum.version().state() {
+        State::Produced => Ok(Ref { value: datum.version().value().cast(), _lends: PhantomData }),
+        State::Unset => Err(Error::new(Label::place(place), Kind::NeverWritten { arg: 0 })),
+        State::Failed(cause) => Err(Error::poisoned(Label::place(place), &cause)),
+    }
+}
+
+fn busy(place: &'static Location<'static>) -> Error {
+    Error::new(Label::place(place), Kind::Busy { arg: 0 })
+}
+
+/// Issues an access of the body itself, waits until it is granted, and releases it: what conflicts can only be
+/// spawned by this body, which does not while it looks at the value.
+///
+/// # Safety
+///
+/// As `Worker::wait_on`. `waiter` is new; `wait` returns when it was woken.
+unsafe fn await_access<E: Engine>(
+    domain: &Domain,
+    datum: &Datum,
+    mode: Mode,
+    place: &'static Location<'static>,
+    waiter: Waiter,
+    wait: impl FnOnce(&Waiter),
+    release: impl FnOnce(&Record),
+) {
+    let group = datum.enter_group(mode);
+    let meta = datum.version().meta().of::<E::Scheme>();
+    if E::Scheme::is_ready(meta, mode) {
+        return;
+    }
+    let waiting = Waiting { header: Header::on_stack(&WAIT, domain.into(), place, 1), waiter };
+    let task = NonNull::from(&waiting).cast::<Header>();
+    let record = Record::new(datum.current().cast(), task, group, mode, mode);
+    // SAFETY: only this body issues on the datum; the record stays on this stack until it is released below.
+    if !unsafe { E::Scheme::issue(meta, &record) } {
+        wait(&waiting.waiter);
+    }
+    release(&record);
+}
+
+/// What a `set` leaves to be dropped once everything is in order: that may run any code.
+#[must_use]
+pub(crate) struct Replaced<T> {
+    _value: Option<T>,
+    retired: Option<NonNull<Version>>,
+}
+
+impl<T> Drop for Replaced<T> {
+    fn drop(&mut self) {
+        if let Some(retired) = self.retired.take() {
+            // SAFETY: retired, with no access outstanding.
+            unsafe { Version::free(retired) }.unwrap_or_else(|payload| resume_unwind(payload));
+        }
+    }
+}
+
 impl<E: Engine> Worker<E> {
     /// # Safety
     ///
@@ -96,62 +156,30 @@ impl<E: Engine> Worker<E> {
     ) -> Result<Ref<'h, T, R>, Error> {
         let datum = handle.datum();
         if !self.admit_now(domain, datum) {
-            return Err(Error::new(Label::place(place), Kind::Busy { arg: 0 }));
+            return Err(busy(place));
         }
-        let group = datum.enter_group(R::WAIT);
-        let meta = datum.version().meta().of::<E::Scheme>();
-        if !E::Scheme::is_ready(meta, R::WAIT) {
-            // SAFETY: as the caller promises.
-            unsafe { self.await_access(domain, datum, R::WAIT, group, place) };
-        }
-        match datum.version().state() {
-            State::Produced => Ok(Ref { value: datum.version().value().cast(), _lends: PhantomData }),
-            State::Unset => Err(Error::new(Label::place(place), Kind::NeverWritten { arg: 0 })),
-            State::Failed(cause) => Err(Error::poisoned(Label::place(place), &cause)),
-        }
-    }
-
-    /// Issues an access of the body itself, waits until it is granted, and releases it: what conflicts can only be
-    /// spawned by this body, which does not while it looks at the value.
-    ///
-    /// # Safety
-    ///
-    /// As `wait_on`.
-    unsafe fn await_access(
-        &self,
-        domain: &Domain,
-        datum: &Datum,
-        mode: Mode,
-        group: u32,
-        place: &'static Location<'static>,
-    ) {
-        let header = Header::on_stack(&WAIT, domain.into(), place, 1);
-        let waiting = Waiting { header, waiter: Waiter::new(self.seat()) };
-        let task = NonNull::from(&waiting).cast::<Header>();
-        let record = Record::new(datum.current().cast(), task, group, mode, mode);
-        let meta = datum.version().meta().of::<E::Scheme>();
-        // SAFETY: this thread owns the scope; the record stays on this stack until it is released below.
-        if !unsafe { E::Scheme::issue(meta, &record) } {
-            self.wait(&waiting.waiter, domain);
-        }
-        self.release_one(&record);
+        let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
+        // SAFETY: as the caller promises; the worker's own wait.
+        unsafe { await_access::<E>(domain, datum, R::WAIT, place, Waiter::new(self.seat()), wait, release) };
+        lend(datum, place)
     }
 
     /// # Safety
     ///
-    /// As `wait_on`.
+    /// This thread runs the body of `domain`, or uses the session whose scope that is.
     pub(crate) unsafe fn set<T, B, R>(
         &self,
         domain: &Domain,
         handle: &Handle<T, B, R>,
         value: T,
         place: &'static Location<'static>,
-    ) {
+    ) -> Replaced<T> {
         let datum = handle.datum();
         let order = domain.count_spawn();
         domain.count_inline();
         if !self.admit_now(domain, datum) {
-            return domain.fail(order, Error::new(Label::place(place), Kind::Busy { arg: 0 }));
+            domain.fail(order, busy(place));
+            return Replaced { _value: Some(value), retired: None };
         }
         datum.enter_group(Mode::Write);
         let retired = datum.rename::<E::Scheme>();
@@ -163,12 +191,7 @@ impl<E: Engine> Worker<E> {
         unsafe { version.value().cast().write(value) };
         version.set_full(true);
         version.set_state(State::Produced);
-        // They may run any code, which finds everything in order.
-        drop(old);
-        if let Some(retired) = retired {
-            // SAFETY: retired, with no access outstanding.
-            unsafe { Version::free(retired) }.unwrap_or_else(|payload| resume_unwind(payload));
-        }
+        Replaced { _value: old, retired }
     }
 
     /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
@@ -189,37 +212,25 @@ impl<E: Engine> Worker<E> {
     /// waits; soft in a body, which runs what it can of its own descendants.
     #[inline]
     pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
-        let config = &self.shared().config;
-        if domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > config.window_bytes) {
+        if self.shared().may_be_full(domain, bytes) {
             self.make_room(domain, bytes);
         }
     }
 
-    /// Whether the scope may have another task. Half of the window must be free again once it was full, so that the
-    /// spawner does not stop at each task.
-    fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
-        let config = &self.shared().config;
-        let in_flight = domain.in_flight();
-        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
-        let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
-        in_flight == 0 || (in_flight <= most && fits)
-    }
-
     #[cold]
     fn make_room(&self, domain: &Domain, bytes: usize) {
-        if !self.has_room(domain, bytes, false) {
+        if !self.shared().has_room(domain, bytes, false) {
             if domain.task().is_none() && self.is_carrier() {
                 self.make_room_hard(domain, bytes);
             } else {
                 self.make_room_soft(domain, bytes);
             }
         }
-        let room = self.shared().config.window.saturating_sub(domain.in_flight());
-        domain.set_room(room.max(1));
+        self.shared().note_room(domain);
     }
 
     fn make_room_soft(&self, domain: &Domain, bytes: usize) {
-        while !self.has_room(domain, bytes, true) {
+        while !self.shared().has_room(domain, bytes, true) {
             let Some(task) = self.take_below(domain) else { break };
             self.execute(task);
         }
@@ -227,7 +238,7 @@ impl<E: Engine> Worker<E> {
     }
 
     fn make_room_hard(&self, domain: &Domain, bytes: usize) {
-        while !self.has_room(domain, bytes, true) {
+        while !self.shared().has_room(domain, bytes, true) {
             if self.help(64) {
                 continue;
             }
@@ -236,12 +247,90 @@ impl<E: Engine> Worker<E> {
             if !domain.watch_for_room(&waiter, domain.outstanding()) || !waiter.park() {
                 continue;
             }
-            self.carry_some_until(64, || waiter.is_delivered() || self.has_room(domain, bytes, true));
+            self.carry_some_until(64, || waiter.is_delivered() || self.shared().has_room(domain, bytes, true));
             if !waiter.is_delivered() && !domain.unwatch_room() {
                 // Somebody is waking it.
                 self.carry_until(|| waiter.is_delivered());
             }
         }
         self.flush_all();
+    }
+}
+
+/// What a scope does whose thread is perhaps no worker: a session. It never runs a body while it waits.
+impl<E: Engine> Shared<E> {
+    /// As `Worker::wait_on`.
+    ///
+    /// # Safety
+    ///
+    /// This thread alone uses the scope of `domain`, which is a session's.
+    pub(crate) unsafe fn wait_on<'h, T, B, R: CanRead>(
+        &self,
+        domain: &Domain,
+        handle: &'h mut Handle<T, B, R>,
+        place: &'static Location<'static>,
+    ) -> Result<Ref<'h, T, R>, Error> {
+        let datum = handle.datum();
+        if !self.visit(|worker| worker.admit_now(domain, datum)) {
+            return Err(busy(place));
+        }
+        self.benches.sit(|at| {
+            let (wait, release) =
+                (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
+            // SAFETY: as the caller promises; the waiter is of the place that waits.
+            unsafe { await_access::<E>(domain, datum, R::WAIT, place, at.waiter(), wait, release) }
+        });
+        lend(datum, place)
+    }
+
+    /// As `Worker::throttle`, hard, without running tasks.
+    pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
+        if !self.may_be_full(domain, bytes) {
+            return;
+        }
+        let mut full = false;
+        while !self.has_room(domain, bytes, full) {
+            full = true;
+            self.benches.sit(|at| {
+                let waiter = at.waiter();
+                if domain.watch_for_room(&waiter, domain.outstanding()) {
+                    at.wait(&waiter);
+                }
+            });
+        }
+        self.note_room(domain);
+    }
+
+    /// The closure of a session has ended, so to speak: waits for what is outstanding.
+    pub(crate) fn end_scope(&self, domain: &Domain) {
+        self.visit(|worker| worker.combine_open(domain));
+        self.benches.sit(|at| {
+            let waiter = at.waiter();
+            if !domain.close(Some(&waiter)) {
+                at.wait(&waiter);
+            }
+        });
+    }
+
+    /// Whether the owner must count before the scope may have another task.
+    #[inline]
+    fn may_be_full(&self, domain: &Domain, bytes: usize) -> bool {
+        domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
+    }
+
+    /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
+    /// the spawner does not stop at each task.
+    fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
+        let config = &self.config;
+        let in_flight = domain.in_flight();
+        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
+        let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
+        in_flight == 0 || (in_flight <= most && fits)
+    }
+
+    /// The owner has counted.
+    fn note_room(&self, domain: &Domain) {
+        let room = self.config.window.saturating_sub(domain.in_flight());
+        domain.set_room(room.max(1));
     }
 }

@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 
 use super::Worker;
+use super::current::OnStack;
 use super::fiber::Order;
 use super::wait::Waiter;
 use crate::memory::Memory;
@@ -22,6 +23,7 @@ impl<E: Engine> Worker<E> {
             self.resume_mail();
             if done() {
                 // What goes on now may take long.
+                self.turn_from_work();
                 return self.flush_all();
             }
             if !self.run_something(tasks) {
@@ -34,6 +36,9 @@ impl<E: Engine> Worker<E> {
     pub(super) fn resume_mail(&self) {
         self.seat.take_mail(|waiter| self.resumable.borrow_mut().push_back(waiter.into()));
         let woken = self.resumable.borrow().len();
+        if woken > 0 {
+            self.turn_from_work();
+        }
         for _ in 0..woken {
             let Some(waiter) = ({ self.resumable.borrow_mut().pop_front() }) else { return };
             self.resume_waiter(waiter);
@@ -59,9 +64,13 @@ impl<E: Engine> Worker<E> {
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber.
     pub(super) fn run_something(&self, budget: u32) -> bool {
         let Some(task) = self.take().or_else(|| self.steal()) else { return false };
+        self.owes.set(false);
         self.budget.set(budget);
         let fiber = self.fibers.take(self.erased(), Self::entry);
+        let on_stack = OnStack::save();
+        OnStack::bottom(self).restore();
         self.fibers.resume(fiber, Order::Run(task));
+        on_stack.restore();
         true
     }
 
@@ -76,11 +85,15 @@ impl<E: Engine> Worker<E> {
         let shared = self.shared();
         shared.memory.idle(self.memory_local());
         shared.pool.hungry(true);
-        shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.pool.has_work());
+        let owes = shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.pool.has_work());
         shared.pool.hungry(false);
-        if (self.has_mail() || done()) && shared.pool.has_work() {
-            // Woken for work, perhaps, but something else comes first: somebody else should look.
-            shared.sleep.work_arrived();
+        self.owes.set(self.owes.get() | owes);
+    }
+
+    /// Something else comes first: if this worker was woken for work, somebody else should look (`sleep`, S6).
+    fn turn_from_work(&self) {
+        if self.owes.replace(false) && self.shared().pool.has_work() {
+            self.shared().sleep.work_arrived();
         }
     }
 

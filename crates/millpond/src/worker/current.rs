@@ -10,20 +10,30 @@ use crate::runtime::shared::Shared;
 /// The worker of the innermost runtime that this thread works for.
 #[derive(Clone, Copy)]
 struct Current {
-    /// The runtime's shared part, as an identity.
-    runtime: *const (),
+    /// Which runtime it is, annexes included.
+    house: u64,
+    /// The shared part that the worker is of, as an identity.
+    shared: *const (),
     worker: Option<CurrentWorker>,
 }
 
 /// A worker whose engine is not known.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentWorker {
     pub(crate) worker: *const (),
     pub(crate) ops: &'static ForkOps,
 }
 
+impl Current {
+    fn of<E: Engine>(worker: &Worker<E>) -> Self {
+        let (house, shared) = (worker.shared().house(), std::ptr::from_ref(worker.shared()).cast());
+        let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
+        Current { house, shared, worker: Some(worker) }
+    }
+}
+
 thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(Current { runtime: std::ptr::null(), worker: None }) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current { house: 0, shared: std::ptr::null(), worker: None }) };
 }
 
 /// The worker that this thread is, if it is one of any runtime.
@@ -32,12 +42,18 @@ pub(crate) fn any() -> Option<CurrentWorker> {
     CURRENT.get().worker
 }
 
-/// The worker of runtime `shared` that this thread is, if it is one.
+/// The worker of `shared` that this thread is, if it is one; not one of its annexes.
 pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
-    let current = CURRENT.get();
-    let same = std::ptr::eq(current.runtime, std::ptr::from_ref(shared).cast());
-    // SAFETY: the worker belongs to that very runtime, so it has its type, and lives as long.
-    current.worker.filter(|_| same).map(|current| unsafe { &*current.worker.cast() })
+    let same = std::ptr::eq(CURRENT.get().shared, std::ptr::from_ref(shared).cast());
+    if same { worker_within(shared) } else { None }
+}
+
+/// The worker of runtime `shared`, or of an annex of it, that this thread is, if it is one.
+pub(crate) fn worker_within<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
+    let Current { house, worker, .. } = CURRENT.get();
+    // SAFETY: the worker belongs to that very runtime, whose annexes are of its engine too: so it has its type. The
+    // runtime keeps its workers, in annexes as well, as long as it lives.
+    worker.filter(|_| house == shared.house()).map(|current| unsafe { &*current.worker.cast() })
 }
 
 thread_local! {
@@ -71,6 +87,12 @@ impl Drop for Visit {
 pub(crate) struct OnStack(Current, *const ());
 
 impl OnStack {
+    /// What holds at the bottom of a fiber of this worker. Not what holds where its carrier happens to be: that may be
+    /// left before the fiber is.
+    pub(crate) fn bottom<E: Engine>(worker: &Worker<E>) -> Self {
+        OnStack(Current::of(worker), std::ptr::null())
+    }
+
     pub(crate) fn save() -> Self {
         OnStack(CURRENT.get(), VISITED.get())
     }
@@ -86,9 +108,7 @@ pub(crate) struct Enter(Current);
 
 impl Enter {
     pub(crate) fn new<E: Engine>(worker: &Worker<E>) -> Self {
-        let runtime = std::ptr::from_ref(worker.shared()).cast();
-        let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
-        Enter(CURRENT.replace(Current { runtime, worker: Some(worker) }))
+        Enter(CURRENT.replace(Current::of(worker)))
     }
 }
 

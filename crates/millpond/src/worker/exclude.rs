@@ -1,6 +1,6 @@
 //! A task's exclusions, in ascending order of address (`handle::exclusion`).
 
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use super::Worker;
 use crate::depend::Mode;
@@ -13,16 +13,19 @@ use crate::task::{Record, TaskRef, flag};
 mod loom_tests;
 
 /// The record whose exclusion comes after that of the version at `after`.
-fn next_after(task: TaskRef, after: *const Version) -> Option<&'static Record> {
+fn next_after(task: TaskRef, after: *const Version) -> Option<NonNull<Record>> {
     let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
     commutative
         .filter(|record| ptr::from_ref(record.version()) > after)
         .min_by_key(|record| ptr::from_ref(record.version()))
+        .map(NonNull::from)
 }
 
 /// Takes the exclusions from `after` on; false if the task waits for one, and will be handed it.
 fn acquire_after(task: TaskRef, mut after: *const Version) -> bool {
     while let Some(record) = next_after(task, after) {
+        // SAFETY: the task waits for nothing yet, so it has not run, and its block with its records is there.
+        let record = unsafe { record.as_ref() };
         let version = record.version();
         // Read before: once the record waits, the task may run and be gone.
         after = version;

@@ -16,6 +16,7 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::task::{Role, TaskRef};
 
+pub(crate) mod bench;
 mod carrier;
 pub(crate) mod complete;
 pub(crate) mod current;
@@ -45,10 +46,12 @@ pub(crate) struct Worker<E: Engine> {
     tally: Cell<(Option<NonNull<Domain>>, u64)>,
     /// How many more tasks the loop may run before it goes back to the carrier.
     budget: Cell<u32>,
+    /// Whether it was woken for work and has not taken any since (`sleep`, S6).
+    owes: Cell<bool>,
     pub(crate) grains: Grains,
 }
 
-// SAFETY: what is not synchronized is only touched by the thread that holds the seat (module doc), which changes only
+// SAFETY: what is not synchronized is only touched by the thread that holds the seat (see above), which changes only
 // under a lock (`runtime::shared`).
 unsafe impl<E: Engine> Sync for Worker<E> {}
 // SAFETY: as above.
@@ -60,13 +63,20 @@ struct Counters {
     steals: AtomicU64,
 }
 
-/// What one worker did since the runtime was built.
+/// What one worker did since the runtime was built; see [`Runtime::counts`](crate::Runtime::counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounts {
     /// Task bodies that it ran.
     pub tasks: u64,
     /// Tasks that it took from another worker.
     pub steals: u64,
+}
+
+impl WorkerCounts {
+    pub(crate) fn add(&mut self, other: WorkerCounts) {
+        self.tasks += other.tasks;
+        self.steals += other.steals;
+    }
 }
 
 impl<E: Engine> Worker<E> {
@@ -87,6 +97,7 @@ impl<E: Engine> Worker<E> {
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
             budget: Cell::new(u32::MAX),
+            owes: Cell::new(false),
             grains: Grains::default(),
         }
     }
@@ -127,7 +138,8 @@ impl<E: Engine> Worker<E> {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
     fn pool_local(&self) -> &mut <E::Pool as Pool>::Local {
-        // SAFETY: only this worker's thread, and no method of a pool calls back into the worker.
+        // SAFETY: only this worker's thread, and no method of a pool calls back into the worker: what `take_if` calls looks
+        // at the task and its scope.
         unsafe { &mut *self.pool.get() }
     }
 
@@ -146,7 +158,8 @@ impl<E: Engine> Worker<E> {
     /// Gives a task's block back.
     #[inline]
     pub(crate) fn free(&self, task: TaskRef) {
-        // SAFETY: a block is freed once, by who completes its task or drops its join last.
+        // SAFETY: a block is freed once, by who completes its task or drops its join last. It came from this manager:
+        // tasks and joins stay with the workers that share one (`runtime::shared`).
         unsafe { self.shared().memory.free(self.memory_local(), task.block()) }
     }
 

@@ -8,7 +8,7 @@
 //!       ^                             | |                       |                     ^
 //!       |      found work itself      | |        wake           |                     |
 //!       |<----------------------------+ +---------------------- | --------------------+
-//!       |      sleeper saw that it was woken                    |                     |
+//!       |      sleeper saw that it was woken: it owes a look    |      ... nothing    |
 //!       +<------------------------------------------------------+---------------------+
 //! ```
 //!
@@ -19,7 +19,11 @@
 //! - S3. SeqCst fence;
 //! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
 //!   still ASLEEP;
-//! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE.
+//! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE. If that shows CHOSEN, it *owes* a look
+//!   for work.
+//! - S6. Its worker owes until it takes a task. If it turns to something else (what lies in its inbox, or that for
+//!   which it waited has come to pass), it looks whether there is work, after it has decided so and before it begins; if
+//!   there is, it goes on as a publisher from P2 on.
 //!
 //! A publisher, with work that anybody may take:
 //!
@@ -44,9 +48,14 @@
 //! - **Chosen while it finds work itself.** The swap of S4 shows CHOSEN: the sleeper has something
 //!   to do already, and the work it was chosen for may be something else. It passes the wake-up on, as a publisher from
 //!   P2 on. (If it shows CALLED, what it was called for is in its inbox, and it is awake.)
-//! - **Called after it was chosen.** The seat may now be kept busy by its inbox, so C3 takes the choice back (CHOSEN
-//!   becomes CALLED) and passes the wake-up on. Once the seat is AWAKE, this is the worker's affair: one that was
-//!   woken and leaves visible work to others calls `work_arrived`.
+//! - **Called after it was chosen.** The seat may be kept busy by its inbox. A call that finds CHOSEN takes the choice
+//!   back (CHOSEN becomes CALLED) and passes the wake-up on; S5 shows CALLED, and nothing is owed. A call that comes
+//!   after S5 finds AWAKE and does nothing; but the worker owes, and looks when it turns to its inbox (S6). A look on
+//!   waking would not do: the message may come right after it. The look sees the work that the seat was chosen for, by
+//!   the compare-and-swap of P4 and the swap of S5, unless somebody has taken it.
+//! - **It takes a task that it was not chosen for.** The publisher of that one chose another seat, or saw none ASLEEP;
+//!   and a seat that falls asleep later sees in S4 what was left. Where one wake-up was given for several tasks, who
+//!   steals one and sees more passes the wake-up on (`Worker::steal`).
 //! - **Woken before it blocks.** P5 comes between S4 and S5. The state is changed first and read under the seat's lock
 //!   before blocking; P5 takes that lock after the change. Either the sleeper reads the change, or P5 sees that it is
 //!   blocked and notifies it.
@@ -159,9 +168,11 @@ impl Sleep {
 
     /// Called by the worker on `seat` when it found nothing: returns when `found` says that there is something, or
     /// when the seat is woken. Whatever the seat is woken for, `found` must see. It must not panic.
-    pub(crate) fn wait(&self, seat: usize, mut found: impl FnMut() -> bool) {
+    ///
+    /// True if the worker owes a look for work (S6).
+    pub(crate) fn wait(&self, seat: usize, mut found: impl FnMut() -> bool) -> bool {
         if spin(self.idle, &mut found) {
-            return;
+            return false;
         }
         let seat = &*self.seats[seat];
         self.sleepers.fetch_add(1, Relaxed);
@@ -169,11 +180,11 @@ impl Sleep {
         fence(SeqCst);
         if found() {
             self.stay_awake(seat);
-        } else {
-            seat.block();
-            // A swap, since a call may have come after the choice that ended the sleep: what it announces is visible.
-            seat.state.swap(AWAKE, AcqRel);
+            return false;
         }
+        seat.block();
+        // A swap, since a call may have come after the choice that ended the sleep: what it announces is visible.
+        seat.state.swap(AWAKE, AcqRel) == CHOSEN
     }
 
     /// S4 with work found.

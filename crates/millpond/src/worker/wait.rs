@@ -92,6 +92,18 @@ impl Seat {
         self.sleep.wake(self.index);
     }
 
+    /// Where there is no worker, but one thread that waits: sleeps until its parked waiter was woken.
+    pub(crate) fn sleep_until_delivered(&self, waiter: &Waiter) {
+        loop {
+            self.take_mail(Waiter::deliver);
+            if waiter.is_delivered() {
+                return;
+            }
+            // Without a pool there is no work to look for.
+            self.sleep.wait(self.index, || self.has_mail());
+        }
+    }
+
     /// Takes everybody who waits to be resumed. Only for the seat's worker.
     pub(crate) fn take_mail(&self, mut each: impl FnMut(&Waiter)) {
         // A ring that came after its waiter was taken is still on.

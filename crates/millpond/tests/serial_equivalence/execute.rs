@@ -3,10 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use millpond::{
-    CancelToken, DefaultMemory, DefaultPool, DefaultScheme, Door, Error, Handle, Parts, Pending, Precondition, Root,
-    Runtime, Scope, Spawn,
-};
+use millpond::{CancelToken, Door, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn};
 
 use super::datum::first;
 use super::leaf;
@@ -14,8 +11,6 @@ use super::model::FAILED;
 use super::program::{Body, Id, Op, Program, Task, Work};
 use super::slots::{Slot, Slots};
 use super::value::{Live, Plain, Value, mix};
-
-type Engine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
 
 /// What a body read, in one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,12 +165,12 @@ pub fn execute(program: &Program, runtime: &Runtime) -> Outcome {
 
 /// The pending tasks that may still get preconditions.
 struct Doors<'s> {
-    door: Option<Door<'s, Engine>>,
-    open: Vec<(Id, Pending<'s, Engine>)>,
+    door: Option<Door<'s>>,
+    open: Vec<(Id, Pending<'s>)>,
 }
 
 /// Preconditions that a task meets, or drops, at its end.
-type Holds<'s> = Vec<(Precondition<'s, Engine>, bool)>;
+type Holds<'s> = Vec<(Precondition<'s>, bool)>;
 
 fn meet(holds: Holds<'_>) {
     for (precondition, satisfy) in holds {
@@ -206,7 +201,7 @@ impl<'s> Doors<'s> {
             None => door.pending(move || {
                 run.start(id, seed);
             }),
-            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, Engine, _>| {
+            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, _>| {
                 run.start(id, seed);
                 let mut slots = Slots(Vec::new());
                 let hash = body(s, run, inner, &mut slots, seed, &mut Doors::none());

@@ -180,6 +180,38 @@ fn loom_a_sleeper_finds_work_while_it_is_chosen() {
     });
 }
 
+/// Seat 0 as a worker's carrier: a message comes first, and keeps it for ever. One that comes after the seat was chosen
+/// for a piece, and woken, must not leave the piece to nobody while seat 1 sleeps.
+#[test]
+fn loom_a_message_after_the_choice() {
+    model(|world| {
+        let first = spawn(&world, |world| {
+            let mut owes = false;
+            loop {
+                if take(&world.inbox[0]) {
+                    if owes && world.pool.load(Relaxed) != 0 {
+                        world.sleep.work_arrived();
+                    }
+                    return;
+                }
+                if take(&world.pool) {
+                    return world.send(1);
+                }
+                owes |= world.sleep.wait(0, || world.inbox[0].load(Relaxed) + world.pool.load(Relaxed) != 0);
+            }
+        });
+        let second = spawn(&world, |world| {
+            while !take(&world.pool) && !take(&world.inbox[1]) {
+                world.sleep.wait(1, || world.pool.load(Relaxed) + world.inbox[1].load(Relaxed) != 0);
+            }
+        });
+        world.publish();
+        world.send(0);
+        join([first, second]);
+        assert_eq!(world.pool.load(Relaxed), 0);
+    });
+}
+
 #[test]
 fn loom_all_are_woken() {
     model(|world| {

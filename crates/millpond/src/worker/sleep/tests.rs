@@ -72,6 +72,24 @@ fn a_sleeper_that_finds_work_uncounts_itself_and_passes_the_choice_on() {
 }
 
 #[test]
+fn a_sleeper_owes_a_look_if_it_was_chosen_last() {
+    let woken = |wake: fn(&Sleep)| {
+        let sleep = Sleep::new(1, Idle::Sleep);
+        thread::scope(|scope| {
+            let sleeper = scope.spawn(|| sleep.wait(0, || false));
+            while sleep.seats[0].state.load(Acquire) != ASLEEP {
+                thread::yield_now();
+            }
+            wake(&sleep);
+            sleeper.join().unwrap()
+        })
+    };
+    assert!(woken(Sleep::work_arrived));
+    assert!(!woken(|sleep| sleep.wake(0)));
+    assert!(!all_registered(1).wait(0, || true), "it has found something itself");
+}
+
+#[test]
 fn nobody_asleep_nobody_woken() {
     let sleep = Sleep::new(2, Idle::Hybrid);
     sleep.work_arrived();

@@ -112,6 +112,25 @@ fn loom_two_waiters_of_one_seat() {
     });
 }
 
+/// A thread that is no worker waits at one seat again and again: an earlier waker that comes late finds the seat.
+#[test]
+fn loom_a_bench() {
+    loom::model(|| {
+        let world = World::new();
+        let wakers = [0, 1].map(|number| {
+            let waiter = Waiter::new(&world.seat);
+            let waker = waker(&world, number, &waiter);
+            if waiter.park() {
+                world.seat.sleep_until_delivered(&waiter);
+            }
+            assert_eq!(world.done[number].get(), 1);
+            waiter.end();
+            waker
+        });
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+    });
+}
+
 /// The bell still rings when the inbox has something.
 #[test]
 fn loom_the_bell_announces_mail() {
