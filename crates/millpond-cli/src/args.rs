@@ -37,8 +37,11 @@ fn run() -> Command {
         .arg(flag("serial", "Time the serial program too"))
         .arg(flag("verbose", "Show every repetition and the configuration"))
         .arg(flag("json", "Print one JSON object"))
-        .arg(words("preconditions", "P", &["eager", "strict", "flexible"], "What a step waits for before it starts"))
-        .arg(words("blocked", "B", &["resume", "fiber", "replay"], "How a step that waits is kept"))
+        .arg(
+            words("preconditions", "P", &["eager", "strict", "flexible"], "What a step waits for before it starts")
+                .hide(true),
+        )
+        .arg(words("blocked", "B", &["resume", "fiber", "replay"], "How a step that waits is kept").hide(true))
         .mut_args(|arg| arg.global(true));
     command.subcommands(WORKLOADS.iter().map(workload))
 }

@@ -31,14 +31,13 @@ pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     Ok(report.measured.verdict.verified)
 }
 
-/// Refuses options that say nothing about this workload.
+/// Refuses the options of Collections: no workload has any yet.
 fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
-    for option in ["preconditions", "blocked"] {
+    for (option, what) in [("preconditions", "preconditions"), ("blocked", "blocked steps")] {
         if matches.value_source(option) == Some(ValueSource::CommandLine) {
-            return Err(Failure::Usage(format!(
-                "--{option} does not apply to {}: it has no collections",
-                workload.name
-            )));
+            let own: Vec<_> = workload.options.iter().map(|own| format!("--{}", own.name)).collect();
+            let (name, own) = (workload.name, own.join(", "));
+            return Err(Failure::Usage(format!("--{option}: {name} has no {what}; its own options: {own}")));
         }
     }
     Ok(())

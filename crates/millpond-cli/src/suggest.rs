@@ -1,6 +1,7 @@
 //! Refusals in one line, with the nearest valid names.
 
 use crate::failure::Failure;
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// What is wrong with the command line.
@@ -50,26 +51,39 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
     if !given.starts_with('-') {
         return Some(format!("unexpected argument '{given}'"));
     }
-    let args: Vec<String> = std::env::args().collect();
-    Some(unknown("option", &given, &known_options(&args)))
+    // What stands before the option decides where it was looked for.
+    let before: Vec<String> = std::env::args().take_while(|word| !word.starts_with(&given)).collect();
+    let (depth, valid) = known_options(&before);
+    let belongs: Vec<_> = crate::args::command().get_subcommands().filter(|c| has(c, &given)).map(name).collect();
+    if depth == 0 && !belongs.is_empty() {
+        return Some(format!("option '{given}' must come after its command: {}", belongs.join(", ")));
+    }
+    Some(unknown("option", &given, &valid))
 }
 
-/// The options that are valid where the command line names a command, and perhaps a workload or a suite.
-fn known_options(args: &[String]) -> Vec<String> {
+fn name(command: &Command) -> String {
+    command.get_name().to_owned()
+}
+
+/// Whether a command, or one below it, has the option.
+fn has(command: &Command, option: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long().is_some_and(|long| option == format!("--{long}")))
+        || command.get_subcommands().any(|inner| has(inner, option))
+}
+
+/// The options that are valid where the command line names a command, and perhaps a workload or a suite; and how many
+/// of these it names.
+fn known_options(args: &[String]) -> (usize, Vec<String>) {
     let mut command = crate::args::command();
     command.build();
-    let mut options = Vec::new();
-    let mut within = &command;
+    let (mut depth, mut within) = (0, &command);
     for word in args.iter().skip(1) {
         if let Some(inner) = within.find_subcommand(word) {
-            within = inner;
-            options.clear();
-        }
-        if options.is_empty() {
-            options.extend(within.get_arguments().filter_map(|a| a.get_long()).map(|name| format!("--{name}")));
+            (depth, within) = (depth + 1, inner);
         }
     }
-    options
+    let shown = within.get_arguments().filter(|arg| !arg.is_hide_set());
+    (depth, shown.filter_map(|arg| arg.get_long()).map(|name| format!("--{name}")).collect())
 }
 
 fn invalid_value(error: &clap::Error) -> Option<String> {

@@ -26,6 +26,27 @@ fn unknown_names_get_the_nearest_valid_ones() {
 }
 
 #[test]
+fn options_of_collections() {
+    let fib = "fib has no preconditions; its own options: --n, --cutoff";
+    refused("run fib --preconditions eager", &format!("--preconditions: {fib}"));
+    refused("run --preconditions strict fib", &format!("--preconditions: {fib}"));
+    let cholesky = "cholesky has no blocked steps; its own options: --n, --tile, --seed, --input, --output";
+    refused("run cholesky --blocked fiber", &format!("--blocked: {cholesky}"));
+    refused("run fib --blocked fibre", "unknown blocked 'fibre'; the nearest valid: fiber");
+}
+
+#[test]
+fn options_in_a_wrong_place() {
+    refused("--workers 2 run fib", "option '--workers' must come after its command: run, bench");
+    refused("--zzz", "unknown option '--zzz'; the nearest valid: --help, --version");
+    let own = "--workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --reps";
+    let all = format!("--n, --cutoff, {own}, --serial, --verbose, --json, --help");
+    refused("run fib --tile 5", &format!("unknown option '--tile'; the nearest valid: {all}"));
+    refused("run fib -n 5", "unknown option '-n'; the nearest valid: --n");
+    refused("list pools --jsn", "unknown option '--jsn'; the nearest valid: --json");
+}
+
+#[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
     let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
@@ -48,6 +69,7 @@ fn missing_names_are_listed() {
 fn numbers_out_of_range_get_the_range() {
     refused("run fib --workers 0", "invalid value '0' for '--workers <N>': expected 1..=1024");
     refused("run fib --workers -1", "invalid value '-1' for '--workers <N>': expected 1..=1024");
+    refused("run fib --workers 1025", "invalid value '1025' for '--workers <N>': expected 1..=1024");
     refused("run fib --workers two", "invalid value 'two' for '--workers <N>': expected 1..=1024");
     refused("run fib --reps 0", "invalid value '0' for '--reps <R>': expected 1..=1000000");
     refused("run fib --window 0", "invalid value '0' for '--window <TASKS>': expected 1..=4294967296");
@@ -63,6 +85,17 @@ fn numbers_out_of_range_get_the_range() {
         "run matmul --n 18446744073709551615",
         "invalid value '18446744073709551615' for '--n <N>': expected 1..=1048576",
     );
+}
+
+#[test]
+fn orders_beyond_the_memory_get_the_range() {
+    // 28 and 48 TB: more than any machine that this runs on.
+    for line in ["run cholesky --n 1048576 --json", "run matmul --n 1048576 --json"] {
+        let ran = common::words(line);
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
+        assert!(ran.stderr.starts_with("error: --n 1048576 is out of range: expected 1..="), "{ran:?}");
+        assert!(ran.stderr.ends_with(" (with the memory available)\n"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -83,8 +116,6 @@ fn a_tile_larger_than_the_matrix_gets_the_range() {
 fn options_that_exclude_one_another() {
     let says = "--n and --input cannot be used together: the file has the matrix";
     refused("run cholesky --n 4 --input a.mtx", says);
-    refused("run fib --blocked fiber", "--blocked does not apply to fib: it has no collections");
-    refused("run fib --preconditions eager", "--preconditions does not apply to fib: it has no collections");
     refused("run fib extra", "unexpected argument 'extra'");
     refused("run fib --n", "a value is required for '--n <N>' but none was supplied");
 }

@@ -107,13 +107,83 @@ fn too_large_to_be_true() {
 }
 
 #[test]
+fn entries_in_wrong_places() {
+    let entries = |symmetry: &str, entries: &str| {
+        format!("%%MatrixMarket matrix coordinate real {symmetry}\n2 2 {}\n{entries}", entries.lines().count())
+    };
+    refused("a.mtx", entries("general", "0 1 4\n"), "line 3: index 0 is out of range: expected 1..=2");
+    refused("a.mtx", entries("general", "1 3 4\n"), "line 3: index 3 is out of range: expected 1..=2");
+    refused("a.mtx", entries("general", "-1 1 4\n"), "line 3: `-1` is not an index");
+    refused("a.mtx", entries("general", "1 1 4\n2 2 4\n1 1 5\n"), "line 5: entry (1, 1) is given twice");
+    refused("a.mtx", entries("symmetric", "1 1 4\n1 2 1\n2 1 1\n"), "line 5: entry (2, 1) is given twice");
+    refused("a.mtx", entries("general", "1 1\n"), "line 3: expected `row column value`, found 2 words");
+    let general_or_symmetric = "expected general or symmetric";
+    refused("a.mtx", entries("hermitian", "1 1 1\n"), &format!("line 1: symmetry hermitian: {general_or_symmetric}"));
+    let skew = "line 1: symmetry skew-symmetric: expected general or symmetric";
+    refused("a.mtx", entries("skew-symmetric", "2 1 1\n"), skew);
+}
+
+#[test]
+fn headers_that_promise_too_much() {
+    let coordinate = |sizes: &str| format!("%%MatrixMarket matrix coordinate real symmetric\n{sizes}\n1 1 1\n");
+    let order = 1_000_000_000_000_u64;
+    let large = format!("the matrix is too large: order {order}, at most 1048576");
+    refused("a.mtx", coordinate(&format!("{order} {order} 1")), &format!("line 2: {large}"));
+    refused("a.npy", npy("<f8", false, &format!("({order}, {order})"), &[]), &format!("byte 10: {large}"));
+    let says = format!("line 4: the file is truncated: 1 of {order} entries");
+    refused("a.mtx", coordinate(&format!("2 2 {order}")), &says);
+    let mut long = b"\x93NUMPY\x02\x00".to_vec();
+    long.extend(u32::MAX.to_le_bytes());
+    refused("a.npy", &long, "byte 12: the file is truncated: it ends in the header");
+    // Four zeros are not a matrix of 2^20 x 2^20, and nobody asks the system for one.
+    let dir = Dir::new("memory");
+    let file = dir.file("a.mtx", coordinate("1048576 1048576 1"));
+    let ran = common::millpond(&["run", "cholesky", "--json", "--input", &file]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    let says = format!("error: {file}: line 2: the matrix is too large: order 1048576, at most ");
+    assert!(ran.stderr.starts_with(&says) && ran.stderr.ends_with(" with the memory available\n"), "{ran:?}");
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let dir = Dir::new("outputs");
+    let refused = |output: &str, status, says: &str| {
+        fails(&["run", "cholesky", "--n", "4", "--json", "--output", output], status, &format!("{output}: {says}"));
+    };
+    std::fs::create_dir(dir.path("L.npy")).expect("a directory");
+    refused(&dir.path("L.npy"), 1, "cannot write: is a directory");
+    refused("/dev/null", 1, "cannot write: not a regular file");
+    refused(&dir.path("no/L.npy"), 1, "cannot write: No such file or directory (os error 2)");
+    let file = dir.file("file", "");
+    refused(&format!("{file}/L.npy"), 1, "cannot write: Not a directory (os error 20)");
+    assert_eq!(dir.names(), ["L.npy", "file"]);
+}
+
+#[test]
+fn an_output_that_is_there_stays_when_the_run_fails() {
+    let dir = Dir::new("stays");
+    let (input, output) = (dir.file("a.mtx", array("1 1\n-4\n")), dir.file("L.npy", "before"));
+    let says = format!("{input}: tile (0, 0), row 1: the matrix is not positive definite");
+    fails(&["run", "cholesky", "--json", "--input", &input, "--output", &output], 1, &says);
+    assert_eq!(std::fs::read(&output).expect("the old file"), b"before");
+    let says = "--output and --input cannot be used together: they are the same file";
+    let link = dir.path("link.mtx");
+    std::os::unix::fs::symlink(&input, &link).expect("a link");
+    fails(&["run", "cholesky", "--json", "--input", &input, "--output", &link], 2, says);
+    assert_eq!(dir.names(), ["L.npy", "a.mtx", "link.mtx"]);
+}
+
+#[test]
 fn files_that_cannot_be_opened() {
     let dir = Dir::new("absent");
     let absent = dir.path("absent.npy");
     let says = format!("{absent}: cannot read: No such file or directory (os error 2)");
     fails(&["run", "cholesky", "--input", &absent], 1, &says);
-    let output = dir.path("nowhere/L.npy");
-    let says = format!("{output}: cannot write: No such file or directory (os error 2)");
-    fails(&["run", "cholesky", "--n", "4", "--json", "--output", &output], 1, &says);
-    assert!(dir.names().is_empty());
+    let folder = dir.path("folder.mtx");
+    std::fs::create_dir(&folder).expect("a directory");
+    fails(&["run", "cholesky", "--input", &folder], 1, &format!("{folder}: cannot read: Is a directory (os error 21)"));
+    let endless = dir.path("endless.npy");
+    std::os::unix::fs::symlink("/dev/zero", &endless).expect("a link");
+    fails(&["run", "cholesky", "--input", &endless], 1, &format!("{endless}: cannot read: not a regular file"));
+    assert_eq!(dir.names(), ["endless.npy", "folder.mtx"]);
 }

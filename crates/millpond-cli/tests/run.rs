@@ -105,8 +105,12 @@ fn factors_a_file_and_writes_the_factor() {
     let dir = Dir::new("factor");
     let files = [
         dir.file("a.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n2 2 3\n1 1 4\n2 1 2\n2 2 10\n"),
+        dir.file("u.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n1 2 2\n2 2 10\n"),
         dir.file("g.mtx", "%%MatrixMarket matrix array real general\n2 2\n4\n2\n2\n10\n"),
         dir.file("a.npy", npy("<f8", false, "(2, 2)", &f8(&[4.0, 2.0, 2.0, 10.0]))),
+        dir.file("b.npy", npy(">f8", false, "(2, 2)", &[4.0f64, 2.0, 2.0, 10.0].map(f64::to_be_bytes).concat())),
+        dir.file("f4.npy", npy("<f4", true, "(2, 2)", &[4.0f32, 2.0, 2.0, 10.0].map(f32::to_le_bytes).concat())),
+        dir.file("i8.npy", npy("<i8", false, "(2, 2)", &[4i64, 2, 2, 10].map(i64::to_le_bytes).concat())),
         dir.file("f.npy", npy(">i2", true, "(2, 2)", &[0, 4, 0, 2, 0, 2, 0, 10])),
     ];
     for file in files {
@@ -119,7 +123,19 @@ fn factors_a_file_and_writes_the_factor() {
         assert_eq!(bytes[bytes.len() - 32..], f8(&L));
         std::fs::remove_file(&output).expect("the factor can be removed");
     }
-    assert_eq!(dir.names(), ["a.mtx", "a.npy", "f.npy", "g.mtx"]);
+    assert_eq!(dir.names(), ["a.mtx", "a.npy", "b.npy", "f.npy", "f4.npy", "g.mtx", "i8.npy", "u.mtx"]);
+}
+
+#[test]
+fn an_output_replaces_what_was_there() {
+    let dir = Dir::new("replaces");
+    let output = dir.file("L.npy", "before");
+    let link = dir.path("link.npy");
+    std::os::unix::fs::symlink(&output, &link).expect("a link");
+    json(&format!("run cholesky --n 1 --output {link} --json"));
+    assert!(std::fs::read(&output).expect("the factor").starts_with(b"\x93NUMPY"));
+    assert!(std::fs::symlink_metadata(&link).expect("the link").is_symlink());
+    assert_eq!(dir.names(), ["L.npy", "link.npy"]);
 }
 
 #[test]

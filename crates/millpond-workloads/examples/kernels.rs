@@ -1,48 +1,16 @@
-//! The kernels on hot tiles, the serial tile factorisation, and faer's own factorisation with 1 and 2 threads:
-//! `cargo run --release -p millpond-workloads --example kernels [N] [TILE]`.
+//! The kernels on hot tiles, beside another library's product:
+//! `cargo run --release -p millpond-workloads --example kernels [TILE]`.
 
-use faer::Par;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-use millpond_workloads::cholesky;
-use millpond_workloads::matrix::{Grid, Matrix, Tile, generate, kernels};
+use millpond_workloads::matrix::{Tile, generate, kernels};
 use std::time::Instant;
 
 fn main() {
-    let mut args = std::env::args().skip(1).map(|a| a.parse::<usize>().expect("a number"));
-    let (n, tile) = (args.next().unwrap_or(4000), args.next().unwrap_or(125));
+    let tile = std::env::args().nth(1).map_or(125, |tile| tile.parse().expect("a number"));
     hot_tiles(tile);
-    let a = generate::positive_definite(n, 1);
-    let operations = (n as f64).powi(3) / 3.0;
-    // By turns, so that all see the same machine.
-    for _ in 0..5 {
-        report("cholesky, tiles, 1 thread", operations, tiles(&a, tile));
-        report("cholesky, faer, 1 thread", operations, faers(&a, Par::Seq));
-        report("cholesky, faer, 2 threads", operations, faers(&a, Par::rayon(2)));
-    }
 }
 
 fn report(what: &str, operations: f64, seconds: f64) {
-    println!("{what:28} {:10.1} us {:6.1} GFLOP/s", seconds * 1e6, operations / seconds * 1e-9);
-}
-
-/// The serial tile factorisation.
-fn tiles(a: &Matrix, tile: usize) -> f64 {
-    let mut tiles = Grid { n: a.rows(), tile }.cut_lower(a);
-    let start = Instant::now();
-    cholesky::serial(&mut tiles, &cholesky::Pivot::default());
-    start.elapsed().as_secs_f64()
-}
-
-/// faer's factorisation of the whole matrix.
-fn faers(a: &Matrix, par: Par) -> f64 {
-    let mut l = a.clone();
-    let scratch = cholesky_in_place_scratch::<f64>(a.rows(), par, Default::default());
-    let mut buffer = MemBuffer::new(scratch);
-    let stack = MemStack::new(&mut buffer);
-    let start = Instant::now();
-    cholesky_in_place(l.view_mut(), Default::default(), par, stack, Default::default()).expect("positive definite");
-    start.elapsed().as_secs_f64()
+    println!("{what:24} {:10.1} us {:6.1} GFLOP/s", seconds * 1e6, operations / seconds * 1e-9);
 }
 
 /// Each kernel on tiles that stay in cache.

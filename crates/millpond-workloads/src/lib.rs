@@ -17,7 +17,9 @@ pub mod fib_join;
 pub mod matmul;
 pub mod matrix;
 pub mod nqueens;
+mod number;
 mod options;
+pub mod output;
 mod workload;
 
 pub use error::Error;

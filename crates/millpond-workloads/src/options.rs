@@ -15,6 +15,23 @@ pub struct Opt {
     pub kind: Kind,
 }
 
+impl Opt {
+    /// An integer in `min..=max`.
+    pub(crate) const fn integer(
+        name: &'static str,
+        help: &'static str,
+        (min, max): (u64, u64),
+        default: Option<u64>,
+    ) -> Self {
+        Self { name, help, kind: Kind::Integer { min, max, default } }
+    }
+
+    /// A file.
+    pub(crate) const fn path(name: &'static str, help: &'static str) -> Self {
+        Self { name, help, kind: Kind::Path }
+    }
+}
+
 /// What values an option takes.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {

@@ -57,9 +57,11 @@ pub fn bench(matches: &ArgMatches) -> Result<bool, Failure> {
     let suite = SUITES.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
     let reps = matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
     let request = Request { matches, config: Config::new(matches)?, reps, progress: Progress::new() };
+    let csv = matches.get_one::<PathBuf>("csv");
+    csv.map_or(Ok(()), |file| millpond_workloads::output::require(file))?;
     let rows = (suite.measure)(&request)?;
     drop(request.progress);
-    if let Some(file) = matches.get_one::<PathBuf>("csv") {
+    if let Some(file) = csv {
         row::write_csv(file, &rows)?;
     } else if matches.get_flag("json") {
         row::print_json(suite.name, &rows)?;

@@ -5,6 +5,7 @@ use crate::report::print;
 use crate::stats::{least, median};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_BORDERS_ONLY;
+use millpond_workloads::output;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -102,7 +103,7 @@ pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
         }
         text += &(fields.values().map(field).collect::<Vec<_>>().join(",") + "\n");
     }
-    std::fs::write(file, text).map_err(|why| Failure::Failed(format!("{}: cannot write: {why}", file.display())))
+    Ok(output::write(file, |out| out.write_all(text.as_bytes()))?)
 }
 
 /// No value holds a comma or a quote: names are ours, the rest are numbers.

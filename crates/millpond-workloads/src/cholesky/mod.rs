@@ -13,8 +13,6 @@ pub use params::{OPTIONS, Params};
 pub use serial::serial;
 pub use tasks::{count, tasks};
 
-pub(crate) use params::check_tile;
-
 use crate::Error;
 use crate::matrix::{Grid, Matrix, Tile, npy};
 use crate::options::{Options, Value};

@@ -1,29 +1,18 @@
-use crate::Error;
-use crate::matrix::{self, MAX_N, Matrix, default_tile, generate, memory};
-use crate::options::{Kind, Opt, Options, Value};
-use std::path::PathBuf;
+use crate::matrix::{self, Grid, Matrix, generate, memory, params};
+use crate::options::{Opt, Options, Value};
+use crate::{Error, output};
+use std::path::{Path, PathBuf};
 
-const N: Opt = Opt {
-    name: "n",
-    help: "Order of the generated matrix",
-    kind: Kind::Integer { min: 1, max: MAX_N, default: Some(2000) },
-};
-const TILE: Opt = Opt {
-    name: "tile",
-    help: "Order of a tile [default: 125, or n if smaller]",
-    kind: Kind::Integer { min: 1, max: MAX_N, default: None },
-};
-const SEED: Opt = Opt {
-    name: "seed",
-    help: "Seed of the generated matrix",
-    kind: Kind::Integer { min: 0, max: u64::MAX, default: Some(1) },
-};
-const INPUT: Opt =
-    Opt { name: "input", help: "Read the matrix from FILE: .mtx (Matrix Market) or .npy (NumPy)", kind: Kind::Path };
-const OUTPUT: Opt = Opt { name: "output", help: "Write the factor to FILE as .npy", kind: Kind::Path };
+const N: Opt = params::order("Order of the generated matrix");
+const INPUT: Opt = Opt::path("input", "Read the matrix from FILE: .mtx (Matrix Market) or .npy (NumPy)");
+const OUTPUT: Opt = Opt::path("output", "Write the factor to FILE as .npy");
 
 /// The options of this workload.
-pub const OPTIONS: &[Opt] = &[N, TILE, SEED, INPUT, OUTPUT];
+pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, INPUT, OUTPUT];
+
+/// What is held for an entry of the matrix: that of the matrix, of the factor and of the difference that the check
+/// forms, and half of one of the tiles.
+const BYTES_PER_ENTRY: u64 = 8 * 7 / 2;
 
 /// What is to be factored, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,27 +32,27 @@ pub struct Params {
 impl Params {
     /// Checks the options; reads or generates the matrix.
     pub fn load(options: &Options) -> Result<(Self, Matrix), Error> {
-        let (n, seed, tile) = (options.get(&N)?, options.get(&SEED)?, options.get_integer(&TILE)?);
         let (input, output) = (options.get_path(&INPUT), options.get_path(&OUTPUT));
-        let matrix = match &input {
+        let (n, seed) = (options.get(&N)?, options.get(&params::SEED)?);
+        let (seed, read) = match &input {
             Some(file) => {
-                exclusive(options)?;
-                matrix::read(file)?
+                exclusive(options, file, output.as_deref())?;
+                (None, Some(matrix::read(file, BYTES_PER_ENTRY)?))
             }
             None => {
-                check_tile(tile, n)?;
-                // The matrix, its tiles, the factor and the difference that the check forms.
-                memory::require("cholesky", n * n * 8 * 7 / 2)?;
-                generate::positive_definite(n as usize, seed)
+                memory::require_order(n, BYTES_PER_ENTRY)?;
+                (Some(seed), None)
             }
         };
-        let n = matrix.rows();
-        check_tile(tile, n as u64)?;
-        if let Some(file) = &input {
+        let n = read.as_ref().map_or(n as usize, Matrix::rows);
+        let tile = params::tile(options, n)?;
+        let tiles = Grid { n, tile }.count() as u64;
+        memory::require_tiles("cholesky with such small tiles", tiles * (tiles + 1) / 2)?;
+        if let Some((file, matrix)) = input.as_ref().zip(read.as_ref()) {
             matrix.symmetric().map_err(|flaw| flaw.of(file))?;
         }
-        let tile = tile.map_or(default_tile(n), |t| t as usize);
-        let seed = if input.is_some() { None } else { Some(seed) };
+        output.as_deref().map_or(Ok(()), output::require)?;
+        let matrix = read.unwrap_or_else(|| generate::positive_definite(n, seed.unwrap_or_default()));
         Ok((Self { n, tile, seed, input, output }, matrix))
     }
 
@@ -86,21 +75,16 @@ impl Params {
     }
 }
 
-fn exclusive(options: &Options) -> Result<(), Error> {
-    for opt in [&N, &SEED] {
+/// Refuses what makes no sense beside an input.
+fn exclusive(options: &Options, input: &Path, output: Option<&Path>) -> Result<(), Error> {
+    for opt in [&N, &params::SEED] {
         if options.has(opt) {
             return Err(Error::Conflict { one: opt.name, other: INPUT.name, why: "the file has the matrix" });
         }
     }
-    Ok(())
-}
-
-/// Refuses a tile that is larger than the matrix.
-pub(crate) fn check_tile(tile: Option<u64>, n: u64) -> Result<(), Error> {
-    match tile {
-        Some(value) if value > n => {
-            Err(Error::Range { option: TILE.name, value, min: 1, max: n, why: " (the order of the matrix)" })
-        }
-        _ => Ok(()),
+    let real = |file: &Path| file.canonicalize().ok();
+    if output.and_then(real).is_some_and(|output| real(input) == Some(output)) {
+        return Err(Error::Conflict { one: OUTPUT.name, other: INPUT.name, why: "they are the same file" });
     }
+    Ok(())
 }

@@ -10,55 +10,45 @@ pub use params::{OPTIONS, Params};
 pub use serial::serial;
 pub use tasks::{count, tasks};
 
+pub(crate) use params::{count as count_with, is_leaf};
+
 use crate::Error;
-use crate::options::{Options, Value};
-use crate::workload::{Job, Probe, Verdict, Workload};
+use crate::number::{self, Program};
+use crate::options::Opt;
+use crate::workload::{Probe, Workload};
 use millpond::{Handle, Runtime};
 
-pub(crate) const WORKLOAD: Workload =
-    Workload { name: "fib", summary: "A Fibonacci number by dataflow tasks", options: OPTIONS, prepare };
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "fib",
+    summary: "A Fibonacci number by dataflow tasks",
+    options: &OPTIONS,
+    prepare: number::prepare::<Fib>,
+};
 
-fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
-    Ok(Box::new(Fib { params: Params::new(options)?, value: 0 }))
-}
+struct Fib;
 
-struct Fib {
-    params: Params,
-    value: u64,
-}
+impl Program for Fib {
+    const OPTIONS: [Opt; 2] = OPTIONS;
+    const ANSWER: &'static str = "value";
 
-impl Job for Fib {
-    fn params(&self) -> Vec<(&'static str, Value)> {
-        self.params.values()
+    fn count(params: Params) -> u64 {
+        count(params)
     }
 
-    fn tasks(&self) -> u64 {
-        count(self.params)
-    }
-
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error> {
         let result = Handle::unset();
         probe.start();
-        let done = runtime.scope(|s| tasks(s, self.params.n, self.params, result.write()));
+        let done = runtime.scope(|s| tasks(s, params.n, params, result.write()));
         probe.stop();
         done?;
-        self.value = result.into_inner()?;
-        Ok(())
+        Ok(result.into_inner()?)
     }
 
-    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
-        probe.start();
-        self.value = serial(std::hint::black_box(self.params.n));
-        probe.stop();
-        Ok(())
+    fn serial(params: Params) -> u64 {
+        serial(params.n)
     }
 
-    fn check(&mut self) -> Result<Verdict, Error> {
-        Ok(verdict(self.params, self.value))
+    fn known(params: Params) -> Option<u64> {
+        Some(known(params.n))
     }
-}
-
-/// Compares `value` with the recurrence.
-pub(crate) fn verdict(params: Params, value: u64) -> Verdict {
-    Verdict { verified: value == known(params.n), result: vec![("value", Value::Integer(value))] }
 }

@@ -1,45 +1,28 @@
-use crate::Error;
-use crate::options::{Kind, Opt, Options, Value};
+pub use crate::number::Params;
+
+use crate::number;
+use crate::options::Opt;
 
 /// The greatest index whose Fibonacci number fits 64 bits.
 const MAX_N: u64 = 93;
 
-const N: Opt = Opt {
-    name: "n",
-    help: "Index of the Fibonacci number",
-    kind: Kind::Integer { min: 0, max: MAX_N, default: Some(27) },
-};
-const CUTOFF: Opt = Opt {
-    name: "cutoff",
-    help: "Compute numbers up to this index without tasks",
-    kind: Kind::Integer { min: 0, max: MAX_N, default: Some(0) },
-};
-
 /// The options of this workload.
-pub const OPTIONS: &[Opt] = &[N, CUTOFF];
+pub const OPTIONS: [Opt; 2] = [
+    number::n("Index of the Fibonacci number", (0, MAX_N), 27),
+    number::cutoff("Compute numbers up to this index without tasks", MAX_N),
+];
 
-/// Which number, and where tasks end.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// The index of the number.
-    pub n: u64,
-    /// Indices up to this are computed without tasks.
-    pub cutoff: u64,
+/// Whether number `n` is computed without tasks.
+pub(crate) fn is_leaf(params: Params, n: u64) -> bool {
+    n < 2 || n <= params.cutoff
 }
 
-impl Params {
-    /// Checks the options.
-    pub fn new(options: &Options) -> Result<Self, Error> {
-        Ok(Self { n: options.get(&N)?, cutoff: options.get(&CUTOFF)? })
+/// How many tasks number `params.n` takes if a leaf takes `leaf`, and any other number two and those of its children.
+pub(crate) fn count(params: Params, leaf: u64) -> u64 {
+    let (mut before, mut last) = (leaf, leaf);
+    for n in 2..=params.n {
+        let tasks = if is_leaf(params, n) { leaf } else { before.saturating_add(last).saturating_add(2) };
+        (before, last) = (last, tasks);
     }
-
-    /// Every parameter after defaults.
-    pub fn values(&self) -> Vec<(&'static str, Value)> {
-        vec![("n", Value::Integer(self.n)), ("cutoff", Value::Integer(self.cutoff))]
-    }
-
-    /// Whether number `n` is computed without tasks.
-    pub fn is_leaf(&self, n: u64) -> bool {
-        n < 2 || n <= self.cutoff
-    }
+    last
 }

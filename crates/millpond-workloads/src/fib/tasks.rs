@@ -1,11 +1,11 @@
 //! The task program: each call is a parent, and a `sum` task waits for the results of its two children.
 
-use super::{Params, serial};
+use super::{Params, is_leaf, serial};
 use millpond::{Access, Spawn, Write};
 
 /// Writes Fibonacci number `n` to `r`.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, n: u64, params: Params, r: Access<'_, u64, Write, S::Brand>) {
-    if params.is_leaf(n) {
+    if is_leaf(params, n) {
         s.spawn(r, move |r| r.set(serial(n)));
         return;
     }
@@ -19,10 +19,5 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, n: u64, params: Params, r: Access<'_, u64,
 
 /// How many tasks that is: a leaf is one, any other number two (itself and its sum) and those of its children.
 pub fn count(params: Params) -> u64 {
-    let (mut before, mut last) = (1u64, 1u64);
-    for n in 2..=params.n {
-        let tasks = if params.is_leaf(n) { 1 } else { before.saturating_add(last).saturating_add(2) };
-        (before, last) = (last, tasks);
-    }
-    last
+    super::count_with(params, 1)
 }

@@ -1,1 +1,1 @@
-pub(crate) use crate::fib::verdict;
+pub(crate) use crate::fib::known;

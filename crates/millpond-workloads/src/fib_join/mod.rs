@@ -10,47 +10,40 @@ pub use serial::serial;
 pub use tasks::{count, tasks};
 
 use crate::Error;
-use crate::options::{Options, Value};
-use crate::workload::{Job, Probe, Verdict, Workload};
+use crate::number::{self, Program};
+use crate::options::Opt;
+use crate::workload::{Probe, Workload};
 use millpond::Runtime;
 
-pub(crate) const WORKLOAD: Workload =
-    Workload { name: "fib-join", summary: "A Fibonacci number by fork and join", options: OPTIONS, prepare };
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "fib-join",
+    summary: "A Fibonacci number by fork and join",
+    options: &OPTIONS,
+    prepare: number::prepare::<FibJoin>,
+};
 
-fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
-    Ok(Box::new(FibJoin { params: Params::new(options)?, value: 0 }))
-}
+struct FibJoin;
 
-struct FibJoin {
-    params: Params,
-    value: u64,
-}
+impl Program for FibJoin {
+    const OPTIONS: [Opt; 2] = OPTIONS;
+    const ANSWER: &'static str = "value";
 
-impl Job for FibJoin {
-    fn params(&self) -> Vec<(&'static str, Value)> {
-        self.params.values()
+    fn count(params: Params) -> u64 {
+        count(params)
     }
 
-    fn tasks(&self) -> u64 {
-        count(self.params)
-    }
-
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error> {
         probe.start();
-        let done = runtime.scope(|_| tasks(self.params.n, self.params));
+        let done = runtime.scope(|_| tasks(params.n, params));
         probe.stop();
-        self.value = done?;
-        Ok(())
+        Ok(done?)
     }
 
-    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
-        probe.start();
-        self.value = serial(std::hint::black_box(self.params.n));
-        probe.stop();
-        Ok(())
+    fn serial(params: Params) -> u64 {
+        serial(params.n)
     }
 
-    fn check(&mut self) -> Result<Verdict, Error> {
-        Ok(check::verdict(self.params, self.value))
+    fn known(params: Params) -> Option<u64> {
+        Some(check::known(params.n))
     }
 }

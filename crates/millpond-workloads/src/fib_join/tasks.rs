@@ -1,10 +1,11 @@
 //! The task program: plain fork-join, no data declared.
 
 use super::{Params, serial};
+use crate::fib;
 
 /// Fibonacci number `n`.
 pub fn tasks(n: u64, params: Params) -> u64 {
-    if params.is_leaf(n) {
+    if fib::is_leaf(params, n) {
         return serial(n);
     }
     let (a, b) = millpond::join(|| tasks(n - 1, params), || tasks(n - 2, params));
@@ -13,10 +14,5 @@ pub fn tasks(n: u64, params: Params) -> u64 {
 
 /// How many branches are run as tasks: two for each number that is not a leaf.
 pub fn count(params: Params) -> u64 {
-    let (mut before, mut last) = (0u64, 0u64);
-    for n in 2..=params.n {
-        let tasks = if params.is_leaf(n) { 0 } else { before.saturating_add(last).saturating_add(2) };
-        (before, last) = (last, tasks);
-    }
-    last
+    fib::count_with(params, 0)
 }

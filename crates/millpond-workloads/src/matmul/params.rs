@@ -1,22 +1,16 @@
 use crate::Error;
-use crate::cholesky::check_tile;
-use crate::matrix::{MAX_N, default_tile, memory};
+use crate::matrix::{Grid, memory, params};
 use crate::options::{Kind, Opt, Options, Value};
 
-const N: Opt =
-    Opt { name: "n", help: "Order of the matrices", kind: Kind::Integer { min: 1, max: MAX_N, default: Some(2000) } };
-const TILE: Opt = Opt {
-    name: "tile",
-    help: "Order of a tile [default: 125, or n if smaller]",
-    kind: Kind::Integer { min: 1, max: MAX_N, default: None },
-};
-const SEED: Opt =
-    Opt { name: "seed", help: "Seed of the matrices", kind: Kind::Integer { min: 0, max: u64::MAX, default: Some(1) } };
+const N: Opt = params::order("Order of the matrices");
 const ORDER: Opt =
     Opt { name: "order", help: "The loops that spawn the tasks, outermost first", kind: Kind::Choice(&["ijk", "kij"]) };
 
 /// The options of this workload.
-pub const OPTIONS: &[Opt] = &[N, TILE, SEED, ORDER];
+pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, ORDER];
+
+/// What is held for an entry: two factors and the product, each as a matrix and as tiles.
+const BYTES_PER_ENTRY: u64 = 8 * 6;
 
 /// The order of the loops that spawn the tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,13 +47,13 @@ pub struct Params {
 impl Params {
     /// Checks the options.
     pub fn new(options: &Options) -> Result<Self, Error> {
-        let (n, seed, tile) = (options.get(&N)?, options.get(&SEED)?, options.get_integer(&TILE)?);
-        check_tile(tile, n)?;
-        // Two factors and the product, each as a matrix and as tiles.
-        memory::require("matmul", n * n * 8 * 6)?;
+        let (n, seed) = (options.get(&N)?, options.get(&params::SEED)?);
+        memory::require_order(n, BYTES_PER_ENTRY)?;
+        let n = n as usize;
+        let tile = params::tile(options, n)?;
+        memory::require_tiles("matmul with such small tiles", 3 * (Grid { n, tile }.count() as u64).pow(2))?;
         let order = if options.get_choice(&ORDER) == "kij" { Order::Kij } else { Order::Ijk };
-        let tile = tile.map_or(default_tile(n as usize), |t| t as usize);
-        Ok(Self { n: n as usize, tile, seed, order })
+        Ok(Self { n, tile, seed, order })
     }
 
     /// Every parameter after defaults.

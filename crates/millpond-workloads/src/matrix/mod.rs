@@ -9,27 +9,42 @@ pub mod kernels;
 pub mod memory;
 pub mod mtx;
 pub mod npy;
+pub(crate) mod params;
 mod tile;
 
 pub use dense::Matrix;
 pub use tile::{Grid, Tile, default_tile};
 
 use crate::Error;
+use std::io;
 use std::path::Path;
 
 /// The greatest order of a matrix: its square, in bytes, still fits the address space many times over.
 pub const MAX_N: u64 = 1 << 20;
 
-/// Reads a matrix, as Matrix Market or NumPy according to the name's ending.
-pub fn read(file: &Path) -> Result<Matrix, Error> {
-    let bytes = std::fs::read(file).map_err(|why| Error::Read { file: file.to_owned(), why })?;
+/// Reads a matrix, as Matrix Market or NumPy according to the name's ending, for a job that holds so many bytes for
+/// each of its entries.
+pub fn read(file: &Path, bytes_per_entry: u64) -> Result<Matrix, Error> {
     let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let parsed = match ending.as_str() {
-        "mtx" => mtx::parse(&bytes),
-        "npy" => npy::parse(&bytes),
-        _ => Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)")),
+    let parse = match ending.as_str() {
+        "mtx" => mtx::parse,
+        "npy" => npy::parse,
+        _ => return Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)").of(file)),
     };
-    parsed.map_err(|flaw| flaw.of(file))
+    let bytes = bytes(file).map_err(|why| Error::Read { file: file.to_owned(), why })?;
+    parse(&bytes, memory::most_order(bytes_per_entry)).map_err(|flaw| flaw.of(file))
+}
+
+fn bytes(file: &Path) -> io::Result<Vec<u8>> {
+    let about = std::fs::metadata(file)?;
+    // A device may never end.
+    if !about.is_file() && !about.is_dir() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if memory::available().is_some_and(|available| about.len() > available) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    std::fs::read(file)
 }
 
 /// What is wrong with an input, and where; the file's name is added by whoever knows it.
@@ -58,8 +73,8 @@ impl Flaw {
     }
 }
 
-/// Whether a declared shape is one that can be held: square, not empty, not too large.
-fn square(rows: u64, cols: u64) -> Result<usize, String> {
+/// Whether a declared shape is one that can be held: square, not empty, of order `most` at most.
+fn square(rows: u64, cols: u64, most: u64) -> Result<usize, String> {
     if rows != cols {
         return Err(format!("the matrix is not square: {rows} x {cols}"));
     }
@@ -69,6 +84,8 @@ fn square(rows: u64, cols: u64) -> Result<usize, String> {
     if rows > MAX_N {
         return Err(format!("the matrix is too large: order {rows}, at most {MAX_N}"));
     }
-    memory::require("the matrix", rows * rows * 8).map_err(|e| e.to_string())?;
+    if rows > most {
+        return Err(format!("the matrix is too large: order {rows}, at most {most} with the memory available"));
+    }
     usize::try_from(rows).map_err(|e| e.to_string())
 }

@@ -1,15 +1,14 @@
 //! NumPy's `.npy` files, versions 1 to 3: floats and integers of any width, either byte order, either memory order.
 
 use super::{Flaw, Matrix, square};
-use crate::Error;
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use crate::{Error, output};
+use std::io::Write;
+use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Parses a whole file.
-pub fn parse(bytes: &[u8]) -> Result<Matrix, Flaw> {
+/// Parses a whole file with a matrix of order `most` at most.
+pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
     let (text, text_at, data_at) = header(bytes)?;
     let bad = |what: String| Flaw::byte(text_at, what);
     let descr = field(text, "descr").and_then(quoted);
@@ -20,7 +19,7 @@ pub fn parse(bytes: &[u8]) -> Result<Matrix, Flaw> {
         Some(rest) if rest.starts_with("False") => false,
         _ => return Err(bad("the header has no `fortran_order`".to_owned())),
     };
-    let n = shape(text).and_then(|(rows, cols)| square(rows, cols)).map_err(bad)?;
+    let n = shape(text).and_then(|(rows, cols)| square(rows, cols, most)).map_err(bad)?;
     entries(&bytes[data_at..], data_at, n, element, fortran)
 }
 
@@ -133,64 +132,22 @@ fn entries(data: &[u8], data_at: usize, n: usize, element: Element, fortran: boo
     Ok(a)
 }
 
-/// Writes a matrix so that `file` is either complete or not there: first beside it, then renamed.
+/// Writes a matrix.
 pub fn write(file: &Path, a: &Matrix) -> Result<(), Error> {
-    let failed = |why| Error::Write { file: file.to_owned(), why };
-    let beside = Beside::new(file).map_err(failed)?;
-    fill(&beside.handle, a).map_err(failed)?;
-    beside.finish(file).map_err(failed)
+    output::write(file, |out| fill(out, a))
 }
 
-fn fill(file: &File, a: &Matrix) -> std::io::Result<()> {
+fn fill(out: &mut dyn Write, a: &Matrix) -> std::io::Result<()> {
     let mut text =
         format!("{{'descr': '<f8', 'fortran_order': True, 'shape': ({}, {}), }}", a.rows(), a.cols()).into_bytes();
     // NumPy wants the data aligned to 64 bytes and a newline at the end of the header.
     text.resize((10 + text.len() + 1).next_multiple_of(64) - 11, b' ');
     text.push(b'\n');
-    let mut out = BufWriter::with_capacity(1 << 20, file);
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;
     out.write_all(&(text.len() as u16).to_le_bytes())?;
     out.write_all(&text)?;
-    for value in a.data() {
-        out.write_all(&value.to_le_bytes())?;
-    }
-    out.flush()?;
-    file.sync_all()
-}
-
-/// A temporary file in the directory of the file that it is to become; removed unless it becomes it.
-struct Beside {
-    path: PathBuf,
-    handle: File,
-    done: bool,
-}
-
-impl Beside {
-    fn new(file: &Path) -> std::io::Result<Self> {
-        let name = file.file_name().ok_or(std::io::ErrorKind::IsADirectory)?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let path = file.with_file_name(hidden);
-        let handle = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        Ok(Self { path, handle, done: false })
-    }
-
-    fn finish(mut self, file: &Path) -> std::io::Result<()> {
-        fs::rename(&self.path, file)?;
-        self.done = true;
-        Ok(())
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if !self.done {
-            // Nothing better can be done about a file that cannot be removed: the first error is being reported.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+    a.data().iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
 }
 
 #[cfg(test)]
@@ -208,6 +165,10 @@ mod tests {
         bytes.extend(text.as_bytes());
         bytes.extend(data);
         bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<Matrix, Flaw> {
+        parse(bytes, 100)
     }
 
     fn dict(descr: &str, fortran: &str, shape: &str) -> String {
@@ -230,18 +191,18 @@ mod tests {
         ];
         for (descr, data) in cases {
             for version in 1..=3 {
-                assert_eq!(parse(&file(version, &dict(descr, "False", "(2, 2)"), &data)), Ok(c.clone()), "{descr}");
-                assert_eq!(parse(&file(version, &dict(descr, "True", "(2, 2)"), &data)), Ok(f.clone()), "{descr}");
+                assert_eq!(read(&file(version, &dict(descr, "False", "(2, 2)"), &data)), Ok(c.clone()), "{descr}");
+                assert_eq!(read(&file(version, &dict(descr, "True", "(2, 2)"), &data)), Ok(f.clone()), "{descr}");
             }
         }
         let negative = file(1, &dict("<i2", "False", "(1, 1)"), &(-5i16).to_le_bytes());
-        assert_eq!(parse(&negative), Ok(Matrix::from_columns(1, 1, vec![-5.0])));
+        assert_eq!(read(&negative), Ok(Matrix::from_columns(1, 1, vec![-5.0])));
     }
 
     #[test]
     fn says_what_is_wrong_and_where() {
         let flaw = |bytes: &[u8]| {
-            let flaw = parse(bytes).expect_err("a flaw");
+            let flaw = read(bytes).expect_err("a flaw");
             format!("{}: {}", flaw.place, flaw.what)
         };
         let ok = dict("<f8", "False", "(2, 2)");

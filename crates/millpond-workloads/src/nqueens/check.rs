@@ -23,6 +23,6 @@ const KNOWN: [u64; 19] = [
 ];
 
 /// The number of solutions for a board of `n` rows.
-pub fn known(n: u32) -> Option<u64> {
+pub fn known(n: u64) -> Option<u64> {
     KNOWN.get(n as usize).copied()
 }

@@ -11,58 +11,44 @@ pub use serial::{Board, serial};
 pub use tasks::{count, tasks};
 
 use crate::Error;
-use crate::options::{Options, Value};
-use crate::workload::{Job, Probe, Verdict, Workload};
+use crate::number::{self, Program};
+use crate::options::Opt;
+use crate::workload::{Probe, Workload};
 use millpond::{Handle, Runtime, Sum};
 
-pub(crate) const WORKLOAD: Workload =
-    Workload { name: "nqueens", summary: "Count the solutions of the n queens problem", options: OPTIONS, prepare };
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "nqueens",
+    summary: "Count the solutions of the n queens problem",
+    options: &OPTIONS,
+    prepare: number::prepare::<Queens>,
+};
 
-fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
-    Ok(Box::new(Queens { params: Params::new(options)?, solutions: 0 }))
-}
+struct Queens;
 
-struct Queens {
-    params: Params,
-    solutions: u64,
-}
+impl Program for Queens {
+    const OPTIONS: [Opt; 2] = OPTIONS;
+    const ANSWER: &'static str = "solutions";
 
-impl Queens {
-    fn board(&self) -> Board {
-        Board::new(self.params.n)
-    }
-}
-
-impl Job for Queens {
-    fn params(&self) -> Vec<(&'static str, Value)> {
-        self.params.values()
-    }
-
-    fn tasks(&self) -> u64 {
+    fn count(params: Params) -> u64 {
         // The root places the first row's queens itself: the empty board is no task.
-        self.board().placements().map(|next| count(next, self.params.cutoff)).sum()
+        Board::new(params.n).placements().map(|next| count(next, params.cutoff)).sum()
     }
 
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error> {
         let total = Handle::new(0);
-        let (board, cutoff) = (self.board(), self.params.cutoff);
+        let first = Board::new(params.n).placements();
         probe.start();
-        let done = runtime.scope(|s| board.placements().for_each(|next| tasks(s, next, cutoff, total.reduce(Sum))));
+        let done = runtime.scope(|s| first.for_each(|next| tasks(s, next, params.cutoff, total.reduce(Sum))));
         probe.stop();
         done?;
-        self.solutions = total.into_inner()?;
-        Ok(())
+        Ok(total.into_inner()?)
     }
 
-    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
-        probe.start();
-        self.solutions = serial(std::hint::black_box(self.board()));
-        probe.stop();
-        Ok(())
+    fn serial(params: Params) -> u64 {
+        serial(Board::new(params.n))
     }
 
-    fn check(&mut self) -> Result<Verdict, Error> {
-        let verified = known(self.params.n) == Some(self.solutions);
-        Ok(Verdict { verified, result: vec![("solutions", Value::Integer(self.solutions))] })
+    fn known(params: Params) -> Option<u64> {
+        known(params.n)
     }
 }

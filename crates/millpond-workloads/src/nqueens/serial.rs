@@ -8,12 +8,12 @@ pub struct Board {
     left: u32,
     right: u32,
     /// How many rows are still empty.
-    pub rows: u32,
+    pub rows: u64,
 }
 
 impl Board {
     /// An empty board.
-    pub fn new(n: u32) -> Self {
+    pub fn new(n: u64) -> Self {
         Self { all: (1 << n) - 1, columns: 0, left: 0, right: 0, rows: n }
     }
 

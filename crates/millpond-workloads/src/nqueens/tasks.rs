@@ -4,7 +4,7 @@ use super::serial::{Board, serial};
 use millpond::{Access, Reduce, Spawn, Sum};
 
 /// Adds to `total` in how many ways the board can be filled.
-pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u32, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
     if is_leaf(board, cutoff) {
         s.spawn(total, move |total| *total += serial(board));
         return;
@@ -17,11 +17,11 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u32, total: Access<'
 }
 
 /// Whether the board is filled without further tasks.
-fn is_leaf(board: Board, cutoff: u32) -> bool {
+fn is_leaf(board: Board, cutoff: u64) -> bool {
     board.rows == 0 || board.rows <= cutoff
 }
 
 /// How many tasks that is, the one for `board` included.
-pub fn count(board: Board, cutoff: u32) -> u64 {
+pub fn count(board: Board, cutoff: u64) -> u64 {
     if is_leaf(board, cutoff) { 1 } else { 1 + board.placements().map(|next| count(next, cutoff)).sum::<u64>() }
 }

@@ -1,0 +1,84 @@
+//! What the workloads have in common whose answer is one number: a size, a cutoff, and a job that keeps the number.
+
+use crate::Error;
+use crate::options::{Opt, Options, Value};
+use crate::workload::{Job, Probe, Verdict};
+use millpond::Runtime;
+use std::hint::black_box;
+use std::marker::PhantomData;
+
+/// How large, and where tasks end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// The size of the problem.
+    pub n: u64,
+    /// Parts up to this size are done without tasks.
+    pub cutoff: u64,
+}
+
+/// The option for the size.
+pub(crate) const fn n(help: &'static str, range: (u64, u64), default: u64) -> Opt {
+    Opt::integer("n", help, range, Some(default))
+}
+
+/// The option for the cutoff; a greater one than the size has the same effect as the size.
+pub(crate) const fn cutoff(help: &'static str, max: u64) -> Opt {
+    Opt::integer("cutoff", help, (0, max), Some(0))
+}
+
+/// A program whose answer is one number.
+pub(crate) trait Program: 'static {
+    /// Its two options.
+    const OPTIONS: [Opt; 2];
+    /// What `result` calls the answer.
+    const ANSWER: &'static str;
+
+    /// How many tasks it runs.
+    fn count(params: Params) -> u64;
+    /// The answer by tasks.
+    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error>;
+    /// The answer without tasks.
+    fn serial(params: Params) -> u64;
+    /// The answer from elsewhere.
+    fn known(params: Params) -> Option<u64>;
+}
+
+/// Checks the options of `P`.
+pub(crate) fn prepare<P: Program>(options: &Options) -> Result<Box<dyn Job>, Error> {
+    let [n, cutoff] = &P::OPTIONS;
+    let params = Params { n: options.get(n)?, cutoff: options.get(cutoff)? };
+    Ok(Box::new(Number::<P> { params, answer: 0, program: PhantomData }))
+}
+
+struct Number<P> {
+    params: Params,
+    answer: u64,
+    program: PhantomData<P>,
+}
+
+impl<P: Program> Job for Number<P> {
+    fn params(&self) -> Vec<(&'static str, Value)> {
+        vec![("n", Value::Integer(self.params.n)), ("cutoff", Value::Integer(self.params.cutoff))]
+    }
+
+    fn tasks(&self) -> u64 {
+        P::count(self.params)
+    }
+
+    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+        self.answer = P::tasks(self.params, runtime, probe)?;
+        Ok(())
+    }
+
+    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
+        probe.start();
+        self.answer = P::serial(black_box(self.params));
+        probe.stop();
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Verdict, Error> {
+        let verified = P::known(self.params) == Some(self.answer);
+        Ok(Verdict { verified, result: vec![(P::ANSWER, Value::Integer(self.answer))] })
+    }
+}
