@@ -70,6 +70,51 @@ fn a_comparison_cannot_take_a_handle_from_the_spawn_that_it_is_part_of() {
 }
 
 thread_local! {
+    static ADDS_TO: Cell<Option<(&'static Session, &'static Handle<u64>)>> = const { Cell::new(None) };
+}
+
+/// Adds, and spawns on the handle that it reduces whenever it is compared.
+#[derive(Clone, Copy)]
+struct Meddling;
+
+impl PartialEq for Meddling {
+    fn eq(&self, _: &Meddling) -> bool {
+        if let Some((session, handle)) = ADDS_TO.get() {
+            session.spawn(handle.inout(), |value| *value += 1000);
+        }
+        true
+    }
+}
+
+impl Eq for Meddling {}
+
+impl Reducer<u64> for Meddling {
+    fn identity(&self, _: &u64) -> u64 {
+        0
+    }
+    fn combine(&self, into: &mut u64, part: u64) {
+        *into += part;
+    }
+}
+
+#[test]
+fn a_comparison_cannot_use_the_session_that_it_is_part_of() {
+    limit(60, "meddling reducers", || {
+        for workers in [1, 2] {
+            let rt = forever(builder(workers).build().unwrap());
+            let (session, sum) = (forever(rt.session()), forever(Handle::new(0)));
+            ADDS_TO.set(Some((session, sum)));
+            for _ in 0..100 {
+                drop(session.spawn(sum.reduce(Meddling), |part| *part += 1));
+            }
+            ADDS_TO.set(None);
+            let total = session.spawn(sum.read(), |sum| *sum);
+            assert_eq!(session.wait(total).unwrap(), 100);
+        }
+    });
+}
+
+thread_local! {
     /// The session of this thread, its handle, and what was written there last.
     static CHAT: Cell<Option<(&'static Session, &'static Handle<Chatty>, usize)>> = const { Cell::new(None) };
 }

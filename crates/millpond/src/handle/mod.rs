@@ -23,7 +23,8 @@ pub use version::Version;
 ///
 /// Tasks do not hold a handle: they declare an access to it ([`read`](Handle::read), [`inout`](Handle::inout), …) and
 /// are handed the value. A handle can be made before the runtime, kept in any structure, and used by one scope after
-/// the other; while accesses are outstanding it belongs to one scope, and another one gets [`Kind::Busy`].
+/// the other; while accesses are outstanding it belongs to one scope, and another one gets [`Kind::Busy`], which says
+/// when an open scope gives up a handle that is idle.
 ///
 /// `B` says which scopes may spawn on it ([`Root`]: those opened by [`Runtime::scope`](crate::Runtime::scope); in a
 /// nested task: only that task's own scope), and `R` what that scope may do (a task that declared `read` hands out

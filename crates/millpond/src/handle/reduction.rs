@@ -21,7 +21,9 @@ use crate::sync::Mutex;
 /// How values are combined: an associative and commutative operation with an identity (TG §2.2).
 ///
 /// Tasks whose reducers are equal (`==`, same type) belong to one generation and run at once. A closure could not say
-/// that it equals another; hence a trait.
+/// that it equals another; hence a trait. The comparison runs in the middle of a spawn, so it should do nothing else: if
+/// it panics, or uses the session on which the task is spawned (a panic too), the reducers count as unequal. A panic in
+/// [`identity`](Reducer::identity) or [`combine`](Reducer::combine) fails the task for which it is called.
 ///
 /// ```
 /// use millpond::{Handle, Reducer, Runtime, Spawn};

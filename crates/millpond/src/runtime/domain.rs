@@ -35,6 +35,8 @@ pub struct Domain {
     inline: Option<Inline>,
     seat: u32,
     depth: u32,
+    /// The `==` of a reducer runs, in the middle of a spawn.
+    comparing: Cell<bool>,
     // What others write.
     shared: Shared,
 }
@@ -104,6 +106,7 @@ impl Domain {
             inline: None,
             seat: seat as u32,
             depth,
+            comparing: Cell::new(false),
             shared: Shared {
                 count: count::Shared::new(),
                 bytes_finished: AtomicU64::new(0),
@@ -165,6 +168,20 @@ impl Domain {
             Some(inline) => inline.run(body),
             None => body(),
         }
+    }
+
+    /// Compares two reducers, which is the user's code. As in the body of a leaf, no scope that it opens takes over what
+    /// the spawn has drafted; and a session, which it can reach, knows that it is in use.
+    pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
+        self.comparing.set(true);
+        let result = self.run_inline(equal);
+        self.comparing.set(false);
+        result
+    }
+
+    /// Whether two reducers are being compared.
+    pub(crate) fn is_comparing(&self) -> bool {
+        self.comparing.get()
     }
 
     /// Takes back the count of a spawn that ran inline.

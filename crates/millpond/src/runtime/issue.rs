@@ -215,12 +215,11 @@ impl<E: Engine> Drafter<'_, E> {
         }
     }
 
-    /// The reduction that is open on a datum, if it is this reducer's. Their `==` is a user's: as in the body of a leaf,
-    /// no scope that it opens takes over what this one has drafted.
+    /// The reduction that is open on a datum, if it is this reducer's.
     #[cold]
     fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
         // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this draft is through.
-        datum.reduction().filter(|open| self.domain.run_inline(|| unsafe { open.as_ref() }.is(reducer)))
+        datum.reduction().filter(|open| self.domain.compare(|| unsafe { open.as_ref() }.is(reducer)))
     }
 
     /// Ends the reduction that is open on a datum.

@@ -129,7 +129,10 @@ impl<E: Engine> Session<E> {
     }
 
     fn domain(&self) -> &Domain {
-        &self.core.domain
+        let domain = &self.core.domain;
+        // Caught where the reducers are compared: they count as unequal.
+        assert!(!domain.is_comparing(), "a session cannot be used by the comparison of two reducers");
+        domain
     }
 
     /// Waits for all tasks.
