@@ -241,10 +241,10 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             self.end_reduction(reduction);
         }
         let group = datum.enter_group(mode);
-        if mode == Mode::Write {
-            if let Some(version) = datum.rename::<E::Scheme>() {
-                self.retired.add(version);
-            }
+        if mode == Mode::Write
+            && let Some(version) = datum.rename::<E::Scheme>()
+        {
+            self.retired.add(version);
         }
         let ordered = self.ordered(mode);
         if ordered == Mode::Commutative {
