@@ -1,61 +1,57 @@
 use super::Matrix;
-use faer::{MatMut, MatRef};
+use faer::{Mat, MatMut, MatRef};
 
 /// The tile size when none is given.
 pub fn default_tile(n: usize) -> usize {
     n.min(125)
 }
 
-/// A block of a matrix, contiguous and column-major.
+/// A block of a matrix, column-major. Each column begins a cache line, so that the kernels' vectors straddle none.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tile {
-    rows: usize,
-    cols: usize,
-    data: Vec<f64>,
-}
+pub struct Tile(Mat<f64>);
 
 impl Tile {
     /// A tile of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, data: vec![0.0; rows * cols] }
+        Self(Mat::zeros(rows, cols))
     }
 
     /// The block of `a` whose first entry is `(i, j)`.
     pub fn cut(a: &Matrix, i: usize, j: usize, rows: usize, cols: usize) -> Self {
-        let mut data = Vec::with_capacity(rows * cols);
-        for c in j..j + cols {
-            data.extend_from_slice(&a.col(c)[i..i + rows]);
+        let mut tile = Self::zeros(rows, cols);
+        for c in 0..cols {
+            tile.0.col_as_slice_mut(c).copy_from_slice(&a.col(j + c)[i..i + rows]);
         }
-        Self { rows, cols, data }
+        tile
     }
 
     /// Copies the tile into `a`, its first entry to `(i, j)`.
     pub fn paste(&self, a: &mut Matrix, i: usize, j: usize) {
-        for (c, column) in self.data.chunks_exact(self.rows).enumerate() {
-            a.col_mut(j + c)[i..i + self.rows].copy_from_slice(column);
+        for c in 0..self.0.ncols() {
+            a.col_mut(j + c)[i..i + self.0.nrows()].copy_from_slice(self.0.col_as_slice(c));
         }
     }
 
     /// Copies the lower triangle of the tile into `a`, its first entry to `(i, i)`.
     pub fn paste_lower(&self, a: &mut Matrix, i: usize) {
-        for (c, column) in self.data.chunks_exact(self.rows).enumerate() {
-            a.col_mut(i + c)[i + c..i + self.rows].copy_from_slice(&column[c..]);
+        for c in 0..self.0.ncols() {
+            a.col_mut(i + c)[i + c..i + self.0.nrows()].copy_from_slice(&self.0.col_as_slice(c)[c..]);
         }
     }
 
     /// The tile as faer sees it.
     pub fn view(&self) -> MatRef<'_, f64> {
-        MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
+        self.0.as_ref()
     }
 
     /// The tile as faer sees it, to be changed.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
-        MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
+        self.0.as_mut()
     }
 
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
-        self.data.len() * size_of::<f64>()
+        self.0.col_stride().unsigned_abs() * self.0.ncols() * size_of::<f64>()
     }
 }
 
