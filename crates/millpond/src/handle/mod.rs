@@ -209,8 +209,8 @@ impl<T, B, R> Handle<T, B, R> {
     /// Declares that a task writes the datum without reading it: its body gets an [`Out`](crate::Out) that it must
     /// set. The task never waits for readers of the old value: it writes a new version.
     ///
-    /// While the old version is in use, the spawn renames (TG §3.3): one allocation as that of [`new`](Handle::new), and
-    /// the old one is freed after its last use. A version that nobody uses is written again, at no such cost.
+    /// While the old version is in use, the spawn renames (TG §3.3): one allocation as that of [`new`](Handle::new),
+    /// and the old one is freed after its last use. A version that nobody uses is written again, at no such cost.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -238,7 +238,8 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Write)
     }
 
-    /// Declares that a task reads and writes the datum: its body gets `&mut T`, after all that was spawned earlier on it.
+    /// Declares that a task reads and writes the datum: its body gets `&mut T`, after all that was spawned earlier on
+    /// it.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
