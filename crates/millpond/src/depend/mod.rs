@@ -85,8 +85,8 @@ impl Meta {
 /// When a task is ready.
 ///
 /// Implemented by the members of the family ([`list::List`]); a user only names one, as a parameter of
-/// [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, once an access, and
-/// on any worker when a task is complete. Nothing here may block or panic.
+/// [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, for each access,
+/// and on any worker when a task is complete.
 ///
 /// ```
 /// use millpond::depend::{Mode, Scheme, list::List};

@@ -262,10 +262,6 @@ impl Builder {
 
     /// Builds a runtime of the parts that the type names: `Runtime<M, P, D>`.
     ///
-    /// # Errors
-    ///
-    /// As [`build`](Builder::build).
-    ///
     /// ```
     /// use millpond::memory::slab::Slabs;
     /// use millpond::{DefaultPool, DefaultScheme, Runtime};
@@ -274,6 +270,10 @@ impl Builder {
     /// # assert_eq!(rt.workers(), 2);
     /// # Ok::<(), millpond::BuildError>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Builder::build).
     pub fn build_with<M: Memory, P: Pool, D: Scheme>(self) -> Result<Runtime<M, P, D>, BuildError> {
         let config = self.checked()?;
         let shared = Shared::<Parts<M, P, D>>::new(config);
@@ -402,11 +402,6 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
 
     /// Opens a session: a scope that borrows nothing, for async code.
     ///
-    /// # Panics
-    ///
-    /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
-    /// a session does not have.
-    ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
     /// let rt = Runtime::new()?;
@@ -418,6 +413,11 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     /// assert_eq!(server.join().unwrap()?, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
+    /// a session does not have.
     pub fn session(&self) -> Session<Parts<M, P, D>> {
         self.inner.stand_in.call_once(|| {
             let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
@@ -428,14 +428,6 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
 
     /// As [`scope`](Runtime::scope), for a closure that uses `?`. An error of the closure's own cancels nothing: the
     /// tasks spawned before it run.
-    ///
-    /// # Errors
-    ///
-    /// The first failure of a task, else what `f` returned.
-    ///
-    /// # Panics
-    ///
-    /// As [`scope`](Runtime::scope).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -451,6 +443,14 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     /// assert_eq!(log.into_inner()?, [1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first failure of a task, else what `f` returned.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Runtime::scope).
     #[track_caller]
     pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
     where

@@ -157,11 +157,6 @@ pub trait Spawn<'s>: Sized {
     /// [`write`](Handle::write) does, and no task. If the handle belongs to another scope, the value is dropped, and
     /// this scope fails as [`Kind::Busy`](crate::Kind::Busy).
     ///
-    /// # Panics
-    ///
-    /// If an old value that nobody uses any more is dropped, and its drop panics: the panic is passed on, the new value
-    /// stands.
-    ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
     /// # let (rt, n) = (Runtime::new()?, Handle::new(1));
@@ -174,17 +169,16 @@ pub trait Spawn<'s>: Sized {
     /// })??;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If an old value that nobody uses any more is dropped, and its drop panics: the panic is passed on, the new value
+    /// stands.
     #[track_caller]
     fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T);
 
     /// Waits for the tasks spawned so far that conflict, and lends the value. While the value is lent, nothing can be
     /// spawned on the handle. Takes constant time besides the waiting.
-    ///
-    /// # Errors
-    ///
-    /// If there is no value, as a task that reads it would fail: [`Kind::Poisoned`](crate::Kind::Poisoned), also after
-    /// a cancelled task, or [`Kind::NeverWritten`](crate::Kind::NeverWritten). [`Kind::Busy`](crate::Kind::Busy) if
-    /// the handle belongs to another scope. Its task is the place of this call, and the scope does not fail with it.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -201,6 +195,12 @@ pub trait Spawn<'s>: Sized {
     /// assert_eq!(steps, 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no value, as a task that reads it would fail: [`Kind::Poisoned`](crate::Kind::Poisoned), also after
+    /// a cancelled task, or [`Kind::NeverWritten`](crate::Kind::NeverWritten). [`Kind::Busy`](crate::Kind::Busy) if
+    /// the handle belongs to another scope. Its task is the place of this call, and the scope does not fail with it.
     #[track_caller]
     fn wait_on<'h, T: Send + 's, R: CanRead>(
         &self,
@@ -208,15 +208,6 @@ pub trait Spawn<'s>: Sized {
     ) -> Result<Ref<'h, T, R>, Error>;
 
     /// Waits for one task of this scope, and returns its value.
-    ///
-    /// # Errors
-    ///
-    /// The failure of the task, or the first in reference order of its descendants. Any [`Kind`](crate::Kind) but
-    /// [`Abandoned`](crate::Kind::Abandoned): a pending task has no join.
-    ///
-    /// # Panics
-    ///
-    /// If the join was polled, as a future, until it was ready.
     ///
     /// ```
     /// # use millpond::{Handle, Kind, Runtime, Spawn};
@@ -232,13 +223,18 @@ pub trait Spawn<'s>: Sized {
     /// assert_eq!(failed.unwrap_err().kind(), &Kind::Unwritten { arg: 0 });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    fn wait<O: Send + 's>(&self, join: Self::Join<O>) -> Result<O, Error>;
-
-    /// Waits for a future, such as the end of another runtime's work. Other tasks run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the task, or the first in reference order of its descendants. Any [`Kind`](crate::Kind) but
+    /// [`Abandoned`](crate::Kind::Abandoned): a pending task has no join.
     ///
     /// # Panics
     ///
-    /// If the future does.
+    /// If the join was polled, as a future, until it was ready.
+    fn wait<O: Send + 's>(&self, join: Self::Join<O>) -> Result<O, Error>;
+
+    /// Waits for a future, such as the end of another runtime's work. Other tasks run meanwhile.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -252,6 +248,10 @@ pub trait Spawn<'s>: Sized {
     /// assert_eq!(product, 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the future does.
     fn block_on<F: Future>(&self, future: F) -> F::Output;
 
     /// The token that cancels this scope, and with it those of its descendants; not the scopes around it.
