@@ -6,7 +6,20 @@ use std::sync::Arc;
 
 /// Which task: a name with indices if one was given, else the place of the spawn.
 ///
-/// Formatted only when shown, so a label costs a task two words.
+/// Formatted only when shown: a task without a name keeps one word, the place of its spawn.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// let (rt, tile) = (Runtime::new()?, Handle::<f64>::unset());
+/// let error = rt.scope(|s| {
+///     s.task("trsm").index([3, 5]).spawn(tile.read(), |_| ());
+/// });
+/// let label = *error.unwrap_err().task();
+/// assert_eq!((label.name(), label.indices()), (Some("trsm"), &[3, 5][..]));
+/// assert_eq!(label.to_string(), "trsm(3,5)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     name: Name,
@@ -47,7 +60,7 @@ impl Label {
         }
     }
 
-    /// The indices that were given at the spawn.
+    /// The indices that were given at the spawn; one beyond `u32` is shown as `u32::MAX`.
     pub fn indices(&self) -> &[u32] {
         &self.indices[..usize::from(self.count)]
     }
@@ -71,6 +84,20 @@ impl fmt::Display for Label {
 }
 
 /// Why a task did not succeed.
+///
+/// ```
+/// use millpond::{Handle, Kind, Runtime, Spawn};
+///
+/// let (rt, (a, b)) = (Runtime::new()?, (Handle::new(1), Handle::new(2)));
+/// let result = rt.scope(|s| {
+///     s.spawn((a.inout(), b.read(), a.read()), |(to, b, a)| *to = a + b);
+/// });
+/// match result.unwrap_err().kind() {
+///     Kind::Duplicate { args: (first, second) } => assert_eq!((*first, *second), (0, 2)),
+///     other => panic!("{other}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -134,7 +161,24 @@ impl fmt::Display for Kind {
 
 /// A task that failed: its label and why. Cheap to clone.
 ///
-/// [`source`](std::error::Error::source) of a poisoned task is the failure that poisoned it.
+/// [`source`](std::error::Error::source) of a poisoned task is the failure that poisoned it: where the chain began, and
+/// not a link of it.
+///
+/// ```
+/// use std::error::Error as _;
+/// use millpond::{Error, Handle, Kind, Runtime, Spawn};
+///
+/// let (rt, a, b) = (Runtime::new()?, Handle::new(1), Handle::unset());
+/// let first = rt.scope(|s| {
+///     s.task("forgets").spawn(a.write(), |_unset| ());
+///     s.spawn((a.read(), b.write()), |(a, b)| b.set(*a));
+/// });
+/// assert_eq!(first.unwrap_err().kind(), &Kind::Unwritten { arg: 0 });
+/// let error = b.into_inner().unwrap_err();
+/// let cause = error.source().and_then(|cause| cause.downcast_ref::<Error>());
+/// assert_eq!(cause.unwrap().task().name(), Some("forgets"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Error(Arc<Failure>);
 

@@ -30,6 +30,13 @@ pub enum Mode {
 
 impl Mode {
     /// Whether consecutive accesses of this mode form one generation (TG §3.2).
+    ///
+    /// ```
+    /// use millpond::depend::Mode;
+    ///
+    /// assert!(Mode::Read.shares() && Mode::Commutative.shares());
+    /// assert!(!Mode::Inout.shares());
+    /// ```
     #[inline]
     pub fn shares(self) -> bool {
         !matches!(self, Mode::Write | Mode::Inout)
@@ -76,6 +83,19 @@ impl Meta {
 }
 
 /// When a task is ready.
+///
+/// Implemented by the members of the family ([`list::List`]); a user only names one, as a parameter of
+/// [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, for each access,
+/// and on any worker when a task is complete.
+///
+/// ```
+/// use millpond::depend::{Mode, Scheme, list::List};
+///
+/// assert_eq!(millpond::catalogue::SCHEMES[0].name, List::NAME);
+/// // A version that nobody uses.
+/// let version = <List as Scheme>::Meta::default();
+/// assert!(List::is_idle(&version) && List::is_ready(&version, Mode::Inout));
+/// ```
 ///
 /// # Safety
 ///

@@ -59,17 +59,49 @@ unsafe impl<T: Send, B, R> Send for Handle<T, B, R> {}
 unsafe impl<T: Send, B, R> Sync for Handle<T, B, R> {}
 
 impl<T> Handle<T> {
-    /// A datum with a first value. Costs one allocation.
+    /// A datum with a first value. Costs one allocation, in which the value lies behind what the runtime keeps about it
+    /// (168 bytes).
+    ///
+    /// ```
+    /// let word = millpond::Handle::new("heron");
+    /// assert_eq!(word.into_inner()?, "heron");
+    /// # Ok::<(), millpond::Error>(())
+    /// ```
     pub fn new(value: T) -> Self {
         Handle::with_value(value)
     }
 
-    /// A datum without a first value: some task must [`write`](Handle::write) it before one reads it.
+    /// A datum without a first value: some task must [`write`](Handle::write) it before one reads it. Costs what
+    /// [`new`](Handle::new) does.
+    ///
+    /// ```
+    /// use millpond::{Handle, Kind, Runtime, Spawn};
+    ///
+    /// let (rt, sum) = (Runtime::new()?, Handle::<u32>::unset());
+    /// let result = rt.scope(|s| {
+    ///     s.spawn(sum.inout(), |sum| *sum += 1);
+    /// });
+    /// assert_eq!(result.unwrap_err().kind(), &Kind::NeverWritten { arg: 0 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn unset() -> Self {
         Handle::without_value()
     }
 
-    /// The value, after all tasks.
+    /// The value, after all tasks. Takes constant time.
+    ///
+    /// ```
+    /// use millpond::{Handle, Kind, Runtime, Spawn};
+    ///
+    /// let (rt, n) = (Runtime::builder().workers(1).build()?, Handle::new(1));
+    /// let early = rt.scope(|s| {
+    ///     // Alone, a worker runs a parent only when its scope waits.
+    ///     s.nest(n.inout(), |_, _| ());
+    ///     n.into_inner()
+    /// })?;
+    /// assert_eq!(early.unwrap_err().kind(), &Kind::Busy { arg: 0 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -85,7 +117,20 @@ impl<T> Handle<T> {
         Ok(unsafe { value.read() })
     }
 
-    /// The value, in place, between scopes.
+    /// The value, in place, between scopes. Takes constant time.
+    ///
+    /// ```
+    /// use millpond::{Handle, Runtime, Spawn};
+    ///
+    /// let (rt, mut x) = (Runtime::new()?, Handle::new(64.0_f64));
+    /// while *x.get_mut()? > 1.0 {
+    ///     rt.scope(|s| {
+    ///         s.spawn(x.inout(), |x| *x = x.sqrt().floor());
+    ///     })?;
+    /// }
+    /// assert_eq!(x.into_inner()?, 1.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -135,7 +180,23 @@ impl<T, B, R> Handle<T, B, R> {
         unsafe { self.datum.as_ref() }
     }
 
-    /// Declares that a task reads the datum: its body gets `&T`.
+    /// Declares that a task reads the datum: its body gets `&T`, the value at the task's place in reference order.
+    ///
+    /// If there is none, the task does not run: it fails as [`Kind::Poisoned`], or [`Kind::NeverWritten`]. So it does
+    /// with each access but `write`.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, list) = (Runtime::new()?, Handle::new(vec![1]));
+    /// rt.scope(|s| {
+    ///     let before = s.spawn(list.read(), |list| list.len());
+    ///     s.spawn(list.inout(), |list| list.push(2));
+    ///     let after = s.spawn(list.read(), |list| list.len());
+    ///     assert_eq!((s.wait(before)?, s.wait(after)?), (1, 2));
+    ///     Ok::<(), millpond::Error>(())
+    /// })??;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn read(&self) -> Access<'_, T, Read, B>
     where
@@ -148,6 +209,24 @@ impl<T, B, R> Handle<T, B, R> {
     /// Declares that a task writes the datum without reading it: its body gets an [`Out`](crate::Out) that it must
     /// set. The task never waits for readers of the old value: it writes a new version.
     ///
+    /// While the old version is in use, the spawn renames (TG §3.3): one allocation as that of [`new`](Handle::new),
+    /// and the old one is freed after its last use. A version that nobody uses is written again, at no such cost.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, frame) = (Runtime::builder().workers(1).build()?, Handle::new(1));
+    /// rt.scope(|s| {
+    ///     let slow = s.nest(frame.read(), |s, frame| {
+    ///         s.spawn(frame.read(), |frame| assert_eq!(*frame, 1));
+    ///     });
+    ///     let next = s.spawn(frame.write(), |frame| frame.set(2));
+    ///     // One worker ran the write, being ready, at its spawn, before the reader.
+    ///     assert!(next.is_done() && !slow.is_done());
+    /// })?;
+    /// assert_eq!(frame.into_inner()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// For borrowed data (`Handle<&mut [f64]>`) this would replace the reference, not the numbers; use
     /// [`inout`](Handle::inout).
     #[inline]
@@ -159,7 +238,19 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Write)
     }
 
-    /// Declares that a task reads and writes the datum: its body gets `&mut T`.
+    /// Declares that a task reads and writes the datum: its body gets `&mut T`, after all that was spawned earlier on
+    /// it.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, n) = (Runtime::new()?, Handle::new(3));
+    /// rt.scope(|s| {
+    ///     s.spawn(n.inout(), |n| *n *= 2);
+    ///     s.spawn(n.inout(), |n| *n += 1);
+    /// })?;
+    /// assert_eq!(n.into_inner()?, 3 * 2 + 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn inout(&self) -> Access<'_, T, Inout, B>
     where
@@ -170,6 +261,20 @@ impl<T, B, R> Handle<T, B, R> {
     }
 
     /// As [`inout`](Handle::inout), but consecutive commutative tasks may run in any order, one at a time.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let rt = Runtime::builder().workers(1).build()?;
+    /// let (late, log) = (Handle::unset(), Handle::new(Vec::new()));
+    /// rt.scope(|s| {
+    ///     s.nest(late.write(), |s, late| s.set(&late, 1));
+    ///     s.spawn((late.read(), log.commutative()), |(late, log)| log.push(*late));
+    ///     // Need not wait for the one before, which waits for `late`; with `inout` it would.
+    ///     s.spawn(log.commutative(), |log| log.push(2));
+    /// })?;
+    /// assert_eq!(log.into_inner()?, [2, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn commutative(&self) -> Access<'_, T, Commutative, B>
     where
@@ -180,7 +285,23 @@ impl<T, B, R> Handle<T, B, R> {
     }
 
     /// Declares that a task updates the datum through `&T` (atomics, locks), at once with the other consecutive
-    /// concurrent tasks.
+    /// concurrent tasks. What it does through the reference is not ordered by the runtime, and should commute.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    ///
+    /// # let rt = Runtime::new()?;
+    /// let hits = [(); 4].map(|()| AtomicUsize::new(0));
+    /// let hits = Handle::new(hits);
+    /// rt.scope(|s| {
+    ///     for n in 0..10 {
+    ///         s.spawn(hits.concurrent(), move |hits| hits[n % 4].fetch_add(1, Relaxed));
+    ///     }
+    /// })?;
+    /// assert_eq!(hits.into_inner()?.map(AtomicUsize::into_inner), [3, 3, 2, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn concurrent(&self) -> Access<'_, T, Concurrent, B>
     where
@@ -192,6 +313,24 @@ impl<T, B, R> Handle<T, B, R> {
 
     /// Declares that a task contributes to a reduction: its body gets `&mut T`, a private copy that starts as the
     /// reducer's identity and is combined into the datum before the next other access.
+    ///
+    /// A part costs one allocation; parts are combined as they come, so there are about as many as tasks that run at
+    /// once. Under [`deterministic`](crate::Builder::deterministic) all are kept until the combination.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn, Sum};
+    /// # let (rt, total) = (Runtime::new()?, Handle::new(100));
+    /// rt.scope(|s| {
+    ///     for n in 1..=3 {
+    ///         s.spawn(total.reduce(Sum), move |part| {
+    ///             assert_eq!(*part, 0);
+    ///             *part += n;
+    ///         });
+    ///     }
+    ///     s.spawn(total.read(), |total| assert_eq!(*total, 106));
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn reduce<O: Reducer<T>>(&self, reducer: O) -> Access<'_, T, Reduce<O>, B>
     where

@@ -82,19 +82,112 @@ macro_rules! operators {
 }
 
 operators! {
-    /// Adds numbers.
+    /// Adds numbers. Integers wrap:
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn, Sum};
+    /// # let rt = Runtime::new()?;
+    /// let total = Handle::new(200_u8);
+    /// rt.scope(|s| {
+    ///     s.spawn(total.reduce(Sum), |part| *part += 100);
+    /// })?;
+    /// assert_eq!(total.into_inner()?, 44);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Sum: Number, |_like| T::ZERO, |into, part| *into = into.plus(part);
-    /// Multiplies numbers.
+    /// Multiplies numbers. A part starts as 1:
+    ///
+    /// ```
+    /// # use millpond::{Handle, Prod, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let factorial = Handle::new(1);
+    /// rt.scope(|s| {
+    ///     for n in 1..=5 {
+    ///         s.spawn(factorial.reduce(Prod), move |part| *part *= n);
+    ///     }
+    /// })?;
+    /// assert_eq!(factorial.into_inner()?, 120);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Prod: Number, |_like| T::ONE, |into, part| *into = into.times(part);
     /// Keeps the smallest number; a NaN part is ignored.
+    ///
+    /// A part starts as the greatest number, so a task that finds none changes nothing:
+    ///
+    /// ```
+    /// # use millpond::{Handle, Min, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let nearest = Handle::new(f64::INFINITY);
+    /// rt.scope(|s| {
+    ///     for block in [vec![2.5, 1.5], vec![], vec![3.0]] {
+    ///         s.spawn(nearest.reduce(Min), move |part| *part = block.into_iter().fold(*part, f64::min));
+    ///     }
+    /// })?;
+    /// assert_eq!(nearest.into_inner()?, 1.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Min: Number, |_like| T::GREATEST, |into, part| if part < *into { *into = part };
     /// Keeps the largest number; a NaN part is ignored.
+    ///
+    /// The first value takes part, too:
+    ///
+    /// ```
+    /// # use millpond::{Handle, Max, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let deepest = Handle::new(7);
+    /// rt.scope(|s| {
+    ///     for depth in [3, 5] {
+    ///         s.spawn(deepest.reduce(Max), move |part| *part = depth);
+    ///     }
+    /// })?;
+    /// assert_eq!(deepest.into_inner()?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Max: Number, |_like| T::LEAST, |into, part| if part > *into { *into = part };
-    /// Conjunction: of truth values, of bits.
+    /// Conjunction: of truth values, of bits. A part starts as true, or all ones:
+    ///
+    /// ```
+    /// # use millpond::{And, Handle, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let sorted = Handle::new(true);
+    /// rt.scope(|s| {
+    ///     for block in [[1, 2, 3], [3, 5, 4]] {
+    ///         s.spawn(sorted.reduce(And), move |part| *part &= block.is_sorted());
+    ///     }
+    /// })?;
+    /// assert!(!sorted.into_inner()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     And: Bits, |_like| T::ALL, |into, part| *into = into.and(part);
-    /// Disjunction: of truth values, of bits.
+    /// Disjunction: of truth values, of bits. A part starts as false, or 0:
+    ///
+    /// ```
+    /// # use millpond::{Handle, Or, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let seen = Handle::new(0_u32);
+    /// rt.scope(|s| {
+    ///     for digit in [3, 1, 3] {
+    ///         s.spawn(seen.reduce(Or), move |part| *part |= 1 << digit);
+    ///     }
+    /// })?;
+    /// assert_eq!(seen.into_inner()?, 0b1010);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Or: Bits, |_like| T::NONE, |into, part| *into = into.or(part);
     /// Appends what each task collected; in reference order only under `deterministic(true)`.
+    ///
+    /// ```
+    /// # use millpond::{Append, Handle, Runtime, Spawn};
+    /// let rt = Runtime::builder().workers(2).deterministic(true).build()?;
+    /// let text = Handle::new(String::new());
+    /// rt.scope(|s| {
+    ///     for word in ["mill", "pond"] {
+    ///         s.spawn(text.reduce(Append), move |part| part.push_str(word));
+    ///     }
+    /// })?;
+    /// assert_eq!(text.into_inner()?, "millpond");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     Append: Collects, |_like| T::default(), |into, part| into.append_all(part);
 }
 

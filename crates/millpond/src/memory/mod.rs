@@ -18,6 +18,19 @@ pub struct Block {
 
 /// Where task blocks come from.
 ///
+/// Implemented by the members of the family ([`slab::Slabs`]); a user only names one, as a parameter of
+/// [`Runtime`](crate::Runtime). Called by the runtime's workers: `alloc` once a spawn, `free` once a task.
+///
+/// ```
+/// use millpond::memory::{BLOCK_ALIGN, Memory, slab::Slabs};
+///
+/// let (slabs, mut seats) = Slabs::new(2);
+/// let block = slabs.alloc(&mut seats[0], 100);
+/// assert_eq!(block.start.addr().get() % BLOCK_ALIGN, 0);
+/// // SAFETY: the block is these slabs', and nobody uses it; any seat may give it back.
+/// unsafe { slabs.free(&mut seats[1], block) };
+/// ```
+///
 /// # Safety
 ///
 /// `alloc` returns a block of at least `size` bytes, aligned to [`BLOCK_ALIGN`], that nobody else uses until it is

@@ -15,7 +15,19 @@ pub enum Put {
 
 /// Where ready tasks wait, and who finds them.
 ///
-/// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker touches.
+/// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker
+/// touches.
+///
+/// Implemented by the members of the family ([`split::Split`]); a user only names one, as a parameter of
+/// [`Runtime`](crate::Runtime). Called by the runtime's workers alone, which have no tasks to show to anybody else.
+///
+/// ```
+/// use millpond::pool::{Pool, split::Split};
+///
+/// let (pool, mut seats) = Split::new(2);
+/// assert_eq!(seats.len(), 2);
+/// assert!(!pool.has_work() && pool.take(&mut seats[0]).is_none() && pool.steal(&mut seats[1]).is_none());
+/// ```
 ///
 /// # Safety
 ///

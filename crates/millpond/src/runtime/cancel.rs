@@ -55,12 +55,31 @@ impl CancelToken {
     }
 
     /// Cancels the scope, now or never: a second call does nothing.
+    ///
+    /// Takes constant time from any thread, and wakes nobody: each task finds out when its turn comes. From then on
+    /// every task of the same root scope looks, before it starts, at the scopes around it; until then, at one word.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let session = rt.session();
+    /// let token = session.cancel_token();
+    /// let searched = session.spawn((), {
+    ///     let token = token.clone();
+    ///     move |()| (0_u64..).take_while(|_| !token.is_cancelled()).count()
+    /// });
+    /// token.cancel();
+    /// // It ended either way: cancelled before its start, or by itself.
+    /// let _ = session.wait(searched);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
         self.0.cancels.0.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether [`cancel`](CancelToken::cancel) was called.
+    /// Whether [`cancel`](CancelToken::cancel) was called, of this scope; a scope around it has a token of its own. One
+    /// load, so that a body may ask often.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Acquire)
     }

@@ -6,6 +6,13 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 
 /// One member of a family.
+///
+/// ```
+/// use millpond::{DefaultPool, catalogue, pool::Pool};
+///
+/// let row = catalogue::POOLS.iter().find(|row| row.name == DefaultPool::NAME).unwrap();
+/// assert_eq!(row.honours_priority, Some(true));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The name by which the command line chooses it.

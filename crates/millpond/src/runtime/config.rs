@@ -3,6 +3,18 @@
 use crate::worker::sleep::Idle;
 
 /// When a leaf that is ready at its spawn runs there and then, instead of through the pool (TG §5.1).
+///
+/// It changes when a leaf runs, never the result. Parents always go through the pool, and so do the tasks of a session.
+///
+/// ```
+/// use millpond::{Inline, Runtime, Spawn};
+///
+/// for (inline, at_once) in [(Inline::Auto, true), (Inline::Never, false), (Inline::Always, true)] {
+///     let rt = Runtime::builder().workers(1).inline(inline).build()?;
+///     rt.scope(|s| assert_eq!(s.spawn((), |()| ()).is_done(), at_once))?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inline {
     /// If its kind (its closure) has shown short bodies only, or if there is no other worker.

@@ -92,7 +92,8 @@ impl<'s, E: Engine> Door<'s, E> {
         unsafe { self.shared.as_ref() }
     }
 
-    /// Makes a leaf that waits for preconditions; see [`Pending::hold`].
+    /// Makes a leaf that waits for preconditions; see [`Pending::hold`]. Allocates the task's block, as a spawn does;
+    /// no window bounds how many there are.
     #[track_caller]
     pub fn pending<F: FnOnce() + Send + 's>(&self, body: F) -> Pending<'s, E> {
         self.leaf(move |()| body(), Location::caller())
@@ -103,6 +104,22 @@ impl<'s, E: Engine> Door<'s, E> {
     }
 
     /// As [`pending`](Door::pending), for a parent: its body gets a scope of its own, and may wait.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// # let (rt, answer) = (Runtime::new()?, AtomicU32::new(0));
+    /// rt.scope(|s| {
+    ///     let go = s.door().pending_nest(|s| {
+    ///         let (six, seven) = (s.spawn((), |()| 6), s.spawn((), |()| 7));
+    ///         answer.store(s.wait(six).unwrap() * s.wait(seven).unwrap(), Relaxed);
+    ///     });
+    ///     // Without a precondition it may start now.
+    ///     drop(go);
+    /// })?;
+    /// assert_eq!(answer.into_inner(), 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[track_caller]
     pub fn pending_nest<F>(&self, body: F) -> Pending<'s, E>
     where
@@ -135,7 +152,20 @@ impl<'s, E: Engine> Door<'s, E> {
 }
 
 impl<'s, E: Engine> Pending<'s, E> {
-    /// Adds a precondition.
+    /// Adds a precondition: one atomic addition, and no allocation.
+    ///
+    /// ```
+    /// # use millpond::{Kind, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let result = rt.scope(|s| {
+    ///     let pending = s.door().pending(|| unreachable!());
+    ///     let (met, never) = (pending.hold(), pending.hold());
+    ///     met.satisfy();
+    ///     drop(never);
+    /// });
+    /// assert_eq!(result.unwrap_err().kind(), &Kind::Abandoned);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn hold(&self) -> Precondition<'s, E> {
         self.0.task.header().add_unmet();
         Precondition { task: self.0.task, shared: self.0.shared, _lives: PhantomData }
@@ -149,7 +179,26 @@ impl<E: Engine> Drop for Pending<'_, E> {
 }
 
 impl<E: Engine> Precondition<'_, E> {
-    /// The precondition is met. The last one sends the task to the workers.
+    /// The precondition is met. The last one sends the task to the workers; what happened before each happens before
+    /// its body. Takes constant time, and runs no body.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # use std::sync::Mutex;
+    /// # let (rt, letter) = (Runtime::new()?, Mutex::new(None));
+    /// rt.scope(|s| {
+    ///     let pending = s.door().pending(|| assert_eq!(*letter.lock().unwrap(), Some("hello")));
+    ///     let arrived = pending.hold();
+    ///     drop(pending);
+    ///     std::thread::scope(|threads| {
+    ///         threads.spawn(|| {
+    ///             *letter.lock().unwrap() = Some("hello");
+    ///             arrived.satisfy();
+    ///         });
+    ///     });
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn satisfy(self) {
         // The drop below would fail the task.
         ManuallyDrop::new(self).meet();

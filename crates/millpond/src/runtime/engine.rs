@@ -20,6 +20,20 @@ pub type DefaultScheme = List;
 pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
 
 /// One member of each family, as types: everything is dispatched statically.
+///
+/// Implemented by [`Parts`]. A function is generic over it where [`Spawn`](crate::Spawn) is not enough, since it names
+/// a [`Scope`](crate::Scope), a [`Session`](crate::Session) or a [`Door`](crate::Door) of any runtime:
+///
+/// ```
+/// use millpond::{Door, Engine, Precondition, Runtime};
+///
+/// fn twice<'s, E: Engine>(door: Door<'s, E>, body: fn()) -> [Precondition<'s, E>; 2] {
+///     let pending = door.pending(body);
+///     [pending.hold(), pending.hold()]
+/// }
+/// Runtime::new()?.scope(|s| twice(s.door(), || ()).map(Precondition::satisfy))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Engine: 'static {
     /// Where task blocks come from.
     type Memory: Memory;
@@ -29,7 +43,18 @@ pub trait Engine: 'static {
     type Scheme: Scheme;
 }
 
-/// The engine made of these three parts.
+/// The engine made of these three parts: that of a [`Runtime<M, P, D>`](crate::Runtime). Never a value.
+///
+/// ```
+/// use millpond::memory::Memory;
+/// use millpond::{DefaultPool, DefaultScheme, Parts, Runtime, Session};
+///
+/// struct Server<M: Memory> {
+///     session: Session<Parts<M, DefaultPool, DefaultScheme>>,
+/// }
+/// Server { session: Runtime::new()?.session() }.session.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Parts<M, P, D>(PhantomData<fn() -> (M, P, D)>);
 

@@ -49,6 +49,20 @@ use crate::worker::{Worker, WorkerCounts};
 ///
 /// The parts are type parameters with defaults, so everything is dispatched statically; see
 /// [`Builder::build_with`]. A runtime is a value: a program may have several, and dropping one ends its threads.
+///
+/// ```
+/// use millpond::{Runtime, Spawn};
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let mut halves = [vec![3, 1], vec![4, 2]];
+/// rt.scope(|s| {
+///     for half in &mut halves {
+///         s.spawn((), |()| half.sort());
+///     }
+/// })?;
+/// assert_eq!(halves, [[1, 3], [2, 4]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Runtime<M: Memory = DefaultMemory, P: Pool = DefaultPool, D: Scheme = DefaultScheme> {
     inner: Arc<Inner<Parts<M, P, D>>>,
 }
@@ -74,6 +88,15 @@ impl<E: Engine> std::fmt::Debug for Inner<E> {
 }
 
 /// Chooses how a runtime works; made by [`Runtime::builder`].
+///
+/// ```
+/// use millpond::{Idle, Runtime};
+///
+/// let polite = Runtime::builder().workers(2).idle(Idle::Sleep).stack_size(256 << 10);
+/// let (one, other) = (polite.clone().build()?, polite.window(100).build()?);
+/// assert_eq!((one.workers(), other.workers()), (2, 2));
+/// # Ok::<(), millpond::BuildError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "nothing is built before `build`"]
 pub struct Builder {
@@ -81,6 +104,11 @@ pub struct Builder {
 }
 
 /// Why a runtime could not be built.
+///
+/// ```
+/// let error = millpond::Runtime::builder().workers(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "workers is 0, must be 1 to 4096");
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -122,14 +150,35 @@ impl Builder {
     pub const DEFAULT_WINDOW: usize = config::DEFAULT_WINDOW as usize;
 
     /// How many workers; by default as many processors as the affinity mask and the cgroup's quota allow. The caller
-    /// of a scope is one of them.
+    /// of a scope is one of them. 1 to 4096.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::builder().workers(1).build()?;
+    /// let caller = std::thread::current().id();
+    /// let worker = rt.scope(|s| s.wait(s.spawn((), |()| std::thread::current().id())))??;
+    /// assert_eq!(worker, caller);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn workers(mut self, workers: usize) -> Self {
         self.config.workers = workers;
         self
     }
 
     /// The most tasks in flight in one scope (2048): a spawner that has that many outstanding runs tasks instead. A
-    /// body that can run none of its own exceeds the bound.
+    /// body that can run none of its own exceeds the bound. Once full, it is open again when a quarter is free. At
+    /// least 1.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::builder().window(1).build()?;
+    /// rt.scope(|s| {
+    ///     let first = s.nest((), |_, ()| ());
+    ///     s.spawn((), |()| ());
+    ///     assert!(first.is_done());
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn window(mut self, tasks: usize) -> Self {
         self.config.window = tasks as u64;
         self
@@ -137,38 +186,66 @@ impl Builder {
 
     /// The most bytes that the tasks in flight in one scope may hold, as far as they say
     /// ([`Task::bytes`](crate::Task::bytes)). By default there is no bound. A task that alone holds more runs alone.
+    /// At least 1; hard or soft as [`window`](Builder::window).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::builder().window_bytes(1000).build()?;
+    /// rt.scope(|s| {
+    ///     let first = s.task("load").bytes(600).nest((), |_, ()| ());
+    ///     s.task("load").bytes(600).spawn((), |()| ());
+    ///     assert!(first.is_done());
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn window_bytes(mut self, bytes: u64) -> Self {
         self.config.window_bytes = bytes;
         self
     }
 
     /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
-    /// last bit in every run.
+    /// last bit in every run. Off by default: commutative tasks wait more, and the parts of a reduction are kept until
+    /// it ends.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// let rt = Runtime::builder().deterministic(true).build()?;
+    /// let log = Handle::new(Vec::new());
+    /// rt.scope(|s| {
+    ///     for n in 0..5 {
+    ///         s.spawn(log.commutative(), move |log| log.push(n));
+    ///     }
+    /// })?;
+    /// assert_eq!(log.into_inner()?, [0, 1, 2, 3, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn deterministic(mut self, deterministic: bool) -> Self {
         self.config.deterministic = deterministic;
         self
     }
 
-    /// What a worker does that finds no task.
+    /// What a worker does that finds no task; [`Idle::Hybrid`] by default.
     pub fn idle(mut self, idle: Idle) -> Self {
         self.config.idle = idle;
         self
     }
 
-    /// Which ready leaves run at their spawn.
+    /// Which ready leaves run at their spawn; [`Inline::Auto`] by default.
     pub fn inline(mut self, inline: Inline) -> Self {
         self.config.inline = inline;
         self
     }
 
     /// Binds each worker to one of the processors that the process may use. The caller of a scope is bound while the
-    /// scope lasts.
+    /// scope lasts. Off by default. Where there are more workers than processors, they share; a system that refuses
+    /// leaves them where they are.
     pub fn pin(mut self, pin: bool) -> Self {
         self.config.pin = pin;
         self
     }
 
-    /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory.
+    /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory. From 128 KiB to
+    /// 1 TiB.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = bytes;
         self
@@ -184,6 +261,15 @@ impl Builder {
     }
 
     /// Builds a runtime of the parts that the type names: `Runtime<M, P, D>`.
+    ///
+    /// ```
+    /// use millpond::memory::slab::Slabs;
+    /// use millpond::{DefaultPool, DefaultScheme, Runtime};
+    ///
+    /// let rt: Runtime<Slabs, DefaultPool, DefaultScheme> = Runtime::builder().workers(2).build_with()?;
+    /// # assert_eq!(rt.workers(), 2);
+    /// # Ok::<(), millpond::BuildError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -271,7 +357,17 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     }
 
     /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes together,
-    /// and of the thread that works in their place when there are sessions.
+    /// and of the thread that works in their place when there are sessions. Takes O(workers) and stops nobody: what is
+    /// running meanwhile may count or not.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// rt.scope(|s| (0..10).for_each(|_| drop(s.spawn((), |()| ()))))?;
+    /// assert_eq!(rt.counts().len(), 2);
+    /// assert_eq!(rt.counts().iter().map(|worker| worker.tasks).sum::<u64>(), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn counts(&self) -> Vec<WorkerCounts> {
         self.shared().counts()
     }
@@ -306,6 +402,18 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
 
     /// Opens a session: a scope that borrows nothing, for async code.
     ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// let rt = Runtime::new()?;
+    /// let (session, hits) = (rt.session(), Handle::new(0));
+    /// let server = std::thread::spawn(move || {
+    ///     session.spawn(hits.inout(), |hits| *hits += 1);
+    ///     session.wait(session.spawn(hits.read(), |hits| *hits))
+    /// });
+    /// assert_eq!(server.join().unwrap()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
@@ -318,11 +426,31 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         Session::open(Arc::clone(&self.inner))
     }
 
-    /// As [`scope`](Runtime::scope), for a closure that uses `?`.
+    /// As [`scope`](Runtime::scope), for a closure that uses `?`. An error of the closure's own cancels nothing: the
+    /// tasks spawned before it run.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, log) = (Runtime::new()?, Handle::new(Vec::new()));
+    /// let result: Result<(), Box<dyn std::error::Error>> = rt.try_scope(|s| {
+    ///     for word in ["1", "two", "3"] {
+    ///         let n: u32 = word.parse()?;
+    ///         s.spawn(log.inout(), move |log| log.push(n));
+    ///     }
+    ///     Ok(())
+    /// });
+    /// assert!(result.unwrap_err().is::<std::num::ParseIntError>());
+    /// assert_eq!(log.into_inner()?, [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// The first failure of a task, else what `f` returned.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Runtime::scope).
     #[track_caller]
     pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
     where

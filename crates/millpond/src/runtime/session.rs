@@ -75,6 +75,23 @@ impl<E: Engine> Release for Arc<Core<E>> {
 }
 
 /// The value of a session's task: a `Send` future, which may outlive the session.
+///
+/// Dropping it does nothing to the task. It keeps the task's block, and what the session and the runtime share. Each
+/// poll takes constant time; it wakes whoever polled it last, once. Its errors are those of
+/// [`Spawn::wait`](crate::Spawn::wait).
+///
+/// ```
+/// use millpond::{Runtime, Spawn};
+///
+/// let rt = Runtime::new()?;
+/// let session = rt.session();
+/// let answer = session.spawn((), |()| 42);
+/// session.close()?;
+/// assert!(answer.is_done());
+/// let elsewhere = std::thread::spawn(move || Runtime::new().unwrap().scope(|s| s.block_on(answer)));
+/// assert_eq!(elsewhere.join().unwrap()??, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct SessionJoin<O> {
     pending: Option<Pending<O, Box<dyn Release + Send>>>,
 }
@@ -86,7 +103,7 @@ unsafe impl<O: Send> Send for SessionJoin<O> {}
 unsafe impl<O: Send> Sync for SessionJoin<O> {}
 
 impl<O> SessionJoin<O> {
-    /// Whether the task is complete.
+    /// Whether the task is complete, its descendants included. Never waits; once true it stays so.
     pub fn is_done(&self) -> bool {
         self.pending.as_ref().is_none_or(Pending::is_done)
     }
@@ -135,7 +152,17 @@ impl<E: Engine> Session<E> {
         domain
     }
 
-    /// Waits for all tasks.
+    /// Waits for all tasks, as the drop of a session does, which keeps what it found to itself. It blocks its thread.
+    ///
+    /// ```
+    /// use millpond::{Handle, Kind, Runtime, Spawn};
+    ///
+    /// let (rt, page) = (Runtime::new()?, Handle::<String>::unset());
+    /// let session = rt.session();
+    /// session.task("fetch").spawn(page.write(), |_unset| ());
+    /// assert_eq!(session.close().unwrap_err().kind(), &Kind::Unwritten { arg: 0 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

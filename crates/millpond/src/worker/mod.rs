@@ -64,6 +64,16 @@ struct Counters {
 }
 
 /// What one worker did since the runtime was built; see [`Runtime::counts`](crate::Runtime::counts).
+///
+/// ```
+/// use millpond::{Runtime, Spawn, WorkerCounts};
+///
+/// let rt = Runtime::builder().workers(1).build()?;
+/// let four = rt.scope(|s| s.wait(s.nest((), |s, ()| s.wait(s.spawn((), |()| 4)))))???;
+/// // A parent's body counts as its children's do; alone, a worker steals nothing.
+/// assert_eq!((four, rt.counts()), (4, vec![WorkerCounts { tasks: 2, steals: 0 }]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounts {
     /// Task bodies that it ran.

@@ -76,7 +76,16 @@ mod spin;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// What a worker does that finds no task.
+/// What a worker does that finds no task. It changes how soon a task starts, never the result.
+///
+/// ```
+/// use millpond::{Idle, Runtime, Spawn};
+///
+/// // A runtime beside the program's main work: it takes no processor time between its scopes.
+/// let rt = Runtime::builder().workers(2).idle(Idle::Sleep).build()?;
+/// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 42)))??, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
     /// It keeps looking and never sleeps: the shortest way to the next task, at the price of a core for each worker
