@@ -110,7 +110,7 @@ operators! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Prod: Number, |_like| T::ONE, |into, part| *into = into.times(part);
-    /// Keeps the smallest number; a NaN part is ignored.
+    /// Keeps the smallest number; NaN is ignored, in the datum too if there is a number.
     ///
     /// A part starts as the greatest number, so a task that finds none changes nothing:
     ///
@@ -126,8 +126,8 @@ operators! {
     /// assert_eq!(nearest.into_inner()?, 1.5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    Min: Number, |_like| T::GREATEST, |into, part| if part < *into { *into = part };
-    /// Keeps the largest number; a NaN part is ignored.
+    Min: Number, |_like| T::GREATEST, |into, part| if part < *into || is_nan(*into) { *into = part };
+    /// Keeps the largest number; NaN is ignored, in the datum too if there is a number.
     ///
     /// The first value takes part, too:
     ///
@@ -143,7 +143,7 @@ operators! {
     /// assert_eq!(deepest.into_inner()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    Max: Number, |_like| T::LEAST, |into, part| if part > *into { *into = part };
+    Max: Number, |_like| T::LEAST, |into, part| if part > *into || is_nan(*into) { *into = part };
     /// Conjunction: of truth values, of bits. A part starts as true, or all ones:
     ///
     /// ```
@@ -189,6 +189,11 @@ operators! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Append: Collects, |_like| T::default(), |into, part| into.append_all(part);
+}
+
+/// Parts are merged among themselves, so either side of an operator may hold one that is not a number.
+fn is_nan<T: PartialOrd>(value: T) -> bool {
+    value.partial_cmp(&value).is_none()
 }
 
 /// What [`Sum`], [`Prod`], [`Min`] and [`Max`] work on: the primitive numbers. Integers wrap.

@@ -1,0 +1,39 @@
+//! What the operators of reductions do with values that have no order.
+
+mod common;
+
+use common::{builder, limit};
+use millpond::{Handle, Inline, Max, Min, Spawn};
+
+fn same(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+#[test]
+fn the_smallest_and_the_largest_are_numbers_if_there_is_one() {
+    limit(20, "NaN in reductions", || {
+        let nan = f64::NAN;
+        for workers in [1, 2, 8] {
+            let rt = builder(workers).inline(Inline::Never).build().unwrap();
+            for parts in [[1.0, nan, 3.0], [nan, 1.0, 3.0], [1.0, 3.0, nan], [nan, nan, nan]] {
+                for datum in [2.0, nan] {
+                    let (least, greatest) = (Handle::new(datum), Handle::new(datum));
+                    rt.scope(|s| {
+                        for part in parts {
+                            s.spawn(least.reduce(Min), move |least| *least = part);
+                            s.spawn(greatest.reduce(Max), move |greatest| *greatest = part);
+                        }
+                    })
+                    .unwrap();
+                    // As the standard library's `min` and `max`, which ignore NaN.
+                    let (least, greatest) = (least.into_inner().unwrap(), greatest.into_inner().unwrap());
+                    assert!(same(least, parts.into_iter().fold(datum, f64::min)), "{least} of {parts:?} and {datum}");
+                    assert!(
+                        same(greatest, parts.into_iter().fold(datum, f64::max)),
+                        "{greatest} of {parts:?} and {datum}"
+                    );
+                }
+            }
+        }
+    });
+}
