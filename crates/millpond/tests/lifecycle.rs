@@ -294,6 +294,16 @@ fn clock_ticks_of_workers() -> u64 {
         .sum()
 }
 
+/// Whether the workers stop using the processor: soon, but on a loaded machine nobody knows when they get to it.
+fn comes_to_rest() -> bool {
+    (0..20).any(|_| {
+        thread::sleep(Duration::from_millis(50));
+        let before = clock_ticks_of_workers();
+        thread::sleep(Duration::from_millis(300));
+        clock_ticks_of_workers() == before
+    })
+}
+
 fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has a line for it");
@@ -331,18 +341,11 @@ fn idle_for_a_while() {
         let rt = builder(8).idle(idle).build().unwrap();
         let session = rt.session();
         assert_eq!(count(&rt, 1000), 1000);
-        // Long enough for every worker to have given up looking.
-        thread::sleep(Duration::from_millis(50));
-        let before = clock_ticks_of_workers();
-        thread::sleep(Duration::from_millis(300));
-        assert_eq!(clock_ticks_of_workers() - before, 0);
+        assert!(comes_to_rest());
         // In a scope whose closure does something else, too.
         rt.scope(|s| {
             s.spawn((), |()| ());
-            thread::sleep(Duration::from_millis(50));
-            let before = clock_ticks_of_workers();
-            thread::sleep(Duration::from_millis(300));
-            assert_eq!(clock_ticks_of_workers() - before, 0);
+            assert!(comes_to_rest());
         })
         .unwrap();
         session.close().unwrap();
