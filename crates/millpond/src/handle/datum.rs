@@ -39,6 +39,7 @@ pub(crate) struct Datum {
     first: Version,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(offset_of!(Datum, first) == 64);
 
 /// The scheme of the scope that claimed a handle, for a handle's drop, which knows no scheme.

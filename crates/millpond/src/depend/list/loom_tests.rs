@@ -54,7 +54,7 @@ impl World {
         // SAFETY: as above.
         let meta = unsafe { &mut *self.meta.get() };
         meta.state.with_mut(|_| ());
-        meta.head.set(None);
+        meta.head.with_mut(|head| *head = ptr::null_mut());
     }
 
     /// What access `number` must find: the number of the last one before it that writes.
