@@ -240,14 +240,3 @@ impl std::error::Error for Error {
         self.0.cause.as_ref().map(|cause| cause as _)
     }
 }
-
-/// The text of a panic payload.
-pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
-    if let Some(text) = payload.downcast_ref::<&'static str>() {
-        (*text).to_owned()
-    } else if let Some(text) = payload.downcast_ref::<String>() {
-        text.clone()
-    } else {
-        "a payload that is not text".to_owned()
-    }
-}

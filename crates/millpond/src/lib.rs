@@ -148,6 +148,7 @@
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
 
 mod access;
+mod caught;
 pub mod depend;
 mod error;
 mod handle;

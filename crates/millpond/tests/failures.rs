@@ -339,3 +339,34 @@ fn a_precondition_captured_by_a_task_that_does_not_run_is_abandoned() {
         }
     });
 }
+
+/// Panics when it is dropped, as often as it is.
+struct Endless;
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        resume_unwind(Box::new(Endless));
+    }
+}
+
+#[test]
+fn what_a_panic_carries_may_panic_when_it_is_dropped() {
+    limit(20, "bombs", || {
+        for (workers, inline) in [(1, Inline::Always), (1, Inline::Never), (2, Inline::Never)] {
+            let rt = builder(workers).inline(inline).build().unwrap();
+            let (a, b) = (Handle::new(1), Handle::new(1));
+            let error = rt.scope(|s| {
+                s.task("leaf").spawn(a.inout(), |_| resume_unwind(Box::new(Endless)));
+                let join = s.task("value").spawn((), |()| -> u32 { resume_unwind(Box::new(Endless)) });
+                s.task("parent").nest(b.inout(), |s, b| {
+                    s.spawn(b.inout(), |b| *b += 1);
+                    resume_unwind(Box::new(Endless))
+                });
+                assert!(s.wait(join).is_err());
+            });
+            assert_eq!(error.unwrap_err().to_string(), "task `leaf` panicked: a payload that is not text");
+            assert!(a.into_inner().is_err() && b.into_inner().is_err());
+            rt.scope(|s| drop(s.spawn((), |()| ()))).unwrap();
+        }
+    });
+}

@@ -3,13 +3,19 @@
 mod common;
 
 use std::cell::Cell;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use common::{builder, limit};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Session, Spawn};
 
+/// What is kept for ever, for leak checkers to see.
+static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
 fn forever<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
+    let value = Box::leak(Box::new(value));
+    KEPT.lock().unwrap().push((&raw const *value).expose_provenance());
+    value
 }
 
 thread_local! {

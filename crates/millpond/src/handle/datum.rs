@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::mem::{MaybeUninit, offset_of};
-use std::panic::resume_unwind;
 use std::ptr::{self, NonNull};
 
 use super::reduction::Reduction;
@@ -264,8 +263,8 @@ impl Datum {
         if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
             // SAFETY: as the caller promises; no reduction is open, so no scope will issue a combine task.
             let dropped = unsafe { Datum::let_go(this) };
-            if let (Err(payload), false) = (dropped, std::thread::panicking()) {
-                resume_unwind(payload);
+            if let (Err(caught), false) = (dropped, std::thread::panicking()) {
+                caught.resume();
             }
         }
     }

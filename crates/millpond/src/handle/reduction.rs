@@ -10,11 +10,11 @@
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use super::datum::Datum;
 use super::version::{Dropped, Version};
+use crate::caught::catch;
 use crate::error::Label;
 use crate::sync::Mutex;
 
@@ -341,7 +341,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
     fn is(&self, kind: TypeId, other: &dyn Any) -> bool {
         // A comparison that panics must not unwind through a spawn: such reducers are equal to none.
         let equal = || other.downcast_ref::<O>() == Some(&self.0);
-        kind == TypeId::of::<O>() && catch_unwind(AssertUnwindSafe(equal)).unwrap_or(false)
+        kind == TypeId::of::<O>() && catch(equal).unwrap_or(false)
     }
 
     unsafe fn identity(&self, like: NonNull<()>) -> NonNull<()> {
@@ -364,7 +364,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
             return Ok(());
         }
         // SAFETY: the box holds a value, which is dropped once.
-        catch_unwind(AssertUnwindSafe(|| unsafe { part.assume_init_drop() }))
+        catch(|| unsafe { part.assume_init_drop() })
     }
 }
 
@@ -442,9 +442,9 @@ impl Reduction {
             drop(parts);
             // SAFETY: both parts came from `identity`; the other was taken off the list, this one is the caller's.
             let merge = || unsafe { self.operator.combine(mine.value, other.value) };
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(merge)) {
+            if let Err(caught) = catch(merge) {
                 self.discard(mine.value, true);
-                resume_unwind(payload);
+                caught.resume();
             }
         }
     }

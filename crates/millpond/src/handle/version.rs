@@ -1,13 +1,12 @@
 //! Versions: storage and metadata of a datum between two renamings (TG §3.2).
 
-use std::any::Any;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 
 use super::datum::Datum;
 use super::exclusion::Exclusion;
+use crate::caught::{Caught, catch};
 use crate::depend::Meta;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -56,7 +55,7 @@ pub(crate) struct VersionKind {
 }
 
 /// What the drop of a value threw, if anything: a worker must not unwind, so it tells the scope.
-pub(crate) type Dropped = Result<(), Box<dyn Any + Send>>;
+pub(crate) type Dropped = Result<(), Caught>;
 
 /// A later version with room for its value.
 #[repr(C, align(64))]
@@ -106,7 +105,7 @@ unsafe fn free_renamed<T>(version: NonNull<Version>) {
 /// `value` points to a `T` that nobody uses afterwards.
 unsafe fn drop_value<T>(value: NonNull<()>) -> Dropped {
     // SAFETY: as the caller promises.
-    catch_unwind(AssertUnwindSafe(|| unsafe { value.cast::<T>().drop_in_place() }))
+    catch(|| unsafe { value.cast::<T>().drop_in_place() })
 }
 
 /// # Safety
@@ -255,7 +254,7 @@ impl Version {
     /// Nobody else uses the value.
     pub(crate) unsafe fn drop_value_here(&self) {
         // SAFETY: as the caller promises.
-        unsafe { self.drop_value() }.unwrap_or_else(|payload| resume_unwind(payload));
+        unsafe { self.drop_value() }.unwrap_or_else(|caught| caught.resume());
     }
 
     /// Moves the value into the storage of `to`, whose old value is dropped.

@@ -3,13 +3,13 @@
 use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use super::engine::Engine;
 use super::join::must_count;
 use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
+use crate::caught::catch;
 use crate::error::Error;
 use crate::task::{NestFrame, Role, TaskRef, VTable};
 use crate::worker::Worker;
@@ -77,7 +77,7 @@ unsafe fn discard<S, F, O>(task: TaskRef) {
     // SAFETY: the body is there and will not be run.
     let body = unsafe { take_body::<S, F, O>(task) };
     // What the closure captured may panic as it is dropped; the task has failed already.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
+    let _ = catch(|| drop(body));
 }
 
 /// Where the result of a joined task is.
@@ -109,7 +109,7 @@ unsafe fn drop_result<S, F, O>(task: TaskRef) {
     }
     let at = result_at::<S, F, O>(task);
     // SAFETY: the task is complete, so its result is there, and nobody will look at it.
-    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { at.drop_in_place() }));
+    let _ = catch(|| unsafe { at.drop_in_place() });
 }
 
 /// Keeps a body's value for the join, if one may look.
@@ -161,7 +161,7 @@ where
             // SAFETY: as the caller promises.
             f(unsafe { A::leaf(shape, &mut args) })
         };
-        catch_unwind(AssertUnwindSafe(call)).map_err(|payload| panicked(task, &*payload))
+        catch(call).map_err(|caught| panicked(task, &caught))
     }
 }
 
@@ -202,7 +202,7 @@ where
             let scope = unsafe { Scope::new(worker, frame.domain()) };
             f(&scope, handles)
         };
-        let value = catch_unwind(AssertUnwindSafe(call)).map_err(|payload| panicked(task, &*payload))?;
+        let value = catch(call).map_err(|caught| panicked(task, &caught))?;
         keep::<A::Shape, F, O>(task, value);
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! Combine tasks: the end of a reduction (`handle::reduction`).
 
 use std::alloc::Layout;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
 use super::engine::Engine;
+use crate::caught::catch;
 use crate::depend::Mode;
 use crate::error::Error;
 use crate::handle::Datum;
@@ -35,7 +36,7 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
     let reduction = reduction_of(task);
     // SAFETY: freed after this task only.
     let combine = || unsafe { reduction.as_ref() }.combine();
-    catch_unwind(AssertUnwindSafe(combine)).map_err(|payload| panicked(task, &*payload))
+    catch(combine).map_err(|caught| panicked(task, &caught))
 }
 
 impl<E: Engine> Worker<E> {

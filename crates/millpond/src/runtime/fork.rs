@@ -1,11 +1,11 @@
 //! `join(a, b)`: plain fork-join, without declared data.
 
-use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::engine::Engine;
+use crate::caught::{Caught, catch};
 use crate::error::Error;
 use crate::pool::Put;
 use crate::task::{Header, Role, TaskRef, VTable};
@@ -83,7 +83,7 @@ struct Fork<F, R> {
     header: Header,
     waiter: Waiter,
     body: Cell<Option<F>>,
-    result: Cell<Option<Result<R, Box<dyn Any + Send>>>>,
+    result: Cell<Option<Result<R, Caught>>>,
 }
 
 impl<F: FnOnce() -> R, R> Fork<F, R> {
@@ -102,7 +102,7 @@ impl<F: FnOnce() -> R, R> Fork<F, R> {
         // SAFETY: the header is the first field.
         let fork = unsafe { task.0.cast::<Self>().as_ref() };
         let body = fork.body.take().expect("a fork runs once");
-        fork.result.set(Some(catch_unwind(AssertUnwindSafe(body))));
+        fork.result.set(Some(catch(body)));
         Waiter::wake_at((&raw const fork.waiter).cast_mut());
         Ok(())
     }
@@ -164,10 +164,10 @@ where
     let task = TaskRef(NonNull::from(&fork).cast());
     // SAFETY: the fork stays on this stack until it was taken back or its waiter woken.
     unsafe { (ops.push)(worker, task) };
-    let left = catch_unwind(AssertUnwindSafe(a));
+    let left = catch(a);
     // SAFETY: as above.
     if unsafe { (ops.take_back)(worker, task) } {
-        let left = left.unwrap_or_else(|payload| resume_unwind(payload));
+        let left = left.unwrap_or_else(|caught| caught.resume());
         let body = fork.body.take().expect("taken back before it ran");
         return (left, body());
     }
@@ -176,6 +176,6 @@ where
     let right = fork.result.take().expect("set before the waiter was woken");
     match (left, right) {
         (Ok(left), Ok(right)) => (left, right),
-        (Err(payload), _) | (_, Err(payload)) => resume_unwind(payload),
+        (Err(caught), _) | (_, Err(caught)) => caught.resume(),
     }
 }

@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
 use crate::depend::{Mode, Scheme};
-use crate::error::{Error, Kind, Label, panic_message};
+use crate::error::{Error, Kind, Label};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
@@ -56,8 +56,8 @@ impl Retired {
     fn free_all(self, domain: &Domain, label: Label) {
         for version in self.versions {
             // SAFETY: retired, with no access outstanding.
-            if let Err(payload) = unsafe { Version::free(version) } {
-                domain.fail(self.order, Error::new(label, Kind::Panicked(panic_message(&*payload))));
+            if let Err(caught) = unsafe { Version::free(version) } {
+                domain.fail(self.order, Error::new(label, Kind::Panicked(caught.text())));
             }
         }
     }
@@ -126,7 +126,7 @@ impl<E: Engine> Worker<E> {
         if let Some(kind) = misuse {
             task.set_accesses(drafter.written);
             task.add_flags(flag::MISUSED);
-            domain.fail(order, Error::new(task.header().label(), kind));
+            domain.fail(order, Error::new(task.label(), kind));
         }
         Drafted { task, shape, size, ready, misused, retired }
     }
@@ -271,12 +271,7 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             if let Some(other) = datum.reduction() {
                 self.end_reduction(other);
             }
-            let new = Reduction::open(
-                datum_at,
-                &reducer,
-                self.task.header().label(),
-                self.worker.shared().config.deterministic,
-            );
+            let new = Reduction::open(datum_at, &reducer, self.task.label(), self.worker.shared().config.deterministic);
             datum.open_reduction(new);
             self.domain.add_reduction(new);
             new

@@ -25,7 +25,7 @@ use super::domain::Domain;
 use super::engine::Engine;
 use super::watch::{Tell, Watched};
 use crate::error::Error;
-use crate::task::{Header, TaskRef};
+use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;
 use crate::worker::current;
 use crate::worker::wait::Waiter;
@@ -194,10 +194,10 @@ impl<O, K: Release> Pending<O, K> {
         }
     }
 
-    fn header(&self) -> &Header {
-        // SAFETY: a counted task's block is kept for the join; else the manager keeps the first word of a block one
-        // (`Memory::TYPE_STABLE`), and only that word is looked at.
-        unsafe { self.task.as_ref() }
+    fn state(&self) -> &State {
+        // SAFETY: a counted task's block is kept for the join; else the manager keeps the first word of a block a state
+        // (`Memory::TYPE_STABLE`). The rest of the header may be another task's by now, so no reference to it is made.
+        unsafe { Header::state_at(self.task).as_ref() }
     }
 
     /// Whether the task is of this scope.
@@ -206,7 +206,7 @@ impl<O, K: Release> Pending<O, K> {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.header().state().is_done(self.usage)
+        self.state().is_done(self.usage)
     }
 
     pub(crate) fn wait<E: Engine>(&self, worker: &Worker<E>, domain: &Domain) {
@@ -248,7 +248,7 @@ impl<O, K: Release> Pending<O, K> {
     /// tell.
     fn watch(&self, tell: Tell) -> bool {
         self.domain().watchers().put(self.watched(), tell);
-        self.header().state().watch(self.usage) || !self.domain().watchers().take_back(self.watched())
+        self.state().watch(self.usage) || !self.domain().watchers().take_back(self.watched())
     }
 
     fn watched(&self) -> Watched {
@@ -277,7 +277,7 @@ impl<O, K: Release> Pending<O, K> {
 
 impl<O, K: Release> Drop for Pending<O, K> {
     fn drop(&mut self) {
-        if self.counted && self.header().state().drop_join() {
+        if self.counted && self.state().drop_join() {
             // SAFETY: the task was complete before, so its result, unless taken, is there.
             let result = self.result.map(|result| unsafe { result.read() });
             self.release.free(TaskRef(self.task));

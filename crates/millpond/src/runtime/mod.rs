@@ -1,7 +1,7 @@
 //! The runtime: builder, scopes, spawning, joins.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
@@ -35,6 +35,7 @@ use session::Session;
 use shared::Shared;
 
 use crate::access::Root;
+use crate::caught::catch;
 use crate::depend::Scheme;
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
@@ -470,9 +471,9 @@ where
     // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's seat
     // until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
-    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    let result = catch(|| f(&scope));
     worker.end_scope(&domain);
-    let value = result.unwrap_or_else(|payload| resume_unwind(payload));
+    let value = result.unwrap_or_else(|caught| caught.resume());
     match domain.first_failure() {
         Some(error) => Err(error),
         None if domain.is_cancelled() => Err(Error::new(Label::place(place), Kind::Cancelled)),

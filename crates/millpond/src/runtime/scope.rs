@@ -148,8 +148,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if task.header().has(flag::COMMUTATIVE) {
             worker.release_exclusions(task);
         }
-        if task.header().bytes() != 0 {
-            self.domain().sub_bytes(task.header().bytes());
+        if task.bytes() != 0 {
+            self.domain().sub_bytes(task.bytes());
         }
         if let Err(error) = &outcome {
             self.domain().fail(task.header().order(), error.clone());

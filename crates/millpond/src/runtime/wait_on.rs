@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::panic::{Location, resume_unwind};
+use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
@@ -139,7 +139,7 @@ impl<T> Drop for Replaced<T> {
     fn drop(&mut self) {
         if let Some(retired) = self.retired.take() {
             // SAFETY: retired, with no access outstanding.
-            unsafe { Version::free(retired) }.unwrap_or_else(|payload| resume_unwind(payload));
+            unsafe { Version::free(retired) }.unwrap_or_else(|caught| caught.resume());
         }
     }
 }

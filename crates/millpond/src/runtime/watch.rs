@@ -3,10 +3,10 @@
 //! `runtime::join`.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use crate::caught::catch;
 use crate::sync::Mutex;
 use crate::task::Header;
 use crate::worker::wait::Waiter;
@@ -43,7 +43,7 @@ impl Watchers {
         match taken {
             Some(Tell::Waiter(waiter)) => Waiter::wake_at(waiter.as_ptr()),
             // A waker that panics is its executor's affair; a worker must not unwind.
-            Some(Tell::Waker(waker)) => drop(catch_unwind(AssertUnwindSafe(|| waker.wake()))),
+            Some(Tell::Waker(waker)) => drop(catch(|| waker.wake())),
             None => {}
         }
     }

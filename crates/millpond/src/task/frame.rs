@@ -103,11 +103,11 @@ impl NestFrame {
             // SAFETY: that many data were made, and nothing below the body runs any more.
             dropped = dropped.and(unsafe { self.hand_back_one(index, record) });
         }
-        let dropped = dropped.err().map(|payload| panicked(self.task, &*payload));
+        let dropped = dropped.err().map(|caught| panicked(self.task, &caught));
         let unset =
             |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
         let unwritten = records.iter().position(|record| unset(&record));
-        let unwritten = unwritten.map(|arg| Error::new(self.task.header().label(), Kind::Unwritten { arg }));
+        let unwritten = unwritten.map(|arg| Error::new(self.task.label(), Kind::Unwritten { arg }));
         let error = self.domain.first_failure().or_else(|| self.failed.get().cloned()).or(unwritten).or(dropped);
         if let Some(error) = &error {
             let failed = || State::Failed(error.root().clone());

@@ -252,6 +252,26 @@ impl TaskRef {
         self.records().iter().for_each(|record| record.set_link(std::ptr::null_mut()));
     }
 
+    fn extras<'a>(self) -> Option<&'a Extras> {
+        if !self.header().has(flag::EXTRAS) {
+            return None;
+        }
+        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block, which this pointer is for.
+        let behind = unsafe { self.0.add(1) };
+        // SAFETY: as above; nobody writes them again.
+        Some(unsafe { behind.cast().as_ref() })
+    }
+
+    pub(crate) fn label(self) -> Label {
+        self.extras().map_or(Label::place(self.header().place), |extras| extras.label)
+    }
+
+    /// The bytes that the spawn said the task holds.
+    #[inline]
+    pub(crate) fn bytes(self) -> usize {
+        if self.header().has(flag::EXTRAS) { self.extras().map_or(0, |extras| extras.bytes) } else { 0 }
+    }
+
     /// Shortens the list of records: a spawn that fails may issue fewer accesses than it declared.
     pub(crate) fn set_accesses(self, accesses: usize) {
         self.header().accesses.set(accesses as u32);
@@ -298,6 +318,13 @@ impl Header {
         }
     }
 
+    /// Where the state is.
+    #[inline]
+    pub(crate) fn state_at(header: NonNull<Header>) -> NonNull<State> {
+        // The first field.
+        header.cast()
+    }
+
     #[inline]
     pub(crate) fn state(&self) -> &State {
         &self.state
@@ -327,26 +354,6 @@ impl Header {
     #[inline]
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags.get() & flag != 0
-    }
-
-    fn extras(&self) -> Option<&Extras> {
-        if !self.has(flag::EXTRAS) {
-            return None;
-        }
-        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block.
-        let behind = unsafe { NonNull::from(self).add(1) };
-        // SAFETY: as above.
-        Some(unsafe { behind.cast().as_ref() })
-    }
-
-    pub(crate) fn label(&self) -> Label {
-        self.extras().map_or(Label::place(self.place), |extras| extras.label)
-    }
-
-    /// The bytes that the spawn said the task holds.
-    #[inline]
-    pub(crate) fn bytes(&self) -> usize {
-        if self.has(flag::EXTRAS) { self.extras().map_or(0, |extras| extras.bytes) } else { 0 }
     }
 
     /// Takes the spawn's guard away; true if the task is ready, `waiting` accesses of it having been put on lists.
@@ -397,6 +404,6 @@ impl TaskRef {
 
 impl std::fmt::Debug for Header {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?} task {} at {}", self.role(), self.order, self.label())
+        write!(f, "{:?} task {} at {}", self.role(), self.order, self.place)
     }
 }

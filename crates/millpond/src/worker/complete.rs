@@ -1,11 +1,11 @@
 //! Completion: what a task's end entails, iteratively, however deep the nesting.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use super::Worker;
+use crate::caught::{Caught, catch};
 use crate::depend::{Mode, Scheme};
-use crate::error::{Error, Kind, panic_message};
+use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::handle::version::{State, Version};
@@ -32,16 +32,16 @@ pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
         return domain.failure(header.order());
     }
     if domain.is_cancelled() {
-        return Some(Error::new(header.label(), Kind::Cancelled));
+        return Some(Error::new(task.label(), Kind::Cancelled));
     }
     if header.is_abandoned() {
-        return Some(Error::new(header.label(), Kind::Abandoned));
+        return Some(Error::new(task.label(), Kind::Abandoned));
     }
     let unserved = |(_, record): &(usize, &Record)| !serves(record);
     let (arg, record) = task.records().iter().enumerate().find(unserved)?;
     Some(match record.version().state() {
-        State::Failed(cause) => Error::poisoned(header.label(), &cause),
-        _ => Error::new(header.label(), Kind::NeverWritten { arg }),
+        State::Failed(cause) => Error::poisoned(task.label(), &cause),
+        _ => Error::new(task.label(), Kind::NeverWritten { arg }),
     })
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn settle(task: TaskRef, result: Result<(), Error>, poison: bool) -> 
 fn check_outputs(task: TaskRef) -> Result<(), Error> {
     let unwritten = |record: &Record| record.declared() == Mode::Write && !record.version().is_produced();
     if let Some(arg) = task.records().iter().position(unwritten) {
-        return Err(Error::new(task.header().label(), Kind::Unwritten { arg }));
+        return Err(Error::new(task.label(), Kind::Unwritten { arg }));
     }
     if task.header().has(flag::REDUCE) { contribute(task) } else { Ok(()) }
 }
@@ -89,20 +89,20 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
             }
         }
     };
-    catch_unwind(AssertUnwindSafe(all)).map_err(|payload| panicked(task, &*payload))
+    catch(all).map_err(|caught| panicked(task, &caught))
 }
 
 /// The failure of a task whose body, or whose reducer, panicked.
 #[cold]
-pub(crate) fn panicked(task: TaskRef, payload: &(dyn std::any::Any + Send)) -> Error {
-    Error::new(task.header().label(), Kind::Panicked(panic_message(payload)))
+pub(crate) fn panicked(task: TaskRef, caught: &Caught) -> Error {
+    Error::new(task.label(), Kind::Panicked(caught.text()))
 }
 
 /// The drop of a value that a task was the last to use panicked: its scope is told.
 #[cold]
-fn report_drop(task: TaskRef, payload: &(dyn std::any::Any + Send)) {
+fn report_drop(task: TaskRef, caught: &Caught) {
     // SAFETY: the task is not counted as complete yet, so its scope is there.
-    unsafe { task.header().domain().as_ref() }.fail(task.header().order(), panicked(task, payload));
+    unsafe { task.header().domain().as_ref() }.fail(task.header().order(), panicked(task, caught));
 }
 
 fn poison_one(record: &Record, cause: &Error) {
@@ -131,8 +131,8 @@ impl<E: Engine> Worker<E> {
         let domain = header.domain();
         // SAFETY: the scope outlives its tasks, and this one is counted below.
         let scope = unsafe { domain.as_ref() };
-        if header.bytes() != 0 {
-            scope.sub_bytes(header.bytes());
+        if task.bytes() != 0 {
+            scope.sub_bytes(task.bytes());
         }
         if let Err(error) = result {
             self.report(task, scope, error, ran);
@@ -187,8 +187,8 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the access was issued and granted, and is released once.
         if unsafe { E::Scheme::release(meta, record, &mut grant) } {
             // SAFETY: the scheme says that this was the last access to a retired version.
-            if let Err(payload) = unsafe { Version::free(version) } {
-                report_drop(TaskRef(record.task()), &*payload);
+            if let Err(caught) = unsafe { Version::free(version) } {
+                report_drop(TaskRef(record.task()), &caught);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Running tasks: the worker loop on a fiber, and waiting.
 
+use std::mem;
 use std::ptr::NonNull;
 
 use super::complete::{Ran, refusal};
 use super::{Worker, wait::Waiter};
+use crate::caught::MustNotUnwind;
 use crate::depend::Scheme;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
@@ -38,6 +40,7 @@ impl<E: Engine> Worker<E> {
 
     /// Runs a task and completes what is complete with it.
     pub(crate) fn execute(&self, task: TaskRef) {
+        let guard = MustNotUnwind;
         if self.tally.get().0.is_some_and(|domain| domain != task.header().domain()) {
             self.flush_all();
         }
@@ -56,6 +59,7 @@ impl<E: Engine> Worker<E> {
         if finished.is_some() {
             self.complete_parents(finished);
         }
+        mem::forget(guard);
     }
 
     pub(crate) fn erased(&self) -> *const () {

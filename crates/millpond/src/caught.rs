@@ -1,0 +1,60 @@
+//! Panics of the user's code, caught: what they carried, and how to be rid of it.
+
+use std::any::Any;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What a panic carried. It may be any value, one whose own drop panics included, so it is dropped behind a catch: the
+/// runtime's frames must not unwind.
+pub(crate) struct Caught(Option<Box<dyn Any + Send>>);
+
+/// Calls the user's code. What it leaves behind if it panics is the caller's to put in order.
+#[inline]
+pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| Caught(Some(payload)))
+}
+
+impl Caught {
+    /// Goes on with the panic.
+    pub(crate) fn resume(mut self) -> ! {
+        resume_unwind(self.0.take().expect("there until the drop"))
+    }
+
+    /// The panic's text.
+    pub(crate) fn text(&self) -> String {
+        let payload = self.0.as_deref().expect("there until the drop");
+        if let Some(text) = payload.downcast_ref::<&'static str>() {
+            (*text).to_owned()
+        } else if let Some(text) = payload.downcast_ref::<String>() {
+            text.clone()
+        } else {
+            "a payload that is not text".to_owned()
+        }
+    }
+}
+
+impl Drop for Caught {
+    fn drop(&mut self) {
+        let Some(payload) = self.0.take() else { return };
+        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            // Its drop may panic too, and so on: it stays.
+            mem::forget(another);
+        }
+    }
+}
+
+impl std::fmt::Debug for Caught {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Caught").field(&self.text()).finish()
+    }
+}
+
+/// Aborts if it is dropped by an unwinding thread: a panic that would leave tasks half done is a fault of the runtime's.
+pub(crate) struct MustNotUnwind;
+
+impl Drop for MustNotUnwind {
+    fn drop(&mut self) {
+        eprintln!("millpond: a panic has left a task's frame; this is a fault of the runtime");
+        std::process::abort();
+    }
+}
