@@ -25,6 +25,8 @@ pub struct Domain {
     bytes_spawned: Cell<u64>,
     /// The count of spawns up to which the window surely has room.
     room_until: Cell<u64>,
+    /// The count of spawns at the last task that is not to run at its spawn.
+    last_long: Cell<u64>,
     reductions: RefCell<Vec<NonNull<Reduction>>>,
     // What does not change.
     parent: Option<NonNull<Domain>>,
@@ -98,6 +100,7 @@ impl Domain {
             count: count::Own::new(),
             bytes_spawned: Cell::new(0),
             room_until: Cell::new(0),
+            last_long: Cell::new(0),
             reductions: RefCell::new(Vec::new()),
             parent,
             task,
@@ -241,6 +244,17 @@ impl Domain {
     #[inline]
     pub(crate) fn is_beyond_room(&self) -> bool {
         self.count.spawned() >= self.room_until.get()
+    }
+
+    /// The last task that was spawned may be long.
+    #[inline]
+    pub(crate) fn note_long(&self) {
+        self.last_long.set(self.count.spawned());
+    }
+
+    /// How many tasks were spawned after the last that may be long; at first, after the scope's start.
+    pub(crate) fn spawned_short(&self) -> u64 {
+        self.count.spawned() - self.last_long.get()
     }
 
     /// The owner has counted: there is room for `more` tasks.

@@ -92,6 +92,9 @@ impl<E: Engine> Worker<E> {
         may_run: bool,
     ) -> Drafted<A::Shape> {
         let order = domain.count_spawn();
+        if !may_run {
+            domain.note_long();
+        }
         let count = accesses.count();
         let extras = options.extras();
         let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };

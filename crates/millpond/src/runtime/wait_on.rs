@@ -318,12 +318,17 @@ impl<E: Engine> Shared<E> {
         domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
-    /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
-    /// the spawner does not stop at each task.
+    /// Whether the scope may have another task. Once it was full, a quarter of the window must be free again, so that
+    /// the spawner does not stop at each task; all of it if it is full of short tasks, so that the next ones find
+    /// what they wait for done and run at their spawn.
     fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
         let config = &self.config;
         let in_flight = domain.in_flight();
-        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
+        let most = match full {
+            false => config.window - 1,
+            true if domain.spawned_short() > config.window => 0,
+            true => (config.window - 1) - (config.window - 1) / 4,
+        };
         let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
         in_flight == 0 || (in_flight <= most && fits)
     }
