@@ -63,6 +63,13 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// Returns as [`put`](Pool::put) does.
     fn expose(&self, local: &mut Self::Local) -> bool;
 
+    /// The task that [`take`](Pool::take) would probably return, if nobody else can take it before the next call: the
+    /// worker fetches its lines early. `None` is always right.
+    fn next(&self, local: &Self::Local) -> Option<TaskRef> {
+        _ = local;
+        None
+    }
+
     /// Makes everything visible to others: the worker gives up its seat. Returns as [`put`](Pool::put) does.
     fn leave(&self, local: &mut Self::Local) -> bool;
 

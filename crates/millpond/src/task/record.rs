@@ -6,8 +6,8 @@ use super::Header;
 use crate::depend::Mode;
 use crate::handle::Version;
 use crate::handle::reduction::Reduction;
-use crate::sync::Guarded;
 use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{Guarded, prefetch_for_write};
 
 /// One access of one task: 40 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
 ///
@@ -35,6 +35,14 @@ pub struct Record {
 impl Record {
     pub(crate) fn new(target: NonNull<()>, task: NonNull<Header>, group: u32, declared: Mode, ordered: Mode) -> Self {
         Record { target, link: AtomicPtr::default(), task, group, declared, ordered, last: Guarded::new(false) }
+    }
+
+    /// Asks for the lines that a body with this access, and its release, will write.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        // A value that is only read may be in use elsewhere: asking for its line would take it away there.
+        let bytes = if self.ordered.shares() { 64 } else { size_of::<Version>() };
+        prefetch_for_write(self.target.cast(), bytes);
     }
 
     /// The mode by which the scheme orders the access.

@@ -7,9 +7,10 @@ use super::complete::{Ran, refusal};
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
 use crate::depend::Scheme;
+use crate::pool::Pool;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
-use crate::task::{NestFrame, Role, TaskRef, VTable, flag};
+use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
 
 /// What must be left of a stack for the body that is run on top of a waiting one; half of it otherwise.
 const LEAST_STACK: usize = 64 * 1024;
@@ -88,7 +89,16 @@ impl<E: Engine> Worker<E> {
     #[inline]
     fn expose_before(&self, kind: &'static VTable) {
         if self.shared().config.workers > 1 && !self.shared().kinds.is_short(kind) {
+            self.fetch_next();
             self.expose();
+        }
+    }
+
+    /// Asks for the data of the task that probably comes next, while this one runs.
+    #[inline]
+    fn fetch_next(&self) {
+        if let Some(next) = self.shared().pool.next(self.pool_local()) {
+            next.records().iter().for_each(Record::prefetch);
         }
     }
 

@@ -188,6 +188,12 @@ impl Owner {
         self.seen != self.split
     }
 
+    /// The newest task, if it is private.
+    #[inline]
+    pub(super) fn newest(&self) -> Option<TaskRef> {
+        if self.private() == 0 { None } else { self.buffer.load(self.bottom - 1) }
+    }
+
     /// Adds a private task (step 1).
     #[inline]
     pub(super) fn push(&mut self, task: TaskRef) {
@@ -339,6 +345,12 @@ impl Thief {
         }
         let task = NonNull::new(task).expect("a public slot holds a task");
         Steal::Task(TaskRef(task))
+    }
+
+    /// About how many tasks are public.
+    pub(super) fn public(&self) -> u64 {
+        let top = self.shared.top.load(Relaxed);
+        self.shared.public.split.load(Relaxed).saturating_sub(top)
     }
 
     /// Whether [`steal`](Thief::steal) might find a task. Sees what was published before a SeqCst fence that comes

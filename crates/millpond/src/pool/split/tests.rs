@@ -22,7 +22,7 @@ fn a_lone_task_stays_private() {
         let (pool, mut owner, mut thief) = two_seats();
         assert!(!pool.put_at(&mut owner, task(1), 0, why));
         assert!(!pool.has_work());
-        assert_eq!(pool.steal(&mut thief), None);
+        assert_eq!(pool.steal_by(&mut thief, |_| true), None);
         assert_eq!(pool.take(&mut owner), Some(task(1)));
     }
 }
@@ -35,7 +35,7 @@ fn of_two_tasks_the_older_is_published() {
         assert!(pool.put_at(&mut owner, task(2), 0, why));
         assert!(!pool.put_at(&mut owner, task(3), 0, why));
         assert!(pool.has_work());
-        assert_eq!(all(|| pool.steal(&mut thief)), [1]);
+        assert_eq!(all(|| pool.steal_by(&mut thief, |_| true)), [1]);
         assert!(!pool.has_work());
         assert_eq!(all(|| pool.take(&mut owner)), [3, 2]);
     }
@@ -48,7 +48,7 @@ fn the_hungry_get_a_lone_spawned_task_but_no_released_one() {
     assert!(!pool.put_at(&mut owner, task(1), 0, Put::Released));
     assert_eq!(pool.take(&mut owner), Some(task(1)));
     assert!(pool.put_at(&mut owner, task(2), 0, Put::Spawned));
-    assert_eq!(pool.steal(&mut thief), Some(task(2)));
+    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));
     pool.hungry(false);
     assert!(!pool.put_at(&mut owner, task(3), 0, Put::Spawned));
 }
@@ -58,11 +58,11 @@ fn hunger_makes_a_put_look_again() {
     let (pool, mut owner, mut thief) = two_seats();
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     assert!(pool.put_at(&mut owner, task(2), 0, Put::Released));
-    assert_eq!(pool.steal(&mut thief), Some(task(1)));
+    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(1)));
     assert!(!pool.put_at(&mut owner, task(3), 0, Put::Released));
     pool.hungry(true);
     assert!(pool.put_at(&mut owner, task(4), 0, Put::Released));
-    assert_eq!(all(|| pool.steal(&mut thief)), [2, 3]);
+    assert_eq!(all(|| pool.steal_by(&mut thief, |_| true)), [2, 3]);
 }
 
 #[test]
@@ -70,10 +70,10 @@ fn without_hunger_a_put_looks_again_in_the_end() {
     let (pool, mut owner, mut thief) = two_seats();
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     pool.put_at(&mut owner, task(2), 0, Put::Released);
-    assert_eq!(pool.steal(&mut thief), Some(task(1)));
+    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(1)));
     let puts = (3..).take_while(|&n| !pool.put_at(&mut owner, task(n), 0, Put::Released)).count();
     assert_eq!(puts, PATIENCE as usize - 1);
-    assert_eq!(pool.steal(&mut thief), Some(task(2)));
+    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_single_seat_publishes_nothing() {
     }
     assert!(!pool.expose(&mut seats[0]));
     assert!(!pool.has_work());
-    assert_eq!(pool.steal(&mut seats[0]), None);
+    assert_eq!(pool.steal_by(&mut seats[0], |_| true), None);
     assert_eq!(all(|| pool.take(&mut seats[0])), (1..=1000).rev().collect::<Vec<_>>());
 }
 
@@ -96,7 +96,7 @@ fn exposing_publishes_all_once() {
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     assert!(pool.expose(&mut owner));
     assert!(!pool.expose(&mut owner));
-    assert_eq!(all(|| pool.steal(&mut thief)), [1]);
+    assert_eq!(all(|| pool.steal_by(&mut thief, |_| true)), [1]);
     assert!(!pool.expose(&mut owner));
 }
 
@@ -109,7 +109,7 @@ fn urgent_tasks_overtake() {
     assert!(pool.put_at(&mut owner, task(4), 2, Put::Spawned));
     assert!(pool.put_at(&mut thief, task(5), 2, Put::Released));
     assert_eq!(pool.take(&mut owner), Some(task(4)));
-    assert_eq!(pool.steal(&mut thief), Some(task(5)));
+    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(5)));
     assert_eq!(pool.take(&mut owner), Some(task(3)));
     assert_eq!(pool.take(&mut owner), Some(task(2)));
     assert_eq!(pool.take(&mut owner), Some(task(1)));
@@ -134,7 +134,7 @@ fn a_thief_finds_every_victim() {
         pool.put_at(seat, task(n + 1), 0, Put::Released);
         assert!(pool.expose(seat));
     }
-    let mut stolen = all(|| pool.steal(&mut thief));
+    let mut stolen = all(|| pool.steal_by(&mut thief, |_| true));
     stolen.sort();
     assert_eq!(stolen, [1, 2, 3, 4]);
 }
@@ -168,6 +168,23 @@ fn work(pool: &Split, mut seat: Seat, payloads: &Payloads, left: &AtomicUsize) {
     }
 }
 
+#[test]
+fn a_thief_keeps_a_part_of_its_fair_share() {
+    for (public, kept) in [(15, 0), (28, 2), (1000, 7)] {
+        let (pool, mut owner, mut thief) = two_seats();
+        for n in 1..=public {
+            pool.put_at(&mut owner, task(n), 0, Put::Released);
+        }
+        assert!(pool.leave(&mut owner));
+        assert_eq!(pool.steal_by(&mut thief, |task| number(task) != 1), Some(task(1)));
+        assert_eq!(pool.next(&thief), None, "of such a task it takes one");
+        assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));
+        assert_eq!(pool.next(&thief), (kept > 0).then(|| task(2 + kept)));
+        assert_eq!(all(|| pool.take(&mut thief)), (3..3 + kept).rev().collect::<Vec<_>>());
+        assert_eq!(all(|| pool.take(&mut owner)), (3 + kept..=public).rev().collect::<Vec<_>>());
+    }
+}
+
 fn put_somehow(pool: &Split, seat: &mut Seat, task: TaskRef, random: &mut XorShift) {
     match random.below(100) {
         0..2 => drop(pool.put_at(seat, task, 1, Put::Released)),
@@ -183,7 +200,7 @@ fn take_somehow(pool: &Split, seat: &mut Seat, random: &mut XorShift) -> Option<
     }
     pool.take(seat).or_else(|| {
         pool.hungry(true);
-        let stolen = pool.steal(seat);
+        let stolen = pool.steal_by(seat, |_| true);
         pool.hungry(false);
         stolen
     })
