@@ -289,11 +289,16 @@ impl<E: Engine> Shared<E> {
             return;
         }
         let mut full = false;
-        while !self.has_room(domain, bytes, full) {
+        loop {
+            // Before the look: then a completion after the look is not missed (`count`, 6).
+            let seen = domain.outstanding();
+            if self.has_room(domain, bytes, full) {
+                break;
+            }
             full = true;
             self.benches.sit(|at| {
                 let waiter = at.waiter();
-                if domain.watch_for_room(&waiter, domain.outstanding()) {
+                if domain.watch_for_room(&waiter, seen) {
                     at.wait(&waiter);
                 }
             });
