@@ -2,14 +2,15 @@
 
 mod common;
 
+use std::hint;
 use std::pin::pin;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
 
-use common::{builder, limit, sized};
-use millpond::{Handle, Inline, Session, SessionJoin, Spawn};
+use common::{builder, join_all, limit, sized};
+use millpond::{Handle, Idle, Inline, Session, SessionJoin, Spawn};
 
 /// How a body waits for a session's task.
 type Wait = fn(&Session, SessionJoin<u32>) -> u32;
@@ -62,31 +63,40 @@ fn tasks_that_spawn_on_their_own_full_session() {
     });
 }
 
+/// Waits for a session in one of the ways there are.
+fn wait_abroad(session: Session, turn: usize) {
+    let mut x = Handle::new(0_u32);
+    // The waiter is about to sleep, or sleeps, when it is woken.
+    let spin = move |x: &mut u32| {
+        (0..turn % 128).for_each(|_| hint::spin_loop());
+        *x += 1;
+    };
+    let join = session.spawn(x.inout(), spin);
+    match turn % 4 {
+        0 => session.wait(join).unwrap(),
+        1 => _ = *session.wait_on(&mut x).unwrap(),
+        2 => (0..4).for_each(|_| drop(session.spawn(x.inout(), spin))),
+        _ => {}
+    }
+    session.close().unwrap();
+}
+
 #[test]
 fn a_runtime_that_ends_right_after_it_waited_for_another() {
     limit(60, "a short life abroad", || {
         let home = builder(2).window(2).build().unwrap();
-        for round in 0..sized(300, 3000) {
-            let session = home.session();
-            let away = builder(1).build().unwrap();
-            let wait = |session: Session| {
-                let mut x = Handle::new(0_u32);
-                let join = session.spawn(x.inout(), |x| *x += 1);
-                match round % 4 {
-                    0 => session.wait(join).unwrap(),
-                    1 => _ = *session.wait_on(&mut x).unwrap(),
-                    2 => (0..4).for_each(|_| drop(session.spawn(x.inout(), |x| *x += 1))),
-                    _ => {}
+        let live = || {
+            for turn in 0..sized(200, 2000) {
+                let idle = [Idle::Sleep, Idle::Hybrid, Idle::Busy][turn % 3];
+                let (session, away) = (home.session(), builder(1).idle(idle).build().unwrap());
+                if turn % 8 < 4 {
+                    away.scope(|s| s.wait(s.nest((), move |_, ()| wait_abroad(session, turn)))).unwrap().unwrap();
+                } else {
+                    away.scope(|_| wait_abroad(session, turn)).unwrap();
                 }
-                session.close().unwrap();
-            };
-            if round % 8 < 4 {
-                away.scope(|s| s.wait(s.nest((), move |_, ()| wait(session)))).unwrap().unwrap();
-            } else {
-                away.scope(|_| wait(session)).unwrap();
             }
-            drop(away);
-        }
+        };
+        thread::scope(|threads| join_all((0..3).map(|_| threads.spawn(live)).collect()));
     });
 }
 
