@@ -86,7 +86,7 @@ fn a_runtime_that_ends_right_after_it_waited_for_another() {
     limit(60, "a short life abroad", || {
         let home = builder(2).window(2).build().unwrap();
         let live = || {
-            for turn in 0..sized(200, 2000) {
+            for turn in 0..sized(1000, 2000) {
                 let idle = [Idle::Sleep, Idle::Hybrid, Idle::Busy][turn % 3];
                 let (session, away) = (home.session(), builder(1).idle(idle).build().unwrap());
                 if turn % 8 < 4 {
