@@ -108,7 +108,7 @@ fn a_body_of_another_runtime_waits_for_what_the_caller_spawned() {
             for _ in 0..sized(20, 200) {
                 let session = home.session();
                 home.scope(|_| {
-                    (0..200).for_each(|_| drop(session.spawn((), |()| thread::yield_now())));
+                    (0..200).for_each(|_| drop(session.spawn((), |()| hint::spin_loop())));
                     away.scope(|s| s.wait(s.nest((), |_, ()| session.close().unwrap()))).unwrap().unwrap();
                 })
                 .unwrap();
@@ -146,7 +146,7 @@ fn somebody_elses_executor_blocks_the_caller_of_a_scope() {
             rt.scope(|s| {
                 (0..100).for_each(|_| drop(s.spawn((), |()| *log.lock().unwrap() += 1)));
                 assert_eq!(block_on(s.spawn((), |()| 5)).unwrap(), 5);
-                (0..100).for_each(|_| drop(session.spawn((), |()| thread::yield_now())));
+                (0..100).for_each(|_| drop(session.spawn((), |()| hint::spin_loop())));
                 assert_eq!(block_on(session.spawn((), |()| 6)).unwrap(), 6);
             })
             .unwrap();
