@@ -203,6 +203,14 @@ pub(crate) fn spin_loop() {
     loom::thread::yield_now();
 }
 
+/// One turn of a wait for another thread's next few steps, which the system may have put off.
+pub(crate) fn yield_thread() {
+    #[cfg(not(loom))]
+    std::thread::yield_now();
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
+
 /// Asks the processor for cache lines that are written soon; no more than a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {

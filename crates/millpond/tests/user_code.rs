@@ -121,6 +121,51 @@ fn a_comparison_cannot_use_the_session_that_it_is_part_of() {
 }
 
 thread_local! {
+    /// Another runtime, and a session of the one that is spawned on.
+    static ASKS: Cell<Option<(&'static Runtime, &'static Mutex<Session>)>> = const { Cell::new(None) };
+}
+
+/// Adds, and has a task spawn on a session whenever it is compared.
+#[derive(Clone, Copy)]
+struct Asking;
+
+impl PartialEq for Asking {
+    fn eq(&self, _: &Asking) -> bool {
+        if let Some((other, session)) = ASKS.get() {
+            let spawn = || drop(session.lock().unwrap().spawn((), |()| ()));
+            other.scope(|s| drop(s.spawn((), move |()| spawn()))).unwrap();
+        }
+        true
+    }
+}
+
+impl Eq for Asking {}
+
+impl Reducer<u64> for Asking {
+    fn identity(&self, _: &u64) -> u64 {
+        0
+    }
+    fn combine(&self, into: &mut u64, part: u64) {
+        *into += part;
+    }
+}
+
+#[test]
+fn a_comparison_cannot_wait_for_tasks_in_the_spawn_of_a_session() {
+    limit(60, "asking reducers", || {
+        let [rt, other] = [(); 2].map(|()| forever(builder(2).inline(Inline::Never).build().unwrap()));
+        let (session, sum) = (rt.session(), Handle::new(0));
+        ASKS.set(Some((other, forever(Mutex::new(rt.session())))));
+        for _ in 0..100 {
+            drop(session.spawn(sum.reduce(Asking), |part| *part += 1));
+        }
+        ASKS.set(None);
+        let total = session.spawn(sum.read(), |sum| *sum);
+        assert_eq!(session.wait(total).unwrap(), 100);
+    });
+}
+
+thread_local! {
     /// The session of this thread, its handle, and what was written there last.
     static CHAT: Cell<Option<(&'static Session, &'static Handle<Chatty>, usize)>> = const { Cell::new(None) };
 }

@@ -21,9 +21,14 @@ use crate::sync::Mutex;
 /// How values are combined: an associative and commutative operation with an identity (TG §2.2).
 ///
 /// Tasks whose reducers are equal (`==`, same type) belong to one generation and run at once. A closure could not say
-/// that it equals another; hence a trait. The comparison runs in the middle of a spawn, so it should do nothing else: if
-/// it panics, or uses the session on which the task is spawned (a panic too), the reducers count as unequal. A panic in
-/// [`identity`](Reducer::identity) or [`combine`](Reducer::combine) fails the task for which it is called.
+/// that it equals another; hence a trait. A panic in [`identity`](Reducer::identity) or [`combine`](Reducer::combine)
+/// fails the task for which it is called.
+///
+/// The comparison runs in the middle of a spawn, so it should do nothing else. If it panics, the reducers count as
+/// unequal; and it panics if it uses the session on which the task is spawned, or opens a scope while a thread that is no
+/// worker spawns on a session. It must not wait in other ways either, by a channel, a lock, a thread or another session: of
+/// the threads that are no workers, one at a time spawns on the sessions of a runtime, and who is waited for may have to
+/// wait for its turn.
 ///
 /// ```
 /// use millpond::{Handle, Reducer, Runtime, Spawn};

@@ -17,6 +17,10 @@
 //!    it in the same step in which it subtracts, and wakes the owner. One word, so no wake-up is lost, and a worker
 //!    that did not clear the bit does not touch the scope again. The owner goes on when it has cleared the bit itself
 //!    or was woken; so until then the waker may read `waiter`.
+//! 6. The last completion may come between the owner's look for room and the bit; then nobody subtracts any more. So
+//!    an owner that waits without another look reads the count before it looks: if the count is the same once the bit
+//!    is set, what it saw there still holds, and there is a subtraction to come. An owner that counts later looks for
+//!    room again when the bit is set.
 
 use std::cell::Cell;
 use std::ptr;
@@ -109,7 +113,7 @@ impl Own {
     }
 
     /// Asks that the next subtraction wake the waiter; false if it will not be woken, fewer than `seen` tasks being
-    /// outstanding already.
+    /// outstanding already. Where `seen` comes from: *Counting* 6.
     pub(super) fn watch_for_room(&self, shared: &Shared, waiter: &Waiter, seen: u64) -> bool {
         shared.waiter.set(ptr::from_ref(waiter).cast_mut());
         shared.word.fetch_or(ROOM, Ordering::AcqRel);

@@ -20,12 +20,18 @@ pub(crate) struct ForkOps {
     push: unsafe fn(*const (), TaskRef),
     take_back: unsafe fn(*const (), TaskRef) -> bool,
     pub(crate) wait: unsafe fn(*const (), &Waiter),
-    pub(crate) expose: unsafe fn(*const ()),
+    pub(crate) step_back: unsafe fn(*const ()),
 }
 
 impl ForkOps {
     pub(crate) const fn of<E: Engine>() -> &'static ForkOps {
-        &ForkOps { seat: seat::<E>, push: push::<E>, take_back: take_back::<E>, wait: wait::<E>, expose: expose::<E> }
+        &ForkOps {
+            seat: seat::<E>,
+            push: push::<E>,
+            take_back: take_back::<E>,
+            wait: wait::<E>,
+            step_back: step_back::<E>,
+        }
     }
 }
 
@@ -72,9 +78,9 @@ unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter) {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn expose<E: Engine>(worker: *const ()) {
+unsafe fn step_back<E: Engine>(worker: *const ()) {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.expose();
+    unsafe { the::<E>(worker) }.step_back();
 }
 
 /// The half that others may take: a task on its caller's stack.
@@ -131,7 +137,8 @@ impl<F: FnOnce() -> R, R> Fork<F, R> {
 ///
 /// # Panics
 ///
-/// If a closure panics, after both have ended.
+/// If a closure panics. If it is `a`, then `b` runs to its end before, or not at all: that depends on whether a worker has
+/// got hold of it, so nothing should rely on `b` in that case. If both panic, the panic is that of `a`.
 #[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where

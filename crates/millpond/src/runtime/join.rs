@@ -161,7 +161,7 @@ impl<'s, B, O> Join<'s, B, O> {
 
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
         if let Source::Task(pending) = &self.source {
-            pending.wait(worker, domain);
+            pending.wait(worker, |waiter| worker.wait(waiter, domain));
         }
         self.take().expect("complete, and not taken before: the join was passed by value")
     }
@@ -209,13 +209,14 @@ impl<O, K: Release> Pending<O, K> {
         self.state().is_done(self.usage)
     }
 
-    pub(crate) fn wait<E: Engine>(&self, worker: &Worker<E>, domain: &Domain) {
+    /// Waits until the task is complete, on `worker`, by `wait`.
+    pub(crate) fn wait<E: Engine>(&self, worker: &Worker<E>, wait: impl FnOnce(&Waiter)) {
         if self.is_done() || !self.unwatch() {
             return;
         }
         let waiter = Waiter::new(worker.seat());
         if self.watch(Tell::Waiter((&waiter).into())) {
-            worker.wait(&waiter, domain);
+            wait(&waiter);
         }
     }
 
@@ -300,11 +301,7 @@ impl<B, O> Future for Join<'_, B, O> {
             && !pending.is_done()
             && pending.wake_when_done(context.waker())
         {
-            // Whoever polls may block the worker's thread, so others must be able to find the task.
-            if let Some(current) = current::any() {
-                // SAFETY: this thread is that worker.
-                unsafe { (current.ops.expose)(current.worker) };
-            }
+            current::step_back();
             return Poll::Pending;
         }
         Poll::Ready(this.take().expect("a join is not polled after it was ready"))

@@ -252,7 +252,8 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
-        self.worker().block_on(future, self.domain())
+        let worker = self.worker();
+        worker.block_on(future, |waiter| worker.wait(waiter, self.domain()))
     }
 
     fn cancel_token(&self) -> CancelToken {

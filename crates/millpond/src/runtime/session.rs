@@ -24,13 +24,17 @@ use crate::handle::Handle;
 use crate::handle::claim::Claimant;
 use crate::pool::Put;
 use crate::task::{TaskRef, VTable, flag};
-use crate::worker::current::{worker_of, worker_within};
+use crate::worker::current::{self, worker_of, worker_within};
 
 /// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
 ///
 /// It may move between threads, as an async task does, and spawns from wherever it is; the tasks run on the runtime's
 /// workers. Dropping it waits for its tasks; await the joins first where blocking is not welcome. A spawn waits for room
-/// in the window if that is full.
+/// in the window if that is full; in a task of the same runtime, perhaps the session's own, it lets others run and, if that
+/// makes no room, exceeds the bound. So hold no lock over a spawn that the tasks ask for.
+///
+/// Waiting does not keep a task's worker: the body is put aside. But no task may wait for its own session's end, nor for
+/// anything else that cannot come before it has ended itself.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -121,6 +125,7 @@ impl<O> Future for SessionJoin<O> {
             return Poll::Ready(pending.take());
         }
         self.pending = Some(pending);
+        current::step_back();
         Poll::Pending
     }
 }
@@ -198,6 +203,8 @@ impl<E: Engine> Session<E> {
             let release: Box<dyn Release + Send> = Box::new(Arc::clone(&self.core));
             let pending = Pending::new::<A::Shape, F>(drafted.task, true, release);
             worker.issue(drafted.task, Put::Spawned);
+            // Whoever waits for it may be elsewhere, and the body that spawns it here may wait for that one.
+            worker.leave_tasks();
             (pending, drafted.retired)
         });
         retired.free(self.domain(), options.label());
@@ -254,7 +261,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     fn wait<O: Send + 'static>(&self, mut join: SessionJoin<O>) -> Result<O, Error> {
         let pending = join.pending.take().expect("a join is not waited for after it was ready");
         match worker_of(self.shared()) {
-            Some(worker) if pending.is_of(self.domain()) => pending.wait(worker, self.domain()),
+            Some(worker) if pending.is_of(self.domain()) => pending.wait(worker, |waiter| worker.wait_apart(waiter)),
             // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
             _ => return self.block_on(SessionJoin { pending: Some(pending) }),
         }
@@ -263,7 +270,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
         if let Some(worker) = worker_within(self.shared()) {
-            return worker.block_on(future, self.domain());
+            return worker.block_on(future, |waiter| worker.wait_apart(waiter));
         }
         let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();
@@ -273,7 +280,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            self.shared().benches.sit(|at| {
+            self.shared().sit(|at| {
                 let waiter = at.waiter();
                 if body.watch(&waiter) {
                     at.wait(&waiter);

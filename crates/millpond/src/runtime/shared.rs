@@ -14,7 +14,13 @@
 //! body, or a door of it. Annexes are kept for later callers, and live as long as the runtime, as seats must.
 //!
 //! A thread goes by the innermost runtime that it works for. The seat that it may hold further out is no use: its
-//! worker is in the middle of a body on a stack that cannot be put aside from on top of another runtime's.
+//! worker is in the middle of a body on a stack that cannot be put aside from on top of another runtime's. So before
+//! the thread leaves it, that worker lets go of the tasks that only it could find.
+//!
+//! # The front's lock
+//!
+//! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers: it opens no scope
+//! (`enter`), and is told not to wait otherwise.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -25,8 +31,8 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, unique_number};
-use crate::worker::bench::Benches;
-use crate::worker::current::{Enter, Visit, visits, worker_of, worker_within};
+use crate::worker::bench::{Benches, Place};
+use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::grain::Kinds;
 use crate::worker::sleep::Sleep;
 use crate::worker::{Worker, WorkerCounts};
@@ -119,9 +125,13 @@ impl<E: Engine> Shared<E> {
 
     /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
+        // The user's code on a front seat is a comparison of reducers, which is caught. A task of the scope may need the
+        // seat, and nobody sees that this thread, waiting for that task, has it.
+        assert!(!visits_any(), "the comparison of two reducers cannot open a scope in a spawn on a session");
         if let Some(worker) = worker_within(self) {
             return f(worker);
         }
+        current::step_back();
         let guest = Guest::new(self);
         let worker = guest.worker();
         let _entered = Enter::new(worker);
@@ -147,6 +157,11 @@ impl<E: Engine> Shared<E> {
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
+    /// Runs `f` with a place for this thread to wait at, whether it is a worker or not.
+    pub(crate) fn sit<R>(&self, f: impl FnOnce(&Place) -> R) -> R {
+        self.benches.sit(self.house, f)
+    }
+
     /// The seat through which threads spawn that have none.
     fn front(&self) -> &Worker<E> {
         &self.workers[self.workers.len() - 1]
@@ -166,28 +181,28 @@ impl<E: Engine> Guests<E> {
 /// A caller's place, given back on drop.
 struct Guest<'a, E: Engine> {
     shared: &'a Shared<E>,
-    place: Place<E>,
+    room: Room<E>,
 }
 
-enum Place<E: Engine> {
+enum Room<E: Engine> {
     Seat(usize),
     Annex(std::sync::Arc<Shared<E>>),
 }
 
 impl<'a, E: Engine> Guest<'a, E> {
     fn new(shared: &'a Shared<E>) -> Self {
-        let place = {
+        let room = {
             let mut guests = shared.guests.lock();
-            let seat = guests.seats.pop().map(Place::Seat);
-            seat.unwrap_or_else(|| Place::Annex(guests.take_annex(shared)))
+            let seat = guests.seats.pop().map(Room::Seat);
+            seat.unwrap_or_else(|| Room::Annex(guests.take_annex(shared)))
         };
-        Guest { shared, place }
+        Guest { shared, room }
     }
 
     fn worker(&self) -> &Worker<E> {
-        match &self.place {
-            Place::Seat(seat) => self.shared.worker(*seat),
-            Place::Annex(annex) => annex.worker(0),
+        match &self.room {
+            Room::Seat(seat) => self.shared.worker(*seat),
+            Room::Annex(annex) => annex.worker(0),
         }
     }
 }
@@ -195,9 +210,9 @@ impl<'a, E: Engine> Guest<'a, E> {
 impl<E: Engine> Drop for Guest<'_, E> {
     fn drop(&mut self) {
         let mut guests = self.shared.guests.lock();
-        match &self.place {
-            Place::Seat(seat) => guests.seats.push(*seat),
-            Place::Annex(annex) => guests.vacant.push(annex.clone()),
+        match &self.room {
+            Room::Seat(seat) => guests.seats.push(*seat),
+            Room::Annex(annex) => guests.vacant.push(annex.clone()),
         }
     }
 }

@@ -348,7 +348,8 @@ impl<'a, S> Task<'a, S> {
     }
 
     /// A hint: tasks of higher priority are taken first. Where a pool does not honour it, its row in the catalogue
-    /// says so; the default pool lets positive priorities overtake and treats others as 0.
+    /// says so; the default pool lets positive priorities overtake and treats others as 0. It is about tasks that could
+    /// run now: of the commutative tasks that wait for the same datum, it does not say which has it next.
     ///
     /// ```
     /// # use millpond::{Inline, Runtime, Spawn};

@@ -15,6 +15,7 @@ use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::task::{Header, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
+use crate::worker::current::worker_within;
 use crate::worker::wait::Waiter;
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
@@ -257,7 +258,7 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// What a scope does whose thread is perhaps no worker: a session. It never runs a body while it waits.
+/// What a scope does whose thread is perhaps no worker: a session. While it waits, it runs no body on its stack.
 impl<E: Engine> Shared<E> {
     /// As `Worker::wait_on`.
     ///
@@ -274,7 +275,7 @@ impl<E: Engine> Shared<E> {
         if !self.visit(|worker| worker.admit_now(domain, datum)) {
             return Err(busy(place));
         }
-        self.benches.sit(|at| {
+        self.sit(|at| {
             let (wait, release) =
                 (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
             // SAFETY: as the caller promises; the waiter is of the place that waits.
@@ -283,28 +284,54 @@ impl<E: Engine> Shared<E> {
         lend(datum, place)
     }
 
-    /// As `Worker::throttle`, hard, without running tasks.
+    /// As `Worker::throttle`: soft in a body, as there.
     pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
         if !self.may_be_full(domain, bytes) {
             return;
         }
+        match worker_within(self).filter(|worker| !worker.is_carrier()) {
+            Some(worker) => self.make_room_soft(worker, domain, bytes),
+            None => self.make_room_hard(domain, bytes),
+        }
+        self.note_room(domain);
+    }
+
+    /// What is outstanding may be the very task whose body this is, and all that waits for it. So the body lets others
+    /// run as long as that helps.
+    fn make_room_soft(&self, worker: &Worker<E>, domain: &Domain, bytes: usize) {
         let mut full = false;
         while !self.has_room(domain, bytes, full) {
             full = true;
-            self.benches.sit(|at| {
+            let before = domain.outstanding();
+            worker.let_others_run();
+            if domain.outstanding() >= before {
+                return;
+            }
+        }
+    }
+
+    fn make_room_hard(&self, domain: &Domain, bytes: usize) {
+        let mut full = false;
+        loop {
+            // Before the look: then a completion after the look is not missed (`count`, 6).
+            let seen = domain.outstanding();
+            if self.has_room(domain, bytes, full) {
+                return;
+            }
+            full = true;
+            self.sit(|at| {
                 let waiter = at.waiter();
-                if domain.watch_for_room(&waiter, domain.outstanding()) {
+                if domain.watch_for_room(&waiter, seen) {
                     at.wait(&waiter);
                 }
             });
         }
-        self.note_room(domain);
     }
 
     /// The closure of a session has ended, so to speak: waits for what is outstanding.
     pub(crate) fn end_scope(&self, domain: &Domain) {
         self.visit(|worker| worker.combine_open(domain));
-        self.benches.sit(|at| {
+        self.sit(|at| {
             let waiter = at.waiter();
             if !domain.close(Some(&waiter)) {
                 at.wait(&waiter);

@@ -4,7 +4,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
 
-use super::domain::Domain;
 use super::engine::Engine;
 use crate::sync::Mutex;
 use crate::worker::Worker;
@@ -58,8 +57,8 @@ impl Wake for BodyWaker {
 }
 
 impl<E: Engine> Worker<E> {
-    /// Polls a future on behalf of a body, which is suspended in between.
-    pub(crate) fn block_on<F: Future>(&self, future: F, domain: &Domain) -> F::Output {
+    /// Polls a future on behalf of a body, which waits by `wait` in between.
+    pub(crate) fn block_on<F: Future>(&self, future: F, wait: impl Fn(&Waiter)) -> F::Output {
         let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();
         let waker = Arc::clone(&body).into();
@@ -70,7 +69,7 @@ impl<E: Engine> Worker<E> {
             }
             let waiter = Waiter::new(self.seat());
             if body.watch(&waiter) {
-                self.wait(&waiter, domain);
+                wait(&waiter);
                 body.unwatch();
             } else {
                 self.let_others_run();

@@ -1,8 +1,10 @@
 //! How a thread waits that is perhaps no worker: a session's.
 //!
-//! A worker, of whatever runtime, goes on with its own work meanwhile. Any other thread sits down on a bench: a seat
-//! with an inbox, but without a pool, on which it sleeps. There is always another bench, so nobody waits for one; they
-//! live as long as the runtime, as seats must (`worker::wait`, 5).
+//! A worker, of whatever runtime, puts the body aside that waits and goes on with its own work meanwhile: not with the
+//! session's on that body's stack, for the session's tasks are not the body's, and may wait for what it does next. One
+//! of another runtime is abroad (`worker::wait`, 6). Any other thread sits down on a bench: a seat with an inbox, but
+//! without a pool, on which it sleeps. There is always another bench, so nobody waits for one; they live as long as the
+//! runtime, as seats must (`worker::wait`, 5).
 
 use super::current::{self, CurrentWorker};
 use super::sleep::{Idle, Sleep};
@@ -16,15 +18,19 @@ pub(crate) struct Benches(Mutex<Vec<Arc<Seat>>>);
 /// Where this thread waits.
 #[derive(Debug)]
 pub(crate) enum Place {
+    /// A worker of the runtime in which it waits.
     Worker(CurrentWorker),
+    /// A worker of another one.
+    Abroad(CurrentWorker),
     Bench(Arc<Seat>),
 }
 
 impl Benches {
-    /// Runs `f` with a place for this thread to wait at.
-    pub(crate) fn sit<R>(&self, f: impl FnOnce(&Place) -> R) -> R {
+    /// Runs `f` with a place for this thread to wait at, in the runtime `house`, whose benches these are.
+    pub(crate) fn sit<R>(&self, house: u64, f: impl FnOnce(&Place) -> R) -> R {
         if let Some(worker) = current::any() {
-            return f(&Place::Worker(worker));
+            let at_home = current::is_of(house);
+            return f(&if at_home { Place::Worker(worker) } else { Place::Abroad(worker) });
         }
         let free = { self.0.lock().pop() };
         let bench = free.unwrap_or_else(|| Arc::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep)))));
@@ -42,16 +48,19 @@ impl Drop for Taken<'_> {
     }
 }
 
+fn seat_of(at: &CurrentWorker) -> &Seat {
+    // SAFETY: this thread is that worker: `sit` has asked, and its `f` runs in the same place.
+    let seat = unsafe { (at.ops.seat)(at.worker) };
+    // SAFETY: a worker's seat lives as long as its runtime.
+    unsafe { seat.as_ref() }
+}
+
 impl Place {
     /// A waiter at this place.
     pub(crate) fn waiter(&self) -> Waiter {
         match self {
-            Place::Worker(CurrentWorker { worker, ops }) => {
-                // SAFETY: this thread is that worker: `sit` has asked, and its `f` runs in the same place.
-                let seat = unsafe { (ops.seat)(*worker) };
-                // SAFETY: a worker's seat lives as long as its runtime.
-                Waiter::new(unsafe { seat.as_ref() })
-            }
+            Place::Worker(at) => Waiter::new(seat_of(at)),
+            Place::Abroad(at) => Waiter::abroad(seat_of(at)),
             Place::Bench(seat) => Waiter::new(seat),
         }
     }
@@ -60,7 +69,12 @@ impl Place {
     pub(crate) fn wait(&self, waiter: &Waiter) {
         match self {
             // SAFETY: as above.
-            Place::Worker(CurrentWorker { worker, ops }) => unsafe { (ops.wait)(*worker, waiter) },
+            Place::Worker(at) => unsafe { (at.ops.wait)(at.worker, waiter) },
+            Place::Abroad(at) => {
+                // SAFETY: as above.
+                unsafe { (at.ops.wait)(at.worker, waiter) };
+                waiter.return_home();
+            }
             Place::Bench(seat) => {
                 if waiter.park() {
                     seat.sleep_until_delivered(waiter);

@@ -42,6 +42,20 @@ pub(crate) fn any() -> Option<CurrentWorker> {
     CURRENT.get().worker
 }
 
+/// What follows may keep this thread, whatever worker it is: that worker keeps nothing from the others.
+pub(crate) fn step_back() {
+    if let Some(current) = any() {
+        // SAFETY: this thread is that worker.
+        unsafe { (current.ops.step_back)(current.worker) };
+    }
+}
+
+/// Whether this thread is a worker of runtime `house`, or of an annex of it.
+pub(crate) fn is_of(house: u64) -> bool {
+    let current = CURRENT.get();
+    current.worker.is_some() && current.house == house
+}
+
 /// The worker of `shared` that this thread is, if it is one; not one of its annexes.
 pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let same = std::ptr::eq(CURRENT.get().shared, std::ptr::from_ref(shared).cast());
@@ -64,6 +78,11 @@ thread_local! {
 /// must not ask for it again.
 pub(crate) fn visits<E: Engine>(shared: &Shared<E>) -> bool {
     std::ptr::eq(VISITED.get(), std::ptr::from_ref(shared).cast())
+}
+
+/// Whether this thread holds the front seat of any runtime.
+pub(crate) fn visits_any() -> bool {
+    !VISITED.get().is_null()
 }
 
 /// Notes that this thread holds a front seat until the guard is dropped.

@@ -188,6 +188,12 @@ impl<E: Engine> Worker<E> {
         }
     }
 
+    /// The body may block the thread by means of its own: all that this worker has put or collected goes to others.
+    pub(crate) fn step_back(&self) {
+        self.flush_all();
+        self.leave_tasks();
+    }
+
     /// Makes what this worker has put visible to others, unless they can see some of it already.
     #[inline]
     pub(crate) fn expose(&self) {

@@ -205,6 +205,15 @@ impl Sleep {
         }
     }
 
+    /// A model's sign that the memory is used for something else.
+    #[cfg(all(test, loom))]
+    pub(crate) fn end(&mut self) {
+        self.sleepers.with_mut(|_| ());
+        for seat in &mut self.seats {
+            seat.state.with_mut(|_| ());
+        }
+    }
+
     /// How many workers sleep or are about to.
     pub(crate) fn sleepers(&self) -> usize {
         self.sleepers.load(Relaxed)

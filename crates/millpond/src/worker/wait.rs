@@ -8,6 +8,9 @@
 //!      │ wake                  │ wake: pushed to the seat's inbox
 //!      ▼                       ▼
 //!   WOKEN                   WOKEN ───▶ delivered: the seat's worker has popped it, and resumes its fiber
+//!
+//!              park (owner, abroad)
+//!   RUNNING ───────────────▶ ABROAD ── wake ──▶ WOKEN ── the waker has left the seat ──▶ THROUGH
 //! ```
 //!
 //! 1. While the owner still runs (it may run descendants on its own stack), a wake only sets the state.
@@ -16,8 +19,14 @@
 //!    left the fiber yet; that does no harm, since only that same thread empties the inbox, after it has left.
 //! 4. Once parked, the owner goes on only when its seat's worker has taken it from the inbox, not when the state says
 //!    WOKEN: between the two the waker still writes to the waiter.
-//! 5. After its last step a wake touches only the seat, which lives as long as the runtime.
-//! 6. The bell is a hint that saves the worker a look at the inbox. It is set after each push and cleared before each
+//! 5. After its push a wake touches only the seat. That lives as long as its runtime, and so does a waker that works
+//!    for the same one.
+//! 6. A worker that waits for another runtime's tasks is *abroad*: its own runtime may end as soon as it goes on, and the
+//!    waker would find no seat to ring. So that waker says when it is through with the seat, in the waiter, as its very
+//!    last step; and the owner, resumed, does not go on before. It was resumed in the middle of the waker's push, so
+//!    it waits for a few instructions of a thread that runs. An owner that was woken before it parked waits for
+//!    nothing: there was no push.
+//! 7. The bell is a hint that saves the worker a look at the inbox. It is set after each push and cleared before each
 //!    taking. Whoever pushes after a taking has read what that left (both are acquire and release), so its ring
 //!    comes after the clearing and stays.
 
@@ -26,7 +35,7 @@ use std::ptr::{self, NonNull};
 use super::fiber::Fiber;
 use super::sleep::Sleep;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use crate::sync::{Arc, Guarded};
+use crate::sync::{Arc, Guarded, yield_thread};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -34,11 +43,15 @@ mod loom_tests;
 const RUNNING: u32 = 0;
 const PARKED: u32 = 1;
 const WOKEN: u32 = 2;
+const ABROAD: u32 = 3;
+const THROUGH: u32 = 4;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Waiter {
     state: AtomicU32,
+    /// Whether it waits for another runtime than its seat's.
+    abroad: bool,
     seat: NonNull<Seat>,
     /// The waker's until the push, then the seat's worker's.
     next: Guarded<*mut Waiter>,
@@ -121,11 +134,21 @@ impl Seat {
 }
 
 impl Waiter {
-    /// A waiter on the worker of `seat`.
+    /// A waiter on the worker of `seat`, for something that happens in its own runtime.
     pub(crate) fn new(seat: &Seat) -> Self {
+        Waiter::at(seat, false)
+    }
+
+    /// As `new`, for something that happens in another runtime; see `return_home`.
+    pub(crate) fn abroad(seat: &Seat) -> Self {
+        Waiter::at(seat, true)
+    }
+
+    fn at(seat: &Seat, abroad: bool) -> Self {
         let state = AtomicU32::new(RUNNING);
         Waiter {
             state,
+            abroad,
             seat: seat.into(),
             next: Guarded::new(ptr::null_mut()),
             fiber: Guarded::new(None),
@@ -139,9 +162,22 @@ impl Waiter {
         // SAFETY: a waiter is woken once and stays until then.
         let this = unsafe { waiter.as_ref() };
         let seat = this.seat;
-        if this.state.swap(WOKEN, Ordering::AcqRel) == PARKED {
-            // SAFETY: the seat lives as long as the runtime, which outlives its scopes.
-            unsafe { seat.as_ref() }.push(waiter);
+        match this.state.swap(WOKEN, Ordering::AcqRel) {
+            // SAFETY: the seat lives as long as the runtime, for which this thread works.
+            PARKED => unsafe { seat.as_ref() }.push(waiter),
+            ABROAD => {
+                // SAFETY: the seat's runtime lives until the owner goes on, which waits for the line below.
+                unsafe { seat.as_ref() }.push(waiter);
+                this.state.store(THROUGH, Ordering::Release);
+            }
+            _ => {}
+        }
+    }
+
+    /// Called by an owner abroad before it goes on: lets the waker leave the seat.
+    pub(crate) fn return_home(&self) {
+        while self.is_delivered() && self.state.load(Ordering::Acquire) != THROUGH {
+            yield_thread();
         }
     }
 
@@ -163,7 +199,8 @@ impl Waiter {
 
     /// The owner is about to leave its stack; false if it was woken, and must not.
     pub(crate) fn park(&self) -> bool {
-        self.state.compare_exchange(RUNNING, PARKED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let parked = if self.abroad { ABROAD } else { PARKED };
+        self.state.compare_exchange(RUNNING, parked, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// A model's sign that the waiter's memory is used for something else.

@@ -88,6 +88,21 @@ impl World {
         }
     }
 
+    /// Waits for room as a session does, which does not look again while it waits.
+    fn wait_for_room_at_rest(&self, has_room: impl Fn() -> bool) {
+        loop {
+            let seen = self.own.outstanding(self.shared());
+            if has_room() {
+                return;
+            }
+            let waiter = Waiter::new(&self.seat);
+            if self.own.watch_for_room(self.shared(), &waiter, seen) && waiter.park() {
+                self.seat.sleep_until_delivered(&waiter);
+            }
+            waiter.end();
+        }
+    }
+
     /// Ends a root scope.
     fn end(&self) -> bool {
         let waiter = Waiter::new(&self.seat);
@@ -157,6 +172,21 @@ fn loom_room_and_two_flushes() {
         world.spawn_tasks(2);
         let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
         world.wait_for_room(|| world.own.outstanding(world.shared()) == 0);
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        assert!(world.end());
+        world.gone();
+        workers.into_iter().for_each(|worker| _ = worker.join().unwrap());
+    });
+}
+
+/// A session waits until all is done: a completion between its look for room and its waiting is not missed.
+#[test]
+fn loom_room_for_a_session() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(2);
+        let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
+        world.wait_for_room_at_rest(|| world.own.outstanding(world.shared()) == 0);
         assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
         assert!(world.end());
         world.gone();

@@ -131,6 +131,29 @@ fn loom_a_bench() {
     });
 }
 
+/// An owner abroad: when it goes on its seat may go, bell, sleep and all. A waker that works for another runtime has left
+/// it by then.
+#[test]
+fn loom_a_seat_that_goes_with_its_owner() {
+    loom::model(|| {
+        let world = World::new();
+        let mut abroad = Box::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))));
+        let waiter = Waiter::abroad(&abroad);
+        let waker = waker(&world, 0, &waiter);
+        if waiter.park() {
+            abroad.sleep_until_delivered(&waiter);
+        }
+        waiter.return_home();
+        assert_eq!(world.done[0].get(), 1);
+        waiter.end();
+        // SAFETY: loom fails the model if the waker rings without an order between the two.
+        unsafe { abroad.bell.unsync_load() };
+        abroad.inbox.with_mut(|_| ());
+        Arc::get_mut(&mut abroad.sleep).expect("the seat's alone").end();
+        waker.join().unwrap();
+    });
+}
+
 /// The bell still rings when the inbox has something.
 #[test]
 fn loom_the_bell_announces_mail() {
