@@ -157,11 +157,12 @@ fn in_scope(program: &Program, runtime: &Runtime) -> Outcome {
     Outcome { roots: last(slots), run, scope }
 }
 
-/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end.
+/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
+/// leaves it leaked.
 fn in_session(program: &Program, runtime: &Runtime) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
-    // SAFETY: it is freed below, after the last use; until then it is only shared.
+    // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.
     let run: &'static Run = unsafe { leaked_run.as_ref() };
     // SAFETY: as above.
     let code: &'static Body = unsafe { leaked_body.as_ref() };
@@ -172,7 +173,8 @@ fn in_session(program: &Program, runtime: &Runtime) -> Outcome {
     slots.0.truncate(program.roots.len());
     let scope = session.close().map(|()| hash);
     let roots = last(slots);
-    // SAFETY: leaked above; the session's tasks are complete and its joins dropped, so nobody refers to it.
+    // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies, which alone were given
+    // the reference, are over.
     drop(unsafe { Box::from_raw(leaked_body.as_ptr()) });
     // SAFETY: as above.
     let run = unsafe { Box::from_raw(leaked_run.as_ptr()) };
