@@ -109,7 +109,7 @@ fn random_programs_give_the_serial_result() {
     let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
     for seed in from..from + cases {
         let config = Config::of(seed);
-        let runtime = config.build();
+        let runtime = dog.over(move || format!("the start of {config:?}"), || config.build());
         let program = generate::program(seed, config.deterministic);
         let program = shrink::follow(&program, &steps).expect("the steps of this program");
         if std::env::var_os("MILLPOND_TRACE").is_some() {
@@ -119,6 +119,7 @@ fn random_programs_give_the_serial_result() {
         if let Some(first) = found {
             report(seed, &program, &config, &first, &dog);
         }
+        dog.over(move || format!("the end of {config:?}"), || drop(runtime));
     }
 }
 
