@@ -1,6 +1,7 @@
 //! What several test programs share.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::io::Write;
 use std::thread;
 
 use millpond::{Builder, Runtime};
@@ -11,6 +12,12 @@ pub use limit::limit;
 /// Joins threads one by one: ThreadSanitizer does not see the join at the end of `thread::scope`.
 pub fn join_all(threads: Vec<thread::ScopedJoinHandle<'_, ()>>) {
     threads.into_iter().for_each(|thread| thread.join().expect("the thread's own test passed"));
+}
+
+/// In a body that must not run. Not a panic: the scope would keep to itself whatever fails after what it reports.
+pub fn must_not_run() -> ! {
+    let _ = writeln!(std::io::stderr(), "a body ran that must not: {}", std::backtrace::Backtrace::force_capture());
+    std::process::abort();
 }
 
 pub fn builder(workers: usize) -> Builder {
