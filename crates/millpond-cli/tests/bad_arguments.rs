@@ -99,6 +99,20 @@ fn orders_beyond_the_memory_get_the_range() {
 }
 
 #[test]
+fn tiles_beyond_the_memory_get_the_range() {
+    for workload in ["cholesky", "matmul"] {
+        let range = common::words(&format!("run {workload} --n 1048576")).stderr;
+        let most = range.split_once("..=").and_then(|(_, rest)| rest.split_once(' ')).expect("the greatest order").0;
+        // Others use the machine, so not quite the greatest.
+        let n = most.parse::<u64>().expect("a number") * 3 / 4;
+        let ran = common::words(&format!("run {workload} --n {n} --tile 1"));
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
+        assert!(ran.stderr.starts_with("error: --tile 1 is out of range: expected "), "{ran:?}");
+        assert!(ran.stderr.ends_with(&format!("..={n} (with the memory available)\n")), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_tile_larger_than_the_matrix_gets_the_range() {
     let says = "--tile 11 is out of range: expected 1..=10 (the order of the matrix)";
     refused("run cholesky --n 10 --tile 11", says);

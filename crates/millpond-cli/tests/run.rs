@@ -177,6 +177,9 @@ fn bench_rows() {
         let sum: f64 = shares.iter().map(|s| s.as_f64().expect("a number")).sum();
         assert!((sum - 1.0).abs() < 1e-9);
     }
+    let cost = json("bench cost --workers 2 --reps 2 --shape independent --json");
+    let rows = cost["rows"].as_array().expect("rows");
+    assert_eq!(rows.iter().filter(|row| row["verified"] == true).count(), 4);
     let dir = Dir::new("csv");
     let file = dir.path("rows.csv");
     let ran = words(&format!("{line} --csv {file}"));

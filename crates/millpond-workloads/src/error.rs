@@ -64,16 +64,6 @@ pub enum Error {
         /// The row of the matrix, from 1 as Matrix Market counts.
         row: usize,
     },
-    /// The job needs more memory than the machine can give.
-    #[error("{what} needs {needed} bytes of memory, {available} are available")]
-    Memory {
-        /// What needs it.
-        what: &'static str,
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes that the system says it can give.
-        available: u64,
-    },
     /// A task failed.
     #[error("{0}")]
     Task(#[from] millpond::Error),

@@ -246,7 +246,7 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// What a task may declare: an access, a tuple of up to 20, an array or a `Vec` of them, nested at will.
 ///
 /// `'s` is the scope's lifetime, which the data must outlive, and `B` the scope's brand. A spawn takes time and memory
-/// in proportion to the number of accesses (40 bytes each), however many tasks use the same data. One handle may occur
+/// in proportion to the number of accesses (32 bytes each), however many tasks use the same data. One handle may occur
 /// once only: else the task fails as [`Kind::Duplicate`](crate::Kind::Duplicate).
 ///
 /// ```

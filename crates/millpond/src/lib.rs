@@ -152,6 +152,9 @@ mod caught;
 pub mod depend;
 mod error;
 mod handle;
+#[cfg(all(test, not(loom)))]
+#[path = "../tests/common/limit.rs"]
+mod limit;
 pub mod memory;
 pub mod pool;
 mod runtime;

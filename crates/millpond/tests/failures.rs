@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{builder, limit};
+use common::{builder, limit, must_not_run};
 use millpond::{Error, Handle, Inline, Kind, Reducer, Runtime, Spawn};
 
 fn runtimes() -> Vec<Runtime> {
@@ -65,8 +65,8 @@ fn poison_travels_along_reads_and_a_write_heals() {
             let mut joins = Vec::new();
             rt.scope(|s| {
                 s.task("source").spawn(h[0].inout(), |_| fail("no"));
-                let a = s.task("near").spawn((h[0].read(), h[1].inout()), |_| fail("must not run"));
-                let b = s.task("far").spawn((h[1].read(), h[2].write()), |_| fail("must not run"));
+                let a = s.task("near").spawn((h[0].read(), h[1].inout()), |_| must_not_run());
+                let b = s.task("far").spawn((h[1].read(), h[2].write()), |_| must_not_run());
                 s.spawn(h[3].inout(), |_| _ = ran.fetch_add(1, SeqCst));
                 s.spawn(h[0].write(), |out| out.set(10));
                 s.spawn((h[0].read(), h[3].inout()), |(a, b)| *b += *a);
@@ -305,7 +305,7 @@ fn an_abandoned_precondition_fails_its_task() {
         for rt in runtimes() {
             let ran = AtomicU32::new(0);
             let error = rt.scope(|s| {
-                let pending = s.door().pending(|| fail("must not run"));
+                let pending = s.door().pending(|| must_not_run());
                 let (met, dropped) = (pending.hold(), pending.hold());
                 drop(pending);
                 s.spawn((), move |()| drop(dropped));
@@ -331,7 +331,7 @@ fn a_precondition_captured_by_a_task_that_does_not_run_is_abandoned() {
         for rt in runtimes() {
             let a = Handle::<u32>::unset();
             let error = rt.scope(|s| {
-                let pending = s.door().pending(|| fail("must not run"));
+                let pending = s.door().pending(|| must_not_run());
                 let held = pending.hold();
                 s.spawn(a.read(), move |_| held.satisfy());
             });

@@ -159,17 +159,16 @@ fn joins_polled_in_turn() {
     limit(60, "polled in turn", || {
         let rt = never_inline(2);
         let session = rt.session();
-        for i in 0..sized(2_000, 50_000) {
+        'joins: for i in 0..sized(2_000, 50_000) {
             let mut join = session.spawn((), move |()| i);
             for _ in 0..i % 4 {
                 let waker = Waker::from(Counting::new(Waker::noop()));
-                if join.is_done() || Pin::new(&mut join).poll(&mut Context::from_waker(&waker)).is_ready() {
-                    break;
+                if let Poll::Ready(value) = Pin::new(&mut join).poll(&mut Context::from_waker(&waker)) {
+                    assert_eq!(value.unwrap(), i);
+                    continue 'joins;
                 }
             }
-            if !join.is_done() {
-                assert_eq!(session.wait(join).unwrap(), i);
-            }
+            assert_eq!(session.wait(join).unwrap(), i);
         }
     });
 }

@@ -337,39 +337,43 @@ fn memory_does_not_grow() {
 #[test]
 #[ignore = "run by `an_idle_runtime_uses_no_processor_time`, in a process of its own"]
 fn idle_for_a_while() {
-    for idle in [Idle::Hybrid, Idle::Sleep] {
-        let rt = builder(8).idle(idle).build().unwrap();
-        let session = rt.session();
-        assert_eq!(count(&rt, 1000), 1000);
-        assert!(comes_to_rest());
-        // In a scope whose closure does something else, too.
-        rt.scope(|s| {
-            s.spawn((), |()| ());
+    limit(50, "a while idle", || {
+        for idle in [Idle::Hybrid, Idle::Sleep] {
+            let rt = builder(8).idle(idle).build().unwrap();
+            let session = rt.session();
+            assert_eq!(count(&rt, 1000), 1000);
             assert!(comes_to_rest());
-        })
-        .unwrap();
-        session.close().unwrap();
-    }
+            // In a scope whose closure does something else, too.
+            rt.scope(|s| {
+                s.spawn((), |()| ());
+                assert!(comes_to_rest());
+            })
+            .unwrap();
+            session.close().unwrap();
+        }
+    });
 }
 
 #[test]
 #[ignore = "run by `memory_does_not_grow`, in a process of its own"]
 fn tasks_for_a_while() {
-    // Blocks are kept for the most tasks that were ever in flight, and that differs from round to round: with a small
-    // window it is far below what the least leak comes to, in bytes a task.
-    const LEAST_LEAK: usize = 4;
-    let (rounds, tasks) = (50, sized(10_000, 40_000));
-    for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
-        let rt = builder(workers).window(64).inline(inline).build().unwrap();
-        let round = |_| {
-            every_kind(&rt, tasks);
-            resident_kib()
-        };
-        let [first, second] = [0, 1].map(|_| (0..rounds).map(round).max().unwrap());
-        let grown = second.saturating_sub(first);
-        let n = rounds * tasks;
-        assert!(grown << 10 < LEAST_LEAK * n, "{grown} KiB more after {n} tasks on {workers} workers, {inline:?}");
-    }
+    limit(50, "a while of tasks", || {
+        // Blocks are kept for the most tasks that were ever in flight, and that differs from round to round: with a small
+        // window it is far below what the least leak comes to, in bytes a task.
+        const LEAST_LEAK: usize = 4;
+        let (rounds, tasks) = (50, sized(10_000, 40_000));
+        for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
+            let rt = builder(workers).window(64).inline(inline).build().unwrap();
+            let round = |_| {
+                every_kind(&rt, tasks);
+                resident_kib()
+            };
+            let [first, second] = [0, 1].map(|_| (0..rounds).map(round).max().unwrap());
+            let grown = second.saturating_sub(first);
+            let n = rounds * tasks;
+            assert!(grown << 10 < LEAST_LEAK * n, "{grown} KiB more after {n} tasks on {workers} workers, {inline:?}");
+        }
+    });
 }
 
 /// Renames, reductions, joins, parents, and handles that come and go.

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
-use common::{builder, limit, runtime};
+use common::{builder, limit, must_not_run, runtime};
 use millpond::{Error, Handle, Inline, Kind, Runtime, Spawn, Sum};
 
 /// Every way in which a leaf may start: at its spawn, or through the pool, alone or beside others.
@@ -29,7 +29,7 @@ fn duplicate_names_both_places_in_either_order() {
         for rt in runtimes() {
             let (a, b) = (Handle::new(1), Handle::new(2));
             let error = rt.scope(|s| {
-                s.task("twice").spawn((b.read(), a.read(), a.inout()), |_| panic!("must not run"));
+                s.task("twice").spawn((b.read(), a.read(), a.inout()), |_| must_not_run());
             });
             let error = error.unwrap_err();
             assert_eq!(error.kind(), &Kind::Duplicate { args: (1, 2) });
@@ -38,7 +38,7 @@ fn duplicate_names_both_places_in_either_order() {
                 "task `twice` names one handle twice (accesses 1 and 2): declare it once, with the stronger right"
             );
             let error = rt.scope(|s| {
-                s.task("again").spawn((b.inout(), b.read()), |_| panic!("must not run"));
+                s.task("again").spawn((b.inout(), b.read()), |_| must_not_run());
             });
             assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (0, 1) });
             assert_eq!(poisoned_by(&a.into_inner().unwrap_err()), "twice");
@@ -53,7 +53,7 @@ fn duplicate_reads_poison_nothing() {
         for rt in runtimes() {
             let (a, b) = (Handle::new(1), Handle::new(2));
             let error = rt.scope(|s| {
-                s.spawn((a.read(), a.read(), b.write()), |_| panic!("must not run"));
+                s.spawn((a.read(), a.read(), b.write()), |_| must_not_run());
             });
             assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (0, 1) });
             assert_eq!(a.into_inner().unwrap(), 1);
@@ -69,11 +69,11 @@ fn duplicate_in_vecs_and_nested_tuples() {
             let h: Vec<_> = (0..4).map(Handle::new).collect();
             let vec = |places: [usize; 3]| places.map(|i| h[i].inout()).into_iter().collect::<Vec<_>>();
             let error = rt.scope(|s| {
-                s.spawn((h[3].read(), vec([0, 1, 0])), |_| panic!("must not run"));
+                s.spawn((h[3].read(), vec([0, 1, 0])), |_| must_not_run());
             });
             assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (1, 3) });
             let error = rt.scope(|s| {
-                s.spawn((h[1].write(), [(h[2].write(), h[1].read())]), |_| panic!("must not run"));
+                s.spawn((h[1].write(), [(h[2].write(), h[1].read())]), |_| must_not_run());
             });
             assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (0, 2) });
             let healthy = h.into_iter().map(|h| h.into_inner().is_ok()).collect::<Vec<_>>();
@@ -90,7 +90,7 @@ fn duplicate_of_every_pair_of_modes() {
             macro_rules! pairs {
                 ($($first:expr, $second:expr;)*) => {$(
                     let error = rt.scope(|s| {
-                        s.spawn(($first, $second), |_| panic!("must not run"));
+                        s.spawn(($first, $second), |_| must_not_run());
                         s.set(&a, 1);
                     });
                     assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (0, 1) });
@@ -114,7 +114,7 @@ fn duplicate_in_a_parent_is_not_one_of_its_children() {
             let a = Handle::new(0);
             let error = rt.scope(|s| {
                 s.nest(a.inout(), |s, a| {
-                    s.task("child").spawn((a.read(), a.inout()), |_| panic!("must not run"));
+                    s.task("child").spawn((a.read(), a.inout()), |_| must_not_run());
                 });
             });
             let error = error.unwrap_err();
@@ -167,14 +167,14 @@ fn busy_from_another_thread_and_another_runtime() {
         while_held(&rt, &a, || {
             for rt in [&rt, &other] {
                 let result = rt.scope(|s| {
-                    s.task("intruder").spawn((b.write(), a.inout()), |_| panic!("must not run"));
+                    s.task("intruder").spawn((b.write(), a.inout()), |_| must_not_run());
                 });
                 let text = "task `intruder` uses a handle that another scope is using (access 1)";
                 assert_eq!(result.as_ref().unwrap_err().to_string(), text);
                 assert_busy(result, 1);
                 assert_busy(rt.scope(|s| s.set(&a, 7)), 0);
                 let session = rt.session();
-                session.spawn(a.read(), |_| panic!("must not run"));
+                session.spawn(a.read(), |_| must_not_run());
                 assert_busy(session.close(), 0);
             }
         });
@@ -192,7 +192,7 @@ fn busy_for_a_scope_in_the_body_of_a_task_that_holds_the_handle() {
             rt.scope(|s| {
                 s.spawn(a.inout(), |value| {
                     let inner = rt.scope(|s| {
-                        s.spawn(a.inout(), |_| panic!("must not run"));
+                        s.spawn(a.inout(), |_| must_not_run());
                     });
                     assert_busy(inner, 0);
                     *value += 1;
@@ -241,7 +241,7 @@ fn busy_for_a_scope_in_the_closure_of_another() {
             while !open.load(SeqCst) {
                 thread::yield_now();
             }
-            assert_busy(rt.scope(|s| drop(s.spawn(a.read(), |_| panic!("must not run")))), 0);
+            assert_busy(rt.scope(|s| drop(s.spawn(a.read(), |_| must_not_run()))), 0);
             release.wait();
         })
         .unwrap();
@@ -292,7 +292,7 @@ fn unwritten_names_the_access() {
             let error = rt
                 .scope(|s| {
                     s.task("lazy").spawn((a.read(), b.write(), c.write()), |(a, b, _c)| b.set(*a));
-                    s.task("reader").spawn(c.read(), |c: &i32| panic!("must not run: {c}"));
+                    s.task("reader").spawn(c.read(), |_: &i32| must_not_run());
                 })
                 .unwrap_err();
             assert_eq!(error.kind(), &Kind::Unwritten { arg: 2 });
@@ -339,7 +339,7 @@ fn never_written_names_the_access() {
             let (a, mut b) = (Handle::new(1), Handle::<i32>::unset());
             let error = rt
                 .scope(|s| {
-                    s.task("early").spawn((a.inout(), b.read()), |_| panic!("must not run"));
+                    s.task("early").spawn((a.inout(), b.read()), |_| must_not_run());
                     assert!(matches!(s.wait_on(&mut b).unwrap_err().kind(), Kind::NeverWritten { arg: 0 }));
                 })
                 .unwrap_err();
@@ -360,7 +360,7 @@ fn never_written_under_every_mode_that_reads() {
             macro_rules! modes {
                 ($($mode:ident($($arg:expr)?))*) => {$(
                     let a = Handle::<u32>::unset();
-                    let result = rt.scope(|s| drop(s.spawn(a.$mode($($arg)?), |_| panic!("must not run"))));
+                    let result = rt.scope(|s| drop(s.spawn(a.$mode($($arg)?), |_| must_not_run())));
                     assert_eq!(result.unwrap_err().kind(), &Kind::NeverWritten { arg: 0 });
                     assert!(a.into_inner().is_err());
                 )*};

@@ -43,7 +43,7 @@ mod value;
 #[path = "serial_equivalence/watchdog.rs"]
 mod watchdog;
 
-use config::{Config, Hand};
+use config::Config;
 use program::Program;
 use watchdog::Watchdog;
 
@@ -78,7 +78,7 @@ fn wrong(program: &Program, config: &Config, runtime: &Runtime, dog: &Watchdog) 
         let (program, config) = (Arc::new(program.clone()), *config);
         move || format!("{config:?}\n{program}")
     };
-    let outcome = dog.over(show, || execute::execute(program, runtime));
+    let outcome = dog.over(show, || execute::execute(program, runtime, config.session));
     compare::difference(program, &expected, &outcome)
 }
 
@@ -107,18 +107,19 @@ fn random_programs_give_the_serial_result() {
     let (cases, from) = (number("MILLPOND_CASES", CASES), number("MILLPOND_SEED", 0));
     let (repeats, steps) = (number("MILLPOND_REPEATS", 1), steps());
     let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
-    let mut hand = Hand::default();
     for seed in from..from + cases {
-        let (config, runtime) = hand.draw(seed);
+        let config = Config::of(seed);
+        let runtime = dog.over(move || format!("the start of {config:?}"), || config.build());
         let program = generate::program(seed, config.deterministic);
         let program = shrink::follow(&program, &steps).expect("the steps of this program");
         if std::env::var_os("MILLPOND_TRACE").is_some() {
             eprintln!("MILLPOND_SEED={seed} {config:?}\n{program}");
         }
-        let found = (0..repeats).find_map(|_| wrong(&program, &config, runtime, &dog));
+        let found = (0..repeats).find_map(|_| wrong(&program, &config, &runtime, &dog));
         if let Some(first) = found {
             report(seed, &program, &config, &first, &dog);
         }
+        dog.over(move || format!("the end of {config:?}"), || drop(runtime));
     }
 }
 
@@ -126,7 +127,7 @@ fn random_programs_give_the_serial_result() {
 #[test]
 fn a_wrong_interpreter_is_noticed() {
     silence_expected_panics();
-    let config = Hand::default().draw(0).0;
+    let config = Config::of(0);
     let (runtime, dog) = (config.build(), Watchdog::new(Duration::from_secs(20)));
     let (mut noticed, mut tried) = (0, 0);
     for seed in 0..20_000 {
@@ -138,7 +139,7 @@ fn a_wrong_interpreter_is_noticed() {
             continue;
         }
         let show = move || format!("seed {seed}");
-        let outcome = dog.over(show, || execute::execute(&program, &runtime));
+        let outcome = dog.over(show, || execute::execute(&program, &runtime, false));
         assert_eq!(compare::difference(&program, &right, &outcome), None, "seed {seed}");
         noticed += u32::from(compare::difference(&program, &mistaken, &outcome).is_some());
         tried += 1;
@@ -152,7 +153,7 @@ fn a_wrong_interpreter_is_noticed() {
 #[ignore = "a tool: run it with the number of a program that crashes or hangs"]
 fn shrink_a_crash() {
     let seed = number("MILLPOND_SEED", 0);
-    let program = generate::program(seed, Hand::default().draw(seed).0.deterministic);
+    let program = generate::program(seed, Config::of(seed).deterministic);
     let program_crashes = |steps: &[usize]| {
         let steps: String = steps.iter().map(|step| format!("{step},")).collect();
         let this = std::env::current_exe().expect("it runs");
@@ -169,5 +170,5 @@ fn shrink_a_crash() {
     };
     let steps = shrink::path(&program, program_crashes);
     let small = shrink::follow(&program, &steps).expect("found above");
-    panic!("{:?}\n{small}\nsteps {steps:?}", Hand::default().draw(seed).0);
+    panic!("{:?}\n{small}\nsteps {steps:?}", Config::of(seed));
 }

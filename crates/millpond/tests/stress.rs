@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -56,6 +56,41 @@ fn a_chain_issued_before_it_may_start() {
 
 #[test]
 fn many_readers_then_a_writer() {
+    limit(60, "readers, then a writer", || {
+        let (readers, rounds) = (100_000, 5);
+        for workers in [1, 2, 8] {
+            // Room for all at once: every reader waits when the writer is spawned.
+            let rt = builder(workers).window(readers + 2).inline(Inline::Never).build().unwrap();
+            let (value, seen) = (Handle::new(0), AtomicUsize::new(0));
+            for round in 0..rounds {
+                let all_are_there = AtomicBool::new(false);
+                rt.scope(|s| {
+                    s.spawn(value.inout(), |_| {
+                        while !all_are_there.load(Relaxed) {
+                            thread::yield_now();
+                        }
+                    });
+                    for _ in 0..readers {
+                        s.spawn(value.read(), |value| {
+                            assert_eq!(*value, round);
+                            seen.fetch_add(1, Relaxed);
+                        });
+                    }
+                    s.spawn(value.inout(), |value| *value += 1);
+                    let early = seen.load(Relaxed);
+                    all_are_there.store(true, Relaxed);
+                    assert_eq!(early, round * readers);
+                })
+                .unwrap();
+                assert_eq!(seen.load(Relaxed), (round + 1) * readers);
+            }
+            assert_eq!(value.into_inner().unwrap(), rounds);
+        }
+    });
+}
+
+#[test]
+fn many_readers_that_run_as_they_are_spawned() {
     limit(60, "readers", || {
         let (readers, rounds) = (100_000, 5);
         for rt in [1, 2, 8].into_iter().flat_map(runtimes) {

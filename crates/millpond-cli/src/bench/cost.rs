@@ -1,8 +1,8 @@
-//! What does a task cost, and does it depend on how many there are? Empty bodies, from 10⁴ to 10⁷ tasks.
+//! What does a task cost, and does it depend on how many there are? Bodies that count or leave a mark, from 10⁴ to 10⁷ tasks.
 
 use super::Request;
 use super::row::Row;
-use super::shares::{ran, shares};
+use super::shares::{ran, ran_since, shares};
 use crate::failure::Failure;
 use crate::stats::median;
 use clap::Arg;
@@ -10,15 +10,16 @@ use clap::builder::PossibleValuesParser;
 use millpond::{Handle, Runtime, Spawn};
 use serde_json::json;
 use std::hint::black_box;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-/// A graph of empty tasks.
+/// A graph of tasks that do next to nothing.
 struct Shape {
     name: &'static str,
     /// The numbers of tasks; the first is what the others are compared with.
     sizes: &'static [u64],
-    /// Runs that many tasks; how many bodies ran, as the data tell.
-    run: fn(&Runtime, u64) -> Result<u64, millpond::Error>,
+    /// Runs that many tasks: the time, and whether each ran once, as the data tell.
+    run: fn(&Runtime, u64) -> Result<(Duration, bool), millpond::Error>,
 }
 
 static SHAPES: &[Shape] = &[
@@ -59,16 +60,20 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
 
 fn points(request: &Request, runtime: &Runtime, shape: &Shape) -> Result<Vec<Row>, Failure> {
     let mut rows: Vec<Row> = shape.sizes.iter().map(|&n| row(request, shape, n)).collect();
+    let mut bodies = vec![vec![0; ran(runtime).len()]; rows.len()];
     for rep in 1..=request.reps {
-        for row in &mut rows {
+        for (row, bodies) in rows.iter_mut().zip(&mut bodies) {
             request.progress.say(|| format!("{} of {}: {rep} of {}", shape.name, row.tasks, request.reps));
+            let before = ran(runtime);
             once(runtime, shape, row)?;
+            bodies.iter_mut().zip(ran_since(&before, runtime)).for_each(|(sum, ran)| *sum += ran);
         }
     }
     let base = median(&rows[0].seconds) / rows[0].tasks as f64;
-    for row in &mut rows {
+    for (row, bodies) in rows.iter_mut().zip(&bodies) {
         let ratio = median(&row.seconds) / row.tasks as f64 / base;
         row.extra.push(("ratio", json!(ratio)));
+        row.worker_shares = shares(bodies);
     }
     Ok(rows)
 }
@@ -89,15 +94,29 @@ fn row(request: &Request, shape: &Shape, tasks: u64) -> Row {
 
 /// One measurement: as many runs as fill the least time, their mean.
 fn once(runtime: &Runtime, shape: &Shape, row: &mut Row) -> Result<(), Failure> {
-    let before = ran(runtime);
-    let (start, mut runs) = (Instant::now(), 0.0);
-    while runs == 0.0 || start.elapsed().as_secs_f64() < LEAST_SECONDS {
-        row.verified &= (shape.run)(runtime, row.tasks)? == row.tasks;
+    let (mut seconds, mut runs) = (0.0, 0.0);
+    while seconds < LEAST_SECONDS {
+        let (time, right) = (shape.run)(runtime, row.tasks)?;
+        row.verified &= right;
+        seconds += time.as_secs_f64();
         runs += 1.0;
     }
-    row.seconds.push(start.elapsed().as_secs_f64() / runs);
-    row.worker_shares = shares(&before, &ran(runtime));
+    row.seconds.push(seconds / runs);
     Ok(())
+}
+
+/// One mark a task. A mark costs the body no read-modify-write: nobody else has it.
+fn marks(tasks: u64) -> Vec<AtomicU8> {
+    (0..tasks).map(|_| AtomicU8::new(0)).collect()
+}
+
+#[inline(never)]
+fn mark(mark: &AtomicU8) {
+    mark.store(mark.load(Relaxed) + 1, Relaxed);
+}
+
+fn all_once(marks: Vec<AtomicU8>) -> bool {
+    marks.into_iter().all(|mark| mark.into_inner() == 1)
 }
 
 #[inline(never)]
@@ -105,41 +124,62 @@ fn count(n: &mut u64) {
     *n = black_box(*n + 1);
 }
 
-#[inline(never)]
-fn nothing() {
-    black_box(());
-}
-
-fn independent(runtime: &Runtime, tasks: u64) -> Result<u64, millpond::Error> {
+fn independent(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+    let marks = marks(tasks);
+    let start = Instant::now();
     runtime.scope(|s| {
-        for _ in 0..tasks {
-            s.spawn((), |()| nothing());
+        for one in &marks {
+            s.spawn((), move |()| mark(one));
         }
     })?;
-    Ok(tasks)
+    Ok((start.elapsed(), all_once(marks)))
 }
 
-fn chain(runtime: &Runtime, tasks: u64) -> Result<u64, millpond::Error> {
+fn chain(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
     let n = Handle::new(0);
+    let start = Instant::now();
     runtime.scope(|s| {
         for _ in 0..tasks {
             s.spawn(n.inout(), count);
         }
     })?;
-    n.into_inner()
+    Ok((start.elapsed(), n.into_inner()? == tasks))
 }
 
 /// A writer, the readers, a writer.
-fn readers(runtime: &Runtime, tasks: u64) -> Result<u64, millpond::Error> {
-    let n = Handle::new(0);
+fn readers(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+    let (n, marks) = (Handle::new(0_u64), marks(tasks - 2));
+    let start = Instant::now();
     runtime.scope(|s| {
-        s.spawn(n.inout(), |n| *n = tasks - 1);
-        for _ in 0..tasks - 2 {
-            s.spawn(n.read(), |n: &u64| {
+        s.spawn(n.inout(), count);
+        for one in &marks {
+            s.spawn(n.read(), move |n: &u64| {
                 black_box(n);
+                mark(one);
             });
         }
         s.spawn(n.inout(), count);
     })?;
-    n.into_inner()
+    Ok((start.elapsed(), n.into_inner()? == 2 && all_once(marks)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_is_verified() {
+        let runtime = Runtime::builder().workers(2).build().expect("a runtime");
+        for shape in SHAPES {
+            assert!((shape.run)(&runtime, 1000).expect("nothing fails").1, "{}", shape.name);
+        }
+    }
+
+    #[test]
+    fn tasks_that_did_not_run_or_ran_twice_are_noticed() {
+        let (none, one, two) = (AtomicU8::new(0), AtomicU8::new(0), AtomicU8::new(0));
+        mark(&one);
+        (0..2).for_each(|_| mark(&two));
+        assert!(!all_once(vec![none]) && all_once(vec![one]) && !all_once(vec![two]));
+    }
 }

@@ -3,7 +3,7 @@
 use super::Request;
 use super::graph::{Graph, SHAPES};
 use super::row::Row;
-use super::shares::{ran, shares};
+use super::shares::{ran, ran_since, shares};
 use super::spin;
 use crate::args::integer;
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spin
         params: graph.params.clone(),
         tasks: graph.tasks(),
         seconds,
-        worker_shares: shares(&before, &ran(runtime)),
+        worker_shares: shares(&ran_since(&before, runtime)),
         verified,
         extra: vec![("body_ns", json!(body_ns)), ("serial_seconds", json!(serial)), ("efficiency", json!(efficiency))],
     })

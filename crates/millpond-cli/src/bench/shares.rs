@@ -7,9 +7,13 @@ pub fn ran(runtime: &Runtime) -> Vec<u64> {
     runtime.counts().iter().map(|counts| counts.tasks).collect()
 }
 
-/// The part of the bodies run between two counts that each worker ran, the caller's first.
-pub fn shares(before: &[u64], after: &[u64]) -> Vec<f64> {
-    let ran: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+/// How many of them it ran since `before`.
+pub fn ran_since(before: &[u64], runtime: &Runtime) -> Vec<u64> {
+    ran(runtime).iter().zip(before).map(|(now, before)| now - before).collect()
+}
+
+/// The part of all bodies that each worker ran, the caller's first.
+pub fn shares(ran: &[u64]) -> Vec<f64> {
     let all = ran.iter().sum::<u64>().max(1) as f64;
     ran.iter().map(|n| *n as f64 / all).collect()
 }

@@ -1,4 +1,5 @@
-use crate::matrix::{self, Grid, Matrix, generate, memory, params};
+use crate::matrix::memory::Needs;
+use crate::matrix::{self, Matrix, generate, params};
 use crate::options::{Opt, Options, Value};
 use crate::{Error, output};
 use std::path::{Path, PathBuf};
@@ -10,9 +11,8 @@ const OUTPUT: Opt = Opt::path("output", "Write the factor to FILE as .npy");
 /// The options of this workload.
 pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, INPUT, OUTPUT];
 
-/// What is held for an entry of the matrix: that of the matrix, of the factor and of the difference that the check
-/// forms, and half of one of the tiles.
-const BYTES_PER_ENTRY: u64 = 8 * 7 / 2;
+/// The matrix, the factor and the difference that the check forms, and half a matrix as tiles.
+const NEEDS: Needs = Needs { bytes_per_entry: 8 * 7 / 2, tiled_halves: 1 };
 
 /// What is to be factored, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,17 +37,15 @@ impl Params {
         let (seed, read) = match &input {
             Some(file) => {
                 exclusive(options, file, output.as_deref())?;
-                (None, Some(matrix::read(file, BYTES_PER_ENTRY)?))
+                (None, Some(matrix::read(file, NEEDS)?))
             }
             None => {
-                memory::require_order(n, BYTES_PER_ENTRY)?;
+                NEEDS.require_order(n)?;
                 (Some(seed), None)
             }
         };
         let n = read.as_ref().map_or(n as usize, Matrix::rows);
-        let tile = params::tile(options, n)?;
-        let tiles = Grid { n, tile }.count() as u64;
-        memory::require_tiles("cholesky with such small tiles", tiles * (tiles + 1) / 2)?;
+        let tile = params::tile(options, n, NEEDS)?;
         if let Some((file, matrix)) = input.as_ref().zip(read.as_ref()) {
             matrix.symmetric().map_err(|flaw| flaw.of(file))?;
         }

@@ -1,5 +1,6 @@
 use crate::Error;
-use crate::matrix::{Grid, memory, params};
+use crate::matrix::memory::Needs;
+use crate::matrix::params;
 use crate::options::{Kind, Opt, Options, Value};
 
 const N: Opt = params::order("Order of the matrices");
@@ -9,8 +10,8 @@ const ORDER: Opt =
 /// The options of this workload.
 pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, ORDER];
 
-/// What is held for an entry: two factors and the product, each as a matrix and as tiles.
-const BYTES_PER_ENTRY: u64 = 8 * 6;
+/// Two factors and the product, each as a matrix and as tiles.
+const NEEDS: Needs = Needs { bytes_per_entry: 8 * 6, tiled_halves: 6 };
 
 /// The order of the loops that spawn the tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,10 +49,9 @@ impl Params {
     /// Checks the options.
     pub fn new(options: &Options) -> Result<Self, Error> {
         let (n, seed) = (options.get(&N)?, options.get(&params::SEED)?);
-        memory::require_order(n, BYTES_PER_ENTRY)?;
+        NEEDS.require_order(n)?;
         let n = n as usize;
-        let tile = params::tile(options, n)?;
-        memory::require_tiles("matmul with such small tiles", 3 * (Grid { n, tile }.count() as u64).pow(2))?;
+        let tile = params::tile(options, n, NEEDS)?;
         let order = if options.get_choice(&ORDER) == "kij" { Order::Kij } else { Order::Ijk };
         Ok(Self { n, tile, seed, order })
     }

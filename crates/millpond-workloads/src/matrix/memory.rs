@@ -1,31 +1,55 @@
 //! Refusing a job that the machine cannot hold, before the system kills it.
 
-use super::MAX_N;
+use super::{MAX_N, default_tile, params};
 use crate::Error;
 
 /// What a tile takes beside its entries: its block of memory, its handle and that one's version (475 bytes, by
 /// `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n 600`).
 const TILE: u64 = 512;
 
-/// The greatest order of a square matrix for each entry of which a job holds so many bytes.
-pub fn most_order(bytes_per_entry: u64) -> u64 {
-    available().map_or(MAX_N, |available| (available / bytes_per_entry).isqrt().min(MAX_N))
+/// What a column of a tile takes at most beside its entries, since it begins a cache line.
+const PADDING: u64 = 56;
+
+/// What a job on square matrices of one order holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs {
+    /// Bytes for each entry of a matrix, as matrices and as tiles together.
+    pub bytes_per_entry: u64,
+    /// How many halves of matrices are cut into tiles.
+    pub tiled_halves: u64,
 }
 
-/// Fails if a job on generated matrices of order `n` asks for more than there is.
-pub fn require_order(n: u64, bytes_per_entry: u64) -> Result<(), Error> {
-    let max = most_order(bytes_per_entry);
-    let why = " (with the memory available)";
-    if n > max { Err(Error::Range { option: "n", value: n, min: 1, max, why }) } else { Ok(()) }
-}
+impl Needs {
+    fn bytes(self, n: u64, tile: u64) -> u64 {
+        let tiles = n.div_ceil(tile);
+        self.bytes_per_entry * n * n + self.tiled_halves * tiles * (tiles * TILE + n * PADDING) / 2
+    }
 
-/// Fails if `tiles` tiles ask for more than there is.
-pub fn require_tiles(what: &'static str, tiles: u64) -> Result<(), Error> {
-    match (tiles.saturating_mul(TILE), available()) {
-        (needed, Some(available)) if needed > available => Err(Error::Memory { what, needed, available }),
-        _ => Ok(()),
+    /// The greatest order that the machine can hold, in tiles of the default order.
+    pub fn most_order(self) -> u64 {
+        let Some(available) = available() else { return MAX_N };
+        let most = (available / self.bytes_per_entry).isqrt().min(MAX_N);
+        (1..=most).rev().find(|&n| self.bytes(n, default_tile(n as usize) as u64) <= available).unwrap_or(0)
+    }
+
+    /// Fails if a job on generated matrices of order `n` asks for more than there is.
+    pub fn require_order(self, n: u64) -> Result<(), Error> {
+        let max = self.most_order();
+        if n > max { Err(Error::Range { option: "n", value: n, min: 1, max, why: WHY }) } else { Ok(()) }
+    }
+
+    /// Fails if tiles of order `tile` are so small, and so many, that they ask for more than there is.
+    pub fn require_tile(self, n: u64, tile: u64) -> Result<(), Error> {
+        let Some(available) = available() else { return Ok(()) };
+        if self.bytes(n, tile) <= available {
+            return Ok(());
+        }
+        let min = (tile..n).find(|&tile| self.bytes(n, tile) <= available).unwrap_or(n);
+        Err(Error::Range { option: params::TILE.name, value: tile, min, max: n, why: WHY })
     }
 }
+
+const WHY: &str = " (with the memory available)";
 
 /// What the system could give without swapping; nothing where it does not say.
 pub fn available() -> Option<u64> {

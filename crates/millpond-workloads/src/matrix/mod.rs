@@ -16,15 +16,15 @@ pub use dense::Matrix;
 pub use tile::{Grid, Tile, default_tile};
 
 use crate::Error;
+use memory::Needs;
 use std::io;
 use std::path::Path;
 
 /// The greatest order of a matrix: its square, in bytes, still fits the address space many times over.
 pub const MAX_N: u64 = 1 << 20;
 
-/// Reads a matrix, as Matrix Market or NumPy according to the name's ending, for a job that holds so many bytes for
-/// each of its entries.
-pub fn read(file: &Path, bytes_per_entry: u64) -> Result<Matrix, Error> {
+/// Reads a matrix, as Matrix Market or NumPy according to the name's ending, for a job with these needs.
+pub fn read(file: &Path, needs: Needs) -> Result<Matrix, Error> {
     let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     let parse = match ending.as_str() {
         "mtx" => mtx::parse,
@@ -32,7 +32,7 @@ pub fn read(file: &Path, bytes_per_entry: u64) -> Result<Matrix, Error> {
         _ => return Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)").of(file)),
     };
     let bytes = bytes(file).map_err(|why| Error::Read { file: file.to_owned(), why })?;
-    parse(&bytes, memory::most_order(bytes_per_entry)).map_err(|flaw| flaw.of(file))
+    parse(&bytes, needs.most_order()).map_err(|flaw| flaw.of(file))
 }
 
 fn bytes(file: &Path) -> io::Result<Vec<u8>> {

@@ -1,5 +1,6 @@
 //! The options that the workloads on matrices share.
 
+use super::memory::Needs;
 use super::{MAX_N, default_tile};
 use crate::Error;
 use crate::options::{Opt, Options};
@@ -15,13 +16,15 @@ pub(crate) const fn order(help: &'static str) -> Opt {
     Opt::integer("n", help, (1, MAX_N), Some(2000))
 }
 
-/// The order of a tile for matrices of order `n`; one that is larger than the matrix is refused.
-pub(crate) fn tile(options: &Options, n: usize) -> Result<usize, Error> {
+/// The order of a tile for matrices of order `n`; refused if it is larger than the matrix, or if the machine cannot hold
+/// so many tiles.
+pub(crate) fn tile(options: &Options, n: usize, needs: Needs) -> Result<usize, Error> {
     let max = n as u64;
     match options.get_integer(&TILE)? {
         Some(value) if value > max => {
             Err(Error::Range { option: TILE.name, value, min: 1, max, why: " (the order of the matrix)" })
         }
-        tile => Ok(tile.map_or(default_tile(n), |tile| tile as usize)),
+        Some(value) => needs.require_tile(max, value).map(|()| value as usize),
+        None => Ok(default_tile(n)),
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   0  Header             64 bytes, one cache line
 //!  64  Extras             only if the spawn gave a name, indices or bytes
-//!   …  Record × accesses  40 bytes each; the scheme's list nodes are in them
+//!   …  Record × accesses  32 bytes each; the scheme's list nodes are in them
 //!   …  NestFrame          only of a parent: its scope's counts; then its Datum × accesses
 //!   …  payload            the closure and the shape of its accesses; afterwards the result
 //! ```
@@ -53,6 +53,9 @@ pub struct Header {
     flags: Cell<u8>,
     priority: i8,
 }
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Header>() == 64 && size_of::<Record>() == 32);
 
 /// What a spawn may say beyond its accesses and its body.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use crate::handle::reduction::Reduction;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_write};
 
-/// One access of one task: 40 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
+/// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
 ///
 /// ```text
 ///   0  target    the version, or the reduction that stands before it

@@ -1,5 +1,6 @@
 //! Runs a program on a runtime and notes what can be seen.
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -138,14 +139,14 @@ pub fn expected_panic(id: Id) -> ! {
     panic!("{}", panic_message(id))
 }
 
-/// Runs a program on a runtime.
-pub fn execute(program: &Program, runtime: &Runtime) -> Outcome {
+/// Runs a program on a runtime; in a session if that is asked for and the program fits one.
+pub fn execute(program: &Program, runtime: &Runtime, session: bool) -> Outcome {
+    if session && program.fits_a_session() { in_session(program, runtime) } else { in_scope(program, runtime) }
+}
+
+fn in_scope(program: &Program, runtime: &Runtime) -> Outcome {
     let run = Run::new(program);
-    let root = |&(id, set): &(Id, bool)| {
-        let handle = if set { Handle::new(Value::new(first(id), false, &run.live)) } else { Handle::unset() };
-        (id, Slot::Full(handle))
-    };
-    let mut slots = Slots(program.roots.iter().map(root).collect());
+    let mut slots = roots(program, &run);
     let scope = runtime.scope(|s| {
         run.root.get_or_init(|| s.cancel_token());
         let mut doors = Doors { door: Some(s.door()), open: Vec::new() };
@@ -153,14 +154,50 @@ pub fn execute(program: &Program, runtime: &Runtime) -> Outcome {
         slots.0.truncate(program.roots.len());
         hash
     });
+    Outcome { roots: last(slots), run, scope }
+}
+
+/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
+/// leaves it leaked.
+fn in_session(program: &Program, runtime: &Runtime) -> Outcome {
+    let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
+    let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
+    // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.
+    let run: &'static Run = unsafe { leaked_run.as_ref() };
+    // SAFETY: as above.
+    let code: &'static Body = unsafe { leaked_body.as_ref() };
+    let mut slots = roots(program, run);
+    let session = runtime.session();
+    run.root.get_or_init(|| session.cancel_token());
+    let hash = body(&session, run, code, &mut slots, Hash::default(), &mut Doors::none());
+    slots.0.truncate(program.roots.len());
+    let scope = session.close().map(|()| hash);
+    let roots = last(slots);
+    // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies, which alone were given
+    // the reference, are over.
+    drop(unsafe { Box::from_raw(leaked_body.as_ptr()) });
+    // SAFETY: as above.
+    let run = unsafe { Box::from_raw(leaked_run.as_ptr()) };
+    Outcome { run: *run, scope, roots }
+}
+
+fn roots(program: &Program, run: &Run) -> Slots<Root> {
+    let root = |&(id, set): &(Id, bool)| {
+        let handle = if set { Handle::new(Value::new(first(id), false, &run.live)) } else { Handle::unset() };
+        (id, Slot::Full(handle))
+    };
+    Slots(program.roots.iter().map(root).collect())
+}
+
+/// What the root handles hold at the end.
+fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
     let last = |slot: Slot<Root>| match slot {
         Slot::Full(handle) => {
             handle.into_inner().map(|value| Hash { value: value.plain().digest(), tainted: value.is_tainted() })
         }
         _ => unreachable!("root handles have all rights"),
     };
-    let roots = slots.0.into_iter().map(|(_, slot)| last(slot)).collect();
-    Outcome { run, scope, roots }
+    slots.0.into_iter().map(|(_, slot)| last(slot)).collect()
 }
 
 /// The pending tasks that may still get preconditions.

@@ -168,6 +168,11 @@ impl Task {
 }
 
 impl Program {
+    /// Whether its root can be a session, which has no door, and whose own panic is its caller's.
+    pub fn fits_a_session(&self) -> bool {
+        !self.body.0.iter().any(|op| matches!(op, Op::Pending { .. } | Op::Panic { .. }))
+    }
+
     /// Whether something may be cancelled.
     pub fn cancels(&self) -> bool {
         self.body.any(&|op| match op {

@@ -16,10 +16,12 @@ fn everywhere(program: impl Fn(&Runtime)) {
     let dog = Watchdog::new(Duration::from_secs(20));
     for workers in [1, 2, 8] {
         for (inline, window) in [(Inline::Never, 4096), (Inline::Always, 4096), (Inline::Auto, 2)] {
-            let rt = Runtime::builder().workers(workers).window(window).inline(inline);
-            let rt = rt.build().expect("valid choices");
             let show = move || format!("{workers} workers, {inline:?}, window {window}");
-            dog.over(show, || (0..20).for_each(|_| program(&rt)));
+            dog.over(show, || {
+                let rt = Runtime::builder().workers(workers).window(window).inline(inline);
+                let rt = rt.build().expect("valid choices");
+                (0..20).for_each(|_| program(&rt));
+            });
         }
     }
 }
@@ -346,10 +348,10 @@ fn pending_tasks_leave_room_for_those_that_they_wait_for() {
     silence_expected_panics();
     let dog = Watchdog::new(Duration::from_secs(20));
     for window in [1, 2, 4] {
-        let rt = Runtime::builder().workers(2).window(window).build().expect("valid choices");
         dog.over(
             move || format!("window {window}"),
             || {
+                let rt = Runtime::builder().workers(2).window(window).build().expect("valid choices");
                 let sum = AtomicU64::new(0);
                 let result = rt.scope(|s| {
                     let count = || _ = sum.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! A hang is a failure: prints what hangs and ends the process.
 
+use std::io::Write;
 use std::process::abort;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -48,7 +49,8 @@ fn watch(running: &Running, ended: &AtomicBool, limit: Duration) {
         if let Some((since, show)) = &*running
             && since.elapsed() > limit
         {
-            eprintln!("does not end:\n{}", show());
+            // Not by `eprintln`, which the harness catches and loses.
+            let _ = writeln!(std::io::stderr(), "does not end:\n{}", show());
             abort();
         }
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::thread;
 
 use super::*;
+use crate::limit::limit;
 
 fn one_seat() -> (Slabs, Local) {
     let (slabs, mut locals) = Slabs::new(1);
@@ -204,42 +205,46 @@ fn free_number(slabs: &Slabs, mut local: Local, from: &Queue, blocks: usize) {
 
 #[test]
 fn blocks_come_home_from_the_threads_that_free_them() {
-    const FREERS: usize = 2;
-    const BLOCKS: usize = 500_000;
-    let (slabs, mut locals) = Slabs::new(1 + FREERS);
-    let mut home = locals.remove(0);
-    let queues: [Queue; FREERS] = Default::default();
-    thread::scope(|scope| {
-        let freers: Vec<_> = locals
-            .into_iter()
-            .zip(&queues)
-            .map(|(local, queue)| scope.spawn(|| free_number(&slabs, local, queue, BLOCKS)))
-            .collect();
-        for word in 0..FREERS * BLOCKS {
-            let block = slabs.alloc(&mut home, 64 + word / FREERS % 2 * 64);
-            set_first_word(block, word as u64);
-            queues[word % FREERS].push_waiting(Sent(block, word as u64));
-        }
-        freers.into_iter().for_each(|freer| freer.join().unwrap());
+    limit(60, "blocks come home from the threads that free them", || {
+        const FREERS: usize = 2;
+        const BLOCKS: usize = 500_000;
+        let (slabs, mut locals) = Slabs::new(1 + FREERS);
+        let mut home = locals.remove(0);
+        let queues: [Queue; FREERS] = Default::default();
+        thread::scope(|scope| {
+            let freers: Vec<_> = locals
+                .into_iter()
+                .zip(&queues)
+                .map(|(local, queue)| scope.spawn(|| free_number(&slabs, local, queue, BLOCKS)))
+                .collect();
+            for word in 0..FREERS * BLOCKS {
+                let block = slabs.alloc(&mut home, 64 + word / FREERS % 2 * 64);
+                set_first_word(block, word as u64);
+                queues[word % FREERS].push_waiting(Sent(block, word as u64));
+            }
+            freers.into_iter().for_each(|freer| freer.join().unwrap());
+        });
+        // Outstanding are at most 2 * 256 blocks on their way and 64 in each of 2 * 2 batches: chunks of 16, 32 and 64 KiB
+        // hold them, of each class.
+        assert!(chunks(&slabs) <= 2 * 3, "{} chunks", chunks(&slabs));
     });
-    // Outstanding are at most 2 * 256 blocks on their way and 64 in each of 2 * 2 batches: chunks of 16, 32 and 64 KiB
-    // hold them, of each class.
-    assert!(chunks(&slabs) <= 2 * 3, "{} chunks", chunks(&slabs));
 }
 
 #[test]
 fn everybody_frees_everybodys_blocks() {
-    const THREADS: usize = 4;
-    let (slabs, locals) = Slabs::new(THREADS);
-    let queues: [Queue; THREADS] = Default::default();
-    thread::scope(|scope| {
-        let (slabs, queues) = (&slabs, &queues);
-        let threads: Vec<_> = locals
-            .into_iter()
-            .enumerate()
-            .map(|(seat, local)| scope.spawn(move || pass_and_free(slabs, local, seat, queues)))
-            .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    limit(60, "everybody frees everybody's blocks", || {
+        const THREADS: usize = 4;
+        let (slabs, locals) = Slabs::new(THREADS);
+        let queues: [Queue; THREADS] = Default::default();
+        thread::scope(|scope| {
+            let (slabs, queues) = (&slabs, &queues);
+            let threads: Vec<_> = locals
+                .into_iter()
+                .enumerate()
+                .map(|(seat, local)| scope.spawn(move || pass_and_free(slabs, local, seat, queues)))
+                .collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
     });
 }
 

@@ -5,6 +5,7 @@ use std::thread;
 
 use super::testing::{Payloads, join, number, task};
 use super::*;
+use crate::limit::limit;
 
 fn two_seats() -> (Split, Seat, Seat) {
     let (pool, mut seats) = Split::new(2);
@@ -208,14 +209,16 @@ fn take_somehow(pool: &Split, seat: &mut Seat, random: &mut XorShift) -> Option<
 
 #[test]
 fn every_task_has_one_taker() {
-    let (pool, seats) = Split::new(SEATS);
-    let mut payloads = Payloads::new(SEATS * TASKS_EACH);
-    let left = AtomicUsize::new(SEATS * TASKS_EACH);
-    thread::scope(|scope| {
-        let (pool, payloads, left) = (&pool, &payloads, &left);
-        let start = |seat| scope.spawn(move || work(pool, seat, payloads, left));
-        join(seats.into_iter().map(start).collect());
+    limit(60, "the pool's stress test", || {
+        let (pool, seats) = Split::new(SEATS);
+        let mut payloads = Payloads::new(SEATS * TASKS_EACH);
+        let left = AtomicUsize::new(SEATS * TASKS_EACH);
+        thread::scope(|scope| {
+            let (pool, payloads, left) = (&pool, &payloads, &left);
+            let start = |seat| scope.spawn(move || work(pool, seat, payloads, left));
+            join(seats.into_iter().map(start).collect());
+        });
+        payloads.check();
+        assert!(!pool.has_work());
     });
-    payloads.check();
-    assert!(!pool.has_work());
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 use super::*;
+use crate::limit::limit;
 use crate::pool::split::XorShift;
 use crate::pool::split::testing::{Payloads, join, number, task};
 
@@ -114,6 +115,10 @@ type Habit = fn(&mut Owner, &mut XorShift, &Payloads);
 
 /// Pushes `TASKS` tasks and lets three thieves at them.
 fn stress(capacity: usize, habit: Habit) {
+    limit(60, "a stress test of the deque", || steal_from(capacity, habit));
+}
+
+fn steal_from(capacity: usize, habit: Habit) {
     let (mut owner, thief) = new(capacity);
     let mut payloads = Payloads::new(TASKS);
     let done = AtomicBool::new(false);

@@ -1,0 +1,25 @@
+//! A hang is a failure. The unit tests use this file, too.
+
+use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Runs a test under a time limit: a hang must be a failure, with a name. Aborts, since threads that hang cannot be
+/// ended otherwise.
+pub fn limit<R>(seconds: u64, name: &'static str, test: impl FnOnce() -> R) -> R {
+    let seconds = if cfg!(any(millpond_tsan, millpond_asan)) { 10 * seconds } else { seconds };
+    let (ended, end) = channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if end.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+            // Not by `eprintln`, which the harness catches and loses.
+            let _ = writeln!(std::io::stderr(), "test `{name}` did not end within {seconds} s");
+            std::process::abort();
+        }
+    });
+    // Dropped on a panic, too, which ends the watchdog.
+    let result = test();
+    drop(ended);
+    watchdog.join().expect("the watchdog ends when the test has");
+    result
+}
