@@ -5,10 +5,9 @@
 mod common;
 
 use std::cell::Cell;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use common::{limit, runtime};
+use common::{Mutex, limit, runtime};
 use millpond::{Access, Handle, Inout, Kind, Out, Read, Reducer, Root, Runtime, Spawn, Write};
 
 fn runtimes() -> [Runtime; 3] {
@@ -304,7 +303,7 @@ fn values_that_leave_by_their_owner() {
             let (made, kept) = (Handle::new(vec![1]), Mutex::new(Vec::new()));
             rt.scope(|s| {
                 // A handle may move into a task that is its last user.
-                s.spawn((), |()| made.into_inner().map(|v| kept.lock().unwrap().extend(v)).unwrap());
+                s.spawn((), |()| made.into_inner().map(|v| kept.lock().extend(v)).unwrap());
             })
             .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(kept.into_inner().unwrap(), [1]);

@@ -3,12 +3,12 @@
 mod common;
 
 use std::future::poll_fn;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Barrier, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
 
-use common::{builder, join_all, limit, runtime, sized};
+use common::{Mutex, builder, join_all, limit, runtime, sized};
 use millpond::{Handle, Inline, Runtime, Spawn, Sum};
 
 /// More than have seats.
@@ -177,14 +177,14 @@ struct Gate(Mutex<(bool, Option<Waker>)>);
 
 impl Gate {
     fn open(&self) {
-        let mut gate = self.0.lock().unwrap();
+        let mut gate = self.0.lock();
         gate.0 = true;
         gate.1.take().expect("somebody waits").wake();
     }
 
     async fn pass(&self) {
         poll_fn(|context| {
-            let mut gate = self.0.lock().unwrap();
+            let mut gate = self.0.lock();
             gate.1 = Some(context.waker().clone());
             if gate.0 { Poll::Ready(()) } else { Poll::Pending }
         })

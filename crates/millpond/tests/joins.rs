@@ -4,13 +4,13 @@ mod common;
 
 use std::cell::RefCell;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use common::{builder, limit, sized};
+use common::{Mutex, builder, limit, sized};
 use millpond::{Error, Handle, Inline, Kind, Runtime, Spawn};
 
 /// A waker that counts, and passes on.
@@ -41,7 +41,7 @@ struct Woken {
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        self.queue.lock().unwrap().push(self.index);
+        self.queue.lock().push(self.index);
         self.to.wake_by_ref();
     }
 }
@@ -61,7 +61,7 @@ async fn join_all<F: Future + Unpin>(futures: Vec<F>) -> (Vec<F::Output>, Cost) 
     let mut futures: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
     let mut left = futures.len();
     std::future::poll_fn(|context| {
-        let woken = std::mem::take(&mut *queue.lock().unwrap());
+        let woken = std::mem::take(&mut *queue.lock());
         for index in woken {
             let (future, waker) = &mut futures[index];
             cost.wakes += usize::from(waker.is_some());

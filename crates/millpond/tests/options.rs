@@ -2,12 +2,11 @@
 
 mod common;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{builder, limit, runtime};
+use common::{Mutex, builder, limit, runtime};
 use millpond::{BuildError, Handle, Inline, Reducer, Runtime, Spawn, Sum};
 
 #[test]
@@ -52,7 +51,7 @@ fn positive_priorities_overtake() {
     limit(20, "priorities", || {
         let rt = builder(1).inline(Inline::Never).build().unwrap();
         let order = Mutex::new(Vec::new());
-        let note = |name: &'static str| order.lock().unwrap().push(name);
+        let note = |name: &'static str| order.lock().push(name);
         rt.scope(|s| {
             s.spawn((), |()| {
                 note("plain");
@@ -62,7 +61,7 @@ fn positive_priorities_overtake() {
             s.task("highest").priority(100).spawn((), |()| note("highest"));
         })
         .unwrap();
-        let order = order.into_inner().unwrap();
+        let order = std::mem::take(&mut *order.lock());
         let at = |name| order.iter().position(|&other| other == name).unwrap();
         assert_eq!(order.len(), 4);
         assert!(at("highest").max(at("high")) < at("plain").min(at("low")), "{order:?}");

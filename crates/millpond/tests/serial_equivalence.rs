@@ -26,6 +26,8 @@ mod execute;
 mod generate;
 #[path = "serial_equivalence/leaf.rs"]
 mod leaf;
+#[path = "common/lock.rs"]
+mod lock;
 #[path = "serial_equivalence/model.rs"]
 mod model;
 #[path = "serial_equivalence/program.rs"]

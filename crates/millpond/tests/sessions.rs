@@ -4,8 +4,9 @@ mod common;
 
 use std::hint;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
 
@@ -140,11 +141,11 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn somebody_elses_executor_blocks_the_caller_of_a_scope() {
     limit(20, "a foreign executor", || {
         let rt = builder(2).inline(Inline::Never).build().unwrap();
-        let log = Mutex::new(0);
+        let count = AtomicU32::new(0);
         for _ in 0..sized(20, 200) {
             let session = rt.session();
             rt.scope(|s| {
-                (0..100).for_each(|_| drop(s.spawn((), |()| *log.lock().unwrap() += 1)));
+                (0..100).for_each(|_| drop(s.spawn((), |()| count.fetch_add(1, Relaxed))));
                 assert_eq!(block_on(s.spawn((), |()| 5)).unwrap(), 5);
                 (0..100).for_each(|_| drop(session.spawn((), |()| hint::spin_loop())));
                 assert_eq!(block_on(session.spawn((), |()| 6)).unwrap(), 6);

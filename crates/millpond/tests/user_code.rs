@@ -3,10 +3,9 @@
 mod common;
 
 use std::cell::Cell;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use common::{builder, limit};
+use common::{Mutex, builder, limit};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Session, Spawn};
 
 /// What is kept for ever, for leak checkers to see.
@@ -14,7 +13,7 @@ static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn forever<T>(value: T) -> &'static T {
     let value = Box::leak(Box::new(value));
-    KEPT.lock().unwrap().push((&raw const *value).expose_provenance());
+    KEPT.lock().push((&raw const *value).expose_provenance());
     value
 }
 
@@ -132,7 +131,7 @@ struct Asking;
 impl PartialEq for Asking {
     fn eq(&self, _: &Asking) -> bool {
         if let Some((other, session)) = ASKS.get() {
-            let spawn = || drop(session.lock().unwrap().spawn((), |()| ()));
+            let spawn = || drop(session.lock().spawn((), |()| ()));
             other.scope(|s| drop(s.spawn((), move |()| spawn()))).unwrap();
         }
         true
@@ -182,7 +181,7 @@ impl Drop for Chatty {
     fn drop(&mut self) {
         if let Some((session, handle, turn)) = CHAT.get() {
             DROPPED.fetch_add(1, SeqCst);
-            drop(session.spawn(handle.read(), move |value| READ.lock().unwrap().push((value.0, turn))));
+            drop(session.spawn(handle.read(), move |value| READ.lock().push((value.0, turn))));
         }
     }
 }
@@ -204,9 +203,9 @@ fn a_value_that_is_written_anew_may_spawn_as_it_is_dropped() {
         }
         let last = session.spawn(handle.read(), |value| value.0);
         assert_eq!(session.wait(last).unwrap(), turn);
-        while READ.lock().unwrap().len() < DROPPED.load(SeqCst) {
+        while READ.lock().len() < DROPPED.load(SeqCst) {
             std::thread::yield_now();
         }
-        assert!(READ.lock().unwrap().iter().all(|(read, written)| read == written));
+        assert!(READ.lock().iter().all(|(read, written)| read == written));
     });
 }

@@ -1,5 +1,5 @@
 //! What several test programs share.
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
 use std::io::Write;
 use std::thread;
@@ -7,7 +7,9 @@ use std::thread;
 use millpond::{Builder, Runtime};
 
 mod limit;
+mod lock;
 pub use limit::limit;
+pub use lock::Mutex;
 
 /// Joins threads one by one: ThreadSanitizer does not see the join at the end of `thread::scope`.
 pub fn join_all(threads: Vec<thread::ScopedJoinHandle<'_, ()>>) {

@@ -1,13 +1,14 @@
 //! Runs a program on a runtime and notes what can be seen.
 
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 use millpond::{CancelToken, Door, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn};
 
 use super::datum::first;
 use super::leaf;
+use super::lock::Mutex;
 use super::model::FAILED;
 use super::program::{Body, Id, Op, Program, Task, Work};
 use super::slots::{Slot, Slots};
@@ -83,11 +84,11 @@ impl Run {
     }
 
     pub fn complain(&self, what: String) {
-        self.complaints.lock().expect("nobody panics with it").push(what);
+        self.complaints.lock().push(what);
     }
 
     pub fn complaints(&self) -> Vec<String> {
-        self.complaints.lock().expect("nobody panics with it").clone()
+        self.complaints.lock().clone()
     }
 
     pub fn starts(&self, id: Id) -> u32 {

@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::process::abort;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use super::lock::Mutex;
 
 /// What is running, and since when.
 type Running = Mutex<Option<(Instant, Box<dyn Fn() -> String + Send>)>>;
@@ -38,14 +40,14 @@ impl Watchdog {
     }
 
     fn set(&self, to: Option<(Instant, Box<dyn Fn() -> String + Send>)>) {
-        *self.running.lock().expect("the watchdog does not panic") = to;
+        *self.running.lock() = to;
     }
 }
 
 fn watch(running: &Running, ended: &AtomicBool, limit: Duration) {
     while !ended.load(Ordering::Relaxed) {
         thread::park_timeout(Duration::from_millis(500));
-        let running = running.lock().expect("cases are set without panics");
+        let running = running.lock();
         if let Some((since, show)) = &*running
             && since.elapsed() > limit
         {
@@ -61,7 +63,7 @@ impl Drop for Watchdog {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            thread.join().expect("the watchdog does not panic");
+            thread.join();
         }
     }
 }
