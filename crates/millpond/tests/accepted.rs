@@ -306,7 +306,7 @@ fn values_that_leave_by_their_owner() {
                 s.spawn((), |()| made.into_inner().map(|v| kept.lock().extend(v)).unwrap());
             })
             .unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(kept.into_inner().unwrap(), [1]);
+            assert_eq!(*kept.lock(), [1]);
         }
     });
 }
