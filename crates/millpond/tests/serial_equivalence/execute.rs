@@ -67,7 +67,7 @@ impl Run {
             live: Live::new(),
             tasks: (0..program.ids).map(|_| Shown::default()).collect(),
             seen: (0..program.ids).map(|_| OnceLock::new()).collect(),
-            complaints: Mutex::default(),
+            complaints: Mutex::new(Vec::new()),
             root: OnceLock::new(),
         }
     }
