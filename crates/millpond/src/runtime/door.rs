@@ -13,6 +13,7 @@ use super::domain::Domain;
 use super::engine::{DefaultEngine, Engine};
 use super::scope::Scope;
 use super::shared::Shared;
+use super::spawn::{Options, Task};
 use crate::access::{In, Root};
 use crate::pool::Put;
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
@@ -96,11 +97,30 @@ impl<'s, E: Engine> Door<'s, E> {
     /// no window bounds how many there are.
     #[track_caller]
     pub fn pending<F: FnOnce() + Send + 's>(&self, body: F) -> Pending<'s, E> {
-        self.leaf(move |()| body(), Location::caller())
+        self.leaf(Options::at(Location::caller()), move |()| body())
     }
 
-    fn leaf<F: FnOnce(()) + Send + 's>(&self, f: F, place: &'static Location<'static>) -> Pending<'s, E> {
-        self.make(Code::<'s, Root, (), F, ()>::LEAF, f, place)
+    /// Names the task that is made next, as [`Spawn::task`](crate::Spawn::task): then
+    /// [`pending`](Task::pending) or [`pending_nest`](Task::pending_nest).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let result = rt.scope(|s| {
+    ///     let step = s.door().task("step").index([7]).priority(1).pending(|| unreachable!());
+    ///     drop(step.hold());
+    /// });
+    /// let text = "task `step(7)` waited for a precondition that was dropped";
+    /// assert_eq!(result.unwrap_err().to_string(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn task(&self, name: &'static str) -> Task<'_, Self> {
+        Task::named(self, name)
+    }
+
+    fn leaf<F: FnOnce(()) + Send + 's>(&self, options: Options, f: F) -> Pending<'s, E> {
+        self.make(Code::<'s, Root, (), F, ()>::LEAF, f, options)
     }
 
     /// As [`pending`](Door::pending), for a parent: its body gets a scope of its own, and may wait.
@@ -125,22 +145,26 @@ impl<'s, E: Engine> Door<'s, E> {
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
     {
-        self.parent(move |s, ()| body(s), Location::caller())
+        self.parent(Options::at(Location::caller()), move |s, ()| body(s))
     }
 
-    fn parent<F>(&self, f: F, place: &'static Location<'static>) -> Pending<'s, E>
+    fn parent<F>(&self, options: Options, f: F) -> Pending<'s, E>
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
     {
-        self.make(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, place)
+        self.make(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, options)
     }
 
-    fn make<F>(&self, vtable: &'static VTable, f: F, place: &'static Location<'static>) -> Pending<'s, E> {
+    /// Its bytes are not counted, as it is not itself: no window bounds pending tasks.
+    fn make<F>(&self, vtable: &'static VTable, f: F, mut options: Options) -> Pending<'s, E> {
+        options.bytes = 0;
         // SAFETY: the scope is not complete while the door is used.
         let order = unsafe { self.domain.as_ref() }.count_door_spawn();
-        let shape = Shape { extras: false, accesses: 0, nest: vtable.role == Role::Nest };
+        let extras = options.extras();
+        let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
         let block = self.shared().visit(|worker| worker.alloc(shape.block_size(payload::<(), F, ()>())));
-        let new = NewTask { vtable, domain: self.domain, order, place, priority: 0, extras: None, accesses: 0 };
+        let (place, priority) = (options.place, options.priority);
+        let new = NewTask { vtable, domain: self.domain, order, place, priority, extras, accesses: 0 };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: the task has room for this payload.
@@ -148,6 +172,21 @@ impl<'s, E: Engine> Door<'s, E> {
         task.header().only_one_unmet();
         let first = Precondition { task, shared: self.shared, _lives: PhantomData };
         Pending(ManuallyDrop::new(first))
+    }
+}
+
+impl<'s, E: Engine> Task<'_, Door<'s, E>> {
+    /// As [`Door::pending`].
+    pub fn pending<F: FnOnce() + Send + 's>(self, body: F) -> Pending<'s, E> {
+        self.scope.leaf(self.options, move |()| body())
+    }
+
+    /// As [`Door::pending_nest`].
+    pub fn pending_nest<F>(self, body: F) -> Pending<'s, E>
+    where
+        F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
+    {
+        self.scope.parent(self.options, move |s, ()| body(s))
     }
 }
 

@@ -124,9 +124,7 @@ pub trait Spawn<'s>: Sized {
     /// ```
     #[track_caller]
     fn task(&self, name: &'static str) -> Task<'_, Self> {
-        let mut options = Options::at(Location::caller());
-        options.label = Some(Label::named(name));
-        Task { scope: self, options }
+        Task::named(self, name)
     }
 
     /// A new datum of this scope's own; costs what [`Handle::new`] does. In a body, data between its children:
@@ -317,15 +315,20 @@ impl Options {
     }
 }
 
-/// A task about to be spawned, with a name; made by [`Spawn::task`]. What it says is kept in the task's block.
+/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says is kept in the task's block.
 #[must_use = "spawn it"]
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a, S> {
-    scope: &'a S,
-    options: Options,
+    pub(crate) scope: &'a S,
+    pub(crate) options: Options,
 }
 
 impl<'a, S> Task<'a, S> {
+    #[track_caller]
+    pub(crate) fn named(scope: &'a S, name: &'static str) -> Self {
+        Task { scope, options: Options { label: Some(Label::named(name)), ..Options::at(Location::caller()) } }
+    }
+
     /// Indices behind the name, as in `trsm(3,5)`; at most four, else it does not compile. One beyond `u32` counts as
     /// `u32::MAX`.
     ///
