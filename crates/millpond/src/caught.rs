@@ -49,7 +49,7 @@ impl std::fmt::Debug for Caught {
     }
 }
 
-/// Aborts if it is dropped by an unwinding thread: a panic that would leave tasks half done is a fault of the runtime's.
+/// Aborts when it is dropped, which a panic does, and forgets to do who ends well: a panic that would leave tasks half done is a fault of the runtime's.
 pub(crate) struct MustNotUnwind;
 
 impl Drop for MustNotUnwind {

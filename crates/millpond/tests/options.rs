@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, channel};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -158,6 +161,44 @@ fn the_window_of_tasks_holds() {
             .unwrap();
         }
     });
+}
+
+/// Short tasks wait for a body that waits for what comes after their spawns: the window is no wait for all of them.
+#[test]
+fn a_window_of_short_tasks_is_not_emptied_at_any_price() {
+    limit(30, "a window of short tasks", || {
+        for (workers, inline) in [(1, Inline::Auto), (3, Inline::Auto), (3, Inline::Always)] {
+            let rt = builder(workers).window(8).inline(inline).build().unwrap();
+            let (now, later) = (Handle::new(0), Handle::new(0));
+            let add = |n: &mut u32| *n += 1;
+            let (send, receive) = channel();
+            let mut receive = Some(receive);
+            rt.scope(|s| {
+                // From here on the kind is known to be short.
+                (0..5000).for_each(|_| drop(s.spawn(now.inout(), add)));
+                let last = receive.take().unwrap();
+                s.nest((), move |s, ()| s.block_on(answer(last)));
+                s.nest(later.inout(), |s, _| {
+                    s.wait(s.spawn((), |()| thread::sleep(Duration::from_millis(50)))).unwrap()
+                });
+                (0..100).for_each(|_| drop(s.spawn(later.inout(), add)));
+                send.send(()).unwrap();
+            })
+            .unwrap();
+            assert_eq!((now.into_inner().unwrap(), later.into_inner().unwrap()), (5000, 100));
+        }
+    });
+}
+
+/// Polls, rather than blocks.
+fn answer(last: Receiver<()>) -> impl Future<Output = ()> {
+    poll_fn(move |context| {
+        if last.try_recv().is_ok() {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// A sum whose last bits depend on the order.

@@ -154,3 +154,89 @@ fn somebody_elses_executor_blocks_the_caller_of_a_scope() {
         }
     });
 }
+
+#[test]
+fn what_a_closure_has_put_runs_while_it_is_away() {
+    limit(20, "tasks of a scope whose closure is abroad", || {
+        let [home, away] = [(); 2].map(|()| builder(2).inline(Inline::Never).build().unwrap());
+        for _ in 0..sized(20, 200) {
+            let ran = AtomicU32::new(0);
+            home.scope(|s| {
+                (0..200).for_each(|_| drop(s.spawn((), |()| ran.fetch_add(1, Relaxed))));
+                away.scope(|_| while_less(&ran, 200)).unwrap();
+            })
+            .unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_a_closure_has_put_into_a_session_runs_while_it_blocks() {
+    limit(20, "tasks of a session whose spawner blocks", || {
+        let rt = builder(2).inline(Inline::Never).build().unwrap();
+        for _ in 0..sized(20, 200) {
+            let (session, (send, receive)) = (rt.session(), channel());
+            rt.scope(|_| {
+                for n in 0..200 {
+                    let send = send.clone();
+                    drop(session.spawn((), move |()| send.send(n).unwrap()));
+                }
+                assert_eq!(receive.iter().take(200).sum::<u32>(), 199 * 100);
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// It has run some of them itself, and stolen more, while it waited for one.
+#[test]
+fn what_a_closure_has_stolen_runs_while_it_blocks() {
+    limit(20, "tasks of a session in the deque of a scope's closure", || {
+        for workers in [1, 2] {
+            let rt = builder(workers).build().unwrap();
+            for _ in 0..sized(5, 20) {
+                let (session, (send, receive), (waits, waited)) = (rt.session(), channel(), channel());
+                let feed = move || {
+                    for n in 0..400 {
+                        let send = send.clone();
+                        let task = session.spawn((), move |()| {
+                            (0..3000).for_each(|_| hint::spin_loop());
+                            send.send(n).unwrap();
+                        });
+                        if n == 100 {
+                            waits.send(task).unwrap();
+                        }
+                    }
+                    session.close().unwrap();
+                };
+                thread::scope(|threads| {
+                    let feeder = threads.spawn(feed);
+                    rt.scope(|s| {
+                        s.block_on(waited.recv().unwrap()).unwrap();
+                        assert_eq!(receive.iter().take(400).sum::<u32>(), 399 * 200);
+                    })
+                    .unwrap();
+                    join_all(vec![feeder]);
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_session_with_a_window_of_one() {
+    limit(60, "a window of one", || {
+        let rt = builder(2).window(1).build().unwrap();
+        let (session, count) = (rt.session(), Arc::new(Handle::new(0)));
+        let turns = sized(5_000, 50_000);
+        (0..turns).for_each(|_| drop(session.spawn(count.inout(), |count| *count += 1)));
+        session.close().unwrap();
+        assert_eq!(Arc::into_inner(count).unwrap().into_inner().unwrap(), turns);
+    });
+}
+
+fn while_less(count: &AtomicU32, than: u32) {
+    while count.load(Relaxed) < than {
+        thread::yield_now();
+    }
+}

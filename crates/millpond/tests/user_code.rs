@@ -3,6 +3,7 @@
 mod common;
 
 use std::cell::Cell;
+use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use common::{Mutex, builder, limit};
@@ -207,5 +208,48 @@ fn a_value_that_is_written_anew_may_spawn_as_it_is_dropped() {
             std::thread::yield_now();
         }
         assert!(READ.lock().iter().all(|(read, written)| read == written));
+    });
+}
+
+/// Adds, and forks whenever it is compared.
+#[derive(Clone, Copy)]
+struct Forking;
+
+impl PartialEq for Forking {
+    fn eq(&self, _: &Self) -> bool {
+        let busy = |turns| move || (0..turns).for_each(|_| hint::spin_loop());
+        millpond::join(busy(2_000), busy(10_000));
+        true
+    }
+}
+
+impl Eq for Forking {}
+
+impl Reducer<u64> for Forking {
+    fn identity(&self, _: &u64) -> u64 {
+        0
+    }
+
+    fn combine(&self, into: &mut u64, from: u64) {
+        *into += from;
+    }
+}
+
+/// Nobody waits on a front seat: not for a fork that a thief has got, either.
+#[test]
+fn a_comparison_forks_in_the_spawn_of_a_session() {
+    limit(60, "forks on a front seat", || {
+        let (rt, away) = (builder(2).build().unwrap(), builder(3).inline(Inline::Never).build().unwrap());
+        let feed = |session: Session| {
+            let sum = Handle::new(0);
+            (0..20).for_each(|_| drop(session.spawn(sum.reduce(Forking), |part| *part += 1)));
+            session.wait(session.spawn(sum.read(), |sum| *sum)).unwrap()
+        };
+        let sums = away.scope(|s| {
+            let sums: Vec<_> =
+                (0..8).map(|_| rt.session()).map(|session| s.nest((), move |_, ()| feed(session))).collect();
+            sums.into_iter().map(|sum| s.wait(sum).unwrap()).collect::<Vec<u64>>()
+        });
+        assert_eq!(sums.unwrap(), [20; 8]);
     });
 }

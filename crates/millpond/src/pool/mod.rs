@@ -56,11 +56,12 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// As [`take`](Pool::take), but only if the task at the working end is `wanted`.
     fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef>;
 
-    /// Takes a task from another worker or from outside; `None` if nothing was found in one round.
+    /// Takes a task from another worker or from outside, and perhaps more of them into `local`; `None` if nothing was
+    /// found in one round.
     fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    /// Makes what waits behind the working end visible to others, before the worker disappears into a long body.
-    /// Returns as [`put`](Pool::put) does.
+    /// Makes what waits behind the working end visible to others, before the worker disappears into a body; it may
+    /// leave it at what they can see already. Returns as [`put`](Pool::put) does.
     fn expose(&self, local: &mut Self::Local) -> bool;
 
     /// The task that [`take`](Pool::take) would probably return, if nobody else can take it before the next call: the
@@ -70,7 +71,7 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Makes everything visible to others: the worker gives up its seat. Returns as [`put`](Pool::put) does.
+    /// Makes everything visible to others: the worker gives up its seat, or disappears for long. Returns as [`put`](Pool::put) does.
     fn leave(&self, local: &mut Self::Local) -> bool;
 
     /// Tells the pool that a worker has begun (`true`) or ceased to look for work in vain. A sleeping worker does not

@@ -15,6 +15,7 @@ use crate::handle::reduction::Reduction;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::task::TaskRef;
+use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
 
 /// See the [module](self).
@@ -177,6 +178,8 @@ impl Domain {
     /// the spawn has drafted; and a session, which it can reach, knows that it is in use.
     pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
         self.comparing.set(true);
+        // On a front seat, whose lock this thread holds, nothing may wait: forks run one half after the other.
+        let _nobody = visits_any().then(Enter::nobody);
         let result = self.run_inline(equal);
         self.comparing.set(false);
         result

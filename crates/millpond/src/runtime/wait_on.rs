@@ -13,10 +13,17 @@ use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
+use crate::sync::spin_loop;
 use crate::task::{Header, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::current::worker_within;
 use crate::worker::wait::Waiter;
+
+/// Tasks that an owner who waits for room runs until it looks again.
+const HELP: u32 = 64;
+
+/// Turns for which it watches others run short tasks: some microseconds.
+const PATIENCE: u32 = 256;
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
 ///
@@ -235,12 +242,17 @@ impl<E: Engine> Worker<E> {
             let Some(task) = self.take_below(domain) else { break };
             self.execute(task);
         }
-        self.flush_all();
+        while self.shared().should_empty(domain)
+            && let Some(task) = self.take_below(domain)
+        {
+            self.execute(task);
+        }
+        self.step_back();
     }
 
     fn make_room_hard(&self, domain: &Domain, bytes: usize) {
         while !self.shared().has_room(domain, bytes, true) {
-            if self.help(64) {
+            if self.help(HELP) {
                 continue;
             }
             self.flush_all();
@@ -248,13 +260,32 @@ impl<E: Engine> Worker<E> {
             if !domain.watch_for_room(&waiter, domain.outstanding()) || !waiter.park() {
                 continue;
             }
-            self.carry_some_until(64, || waiter.is_delivered() || self.shared().has_room(domain, bytes, true));
+            self.carry_some_until(HELP, || waiter.is_delivered() || self.shared().has_room(domain, bytes, true));
             if !waiter.is_delivered() && !domain.unwatch_room() {
                 // Somebody is waking it.
                 self.carry_until(|| waiter.is_delivered());
             }
         }
-        self.flush_all();
+        self.empty(domain);
+        self.step_back();
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// Helps to empty a window of short tasks, while that gets anywhere.
+    fn empty(&self, domain: &Domain) {
+        // A bound, since it also runs what others put.
+        let mut turns = self.shared().config.window.div_ceil(HELP.into());
+        while turns > 0 && self.shared().should_empty(domain) {
+            turns -= 1;
+            let before = domain.outstanding();
+            if !self.help(HELP) {
+                (0..PATIENCE).for_each(|_| spin_loop());
+                if domain.outstanding() == before {
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -299,14 +330,13 @@ impl<E: Engine> Shared<E> {
     /// What is outstanding may be the very task whose body this is, and all that waits for it. So the body lets others
     /// run as long as that helps.
     fn make_room_soft(&self, worker: &Worker<E>, domain: &Domain, bytes: usize) {
-        let mut full = false;
-        while !self.has_room(domain, bytes, full) {
+        let (mut full, mut in_vain) = (false, 0);
+        // Twice: a carrier that has just run a task looks at its mail first, and comes back to this body at once.
+        while in_vain < 2 && !self.has_room(domain, bytes, full) {
             full = true;
             let before = domain.outstanding();
             worker.let_others_run();
-            if domain.outstanding() >= before {
-                return;
-            }
+            in_vain = if domain.outstanding() < before { 0 } else { in_vain + 1 };
         }
     }
 
@@ -345,17 +375,18 @@ impl<E: Engine> Shared<E> {
         domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
-    /// Whether the scope may have another task. Once it was full, a quarter of the window must be free again, so that
-    /// the spawner does not stop at each task; all of it if it is full of short tasks, so that the next ones find
-    /// what they wait for done and run at their spawn.
+    /// Whether a scope that was full is full of short tasks. Then its owner goes on running tasks as long as it finds
+    /// some, so that the next ones find what they wait for done, and run at their spawn.
+    fn should_empty(&self, domain: &Domain) -> bool {
+        domain.spawned_short() > self.config.window && domain.in_flight() > 0
+    }
+
+    /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
+    /// the spawner does not stop at each task.
     fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
         let config = &self.config;
         let in_flight = domain.in_flight();
-        let most = match full {
-            false => config.window - 1,
-            true if domain.spawned_short() > config.window => 0,
-            true => (config.window - 1) - (config.window - 1) / 4,
-        };
+        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
         let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
         in_flight == 0 || (in_flight <= most && fits)
     }

@@ -38,7 +38,7 @@ impl BodyWaker {
         true
     }
 
-    /// The body goes on.
+    /// The body goes on, and not before a waker that has found it is through with its seat: that is within the lock.
     pub(crate) fn unwatch(&self) {
         let mut watch = self.0.lock();
         watch.waiter = None;

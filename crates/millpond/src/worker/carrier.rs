@@ -24,7 +24,7 @@ impl<E: Engine> Worker<E> {
             if done() {
                 // What goes on now may take long.
                 self.turn_from_work();
-                return self.flush_all();
+                return self.step_back();
             }
             if !self.run_something(tasks) {
                 self.sleep_until(&done);
@@ -56,7 +56,7 @@ impl<E: Engine> Worker<E> {
         waiter.deliver();
         // Without a fiber it is this thread's own stack that waits: the caller looks.
         if let Some(fiber) = waiter.take_fiber() {
-            self.flush_all();
+            self.step_back();
             self.fibers.resume(fiber, Order::Resume);
         }
     }
@@ -108,8 +108,6 @@ impl<E: Engine> Worker<E> {
     /// could resume, and nothing that it holds for others.
     pub(crate) fn leave_seat(&self) {
         self.carry_until(|| self.fibers.parked() == 0);
-        self.flush_all();
-        self.leave_tasks();
         self.shared().memory.idle(self.memory_local());
         self.fibers.clear();
     }

@@ -25,6 +25,8 @@ pub(crate) struct CurrentWorker {
 }
 
 impl Current {
+    const NOBODY: Current = Current { house: 0, shared: std::ptr::null(), worker: None };
+
     fn of<E: Engine>(worker: &Worker<E>) -> Self {
         let (house, shared) = (worker.shared().house(), std::ptr::from_ref(worker.shared()).cast());
         let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
@@ -33,7 +35,7 @@ impl Current {
 }
 
 thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(Current { house: 0, shared: std::ptr::null(), worker: None }) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current::NOBODY) };
 }
 
 /// The worker that this thread is, if it is one of any runtime.
@@ -128,6 +130,11 @@ pub(crate) struct Enter(Current);
 impl Enter {
     pub(crate) fn new<E: Engine>(worker: &Worker<E>) -> Self {
         Enter(CURRENT.replace(Current::of(worker)))
+    }
+
+    /// Makes this thread no worker until the guard is dropped.
+    pub(crate) fn nobody() -> Self {
+        Enter(CURRENT.replace(Current::NOBODY))
     }
 }
 

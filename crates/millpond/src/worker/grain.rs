@@ -17,7 +17,18 @@ const EVERY: u32 = 16;
 const ENOUGH: u32 = 4;
 /// Below this, running a body at once costs less than handing it to somebody else.
 const BREAK_EVEN_NS: f64 = 100.0;
+/// Beyond this, it is worth while to look whether others can find everything.
+const LONG_NS: f64 = 20_000.0;
 const SLOTS: usize = 256;
+
+/// How long the bodies of a kind take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    Short,
+    Medium,
+    /// Or unknown.
+    Long,
+}
 
 /// What is known of each kind; shared by the workers of a runtime, written rarely.
 #[derive(Debug)]
@@ -25,6 +36,7 @@ pub(crate) struct Kinds {
     slots: Box<[Slot]>,
     /// In ticks of the time stamp.
     break_even: u32,
+    long: u32,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +60,8 @@ pub(crate) struct Started(Option<u64>);
 impl Kinds {
     pub(crate) fn new() -> Self {
         let slots = (0..SLOTS).map(|_| Slot::default()).collect();
-        Kinds { slots, break_even: (BREAK_EVEN_NS * ticks_per_ns()) as u32 }
+        let ticks = |ns: f64| (ns * ticks_per_ns()) as u32;
+        Kinds { slots, break_even: ticks(BREAK_EVEN_NS), long: ticks(LONG_NS) }
     }
 
     #[inline]
@@ -64,6 +77,20 @@ impl Kinds {
     pub(crate) fn is_short(&self, kind: &'static VTable) -> bool {
         let (slot, address) = self.slot(kind);
         slot.kind.load(Ordering::Relaxed) == address && slot.longest.load(Ordering::Relaxed) < self.break_even
+    }
+
+    /// How long bodies of this kind take.
+    #[inline]
+    pub(crate) fn length(&self, kind: &'static VTable) -> Length {
+        let (slot, address) = self.slot(kind);
+        let longest = slot.longest.load(Ordering::Relaxed);
+        if slot.kind.load(Ordering::Relaxed) != address || longest >= self.long {
+            Length::Long
+        } else if longest < self.break_even {
+            Length::Short
+        } else {
+            Length::Medium
+        }
     }
 
     /// Races between workers lose a measurement, no more.

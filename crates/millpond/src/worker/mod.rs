@@ -78,7 +78,7 @@ struct Counters {
 pub struct WorkerCounts {
     /// Task bodies that it ran.
     pub tasks: u64,
-    /// Tasks that it took from another worker.
+    /// How often it took tasks from another worker; several at a time, if there are many.
     pub steals: u64,
 }
 
@@ -181,14 +181,15 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Makes all that this worker has put visible to others, for good.
+    /// Makes all that this worker has put visible to others.
     pub(crate) fn leave_tasks(&self) {
         if self.shared().pool.leave(self.pool_local()) {
             self.shared().sleep.work_arrived();
         }
     }
 
-    /// The body may block the thread by means of its own: all that this worker has put or collected goes to others.
+    /// A body goes on, or another runtime has its turn, who knows for how long: all that this worker has put, stolen or
+    /// collected goes to others.
     pub(crate) fn step_back(&self) {
         self.flush_all();
         self.leave_tasks();

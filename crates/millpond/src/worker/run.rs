@@ -4,6 +4,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 use super::complete::{Ran, refusal};
+use super::grain::Length;
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
 use crate::depend::Scheme;
@@ -88,9 +89,16 @@ impl<E: Engine> Worker<E> {
     /// Before a body that may be long: others must be able to find what waits here.
     #[inline]
     fn expose_before(&self, kind: &'static VTable) {
-        if self.shared().config.workers > 1 && !self.shared().kinds.is_short(kind) {
-            self.fetch_next();
-            self.expose();
+        if self.shared().config.workers == 1 {
+            return;
+        }
+        match self.shared().kinds.length(kind) {
+            Length::Short => {}
+            Length::Medium => {
+                self.fetch_next();
+                self.expose();
+            }
+            Length::Long => self.leave_tasks(),
         }
     }
 
@@ -143,7 +151,7 @@ impl<E: Engine> Worker<E> {
             }
         }
         // What goes on now may take long.
-        self.flush_all();
+        self.step_back();
     }
 
     /// Lets other tasks run before this body goes on.

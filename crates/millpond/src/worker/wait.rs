@@ -20,7 +20,8 @@
 //! 4. Once parked, the owner goes on only when its seat's worker has taken it from the inbox, not when the state says
 //!    WOKEN: between the two the waker still writes to the waiter.
 //! 5. After its push a wake touches only the seat. That lives as long as its runtime, and so does a waker that works
-//!    for the same one.
+//!    for the same one. A future's waker may be any thread: it wakes under a lock that the owner takes before it goes
+//!    on (`runtime::waker`).
 //! 6. A worker that waits for another runtime's tasks is *abroad*: its own runtime may end as soon as it goes on, and the
 //!    waker would find no seat to ring. So that waker says when it is through with the seat, in the waiter, as its very
 //!    last step; and the owner, resumed, does not go on before. It was resumed in the middle of the waker's push, so
@@ -163,7 +164,7 @@ impl Waiter {
         let this = unsafe { waiter.as_ref() };
         let seat = this.seat;
         match this.state.swap(WOKEN, Ordering::AcqRel) {
-            // SAFETY: the seat lives as long as the runtime, for which this thread works.
+            // SAFETY: the seat lives as long as the runtime; this thread works for it, or keeps the owner from going on (5).
             PARKED => unsafe { seat.as_ref() }.push(waiter),
             ABROAD => {
                 // SAFETY: the seat's runtime lives until the owner goes on, which waits for the line below.

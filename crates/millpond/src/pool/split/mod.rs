@@ -6,11 +6,12 @@
 //! * A put publishes when the public part is empty and a task is left to the owner: a lone task stays private, since
 //!   the owner takes it next, and handing it over would cost more than most bodies do.
 //! * A put by a body that goes on ([`Put::Spawned`]) publishes even a lone task while somebody is hungry.
-//! * Before a long body ([`expose`](Pool::expose)) everything is published.
+//! * Before a body ([`expose`](Pool::expose)) everything is published, if nothing is public yet; before a long one, and
+//!   before one that goes on after a wait ([`leave`](Pool::leave)), in any case.
 //! * With one seat nothing is.
 //!
-//! A thief takes a quarter of its fair share of what its victim shows, up to eight tasks, and keeps all but the first in
-//! its own deque: the lines of the victim's deque are fetched once for all of them, and those of the next task while the
+//! A thief takes a quarter of what its victim shows divided by the number of seats (callers' seats, too), up to eight
+//! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of them, and those of the next task while the
 //! one before it runs ([`next`](Pool::next)). Of forks it takes one: the oldest is worth the most.
 //!
 //! Whether the public part is empty is a question to a line that thieves write: 70 ns after a theft, nothing
