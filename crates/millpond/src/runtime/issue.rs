@@ -137,6 +137,7 @@ impl<E: Engine> Worker<E> {
     /// Hands a task to the scheme; if it is ready, to the pool.
     #[inline]
     pub(crate) fn issue(&self, task: TaskRef, why: Put) {
+        self.grains.note_issue(task.header().domain());
         let mut waiting = 0;
         for record in task.records() {
             let meta = record.version().meta().of::<E::Scheme>();

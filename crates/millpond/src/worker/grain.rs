@@ -5,9 +5,11 @@
 //! maximum that decays slowly: a kind is short only if none of its recent bodies was long.
 
 use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::VTable;
 
@@ -51,6 +53,8 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
     turn: Cell<u32>,
+    /// The scope of the last task that this worker issued; only compared.
+    issued: Cell<Option<NonNull<Domain>>>,
 }
 
 /// The start of a body, if it is measured.
@@ -121,6 +125,19 @@ impl Kinds {
 }
 
 impl Grains {
+    /// A task of this scope was issued here.
+    #[inline]
+    pub(crate) fn note_issue(&self, domain: NonNull<Domain>) {
+        self.issued.set(Some(domain));
+    }
+
+    /// The body of a task from the pool starts. It is measured where its scope is at work, and nowhere else: a thief
+    /// first waits for lines that the spawner's processor has, as a body at its spawn does not.
+    #[inline]
+    pub(crate) fn start_taken(&self, domain: NonNull<Domain>) -> Started {
+        if self.issued.get() == Some(domain) { self.start() } else { Started(None) }
+    }
+
     /// A body starts.
     #[inline]
     pub(crate) fn start(&self) -> Started {

@@ -78,7 +78,7 @@ impl<E: Engine> Worker<E> {
         }
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| E::Scheme::prefetch(record.version().meta().of::<E::Scheme>()));
-        let started = self.grains.start();
+        let started = self.grains.start_taken(header.domain());
         // SAFETY: the task was taken from the pool and all its accesses are granted.
         let result = unsafe { (header.vtable().run)(task, self.erased()) };
         self.grains.end(&self.shared().kinds, header.vtable(), started);
