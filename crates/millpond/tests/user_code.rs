@@ -18,34 +18,40 @@ fn forever<T>(value: T) -> &'static T {
     value
 }
 
-thread_local! {
-    /// What the comparison of two `Curious` looks at, and what it found.
-    static LOOK_AT: Cell<Option<(&'static Runtime, &'static Handle<u64>)>> = const { Cell::new(None) };
-    static FOUND: Cell<Option<Kind>> = const { Cell::new(None) };
-}
-
-/// Adds, and opens a scope whenever it is compared.
+/// Adds, and calls a function whenever it is compared.
 #[derive(Clone, Copy)]
-struct Curious;
+struct Adds(fn());
 
-impl PartialEq for Curious {
-    fn eq(&self, _: &Curious) -> bool {
-        if let Some((rt, handle)) = LOOK_AT.get() {
-            let looked = rt.scope(|s| drop(s.spawn(handle.inout(), |value| *value += 1)));
-            FOUND.set(looked.err().map(|error| error.kind().clone()));
-        }
+impl PartialEq for Adds {
+    fn eq(&self, _: &Adds) -> bool {
+        (self.0)();
         true
     }
 }
 
-impl Eq for Curious {}
+impl Eq for Adds {}
 
-impl Reducer<u64> for Curious {
+impl Reducer<u64> for Adds {
     fn identity(&self, _: &u64) -> u64 {
         0
     }
+
     fn combine(&self, into: &mut u64, part: u64) {
         *into += part;
+    }
+}
+
+thread_local! {
+    /// What the comparison of two reducers looks at, and what it found.
+    static LOOK_AT: Cell<Option<(&'static Runtime, &'static Handle<u64>)>> = const { Cell::new(None) };
+    static FOUND: Cell<Option<Kind>> = const { Cell::new(None) };
+}
+
+/// Opens a scope.
+fn look() {
+    if let Some((rt, handle)) = LOOK_AT.get() {
+        let looked = rt.scope(|s| drop(s.spawn(handle.inout(), |value| *value += 1)));
+        FOUND.set(looked.err().map(|error| error.kind().clone()));
     }
 }
 
@@ -56,9 +62,9 @@ fn a_comparison_cannot_take_a_handle_from_the_spawn_that_it_is_part_of() {
             let rt = forever(builder(workers).inline(inline).build().unwrap());
             let (looked_at, sum) = (forever(Handle::new(1)), forever(Handle::new(0)));
             rt.scope(|s| {
-                s.spawn(sum.reduce(Curious), |part| *part += 1);
+                s.spawn(sum.reduce(Adds(look)), |part| *part += 1);
                 LOOK_AT.set(Some((rt, looked_at)));
-                s.spawn((looked_at.inout(), sum.reduce(Curious)), |(value, part)| {
+                s.spawn((looked_at.inout(), sum.reduce(Adds(look))), |(value, part)| {
                     *value += 10;
                     *part += 1;
                 });
@@ -79,27 +85,10 @@ thread_local! {
     static ADDS_TO: Cell<Option<(&'static Session, &'static Handle<u64>)>> = const { Cell::new(None) };
 }
 
-/// Adds, and spawns on the handle that it reduces whenever it is compared.
-#[derive(Clone, Copy)]
-struct Meddling;
-
-impl PartialEq for Meddling {
-    fn eq(&self, _: &Meddling) -> bool {
-        if let Some((session, handle)) = ADDS_TO.get() {
-            session.spawn(handle.inout(), |value| *value += 1000);
-        }
-        true
-    }
-}
-
-impl Eq for Meddling {}
-
-impl Reducer<u64> for Meddling {
-    fn identity(&self, _: &u64) -> u64 {
-        0
-    }
-    fn combine(&self, into: &mut u64, part: u64) {
-        *into += part;
+/// Spawns on the handle that is reduced.
+fn meddle() {
+    if let Some((session, handle)) = ADDS_TO.get() {
+        session.spawn(handle.inout(), |value| *value += 1000);
     }
 }
 
@@ -111,7 +100,7 @@ fn a_comparison_cannot_use_the_session_that_it_is_part_of() {
             let (session, sum) = (forever(rt.session()), forever(Handle::new(0)));
             ADDS_TO.set(Some((session, sum)));
             for _ in 0..100 {
-                drop(session.spawn(sum.reduce(Meddling), |part| *part += 1));
+                drop(session.spawn(sum.reduce(Adds(meddle)), |part| *part += 1));
             }
             ADDS_TO.set(None);
             let total = session.spawn(sum.read(), |sum| *sum);
@@ -125,28 +114,11 @@ thread_local! {
     static ASKS: Cell<Option<(&'static Runtime, &'static Mutex<Session>)>> = const { Cell::new(None) };
 }
 
-/// Adds, and has a task spawn on a session whenever it is compared.
-#[derive(Clone, Copy)]
-struct Asking;
-
-impl PartialEq for Asking {
-    fn eq(&self, _: &Asking) -> bool {
-        if let Some((other, session)) = ASKS.get() {
-            let spawn = || drop(session.lock().spawn((), |()| ()));
-            other.scope(|s| drop(s.spawn((), move |()| spawn()))).unwrap();
-        }
-        true
-    }
-}
-
-impl Eq for Asking {}
-
-impl Reducer<u64> for Asking {
-    fn identity(&self, _: &u64) -> u64 {
-        0
-    }
-    fn combine(&self, into: &mut u64, part: u64) {
-        *into += part;
+/// Has a task spawn on a session.
+fn ask() {
+    if let Some((other, session)) = ASKS.get() {
+        let spawn = || drop(session.lock().spawn((), |()| ()));
+        other.scope(|s| drop(s.spawn((), move |()| spawn()))).unwrap();
     }
 }
 
@@ -157,7 +129,7 @@ fn a_comparison_cannot_wait_for_tasks_in_the_spawn_of_a_session() {
         let (session, sum) = (rt.session(), Handle::new(0));
         ASKS.set(Some((other, forever(Mutex::new(rt.session())))));
         for _ in 0..100 {
-            drop(session.spawn(sum.reduce(Asking), |part| *part += 1));
+            drop(session.spawn(sum.reduce(Adds(ask)), |part| *part += 1));
         }
         ASKS.set(None);
         let total = session.spawn(sum.read(), |sum| *sum);
@@ -200,7 +172,7 @@ fn a_value_that_is_written_anew_may_spawn_as_it_is_dropped() {
             CHAT.set(Some((session, handle, turn)));
             drop(session.spawn(handle.write(), move |out| out.set(Chatty(turn))));
             CHAT.set(None);
-            (0..turn % 512).for_each(|_| std::hint::spin_loop());
+            (0..turn % 512).for_each(|_| hint::spin_loop());
         }
         let last = session.spawn(handle.read(), |value| value.0);
         assert_eq!(session.wait(last).unwrap(), turn);
@@ -211,28 +183,10 @@ fn a_value_that_is_written_anew_may_spawn_as_it_is_dropped() {
     });
 }
 
-/// Adds, and forks whenever it is compared.
-#[derive(Clone, Copy)]
-struct Forking;
-
-impl PartialEq for Forking {
-    fn eq(&self, _: &Self) -> bool {
-        let busy = |turns| move || (0..turns).for_each(|_| hint::spin_loop());
-        millpond::join(busy(2_000), busy(10_000));
-        true
-    }
-}
-
-impl Eq for Forking {}
-
-impl Reducer<u64> for Forking {
-    fn identity(&self, _: &u64) -> u64 {
-        0
-    }
-
-    fn combine(&self, into: &mut u64, from: u64) {
-        *into += from;
-    }
+/// Forks.
+fn fork() {
+    let busy = |turns| move || (0..turns).for_each(|_| hint::spin_loop());
+    millpond::join(busy(2_000), busy(10_000));
 }
 
 /// Nobody waits on a front seat: not for a fork that a thief has got, either.
@@ -242,7 +196,7 @@ fn a_comparison_forks_in_the_spawn_of_a_session() {
         let (rt, away) = (builder(2).build().unwrap(), builder(3).inline(Inline::Never).build().unwrap());
         let feed = |session: Session| {
             let sum = Handle::new(0);
-            (0..20).for_each(|_| drop(session.spawn(sum.reduce(Forking), |part| *part += 1)));
+            (0..20).for_each(|_| drop(session.spawn(sum.reduce(Adds(fork)), |part| *part += 1)));
             session.wait(session.spawn(sum.read(), |sum| *sum)).unwrap()
         };
         let sums = away.scope(|s| {

@@ -269,9 +269,7 @@ impl<E: Engine> Worker<E> {
         self.empty(domain);
         self.step_back();
     }
-}
 
-impl<E: Engine> Worker<E> {
     /// Helps to empty a window of short tasks, while that gets anywhere.
     fn empty(&self, domain: &Domain) {
         // A bound, since it also runs what others put.

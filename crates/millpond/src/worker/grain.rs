@@ -79,8 +79,7 @@ impl Kinds {
     /// Whether bodies of this kind are so short that they should run at their spawn.
     #[inline]
     pub(crate) fn is_short(&self, kind: &'static VTable) -> bool {
-        let (slot, address) = self.slot(kind);
-        slot.kind.load(Ordering::Relaxed) == address && slot.longest.load(Ordering::Relaxed) < self.break_even
+        self.length(kind) == Length::Short
     }
 
     /// How long bodies of this kind take.
@@ -88,12 +87,14 @@ impl Kinds {
     pub(crate) fn length(&self, kind: &'static VTable) -> Length {
         let (slot, address) = self.slot(kind);
         let longest = slot.longest.load(Ordering::Relaxed);
-        if slot.kind.load(Ordering::Relaxed) != address || longest >= self.long {
+        if slot.kind.load(Ordering::Relaxed) != address {
             Length::Long
         } else if longest < self.break_even {
             Length::Short
-        } else {
+        } else if longest < self.long {
             Length::Medium
+        } else {
+            Length::Long
         }
     }
 

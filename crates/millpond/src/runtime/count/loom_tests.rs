@@ -165,13 +165,12 @@ fn loom_a_nested_scope_is_completed_once() {
 }
 
 /// The owner waits until all is done, then ends the scope at once.
-#[test]
-fn loom_room_and_two_flushes() {
-    loom::model(|| {
+fn model_room_for_all(wait: fn(&World)) {
+    loom::model(move || {
         let world = World::new();
         world.spawn_tasks(2);
         let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
-        world.wait_for_room(|| world.own.outstanding(world.shared()) == 0);
+        wait(&world);
         assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
         assert!(world.end());
         world.gone();
@@ -179,19 +178,15 @@ fn loom_room_and_two_flushes() {
     });
 }
 
-/// A session waits until all is done: a completion between its look for room and its waiting is not missed.
+#[test]
+fn loom_room_and_two_flushes() {
+    model_room_for_all(|world| world.wait_for_room(|| world.own.outstanding(world.shared()) == 0));
+}
+
+/// A completion between a session's look for room and its waiting is not missed.
 #[test]
 fn loom_room_for_a_session() {
-    loom::model(|| {
-        let world = World::new();
-        world.spawn_tasks(2);
-        let workers = [0, 1].map(|number| worker(&world, move |world| world.finish(number, 1)));
-        world.wait_for_room_at_rest(|| world.own.outstanding(world.shared()) == 0);
-        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
-        assert!(world.end());
-        world.gone();
-        workers.into_iter().for_each(|worker| _ = worker.join().unwrap());
-    });
+    model_room_for_all(|world| world.wait_for_room_at_rest(|| world.own.outstanding(world.shared()) == 0));
 }
 
 /// The owner waits for some room, spawns, and waits for the end while the rest is completed.
