@@ -149,6 +149,7 @@
 
 mod access;
 mod caught;
+mod clock;
 pub mod depend;
 mod error;
 mod handle;
@@ -157,6 +158,7 @@ mod handle;
 mod limit;
 pub mod memory;
 pub mod pool;
+pub mod record;
 mod runtime;
 mod sync;
 mod task;

@@ -8,6 +8,7 @@ use super::reduction::Reduction;
 use super::version::{Dropped, Place, State, Version, VersionKind};
 use crate::depend::{Meta, Mode, Scheme};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::unique_number;
 
 /// What a handle points at.
 ///
@@ -34,7 +35,8 @@ pub(crate) struct Datum {
     /// What keeps the block: the handle, the first version, reductions; with the bits `REDUCING` and `ORPHAN`.
     parts: AtomicU32,
     mode: Cell<Option<Mode>>,
-    _rest_of_the_line: [u64; 1],
+    /// Its number in recordings, given at the first use that is recorded.
+    number: Cell<u64>,
     first: Version,
 }
 
@@ -106,7 +108,7 @@ impl Datum {
             group: Cell::new(0),
             parts: AtomicU32::new(2),
             mode: Cell::new(None),
-            _rest_of_the_line: [0],
+            number: Cell::new(0),
             first,
         }
     }
@@ -184,6 +186,15 @@ impl Datum {
         // bit gone sees that access in the scheme.
         self.parts.load(Ordering::Acquire) & REDUCING == 0
             && self.scheme.get().is_none_or(|scheme| (scheme.is_idle)(self.version().meta()))
+    }
+
+    /// Its number in recordings. For the thread that issues.
+    #[cold]
+    pub(crate) fn number(&self) -> u64 {
+        if self.number.get() == 0 {
+            self.number.set(unique_number() + 1);
+        }
+        self.number.get()
     }
 
     /// Notes an access by place `arg` of the task at `order`; the earlier place if the task has one already.

@@ -1,5 +1,6 @@
 //! What a builder chooses.
 
+use crate::record::Recorder;
 use crate::worker::sleep::Idle;
 
 /// When a leaf that is ready at its spawn runs there and then, instead of through the pool (TG §5.1).
@@ -38,6 +39,10 @@ pub(crate) struct Config {
     pub(crate) stack_size: usize,
     /// Completions that a worker collects before it counts them.
     pub(crate) tally_batch: u64,
+    /// Of its own unless the builder was given one.
+    pub(crate) recorder: Option<Recorder>,
+    /// Whether this is an annex, which has no worker of its own.
+    pub(crate) annex: bool,
 }
 
 /// Tasks in flight in one scope unless the builder says otherwise: enough to look far ahead, few enough for the
@@ -62,6 +67,8 @@ impl Default for Config {
             pin: false,
             stack_size: DEFAULT_STACK,
             tally_batch: 16,
+            recorder: None,
+            annex: false,
         }
     }
 }

@@ -12,6 +12,7 @@ use super::watch::Watchers;
 use crate::error::Error;
 use crate::handle::claim::{Claimant, Inline};
 use crate::handle::reduction::Reduction;
+use crate::record::Id;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::task::TaskRef;
@@ -36,6 +37,8 @@ pub struct Domain {
     claim: u64,
     /// Of a root scope; a body's data are its own.
     inline: Option<Inline>,
+    /// Its body's number in a recording, or 0.
+    record: Id,
     seat: u32,
     depth: u32,
     /// The `==` of a reducer runs, in the middle of a spawn.
@@ -76,9 +79,10 @@ impl std::fmt::Debug for Domain {
 }
 
 impl Domain {
-    /// A root scope, owned by the worker of `seat`.
-    pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize) -> Domain {
+    /// A root scope, owned by the worker of `seat`, which is `record` in a recording.
+    pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize, record: Id) -> Domain {
         let mut root = Domain::new(None, None, cancels.into(), claimant.id(), seat, 0);
+        root.record = record;
         root.inline = Some(claimant.inline().clone());
         root
     }
@@ -108,6 +112,7 @@ impl Domain {
             cancels,
             claim,
             inline: None,
+            record: task.map_or(0, TaskRef::record_id),
             seat: seat as u32,
             depth,
             comparing: Cell::new(false),
@@ -117,6 +122,12 @@ impl Domain {
                 cold: AtomicPtr::default(),
             },
         }
+    }
+
+    /// The number of the scope's body in a recording, 0 if it is not recorded.
+    #[inline]
+    pub(crate) fn record(&self) -> Id {
+        self.record
     }
 
     /// The number by which handles know the scope.

@@ -16,7 +16,7 @@ use super::shared::Shared;
 use super::spawn::{Options, Task};
 use crate::access::{In, Root};
 use crate::pool::Put;
-use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
+use crate::task::{NewTask, Role, Shape, TaskRef, VTable, flag};
 
 /// A way into a root scope from any of its tasks, and from other threads while it is open.
 ///
@@ -159,14 +159,21 @@ impl<'s, E: Engine> Door<'s, E> {
     fn make<F>(&self, vtable: &'static VTable, f: F, mut options: Options) -> Pending<'s, E> {
         options.bytes = 0;
         // SAFETY: the scope is not complete while the door is used.
-        let order = unsafe { self.domain.as_ref() }.count_door_spawn();
-        let extras = options.extras();
-        let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
-        let block = self.shared().visit(|worker| worker.alloc(shape.block_size(payload::<(), F, ()>())));
-        let (place, priority) = (options.place, options.priority);
-        let new = NewTask { vtable, domain: self.domain, order, place, priority, extras, accesses: 0 };
-        // SAFETY: the block is fresh and has the size of these parts.
-        let task = unsafe { TaskRef::create(block, new) };
+        let domain = unsafe { self.domain.as_ref() };
+        let (order, size) = (domain.count_door_spawn(), payload::<(), F, ()>());
+        let task = self.shared().visit(|worker| {
+            let extras = options.extras(worker.new_record(domain));
+            let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
+            let block = worker.alloc(shape.block_size(size));
+            let (place, priority) = (options.place, options.priority);
+            let new = NewTask { vtable, domain: self.domain, order, place, priority, extras, accesses: 0 };
+            // SAFETY: the block is fresh and has the size of these parts.
+            let task = unsafe { TaskRef::create(block, new) };
+            if task.header().has(flag::RECORDED) {
+                worker.log.spawned(task, domain.record(), &[]);
+            }
+            task
+        });
         // SAFETY: the task has room for this payload.
         unsafe { write_body::<(), F, ()>(task, Body { shape: (), f }) };
         task.header().only_one_unmet();
@@ -250,7 +257,12 @@ impl<E: Engine> Precondition<'_, E> {
             // SAFETY: the task is outstanding, so its scope is not complete and the runtime alive; and so
             // until this returns, since it is called by the scope's body or one of its tasks.
             let shared = unsafe { self.shared.as_ref() };
-            shared.visit(|worker| worker.ready(self.task, Put::Spawned));
+            shared.visit(|worker| {
+                if self.task.header().has(flag::RECORDED) {
+                    worker.log.met(self.task);
+                }
+                worker.ready(self.task, Put::Spawned);
+            });
         }
     }
 }

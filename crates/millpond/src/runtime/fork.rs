@@ -8,6 +8,8 @@ use super::engine::Engine;
 use crate::caught::{Caught, catch};
 use crate::error::Error;
 use crate::pool::Put;
+use crate::record::log::Log;
+use crate::record::{Cause, Id};
 use crate::task::{Header, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::current::{self, CurrentWorker};
@@ -21,6 +23,7 @@ pub(crate) struct ForkOps {
     take_back: unsafe fn(*const (), TaskRef) -> bool,
     pub(crate) wait: unsafe fn(*const (), &Waiter),
     pub(crate) step_back: unsafe fn(*const ()),
+    pub(crate) log: unsafe fn(*const ()) -> NonNull<Log>,
 }
 
 impl ForkOps {
@@ -31,6 +34,7 @@ impl ForkOps {
             take_back: take_back::<E>,
             wait: wait::<E>,
             step_back: step_back::<E>,
+            log: log::<E>,
         }
     }
 }
@@ -56,7 +60,13 @@ unsafe fn seat<E: Engine>(worker: *const ()) -> NonNull<Seat> {
 /// As `the`; the task stays until it has run or was taken back.
 unsafe fn push<E: Engine>(worker: *const (), task: TaskRef) {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.put(task, Put::Spawned);
+    let worker = unsafe { the::<E>(worker) };
+    if worker.log.body() != 0 {
+        // SAFETY: the number's cell is the second field of a `Fork`.
+        unsafe { task.set_record_id(worker.log.next_id()) };
+        worker.log.forked(task);
+    }
+    worker.put(task, Put::Spawned);
 }
 
 /// # Safety
@@ -83,10 +93,20 @@ unsafe fn step_back<E: Engine>(worker: *const ()) {
     unsafe { the::<E>(worker) }.step_back();
 }
 
+/// # Safety
+///
+/// As `the`.
+unsafe fn log<E: Engine>(worker: *const ()) -> NonNull<Log> {
+    // SAFETY: passed on.
+    NonNull::from(&unsafe { the::<E>(worker) }.log)
+}
+
 /// The half that others may take: a task on its caller's stack.
 #[repr(C)]
 struct Fork<F, R> {
     header: Header,
+    /// Its number in a recording: at this place, for `TaskRef::record_id`.
+    id: Cell<Id>,
     waiter: Waiter,
     body: Cell<Option<F>>,
     result: Cell<Option<Result<R, Caught>>>,
@@ -108,7 +128,11 @@ impl<F: FnOnce() -> R, R> Fork<F, R> {
         // SAFETY: the header is the first field.
         let fork = unsafe { task.0.cast::<Self>().as_ref() };
         let body = fork.body.take().expect("a fork runs once");
-        fork.result.set(Some(catch(body)));
+        let result = catch(body);
+        if task.record_id() != 0 {
+            current::log(|log| log.ended(task.record_id(), result.is_ok(), 0));
+        }
+        fork.result.set(Some(result));
         Waiter::wake_at((&raw const fork.waiter).cast_mut());
         Ok(())
     }
@@ -153,6 +177,19 @@ where
     }
 }
 
+/// Runs a half that was taken back, and tells the recording.
+#[cold]
+fn run_recorded<R>(id: Id, body: impl FnOnce() -> R) -> R {
+    let mut before = 0;
+    current::log(|log| before = log.started(id));
+    let result = catch(body);
+    current::log(|log| {
+        log.ended(id, result.is_ok(), before);
+        log.joined(id);
+    });
+    result.unwrap_or_else(|caught| caught.resume())
+}
+
 fn join_on<A, B, RA, RB>(worker: CurrentWorker, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
 where
     A: FnOnce() -> RA,
@@ -165,6 +202,7 @@ where
         header: Header::on_stack(Fork::<B, RB>::TABLE, NonNull::dangling(), place, 0),
         // SAFETY: a worker's seat lives as long as its runtime.
         waiter: Waiter::new(unsafe { seat.as_ref() }),
+        id: Cell::new(0),
         body: Cell::new(Some(b)),
         result: Cell::new(None),
     };
@@ -176,10 +214,14 @@ where
     if unsafe { (ops.take_back)(worker, task) } {
         let left = left.unwrap_or_else(|caught| caught.resume());
         let body = fork.body.take().expect("taken back before it ran");
-        return (left, body());
+        return (left, if task.record_id() == 0 { body() } else { run_recorded(task.record_id(), body) });
     }
     // SAFETY: as above.
-    unsafe { (ops.wait)(worker, &fork.waiter) };
+    let wait = || unsafe { (ops.wait)(worker, &fork.waiter) };
+    match task.record_id() {
+        0 => wait(),
+        id => current::log(|log| log.waits(log.body(), Cause::Task, id, wait)),
+    }
     let right = fork.result.take().expect("set before the waiter was woken");
     match (left, right) {
         (Ok(left), Ok(right)) => (left, right),

@@ -13,6 +13,7 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
+use crate::record::{Id, What};
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
@@ -76,6 +77,8 @@ struct Drafter<'a, E: Engine> {
     ready: bool,
     misuse: Option<Kind>,
     retired: Retired,
+    /// The accesses of a task that is recorded.
+    noted: Vec<(Mode, u64)>,
     _engine: PhantomData<E>,
 }
 
@@ -96,7 +99,7 @@ impl<E: Engine> Worker<E> {
             domain.note_long();
         }
         let count = accesses.count();
-        let extras = options.extras();
+        let extras = options.extras(self.record_spawning(domain));
         let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = self.alloc(size);
@@ -118,13 +121,17 @@ impl<E: Engine> Worker<E> {
             ready: may_run,
             misuse: None,
             retired: Retired { versions: Vec::new(), order },
+            noted: Vec::new(),
             _engine: PhantomData,
         };
         let shape = accesses.visit(&mut drafter);
         if drafter.flags != 0 {
             task.add_flags(drafter.flags);
         }
-        let (ready, misuse, retired) = (drafter.ready, drafter.misuse, drafter.retired);
+        let (ready, misuse, retired, noted) = (drafter.ready, drafter.misuse, drafter.retired, drafter.noted);
+        if task.header().has(flag::RECORDED) {
+            self.log.spawned(task, domain.record(), &noted);
+        }
         let misused = misuse.is_some();
         if let Some(kind) = misuse {
             task.set_accesses(drafter.written);
@@ -132,6 +139,22 @@ impl<E: Engine> Worker<E> {
             domain.fail(order, Error::new(task.label(), kind));
         }
         Drafted { task, shape, size, ready, misused, retired }
+    }
+
+    /// A body spawns: the new task's number in the recording, 0 if the scope is not recorded.
+    #[inline]
+    fn record_spawning(&self, domain: &Domain) -> Id {
+        if domain.record() == 0 {
+            return 0;
+        }
+        self.log.note(What::Spawning { body: domain.record() });
+        self.new_record(domain)
+    }
+
+    /// A number for a new task of the scope in the recording, 0 if the scope is not recorded.
+    #[inline]
+    pub(crate) fn new_record(&self, domain: &Domain) -> Id {
+        if domain.record() == 0 { 0 } else { self.log.next_id() }
     }
 
     /// Hands a task to the scheme; if it is ready, to the pool.
@@ -185,6 +208,14 @@ impl<E: Engine> Drafter<'_, E> {
         // SAFETY: as above; the place is not used yet.
         unsafe { at.write(record) };
         self.written += 1;
+    }
+
+    /// Remembers an access for the recording, if the task is recorded.
+    #[inline]
+    fn note(&mut self, datum: &Datum, mode: Mode) {
+        if self.task.header().has(flag::RECORDED) {
+            self.noted.push((mode, datum.number()));
+        }
     }
 
     /// How the scheme is to order a mode.
@@ -260,6 +291,7 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             // SAFETY: the current version lives.
             unsafe { version.as_ref() }.meta().prefetch();
         }
+        self.note(datum, ordered);
         self.write(Record::new(version.cast(), self.task.0, group, mode, ordered));
     }
 
@@ -283,6 +315,7 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         let group = datum.enter_group(Mode::Reduce);
         self.flags |= flag::REDUCE;
         self.ask(datum, Mode::Reduce);
+        self.note(datum, Mode::Reduce);
         self.write(Record::new(reduction.cast(), self.task.0, group, Mode::Reduce, Mode::Reduce));
     }
 }

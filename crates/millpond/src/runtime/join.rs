@@ -25,6 +25,7 @@ use super::domain::Domain;
 use super::engine::Engine;
 use super::watch::{Tell, Watched};
 use crate::error::Error;
+use crate::record::{Cause, Id};
 use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;
 use crate::worker::current;
@@ -83,7 +84,8 @@ unsafe impl<B: JoinsMayLeave, O> Sync for Join<'_, B, O> {}
 
 /// Where the value is, or will be.
 enum Source<O> {
-    Ready(Result<O, Error>),
+    /// Of a task that ran at its spawn, with its number in the recording.
+    Ready(Result<O, Error>, Id),
     Task(Pending<O, OnWorker>),
     Taken,
 }
@@ -100,6 +102,8 @@ pub(crate) struct Pending<O, K: Release> {
     result: Option<NonNull<Result<O, Error>>>,
     /// Whom the watcher in the scope's list wakes, if a poll put one there.
     watching: Cell<Option<Waker>>,
+    /// The task's number in a recording.
+    record: Id,
     release: K,
 }
 
@@ -141,8 +145,8 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
 }
 
 impl<'s, B, O> Join<'s, B, O> {
-    pub(crate) fn ready(result: Result<O, Error>) -> Self {
-        Join { source: Source::Ready(result), _of: PhantomData }
+    pub(crate) fn ready(result: Result<O, Error>, record: Id) -> Self {
+        Join { source: Source::Ready(result, record), _of: PhantomData }
     }
 
     pub(crate) fn to_task<S, F, E: Engine>(task: TaskRef, counted: bool, worker: NonNull<Worker<E>>) -> Self {
@@ -154,14 +158,20 @@ impl<'s, B, O> Join<'s, B, O> {
     /// [`Spawn::wait`](crate::Spawn::wait) returns at once.
     pub fn is_done(&self) -> bool {
         match &self.source {
-            Source::Ready(_) | Source::Taken => true,
+            Source::Ready(..) | Source::Taken => true,
             Source::Task(pending) => pending.is_done(),
         }
     }
 
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
-        if let Source::Task(pending) = &self.source {
-            pending.wait(worker, |waiter| worker.wait(waiter, domain));
+        match &self.source {
+            Source::Task(pending) => {
+                let body = if pending.record == 0 { 0 } else { domain.record() };
+                let wait = || pending.wait(worker, |waiter| worker.wait(waiter, domain));
+                worker.log.waits(body, Cause::Task, pending.record, wait);
+            }
+            &Source::Ready(_, record) if record != 0 => worker.log.joined(record),
+            _ => {}
         }
         self.take().expect("complete, and not taken before: the join was passed by value")
     }
@@ -172,7 +182,7 @@ impl<'s, B, O> Join<'s, B, O> {
             return None;
         }
         match mem::replace(&mut self.source, Source::Taken) {
-            Source::Ready(result) => Some(result),
+            Source::Ready(result, _) => Some(result),
             Source::Task(pending) => Some(pending.take()),
             Source::Taken => None,
         }
@@ -190,6 +200,7 @@ impl<O, K: Release> Pending<O, K> {
             counted,
             result: must_count::<O>().then(|| result_at::<S, F, O>(task)),
             watching: Cell::new(None),
+            record: task.record_id(),
             release,
         }
     }
@@ -198,6 +209,14 @@ impl<O, K: Release> Pending<O, K> {
         // SAFETY: a counted task's block is kept for the join; else the manager keeps the first word of a block a state
         // (`Memory::TYPE_STABLE`). The rest of the header may be another task's by now, so no reference to it is made.
         unsafe { Header::state_at(self.task).as_ref() }
+    }
+
+    /// The result was awaited, and is there: tells the recording.
+    #[inline]
+    pub(crate) fn note_joined(&self) {
+        if self.record != 0 {
+            current::log(|log| log.joined(self.record));
+        }
     }
 
     /// Whether the task is of this scope.
@@ -303,6 +322,11 @@ impl<B, O> Future for Join<'_, B, O> {
         {
             current::step_back();
             return Poll::Pending;
+        }
+        match &this.source {
+            Source::Task(pending) => pending.note_joined(),
+            &Source::Ready(_, record) if record != 0 => current::log(|log| log.joined(record)),
+            _ => {}
         }
         Poll::Ready(this.take().expect("a join is not polled after it was ready"))
     }

@@ -41,6 +41,7 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
 use crate::memory::Memory;
 use crate::pool::Pool;
+use crate::record::Recorder;
 use crate::sync::Mutex;
 use crate::worker::sleep::Idle;
 use crate::worker::wait::Waiter;
@@ -252,6 +253,23 @@ impl Builder {
         self
     }
 
+    /// Records by this recorder; by default each runtime has one of its own.
+    ///
+    /// ```
+    /// use millpond::Runtime;
+    /// use millpond::record::Recorder;
+    ///
+    /// // Two runtimes in one recording.
+    /// let recorder = Recorder::new();
+    /// let builder = Runtime::builder().workers(1).recorder(&recorder);
+    /// let (one, other) = (builder.clone().build()?, builder.build()?);
+    /// # Ok::<(), millpond::BuildError>(())
+    /// ```
+    pub fn recorder(mut self, recorder: &Recorder) -> Self {
+        self.config.recorder = Some(recorder.clone());
+        self
+    }
+
     /// Builds a runtime of the default parts.
     ///
     /// # Errors
@@ -373,6 +391,11 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         self.shared().counts()
     }
 
+    /// The recorder of this runtime: gives what its tasks do to a [`Sink`](crate::record::Sink).
+    pub fn recorder(&self) -> &Recorder {
+        &self.shared().recorder
+    }
+
     /// Opens a scope: `f` spawns tasks, which may borrow what outlives the call; `scope` returns when all are
     /// complete. The caller works meanwhile.
     ///
@@ -419,12 +442,14 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     ///
     /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
     /// a session does not have.
+    #[track_caller]
     pub fn session(&self) -> Session<Parts<M, P, D>> {
+        let place = Location::caller();
         self.inner.stand_in.call_once(|| {
             let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
             self.inner.threads.lock().push(thread);
         });
-        Session::open(Arc::clone(&self.inner))
+        Session::open(Arc::clone(&self.inner), place)
     }
 
     /// As [`scope`](Runtime::scope), for a closure that uses `?`. An error of the closure's own cancels nothing: the
@@ -467,12 +492,19 @@ where
     F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> R,
 {
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
-    let domain = Domain::root(&cancels, &claimant, worker.seat().index());
+    let (before, record) = (worker.log.body(), worker.log.open(place));
+    let domain = Domain::root(&cancels, &claimant, worker.seat().index(), record);
     // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's seat
     // until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
     let result = catch(|| f(&scope));
+    if record != 0 {
+        worker.log.ended(record, result.is_ok(), 0);
+    }
     worker.end_scope(&domain);
+    if record != 0 {
+        worker.log.close(record, before);
+    }
     let value = result.unwrap_or_else(|caught| caught.resume());
     match domain.first_failure() {
         Some(error) => Err(error),

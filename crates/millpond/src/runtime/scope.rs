@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::handle::Handle;
 use crate::memory::Memory;
 use crate::pool::Put;
+use crate::record::What;
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::complete::{serves, settle};
@@ -136,10 +137,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             task.clear_links();
         }
         worker.count_body();
+        let id = task.record_id();
+        let before = if id == 0 { 0 } else { worker.log.started(id) };
         let started = worker.grains.start();
         // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
         let result = self.domain().run_inline(|| unsafe { Code::<'s, B, A, F, O>::call_leaf(task, shape, body) });
         worker.grains.end(&worker.shared().kinds, task.header().vtable(), started);
+        if id != 0 {
+            worker.log.ended(id, result.is_ok(), before);
+        }
         let (value, outcome) = match result {
             Ok(value) => (Some(value), Ok(())),
             Err(error) => (None, Err(error)),
@@ -169,6 +175,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         let join = Join::to_task::<S, F, E>(task, counted, self.at.worker);
         self.worker().issue(task, Put::Spawned);
+        if self.domain().record() != 0 {
+            self.worker().log.note(What::Issued { body: self.domain().record() });
+        }
         join
     }
 }
@@ -211,7 +220,8 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         let payload = payload::<A::Shape, F, O>();
         let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, self.runs_inline(kind));
         let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
-            Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body))
+            let id = drafted.task.record_id();
+            Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body), id)
         } else {
             self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
         };

@@ -23,6 +23,7 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::Handle;
 use crate::handle::claim::Claimant;
 use crate::pool::Put;
+use crate::record::What;
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::current::{self, worker_of, worker_within};
 
@@ -122,6 +123,7 @@ impl<O> Future for SessionJoin<O> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let pending = self.pending.take().expect("a join is not polled after it was ready");
         if pending.is_done() || !pending.wake_when_done(context.waker()) {
+            pending.note_joined();
             return Poll::Ready(pending.take());
         }
         self.pending = Some(pending);
@@ -139,9 +141,11 @@ impl<O> std::fmt::Debug for SessionJoin<O> {
 }
 
 impl<E: Engine> Session<E> {
-    pub(crate) fn open(inner: Arc<Inner<E>>) -> Self {
+    pub(crate) fn open(inner: Arc<Inner<E>>, place: &'static Location<'static>) -> Self {
         let (cancels, claimant) = (Box::new(Cancels::new()), Claimant::enter(false));
-        let domain = Domain::root(&cancels, &claimant, NO_SEAT);
+        let record =
+            if inner.shared.recorder.is_on() { inner.shared.visit(|worker| worker.log.open_session(place)) } else { 0 };
+        let domain = Domain::root(&cancels, &claimant, NO_SEAT, record);
         let core = Arc::new(Core { inner, domain, claimant, _cancels: cancels });
         Session { core, closed: Cell::new(false) }
     }
@@ -183,6 +187,9 @@ impl<E: Engine> Session<E> {
     fn finish(&self) {
         if !self.closed.replace(true) {
             self.shared().end_scope(self.domain());
+            if self.domain().record() != 0 {
+                self.shared().visit(|worker| worker.log.note(What::Completed { body: self.domain().record() }));
+            }
             self.core.claimant.leave();
         }
     }
@@ -265,6 +272,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
             // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
             _ => return self.block_on(SessionJoin { pending: Some(pending) }),
         }
+        pending.note_joined();
         pending.take()
     }
 

@@ -29,6 +29,7 @@ use super::config::Config;
 use super::engine::Engine;
 use crate::memory::Memory;
 use crate::pool::Pool;
+use crate::record::Recorder;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
@@ -50,6 +51,7 @@ pub(crate) struct Shared<E: Engine> {
     pub(crate) kinds: Kinds,
     /// Where threads wait that are no workers.
     pub(crate) benches: Benches,
+    pub(crate) recorder: Recorder,
     /// Which runtime this is, or is an annex of.
     house: u64,
     shut_down: AtomicBool,
@@ -72,25 +74,33 @@ impl<E: Engine> Shared<E> {
         let spare = config.workers + 1..config.workers + 1 + SPARE;
         // One more for the front.
         let seats = spare.end + 1;
-        Self::with_seats(config, seats, spare.rev().chain([0]).collect(), unique_number())
+        let recorder = config.recorder.clone().unwrap_or_default();
+        Self::with_seats(config, seats, spare.rev().chain([0]).collect(), unique_number(), recorder)
     }
 
     /// A place of their own for further callers, one at a time.
     fn annex(&self) -> std::sync::Arc<Self> {
-        let config = Config { workers: 1, pin: false, ..self.config.clone() };
-        Self::with_seats(config, 2, Vec::new(), self.house)
+        let config = Config { workers: 1, pin: false, annex: true, ..self.config.clone() };
+        Self::with_seats(config, 2, Vec::new(), self.house, self.recorder.clone())
     }
 
-    fn with_seats(config: Config, seats: usize, free: Vec<usize>, house: u64) -> std::sync::Arc<Self> {
+    fn with_seats(
+        config: Config,
+        seats: usize,
+        free: Vec<usize>,
+        house: u64,
+        recorder: Recorder,
+    ) -> std::sync::Arc<Self> {
         let sleep = Arc::new(Sleep::new(seats, config.idle));
         let (pool, pool_locals) = E::Pool::new(seats);
         let (memory, memory_locals) = E::Memory::new(seats);
         let locals = pool_locals.into_iter().zip(memory_locals).enumerate();
-        let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, p, m)).collect();
+        let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, p, m)).collect();
         let guests = Mutex::new(Guests { seats: free, vacant: Vec::new(), annexes: Vec::new() });
         let shut_down = AtomicBool::new(false);
         let (kinds, benches, front) = (Kinds::new(), Benches::default(), Mutex::default());
-        let this = Shared { config, workers, pool, memory, sleep, kinds, benches, house, shut_down, guests, front };
+        let this =
+            Shared { config, workers, pool, memory, sleep, kinds, benches, house, shut_down, guests, front, recorder };
         let this = std::sync::Arc::new(this);
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this

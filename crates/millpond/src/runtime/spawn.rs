@@ -5,6 +5,7 @@ use std::panic::Location;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
 use crate::error::{Error, Label, MAX_INDICES};
 use crate::handle::Handle;
+use crate::record::Id;
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::wait_on::Ref;
 use crate::task::Extras;
@@ -302,11 +303,11 @@ impl Options {
     }
 
     #[inline]
-    pub(crate) fn extras(&self) -> Option<Extras> {
-        if self.label.is_none() && self.bytes == 0 {
+    pub(crate) fn extras(&self, id: Id) -> Option<Extras> {
+        if self.label.is_none() && self.bytes == 0 && id == 0 {
             return None;
         }
-        Some(Extras { label: self.label(), bytes: self.bytes })
+        Some(Extras { id, label: self.label(), bytes: self.bytes })
     }
 
     #[inline]

@@ -13,8 +13,9 @@ use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
+use crate::record::{Cause, Id, What};
 use crate::sync::spin_loop;
-use crate::task::{Header, Record, Role, TaskRef, VTable};
+use crate::task::{Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::current::worker_within;
 use crate::worker::wait::Waiter;
@@ -75,6 +76,8 @@ impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
 #[repr(C)]
 struct Waiting {
     header: Header,
+    /// The body's number in a recording: at this place, for `TaskRef::record_id`.
+    _body: Id,
     waiter: Waiter,
 }
 
@@ -126,8 +129,12 @@ unsafe fn await_access<E: Engine>(
     if E::Scheme::is_ready(meta, mode) {
         return;
     }
-    let waiting = Waiting { header: Header::on_stack(&WAIT, domain.into(), place, 1), waiter };
+    let (header, body) = (Header::on_stack(&WAIT, domain.into(), place, 1), domain.record());
+    let waiting = Waiting { header, _body: body, waiter };
     let task = NonNull::from(&waiting).cast::<Header>();
+    if body != 0 {
+        TaskRef(task).add_flags(flag::RECORDED);
+    }
     let record = Record::new(datum.current().cast(), task, group, mode, mode);
     // SAFETY: only this body issues on the datum; the record stays on this stack until it is released below.
     if !unsafe { E::Scheme::issue(meta, &record) } {
@@ -168,7 +175,16 @@ impl<E: Engine> Worker<E> {
         }
         let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
-        unsafe { await_access::<E>(domain, datum, R::WAIT, place, Waiter::new(self.seat()), wait, release) };
+        let until = || unsafe {
+            await_access::<E>(domain, datum, R::WAIT, place, Waiter::new(self.seat()), wait, release);
+        };
+        match domain.record() {
+            0 => until(),
+            body => {
+                let cause = if R::WAIT == Mode::Read { Cause::Written } else { Cause::Datum };
+                self.log.waits(body, cause, datum.number(), until);
+            }
+        }
         lend(datum, place)
     }
 
@@ -199,6 +215,9 @@ impl<E: Engine> Worker<E> {
         unsafe { version.value().cast().write(value) };
         version.set_full(true);
         version.set_state(State::Produced);
+        if domain.record() != 0 {
+            self.log.note(What::Set { body: domain.record(), datum: datum.number() });
+        }
         Replaced { _value: old, retired }
     }
 
@@ -228,11 +247,13 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn make_room(&self, domain: &Domain, bytes: usize) {
         if !self.shared().has_room(domain, bytes, false) {
-            if domain.task().is_none() && self.is_carrier() {
-                self.make_room_hard(domain, bytes);
-            } else {
-                self.make_room_soft(domain, bytes);
-            }
+            self.log.waits(domain.record(), Cause::Window, 0, || {
+                if domain.task().is_none() && self.is_carrier() {
+                    self.make_room_hard(domain, bytes);
+                } else {
+                    self.make_room_soft(domain, bytes);
+                }
+            });
         }
         self.shared().note_room(domain);
     }

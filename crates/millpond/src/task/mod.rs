@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   0  Header             64 bytes, one cache line
-//!  64  Extras             only if the spawn gave a name, indices or bytes
+//!  64  Extras             only if the spawn gave a name, indices or bytes, or is recorded
 //!   …  Record × accesses  32 bytes each; the scheme's list nodes are in them
 //!   …  NestFrame          only of a parent: its scope's counts; then its Datum × accesses
 //!   …  payload            the closure and the shape of its accesses; afterwards the result
@@ -16,6 +16,7 @@ use std::slice;
 
 use crate::error::{Error, Label};
 use crate::memory::Block;
+use crate::record::Id;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicU32, Ordering};
 
@@ -59,9 +60,18 @@ const _: () = assert!(size_of::<Header>() == 64 && size_of::<Record>() == 32);
 
 /// What a spawn may say beyond its accesses and its body.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Extras {
+    /// The task's number in a recording, or 0. First: `TaskRef::record_id`.
+    pub(crate) id: Id,
     pub(crate) label: Label,
     pub(crate) bytes: usize,
+}
+
+impl Extras {
+    fn flags(&self) -> u8 {
+        if self.id == 0 { flag::EXTRAS } else { flag::EXTRAS | flag::RECORDED }
+    }
 }
 
 /// Properties of one task, as bits of `Header::flags`.
@@ -76,6 +86,8 @@ pub(crate) mod flag {
     pub(crate) const REDUCE: u8 = 8;
     /// Misuse at the spawn: the task's failure is in its scope already, and its body must not run.
     pub(crate) const MISUSED: u8 = 16;
+    /// The task is recorded: its number follows the header.
+    pub(crate) const RECORDED: u8 = 32;
 }
 
 /// What kind of task a block holds, and the code that knows its types.
@@ -196,7 +208,7 @@ impl TaskRef {
             unmet: AtomicU32::new(GUARD);
             tag: block.tag;
             accesses: Cell::new(new.accesses as u32);
-            flags: Cell::new(if new.extras.is_some() { flag::EXTRAS } else { 0 });
+            flags: Cell::new(new.extras.as_ref().map_or(0, Extras::flags));
             priority: new.priority;
         }
         let task = TaskRef(header);
@@ -263,6 +275,37 @@ impl TaskRef {
         let behind = unsafe { self.0.add(1) };
         // SAFETY: as above; nobody writes them again.
         Some(unsafe { behind.cast().as_ref() })
+    }
+
+    /// The task's number in a recording, 0 if it is not recorded.
+    #[inline]
+    pub(crate) fn record_id(self) -> Id {
+        if !self.header().has(flag::RECORDED) {
+            return 0;
+        }
+        // SAFETY: the flag says that an `Id` follows the header: in the extras, or where the header is on a stack.
+        let behind = unsafe { self.0.add(1) };
+        // SAFETY: as above; nobody writes it any more.
+        unsafe { behind.cast().read() }
+    }
+
+    /// Makes this the task's number in a recording.
+    ///
+    /// # Safety
+    ///
+    /// An `Id` in a cell follows the header, and nobody else knows the task.
+    pub(crate) unsafe fn set_record_id(self, id: Id) {
+        // SAFETY: the caller's.
+        let behind = unsafe { self.0.add(1) };
+        // SAFETY: as above.
+        unsafe { behind.cast().write(id) };
+        self.add_flags(flag::RECORDED);
+    }
+
+    /// Which of the task's accesses a record is.
+    pub(crate) fn place_of(self, record: &Record) -> u16 {
+        let place = self.records().iter().position(|own| std::ptr::eq(own, record));
+        place.map_or(0, |place| place.min(usize::from(u16::MAX) - 1) as u16)
     }
 
     pub(crate) fn label(self) -> Label {
@@ -388,6 +431,11 @@ impl Header {
     /// A precondition will never be met: the task is to fail.
     pub(crate) fn abandon(&self) {
         self.unmet.fetch_or(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// Where the task was spawned.
+    pub(crate) fn place(&self) -> &'static Location<'static> {
+        self.place
     }
 
     /// Whether a precondition was abandoned.

@@ -8,6 +8,7 @@ use super::fiber::Order;
 use super::wait::Waiter;
 use crate::memory::Memory;
 use crate::pool::Pool;
+use crate::record::What;
 use crate::runtime::engine::Engine;
 
 impl<E: Engine> Worker<E> {
@@ -85,8 +86,14 @@ impl<E: Engine> Worker<E> {
         let shared = self.shared();
         shared.memory.idle(self.memory_local());
         shared.pool.hungry(true);
+        if self.log.is_on() {
+            self.log.note(What::Idle);
+        }
         let owes = shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.pool.has_work());
         shared.pool.hungry(false);
+        if self.log.is_on() {
+            self.log.note(What::Awake);
+        }
         self.owes.set(self.owes.get() | owes);
     }
 

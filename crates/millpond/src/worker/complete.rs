@@ -10,6 +10,7 @@ use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::handle::version::{State, Version};
 use crate::pool::Put;
+use crate::record::What;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::task::{NestFrame, Record, Role, TaskRef, flag};
@@ -167,7 +168,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn release(&self, task: TaskRef) {
         for record in task.records().iter().rev() {
             if record.mode() == Mode::Commutative {
-                self.release_exclusion(record.version());
+                self.release_exclusion(task, record.version());
             }
             self.release_one(record);
         }
@@ -176,8 +177,11 @@ impl<E: Engine> Worker<E> {
     /// Releases one access; what it grants becomes ready if it waited for nothing else.
     pub(crate) fn release_one(&self, record: &Record) {
         let version = record.version_at();
-        let mut grant = |record: &Record| {
-            let granted = TaskRef(record.task());
+        let mut grant = |next: &Record| {
+            let granted = TaskRef(next.task());
+            if granted.header().has(flag::RECORDED) {
+                self.log.granted(next, record);
+            }
             if granted.header().meet() {
                 self.ready(granted, Put::Released);
             }
@@ -279,6 +283,9 @@ impl<E: Engine> Worker<E> {
         // SAFETY: its scope is complete.
         let error = unsafe { this.hand_back() };
         let poison = this.own_failure().is_some();
+        if task.header().has(flag::RECORDED) {
+            self.log.note(What::Completed { body: task.record_id() });
+        }
         // SAFETY: the frame is not used any more; its block is freed by `conclude`.
         unsafe { frame.drop_in_place() };
         // A body that failed left no value.

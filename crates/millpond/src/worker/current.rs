@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::Worker;
+use crate::record::log::Log;
 use crate::runtime::engine::Engine;
 use crate::runtime::fork::ForkOps;
 use crate::runtime::shared::Shared;
@@ -49,6 +50,17 @@ pub(crate) fn step_back() {
     if let Some(current) = any() {
         // SAFETY: this thread is that worker.
         unsafe { (current.ops.step_back)(current.worker) };
+    }
+}
+
+/// Tells the log of the worker that this thread is, if it is one.
+#[cold]
+pub(crate) fn log(tell: impl FnOnce(&Log)) {
+    if let Some(current) = any() {
+        // SAFETY: this thread is that worker.
+        let log = unsafe { (current.ops.log)(current.worker) };
+        // SAFETY: a worker lives as long as its runtime, whose thread this is.
+        tell(unsafe { log.as_ref() });
     }
 }
 

@@ -41,19 +41,26 @@ pub(super) fn acquire_all(task: TaskRef) -> bool {
     !task.header().has(flag::COMMUTATIVE) || acquire_after(task, ptr::null())
 }
 
-/// Gives an exclusion back; the task that is handed it goes on to its next ones, and is returned if it has all.
-fn hand_over(version: &Version) -> Option<TaskRef> {
+/// Gives an exclusion back; the task that is handed it, of which `handed` is told, goes on to its next ones, and is
+/// returned if it has all.
+fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef> {
     let record = version.exclusion.release()?;
     // SAFETY: the record's task waits, so it is alive; it is ours now.
     let record = unsafe { record.as_ref() };
     let task = TaskRef(record.task());
+    handed(record);
     acquire_after(task, record.version()).then_some(task)
 }
 
 impl<E: Engine> Worker<E> {
-    /// Gives an exclusion back; the task that is handed it goes on to its next ones, or into the pool.
-    pub(super) fn release_exclusion(&self, version: &Version) {
-        if let Some(task) = hand_over(version) {
+    /// Gives an exclusion of task `by` back; the task that is handed it goes on to its next ones, or into the pool.
+    pub(super) fn release_exclusion(&self, by: TaskRef, version: &Version) {
+        let note = |record: &Record| {
+            if TaskRef(record.task()).header().has(flag::RECORDED) {
+                self.log.handed(record, by);
+            }
+        };
+        if let Some(task) = hand_over(version, note) {
             self.put(task, Put::Released);
         }
     }
@@ -64,7 +71,7 @@ impl<E: Engine> Worker<E> {
         let taken = commutative().take_while(|record| record.version().exclusion.try_acquire()).count();
         let all = taken == commutative().count();
         if !all {
-            commutative().take(taken).for_each(|record| self.release_exclusion(record.version()));
+            commutative().take(taken).for_each(|record| self.release_exclusion(task, record.version()));
         }
         all
     }
@@ -72,6 +79,6 @@ impl<E: Engine> Worker<E> {
     /// Gives all exclusions of a task back.
     pub(crate) fn release_exclusions(&self, task: TaskRef) {
         let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
-        commutative.for_each(|record| self.release_exclusion(record.version()));
+        commutative.for_each(|record| self.release_exclusion(task, record.version()));
     }
 }

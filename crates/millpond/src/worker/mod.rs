@@ -8,6 +8,8 @@ use crossbeam_utils::CachePadded;
 
 use crate::memory::{Block, Memory};
 use crate::pool::{Pool, Put};
+use crate::record::log::Log;
+use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
@@ -49,6 +51,7 @@ pub(crate) struct Worker<E: Engine> {
     /// Whether it was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
+    pub(crate) log: Log,
 }
 
 // SAFETY: what is not synchronized is only touched by the thread that holds the seat (see above), which changes only
@@ -94,6 +97,7 @@ impl<E: Engine> Worker<E> {
         index: usize,
         sleep: Arc<Sleep>,
         config: &Config,
+        recorder: &Recorder,
         pool: <E::Pool as Pool>::Local,
         memory: <E::Memory as Memory>::Local,
     ) -> Self {
@@ -109,6 +113,7 @@ impl<E: Engine> Worker<E> {
             budget: Cell::new(u32::MAX),
             owes: Cell::new(false),
             grains: Grains::default(),
+            log: Log::new(recorder, (index < config.workers && !config.annex).then_some(index as u32)),
         }
     }
 
@@ -216,6 +221,9 @@ impl<E: Engine> Worker<E> {
     fn steal(&self) -> Option<TaskRef> {
         let task = self.shared().pool.steal(self.pool_local())?;
         Self::bump(&self.counters.steals);
+        if self.log.is_on() {
+            self.log.note(What::Stole);
+        }
         // Puts wake one worker for a whole batch; whoever finds more than it can take wakes the next.
         if self.shared().sleep.sleepers() != 0 && self.shared().pool.has_work() {
             self.shared().sleep.work_arrived();

@@ -51,8 +51,14 @@ impl<E: Engine> Worker<E> {
         }
         let finished = match task.header().role() {
             Role::Fork => {
+                // Read before: once it has run, it is gone.
+                let id = task.record_id();
+                let before = if id == 0 { 0 } else { self.log.started(id) };
                 // SAFETY: the task was taken from the pool, so it runs once, here.
                 let _always_ok = unsafe { (task.header().vtable().run)(task, self.erased()) };
+                if id != 0 {
+                    self.log.runs(before);
+                }
                 None
             }
             Role::Nest => self.run_parent(task),
@@ -79,11 +85,23 @@ impl<E: Engine> Worker<E> {
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| E::Scheme::prefetch(record.version().meta().of::<E::Scheme>()));
         let started = self.grains.start_taken(header.domain());
-        // SAFETY: the task was taken from the pool and all its accesses are granted.
-        let result = unsafe { (header.vtable().run)(task, self.erased()) };
+        let result = self.run_body(task);
         self.grains.end(&self.shared().kinds, header.vtable(), started);
         let ran = if result.is_ok() { Ran::Yes } else { Ran::No };
         self.conclude(task, result, true, ran)
+    }
+
+    /// Runs the body of a task that was taken from the pool.
+    #[inline]
+    fn run_body(&self, task: TaskRef) -> Result<(), crate::Error> {
+        let id = task.record_id();
+        let before = if id == 0 { 0 } else { self.log.started(id) };
+        // SAFETY: the task was taken from the pool, so it runs once, here, and all its accesses are granted.
+        let result = unsafe { (task.header().vtable().run)(task, self.erased()) };
+        if id != 0 {
+            self.log.ended(id, result.is_ok(), before);
+        }
+        result
     }
 
     /// Before a body that may be long: others must be able to find what waits here.
@@ -113,6 +131,9 @@ impl<E: Engine> Worker<E> {
     /// Ends a task whose body must not run.
     #[cold]
     fn refuse(&self, task: TaskRef, error: crate::Error) -> Option<TaskRef> {
+        if task.header().has(flag::RECORDED) {
+            self.log.refused(task.record_id(), task.header().role() == Role::Nest);
+        }
         // SAFETY: the closure is there and will not be run.
         unsafe { (task.header().vtable().discard)(task) };
         self.conclude(task, Err(error), true, Ran::No)
@@ -124,8 +145,7 @@ impl<E: Engine> Worker<E> {
         }
         self.count_body();
         self.expose_before(task.header().vtable());
-        // SAFETY: the task was taken from the pool and all its accesses are granted.
-        let result = unsafe { (task.header().vtable().run)(task, self.erased()) };
+        let result = self.run_body(task);
         let frame: NonNull<NestFrame> = task.frame_at();
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
         let frame = unsafe { frame.as_ref() };
@@ -139,6 +159,10 @@ impl<E: Engine> Worker<E> {
     /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the worker runs
     /// other tasks: on this stack only what lies below `domain`, since that cannot wait for this body.
     pub(crate) fn wait(&self, waiter: &Waiter, domain: &Domain) {
+        self.log.waits_for_others(|| self.wait_below(waiter, domain));
+    }
+
+    fn wait_below(&self, waiter: &Waiter, domain: &Domain) {
         while !waiter.is_woken() {
             match self.take_below(domain) {
                 Some(task) => self.execute(task),
@@ -156,6 +180,10 @@ impl<E: Engine> Worker<E> {
 
     /// Lets other tasks run before this body goes on.
     pub(crate) fn let_others_run(&self) {
+        self.log.waits_for_others(|| self.step_aside());
+    }
+
+    fn step_aside(&self) {
         if self.is_carrier() {
             if !self.help(1) {
                 std::thread::yield_now();
@@ -173,10 +201,12 @@ impl<E: Engine> Worker<E> {
 
     /// Waits without running anything on this stack.
     pub(crate) fn wait_apart(&self, waiter: &Waiter) {
-        self.flush_all();
-        if waiter.park() {
-            self.suspend(waiter);
-        }
+        self.log.waits_for_others(|| {
+            self.flush_all();
+            if waiter.park() {
+                self.suspend(waiter);
+            }
+        });
     }
 
     /// A task from below `domain` that this stack has room for.

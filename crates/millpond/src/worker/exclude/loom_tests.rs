@@ -72,7 +72,7 @@ impl World {
                     unsafe { *guarded += 1 };
                 });
             }
-            todo.extend(task.records().iter().rev().filter_map(|record| hand_over(record.version())));
+            todo.extend(task.records().iter().rev().filter_map(|record| hand_over(record.version(), |_| ())));
         }
     }
 }

@@ -1,0 +1,187 @@
+//! What a worker tells its tape. Everything here is off the fast path: the caller has seen that it records.
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::tape::Tape;
+use super::{Cause, Event, Id, Recorder, Role, What};
+use crate::depend::Mode;
+use crate::error::Label;
+use crate::task::{self, Record, TaskRef};
+
+/// A worker's tape, and which body runs on it.
+pub(crate) struct Log {
+    recorder: Recorder,
+    tape: Arc<Tape>,
+    /// Ids given so far.
+    given: Cell<u64>,
+    /// The recorded body that runs now; 0 if none does.
+    body: Cell<Id>,
+}
+
+impl Log {
+    pub(crate) fn new(recorder: &Recorder, worker: Option<u32>) -> Self {
+        Log { recorder: recorder.clone(), tape: recorder.tape(worker), given: Cell::new(0), body: Cell::new(0) }
+    }
+
+    /// Whether there is a sink.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.recorder.is_on()
+    }
+
+    /// The body that runs now; 0 if it is not recorded.
+    #[inline]
+    pub(crate) fn body(&self) -> Id {
+        self.body.get()
+    }
+
+    /// Notes an event, unless the recording has ended.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note(&self, what: What) {
+        if self.is_on() {
+            let event = Event { at: self.recorder.now(), what };
+            self.tape.write(event, |events| self.recorder.give(self.tape.track(), events));
+        }
+    }
+
+    /// A number for a body.
+    pub(crate) fn next_id(&self) -> Id {
+        let given = self.given.get() + 1;
+        self.given.set(given);
+        (u64::from(self.tape.track().number) << 40) + given
+    }
+
+    /// Opens a root scope, whose closure runs now; its number, 0 if it is not recorded.
+    pub(crate) fn open(&self, place: &'static Location<'static>) -> Id {
+        if !self.is_on() {
+            return 0;
+        }
+        let scope = self.next_id();
+        self.note(What::Opened { scope, within: self.body.replace(scope), place });
+        scope
+    }
+
+    /// Opens a session, whose body runs nowhere.
+    pub(crate) fn open_session(&self, place: &'static Location<'static>) -> Id {
+        let scope = self.next_id();
+        self.note(What::Opened { scope, within: 0, place });
+        self.note(What::Ended { body: scope, ok: true });
+        scope
+    }
+
+    /// The scope that `open` opened is complete; `within` ran before.
+    pub(crate) fn close(&self, scope: Id, within: Id) {
+        self.note(What::Completed { body: scope });
+        self.body.set(within);
+    }
+
+    /// A task was drafted, its records written.
+    pub(crate) fn spawned(&self, task: TaskRef, spawner: Id, accesses: &[(Mode, u64)]) {
+        let (header, label) = (task.header(), task.label());
+        let (id, order, place) = (task.record_id(), header.order(), header.place());
+        self.note(What::Spawned { role: header.role().into(), task: id, spawner, order, place });
+        self.named(&label);
+        accesses.iter().for_each(|&(mode, datum)| self.note(What::Access { mode, datum }));
+    }
+
+    fn named(&self, label: &Label) {
+        if let Some(name) = label.name() {
+            self.note(What::Named { name });
+        }
+        if !label.indices().is_empty() {
+            let mut indices = [0; 4];
+            indices[..label.indices().len()].copy_from_slice(label.indices());
+            self.note(What::Indexed { count: label.indices().len() as u8, indices });
+        }
+    }
+
+    /// A fork was made, on its caller's stack.
+    pub(crate) fn forked(&self, fork: TaskRef) {
+        let (task, place) = (fork.record_id(), fork.header().place());
+        self.note(What::Spawned { role: Role::Fork, task, spawner: self.body(), order: 0, place });
+    }
+
+    /// The body that runs has got the result of a task.
+    pub(crate) fn joined(&self, task: Id) {
+        if self.body() != 0 {
+            self.note(What::Joined { body: self.body(), task });
+        }
+    }
+
+    /// A body starts; the one that ran before, for `ended`.
+    pub(crate) fn started(&self, task: Id) -> Id {
+        self.note(What::Started { task });
+        self.body.replace(task)
+    }
+
+    /// A body has ended, or will not run; `before` runs again.
+    pub(crate) fn ended(&self, body: Id, ok: bool, before: Id) {
+        self.note(What::Ended { body, ok });
+        self.body.set(before);
+    }
+
+    /// `body` runs again on this track, or nobody does.
+    pub(crate) fn runs(&self, body: Id) {
+        self.body.set(body);
+    }
+
+    /// A task's body must not run.
+    pub(crate) fn refused(&self, task: Id, parent: bool) {
+        self.note(What::Ended { body: task, ok: false });
+        if parent {
+            self.note(What::Completed { body: task });
+        }
+    }
+
+    /// Access `record` of a task was granted since `by` was released.
+    pub(crate) fn granted(&self, record: &Record, by: &Record) {
+        let (task, by) = (TaskRef(record.task()), TaskRef(by.task()));
+        let access = task.place_of(record);
+        self.note(What::Granted { task: task.record_id(), by: by.record_id(), access });
+    }
+
+    /// The last precondition of a pending task was met, by the body that runs.
+    pub(crate) fn met(&self, task: TaskRef) {
+        self.note(What::Granted { task: task.record_id(), by: self.body(), access: Event::PRECONDITION });
+    }
+
+    /// A task was handed the exclusion of access `record` by task `by`.
+    pub(crate) fn handed(&self, record: &Record, by: TaskRef) {
+        let task = TaskRef(record.task());
+        self.note(What::Handed { task: task.record_id(), by: by.record_id(), access: task.place_of(record) });
+    }
+
+    /// The body that runs, if it is recorded, waits by `wait`, and nobody has noted yet for what.
+    #[inline]
+    pub(crate) fn waits_for_others<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.waits(self.body(), Cause::Others, 0, wait)
+    }
+
+    /// `body`, if it is recorded, waits by `wait`.
+    #[inline]
+    pub(crate) fn waits<R>(&self, body: Id, cause: Cause, on: u64, wait: impl FnOnce() -> R) -> R {
+        if body == 0 {
+            return wait();
+        }
+        self.note(What::Waits { body, cause, on });
+        let running = self.body.replace(0);
+        let result = wait();
+        self.body.set(running);
+        self.note(What::Resumed { body });
+        result
+    }
+}
+
+impl From<task::Role> for Role {
+    fn from(role: task::Role) -> Self {
+        match role {
+            task::Role::Leaf | task::Role::Wait => Role::Leaf,
+            task::Role::Nest => Role::Parent,
+            task::Role::Combine => Role::Combine,
+            task::Role::Fork => Role::Fork,
+        }
+    }
+}

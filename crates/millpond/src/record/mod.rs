@@ -1,0 +1,385 @@
+//! Recording: what each task did and when, told to a [`Sink`].
+//!
+//! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes [`Event`]s to a tape of
+//! its own (`record::tape`); a full tape, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is what
+//! belongs to a scope that was opened meanwhile: its tasks, their descendants, and what workers did in between. While
+//! there is no sink, the price is one test of a loaded word a task.
+//!
+//! The crate `millpond-trace` makes files, reports and pictures of it; this is for tools of one's own.
+//!
+//! ```
+//! use millpond::record::{Event, Sink, Track, What};
+//! use millpond::{Runtime, Spawn};
+//! use std::sync::{Arc, Mutex};
+//!
+//! #[derive(Default)]
+//! struct Bodies(Mutex<u32>);
+//! impl Sink for Bodies {
+//!     fn take(&self, _track: Track, events: &[Event]) {
+//!         let started = events.iter().filter(|event| matches!(event.what, What::Started { .. }));
+//!         *self.0.lock().unwrap() += started.count() as u32;
+//!     }
+//! }
+//!
+//! let (rt, bodies) = (Runtime::new()?, Arc::new(Bodies::default()));
+//! let recording = rt.recorder().add(bodies.clone());
+//! rt.scope(|s| (0..10).for_each(|_| drop(s.spawn((), |()| ()))))?;
+//! drop(recording);
+//! assert_eq!(*bodies.0.lock().unwrap(), 10);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::depend::Mode;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+pub(crate) mod log;
+pub(crate) mod tape;
+
+use tape::Tape;
+
+/// Where recorded events go.
+pub trait Sink: Send + Sync {
+    /// Takes what happened on one track, in its order, after what it was given before of that track. Called by a worker
+    /// in the middle of its work, or by who drains; for one track by one thread at a time. Must not panic, and should not
+    /// take long: the worker's time is that of the program.
+    fn take(&self, track: Track, events: &[Event]);
+}
+
+/// What happens on one worker, or in one place that takes the part of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Track {
+    /// Of this recorder's tracks, from 0.
+    pub number: u32,
+    /// The worker's number; `None` for the seat of a further caller or of a session, and for what threads without a seat do.
+    pub worker: Option<u32>,
+}
+
+/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once in a recorder; 0 is none.
+pub type Id = u64;
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// When, by [`ticks`] (or the recorder's own clock). Along a track it does not run backwards, but for the clocks of
+    /// different processors.
+    pub at: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What kind of task was spawned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Role {
+    /// Complete with its body.
+    Leaf = 0,
+    /// Complete with its body and all descendants.
+    Parent = 1,
+    /// The runtime's own: combines a reduction.
+    Combine = 2,
+    /// The second half of a [`join`](crate::join).
+    Fork = 3,
+}
+
+/// Why a body stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// For a task: `on` is the task, or 0 if it is not recorded.
+    Task = 0,
+    /// For the earlier tasks on a datum (`wait_on`): `on` is the datum.
+    Datum = 1,
+    /// For the earlier writers of a datum, by a body that may only read it.
+    Written = 2,
+    /// For room in the window.
+    Window = 3,
+    /// For a future, or for a session: `on` is 0.
+    Others = 4,
+}
+
+/// The kinds of events.
+///
+/// A *body* is the closure of a task or of a root scope. On one track bodies nest: what starts while another body runs
+/// there ran on top of it, and that one goes on afterwards. A body that waits ([`Waits`](What::Waits)) runs not until it
+/// is [`Resumed`](What::Resumed), and meanwhile others may run on its track.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum What {
+    /// A root scope was opened by the body that ran on this track, if one did; its closure runs now. A session has no
+    /// closure, but this too.
+    Opened {
+        /// The scope, as a body.
+        scope: Id,
+        /// The body that opened it, or 0.
+        within: Id,
+        /// Where.
+        place: &'static Location<'static>,
+    },
+    /// A body calls for a task: until `Issued` or `Started`, the time is the runtime's.
+    Spawning {
+        /// The body.
+        body: Id,
+    },
+    /// A task was made. Its name, indices and accesses follow at once.
+    Spawned {
+        /// What kind of task.
+        role: Role,
+        /// The task.
+        task: Id,
+        /// The body that it is a child of.
+        spawner: Id,
+        /// Its place among the children in reference order.
+        order: u64,
+        /// Where it was spawned.
+        place: &'static Location<'static>,
+    },
+    /// The name of the task that was just made.
+    Named {
+        /// The name.
+        name: &'static str,
+    },
+    /// Its indices.
+    Indexed {
+        /// How many there are.
+        count: u8,
+        /// These, then zeros.
+        indices: [u32; 4],
+    },
+    /// One of its accesses, in order.
+    Access {
+        /// The mode by which it is ordered: `inout` for the combination of a reduction.
+        mode: Mode,
+        /// The datum: what two accesses share. 0 is never one.
+        datum: u64,
+    },
+    /// It is with the scheme or in the pool; the body goes on.
+    Issued {
+        /// The body that spawned it.
+        body: Id,
+    },
+    /// An access for which a task had to wait was granted; for a body that waits for a datum, its access.
+    Granted {
+        /// The task or body that waited.
+        task: Id,
+        /// The task (or body that had waited for the datum) whose release led to this, or 0.
+        by: Id,
+        /// Which of its accesses; [`Event::PRECONDITION`] for the last precondition of a pending task.
+        access: u16,
+    },
+    /// A task was handed an exclusion for which it had waited after its accesses were granted.
+    Handed {
+        /// The task.
+        task: Id,
+        /// Who had the exclusion.
+        by: Id,
+        /// Which of its accesses.
+        access: u16,
+    },
+    /// A task's body runs now.
+    Started {
+        /// The task.
+        task: Id,
+    },
+    /// A body has ended; a task whose body was not to run ends without a start. A leaf is complete with it.
+    Ended {
+        /// The task or scope.
+        body: Id,
+        /// Whether it neither failed nor was refused.
+        ok: bool,
+    },
+    /// A parent or a root scope is complete.
+    Completed {
+        /// The task or scope.
+        body: Id,
+    },
+    /// A body stands still.
+    Waits {
+        /// The body.
+        body: Id,
+        /// Why.
+        cause: Cause,
+        /// For what.
+        on: u64,
+    },
+    /// It goes on. What it waited for, if it was a task or a datum, is complete.
+    Resumed {
+        /// The body.
+        body: Id,
+    },
+    /// A body has got the result of a task, without `Waits`: it awaited the join.
+    Joined {
+        /// The body.
+        body: Id,
+        /// The task.
+        task: Id,
+    },
+    /// A body has set a datum: a new version.
+    Set {
+        /// The body.
+        body: Id,
+        /// The datum.
+        datum: u64,
+    },
+    /// The worker took tasks from another one.
+    Stole,
+    /// The worker has nothing to do.
+    Idle,
+    /// It looks for work again.
+    Awake,
+}
+
+impl Event {
+    /// What [`What::Granted`] says in place of an access if a pending task's last precondition was met.
+    pub const PRECONDITION: u16 = u16::MAX;
+
+    pub(crate) const NONE: Event = Event { at: 0, what: What::Idle };
+}
+
+/// What a runtime records, and for whom. Cheap to clone; a clone is the same recorder.
+///
+/// Every runtime has one ([`Runtime::recorder`](crate::Runtime::recorder)); a program that wants to have it before the
+/// runtime makes it ([`Builder::recorder`](crate::Builder::recorder)). Several runtimes may share one.
+#[derive(Clone)]
+pub struct Recorder(Arc<Inner>);
+
+struct Inner {
+    on: AtomicBool,
+    clock: Option<fn() -> u64>,
+    tracks: AtomicU32,
+    tapes: Mutex<Vec<Arc<Tape>>>,
+    sinks: Mutex<Vec<Arc<dyn Sink>>>,
+}
+
+/// A recording in progress: ends when it is dropped. See [`Recorder::add`].
+#[must_use = "dropped, it ends"]
+pub struct Recording {
+    recorder: Recorder,
+    sink: Arc<dyn Sink>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Recorder::new()
+    }
+}
+
+impl Recorder {
+    /// A recorder without a sink.
+    pub fn new() -> Self {
+        Recorder::made(None)
+    }
+
+    /// A recorder that asks `clock` instead of the processor: for simulated time, and for tests.
+    ///
+    /// ```
+    /// use millpond::record::Recorder;
+    /// use millpond::{Runtime, Spawn};
+    ///
+    /// thread_local! {
+    ///     static NOW: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// }
+    /// let recorder = Recorder::with_clock(|| NOW.get());
+    /// let rt = Runtime::builder().recorder(&recorder).build()?;
+    /// // Each body takes as long as it says, on whatever thread it runs.
+    /// rt.scope(|s| drop(s.spawn((), |()| NOW.set(NOW.get() + 1000))))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_clock(clock: fn() -> u64) -> Self {
+        Recorder::made(Some(clock))
+    }
+
+    fn made(clock: Option<fn() -> u64>) -> Self {
+        Recorder(Arc::new(Inner {
+            on: AtomicBool::new(false),
+            clock,
+            tracks: AtomicU32::new(0),
+            tapes: Mutex::new(Vec::new()),
+            sinks: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Records for `sink` until what is returned is dropped. Scopes that are open already are not recorded, nor are
+    /// their tasks; those opened meanwhile are for as long as there is any sink.
+    ///
+    /// When it is dropped, the sink has got all that belongs to scopes which have returned.
+    pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
+        // What is on the tapes is not for this one.
+        self.drain();
+        self.0.sinks.lock().push(sink.clone());
+        self.0.on.store(true, Ordering::Release);
+        Recording { recorder: self.clone(), sink }
+    }
+
+    /// Gives what is on the tapes to the sinks. Stops nobody: what happens meanwhile may or may not be among it, what
+    /// happened before is.
+    pub fn drain(&self) {
+        let tapes: Vec<_> = self.0.tapes.lock().clone();
+        tapes.iter().for_each(|tape| tape.drain(|events| self.give(tape.track(), events)));
+        drop(tapes);
+        // What only this list knows belongs to a runtime that is gone, and has been drained: its worker's last event was
+        // before the list was the last to know.
+        self.0.tapes.lock().retain(|tape| Arc::strong_count(tape) > 1 || !tape.is_drained());
+    }
+
+    /// The time, as events have it.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.0.clock.map_or_else(ticks, |clock| clock())
+    }
+
+    /// Whether time is the processor's, in [`ticks`].
+    pub fn is_real(&self) -> bool {
+        self.0.clock.is_none()
+    }
+
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.on.load(Ordering::Relaxed)
+    }
+
+    /// A tape for one more seat.
+    pub(crate) fn tape(&self, worker: Option<u32>) -> Arc<Tape> {
+        let number = self.0.tracks.fetch_add(1, Ordering::Relaxed);
+        let tape = Arc::new(Tape::new(Track { number, worker }));
+        self.0.tapes.lock().push(Arc::clone(&tape));
+        tape
+    }
+
+    pub(crate) fn give(&self, track: Track, events: &[Event]) {
+        self.0.sinks.lock().iter().for_each(|sink| sink.take(track, events));
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").field("on", &self.is_on()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.recorder.drain();
+        let mut sinks = self.recorder.0.sinks.lock();
+        if let Some(at) = sinks.iter().position(|sink| Arc::ptr_eq(sink, &self.sink)) {
+            sinks.swap_remove(at);
+        }
+        self.recorder.0.on.store(!sinks.is_empty(), Ordering::Release);
+    }
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recording").finish_non_exhaustive()
+    }
+}
+
+/// The processor's time stamp, in units of its own: of constant rate, and the same on all processors of a machine since a
+/// decade. Elsewhere than on x86-64, nanoseconds.
+#[inline]
+pub fn ticks() -> u64 {
+    crate::clock::ticks()
+}

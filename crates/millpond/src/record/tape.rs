@@ -1,0 +1,87 @@
+//! The tape of one seat: events, written by its worker, read by whoever drains.
+//!
+//! 1. The seat's worker alone writes events, at `written`, and then publishes them by a store of `written + 1` (release).
+//!    It reads nothing that others write.
+//! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that; it hands those over that
+//!    were not handed over before (`taken`, under the lock).
+//! 3. When the tape is full, its worker takes the lock, hands over the rest, and winds back: `taken` and `written` are 0
+//!    again before it gives the lock back. So no drainer reads a place that is written again.
+//!
+//! The worker takes no lock and does no read-modify-write but once in [`LENGTH`] events.
+
+use std::sync::OnceLock;
+
+use super::{Event, Track};
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Guarded, Mutex};
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// Events on a tape: a part of a second-level cache. Two in models.
+const LENGTH: usize = if cfg!(loom) { 2 } else { 1024 };
+
+/// See the [module](self).
+pub(crate) struct Tape {
+    track: Track,
+    /// Made at the first event: most runtimes record nothing.
+    events: OnceLock<Box<[Guarded<Event>]>>,
+    written: AtomicUsize,
+    /// How many of the written ones were handed over.
+    taken: Mutex<usize>,
+}
+
+// SAFETY: the cells are written by the seat's worker, before it publishes them, and read by others under the lock and
+// below what was published; the worker winds back under the lock (steps 1 to 3).
+unsafe impl Sync for Tape {}
+// SAFETY: events may go to other threads.
+unsafe impl Send for Tape {}
+
+impl Tape {
+    pub(crate) fn new(track: Track) -> Self {
+        Tape { track, events: OnceLock::new(), written: AtomicUsize::new(0), taken: Mutex::new(0) }
+    }
+
+    pub(crate) fn track(&self) -> Track {
+        self.track
+    }
+
+    /// Writes an event. Only for the seat's worker.
+    #[inline]
+    pub(crate) fn write(&self, event: Event, give: impl FnOnce(&[Event])) {
+        let events = self.events.get_or_init(|| (0..LENGTH).map(|_| Guarded::new(Event::NONE)).collect());
+        let at = self.written.load(Ordering::Relaxed);
+        events[at].set(event);
+        self.written.store(at + 1, Ordering::Release);
+        if at + 1 == LENGTH {
+            self.wind_back(give);
+        }
+    }
+
+    #[cold]
+    fn wind_back(&self, give: impl FnOnce(&[Event])) {
+        let mut taken = self.taken.lock();
+        give(&self.copy(*taken, LENGTH));
+        *taken = 0;
+        self.written.store(0, Ordering::Relaxed);
+    }
+
+    /// Hands over what was not handed over before. From any thread.
+    pub(crate) fn drain(&self, give: impl FnOnce(&[Event])) {
+        let mut taken = self.taken.lock();
+        let written = self.written.load(Ordering::Acquire);
+        if written > *taken {
+            give(&self.copy(*taken, written));
+            *taken = written;
+        }
+    }
+
+    /// Whether all that was written was handed over.
+    pub(crate) fn is_drained(&self) -> bool {
+        *self.taken.lock() == self.written.load(Ordering::Acquire)
+    }
+
+    fn copy(&self, from: usize, to: usize) -> Vec<Event> {
+        self.events.get().map_or_else(Vec::new, |events| events[from..to].iter().map(Guarded::get).collect())
+    }
+}
