@@ -139,7 +139,8 @@ impl Log {
     /// Access `record` of a task was granted since `by` was released.
     pub(crate) fn granted(&self, record: &Record, by: &Record) {
         let (task, by) = (TaskRef(record.task()), TaskRef(by.task()));
-        let access = task.place_of(record);
+        let waits = task.header().role() == task::Role::Wait;
+        let access = if waits { Event::WAIT } else { task.place_of(record) };
         self.note(What::Granted { task: task.record_id(), by: by.record_id(), access });
     }
 

@@ -167,7 +167,8 @@ pub enum What {
         task: Id,
         /// The task (or body that had waited for the datum) whose release led to this, or 0.
         by: Id,
-        /// Which of its accesses; [`Event::PRECONDITION`] for the last precondition of a pending task.
+        /// Which of its accesses; [`Event::PRECONDITION`] for the last precondition of a pending task, [`Event::WAIT`] for a
+        /// body that waits.
         access: u16,
     },
     /// A task was handed an exclusion for which it had waited after its accesses were granted.
@@ -235,6 +236,9 @@ pub enum What {
 impl Event {
     /// What [`What::Granted`] says in place of an access if a pending task's last precondition was met.
     pub const PRECONDITION: u16 = u16::MAX;
+
+    /// What [`What::Granted`] says in place of an access if a body waited for a datum.
+    pub const WAIT: u16 = u16::MAX - 1;
 
     pub(crate) const NONE: Event = Event { at: 0, what: What::Idle };
 }

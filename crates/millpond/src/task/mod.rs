@@ -305,7 +305,7 @@ impl TaskRef {
     /// Which of the task's accesses a record is.
     pub(crate) fn place_of(self, record: &Record) -> u16 {
         let place = self.records().iter().position(|own| std::ptr::eq(own, record));
-        place.map_or(0, |place| place.min(usize::from(u16::MAX) - 1) as u16)
+        place.map_or(0, |place| place.min(usize::from(u16::MAX) - 2) as u16)
     }
 
     pub(crate) fn label(self) -> Label {

@@ -1,0 +1,225 @@
+//! One event as bytes, both ways.
+
+use millpond::depend::Mode;
+use millpond::record::{Cause, Event, Role, What};
+
+use super::bytes::{Bytes, put_difference, put_number};
+
+/// An event as it is read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ev {
+    pub(crate) at: u64,
+    pub(crate) told: Told,
+}
+
+/// [`What`], with numbers for labels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Told {
+    Opened { scope: u64, within: u64, label: u32 },
+    Spawning { body: u64 },
+    Spawned { role: Role, task: u64, spawner: u64, order: u64, label: u32 },
+    Named { label: u32 },
+    Indexed { count: u8, indices: [u32; 4] },
+    Access { mode: Mode, datum: u64 },
+    Issued { body: u64 },
+    Granted { task: u64, by: u64, access: u16 },
+    Handed { task: u64, by: u64, access: u16 },
+    Started { task: u64 },
+    Ended { body: u64, ok: bool },
+    Completed { body: u64 },
+    Waits { body: u64, cause: Cause, on: u64 },
+    Resumed { body: u64 },
+    Joined { body: u64, task: u64 },
+    Set { body: u64, datum: u64 },
+    Stole,
+    Idle,
+    Awake,
+}
+
+const ROLES: [Role; 4] = [Role::Leaf, Role::Parent, Role::Combine, Role::Fork];
+const MODES: [Mode; 6] = [Mode::Read, Mode::Write, Mode::Inout, Mode::Commutative, Mode::Concurrent, Mode::Reduce];
+const CAUSES: [Cause; 5] = [Cause::Task, Cause::Datum, Cause::Written, Cause::Window, Cause::Others];
+
+/// What the differences of a block are taken to.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) at: u64,
+    pub(super) id: u64,
+    pub(super) datum: u64,
+}
+
+/// Appends an event; `label` numbers its labels.
+pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels: &mut impl Labels) {
+    let kind_at = out.len();
+    out.push(0);
+    put_difference(out, before.at, event.at);
+    before.at = event.at;
+    let mut put = Put { out, before };
+    let kind = match event.what {
+        What::Opened { scope, within, place } => {
+            put.ids(&[scope, within]);
+            put_number(put.out, labels.place(place).into());
+            0
+        }
+        What::Spawning { body } => put.id(body, 1),
+        What::Spawned { role, task, spawner, order, place } => {
+            put.ids(&[task, spawner]);
+            put_number(put.out, order);
+            put_number(put.out, labels.place(place).into());
+            2 + role as u8
+        }
+        What::Named { name } => {
+            put_number(put.out, labels.name(name).into());
+            6
+        }
+        What::Indexed { count, indices } => {
+            put_number(put.out, count.into());
+            indices.iter().take(count.into()).for_each(|&index| put_number(put.out, index.into()));
+            7
+        }
+        What::Access { mode, datum } => {
+            put.datum(datum);
+            8 + mode as u8
+        }
+        What::Issued { body } => put.id(body, 16),
+        What::Granted { task, by, access } => put.release(task, by, access, 17),
+        What::Handed { task, by, access } => put.release(task, by, access, 18),
+        What::Started { task } => put.id(task, 19),
+        What::Ended { body, ok } => put.id(body, 20 + u8::from(ok)),
+        What::Completed { body } => put.id(body, 22),
+        What::Waits { body, cause, on } => {
+            put.ids(&[body]);
+            match cause {
+                Cause::Datum | Cause::Written => put.datum(on),
+                _ => put.ids(&[on]),
+            }
+            23 + cause as u8
+        }
+        What::Resumed { body } => put.id(body, 28),
+        What::Joined { body, task } => {
+            put.ids(&[body, task]);
+            29
+        }
+        What::Set { body, datum } => {
+            put.ids(&[body]);
+            put.datum(datum);
+            30
+        }
+        What::Stole => 31,
+        What::Idle => 32,
+        What::Awake => 33,
+        // This crate is built with the runtime that it records.
+        _ => unreachable!("an event that the format has no kind for"),
+    };
+    out[kind_at] = kind;
+}
+
+/// Numbers labels.
+pub(super) trait Labels {
+    fn place(&mut self, place: &'static std::panic::Location<'static>) -> u32;
+    fn name(&mut self, name: &'static str) -> u32;
+}
+
+struct Put<'a> {
+    out: &'a mut Vec<u8>,
+    before: &'a mut Before,
+}
+
+impl Put<'_> {
+    fn ids(&mut self, ids: &[u64]) {
+        for &id in ids {
+            put_difference(self.out, self.before.id, id);
+            self.before.id = id;
+        }
+    }
+
+    fn id(&mut self, id: u64, kind: u8) -> u8 {
+        self.ids(&[id]);
+        kind
+    }
+
+    fn datum(&mut self, datum: u64) {
+        put_difference(self.out, self.before.datum, datum);
+        self.before.datum = datum;
+    }
+
+    fn release(&mut self, task: u64, by: u64, access: u16, kind: u8) -> u8 {
+        self.ids(&[task, by]);
+        put_number(self.out, access.into());
+        kind
+    }
+}
+
+/// Reads an event; `None` where the bytes are none.
+pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Option<Ev> {
+    let kind = bytes.byte()?;
+    before.at = bytes.difference(before.at)?;
+    let at = before.at;
+    let mut get = Get { bytes, before, labels };
+    let told = match kind {
+        0 => Told::Opened { scope: get.id()?, within: get.id()?, label: get.label()? },
+        1 => Told::Spawning { body: get.id()? },
+        2..=5 => {
+            let (task, spawner) = (get.id()?, get.id()?);
+            let role = ROLES[usize::from(kind - 2)];
+            Told::Spawned { role, task, spawner, order: get.bytes.number()?, label: get.label()? }
+        }
+        6 => Told::Named { label: get.label()? },
+        7 => get.indices()?,
+        9..=14 => Told::Access { mode: MODES[usize::from(kind - 9)], datum: get.datum()? },
+        16 => Told::Issued { body: get.id()? },
+        17 => Told::Granted { task: get.id()?, by: get.id()?, access: get.small()? },
+        18 => Told::Handed { task: get.id()?, by: get.id()?, access: get.small()? },
+        19 => Told::Started { task: get.id()? },
+        20 | 21 => Told::Ended { body: get.id()?, ok: kind == 21 },
+        22 => Told::Completed { body: get.id()? },
+        23..=27 => {
+            let (body, cause) = (get.id()?, CAUSES[usize::from(kind - 23)]);
+            let data = matches!(cause, Cause::Datum | Cause::Written);
+            Told::Waits { body, cause, on: if data { get.datum()? } else { get.id()? } }
+        }
+        28 => Told::Resumed { body: get.id()? },
+        29 => Told::Joined { body: get.id()?, task: get.id()? },
+        30 => Told::Set { body: get.id()?, datum: get.datum()? },
+        31 => Told::Stole,
+        32 => Told::Idle,
+        33 => Told::Awake,
+        _ => return None,
+    };
+    Some(Ev { at, told })
+}
+
+struct Get<'a, 'b> {
+    bytes: &'a mut Bytes<'b>,
+    before: &'a mut Before,
+    labels: u32,
+}
+
+impl Get<'_, '_> {
+    fn id(&mut self) -> Option<u64> {
+        self.before.id = self.bytes.difference(self.before.id)?;
+        Some(self.before.id)
+    }
+
+    fn datum(&mut self) -> Option<u64> {
+        self.before.datum = self.bytes.difference(self.before.datum)?;
+        Some(self.before.datum)
+    }
+
+    fn label(&mut self) -> Option<u32> {
+        u32::try_from(self.bytes.number()?).ok().filter(|&label| label < self.labels)
+    }
+
+    fn small(&mut self) -> Option<u16> {
+        u16::try_from(self.bytes.number()?).ok()
+    }
+
+    fn indices(&mut self) -> Option<Told> {
+        let count = u8::try_from(self.bytes.number()?).ok().filter(|&count| count <= 4)?;
+        let mut indices = [0; 4];
+        for index in &mut indices[..usize::from(count)] {
+            *index = u32::try_from(self.bytes.number()?).ok()?;
+        }
+        Some(Told::Indexed { count, indices })
+    }
+}

@@ -1,0 +1,182 @@
+//! The dependences of a run: which accesses form which generation, and what each waits for (TG §3.2).
+//!
+//! They follow from what was declared and in which order, not from what happened: a task that never waited because the
+//! one before it was long done depends on it all the same. A `write` waits for nobody: it starts a version (TG §3.3).
+
+use std::collections::HashMap;
+
+use millpond::depend::Mode;
+use millpond::record::{Cause, Role};
+
+use crate::model::{Body, Does, Ix, Kind, On, Run};
+
+/// The index of a generation in [`Graph::generations`].
+pub(crate) type Gen = u32;
+
+/// The accesses to one version that are not ordered among themselves.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(crate) mode: Mode,
+    /// In which scope, of which datum; how many versions and generations of it came before.
+    pub(crate) scope: Ix,
+    pub(crate) datum: u64,
+    pub(crate) version: u32,
+    /// The generation before, of the same version: its members come first.
+    pub(crate) after: Option<Gen>,
+    pub(crate) members: Vec<Ix>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) generations: Vec<Generation>,
+    /// The generation of each access, as [`Run::accesses`] are numbered.
+    pub(crate) of_access: Vec<Gen>,
+    /// What each wait for a datum waits for, as [`Run::waits`] are numbered.
+    pub(crate) of_wait: Vec<Option<Gen>>,
+    /// The children of each body, in reference order.
+    pub(crate) children: Vec<Vec<Ix>>,
+}
+
+/// Where one datum is, in one scope.
+#[derive(Clone, Copy)]
+struct Current {
+    /// The youngest generation; none if a new version has no access yet.
+    youngest: Option<Gen>,
+    version: u32,
+}
+
+impl Graph {
+    pub(crate) fn of(run: &Run) -> Graph {
+        let mut graph = Graph {
+            generations: Vec::new(),
+            of_access: vec![0; run.accesses.len()],
+            of_wait: vec![None; run.waits.len()],
+            children: vec![Vec::new(); run.bodies.len()],
+        };
+        for (ix, task) in run.tasks() {
+            if let Some(spawner) = task.spawner {
+                graph.children[spawner as usize].push(ix);
+            }
+        }
+        for (ix, body) in run.known() {
+            graph.scope(run, ix, body);
+        }
+        graph
+    }
+
+    fn scope(&mut self, run: &Run, ix: Ix, body: &Body) {
+        let mut data = HashMap::new();
+        self.children[ix as usize].sort_by_key(|&child| run.body(child).order);
+        if body.kind == Kind::Scope && run.ops_of(ix).is_empty() {
+            // A session: its tasks are spawned wherever it is used.
+            for child in self.children[ix as usize].clone() {
+                self.task(run, ix, child, &mut data);
+            }
+            return;
+        }
+        for op in run.ops_of(ix) {
+            match op.what {
+                Does::Spawn(child) if run.body(child).spawner == Some(ix) => self.task(run, ix, child, &mut data),
+                Does::Set(datum) => next_version(&mut data, datum),
+                Does::Wait(number) => {
+                    let wait = &run.waits[number as usize];
+                    if let On::Datum(datum) = wait.on {
+                        let mode = if wait.cause == Cause::Written { Mode::Read } else { Mode::Inout };
+                        self.of_wait[number as usize] = self.before(&data, datum, mode);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What an access of `mode`, were it issued now, would wait for.
+    fn before(&self, data: &HashMap<u64, Current>, datum: u64, mode: Mode) -> Option<Gen> {
+        let youngest = data.get(&datum)?.youngest?;
+        let generation = &self.generations[youngest as usize];
+        if mode.shares() && generation.mode == mode { generation.after } else { Some(youngest) }
+    }
+
+    fn task(&mut self, run: &Run, scope: Ix, task: Ix, data: &mut HashMap<u64, Current>) {
+        let first = run.body(task).accesses.start;
+        for (place, access) in run.accesses_of(task).iter().enumerate() {
+            let generation = self.access(scope, task, access.mode, access.datum, data);
+            self.of_access[first as usize + place] = generation;
+        }
+    }
+
+    fn access(&mut self, scope: Ix, task: Ix, mode: Mode, datum: u64, data: &mut HashMap<u64, Current>) -> Gen {
+        if mode == Mode::Write {
+            next_version(data, datum);
+        }
+        let current = data.entry(datum).or_insert(Current { youngest: None, version: 0 });
+        if let Some(youngest) = current.youngest {
+            let generation = &mut self.generations[youngest as usize];
+            if mode.shares() && generation.mode == mode {
+                generation.members.push(task);
+                return youngest;
+            }
+        }
+        let new = self.generations.len() as Gen;
+        let (after, version) = (current.youngest, current.version);
+        self.generations.push(Generation { mode, scope, datum, version, after, members: vec![task] });
+        current.youngest = Some(new);
+        new
+    }
+
+    /// The generation that access `number` waits for.
+    pub(crate) fn before_access(&self, number: u32) -> Option<Gen> {
+        self.generations[self.of_access[number as usize] as usize].after
+    }
+
+    /// TP's class of the graph (TP §2.1).
+    pub(crate) fn class(&self, run: &Run) -> Class {
+        let waits = |body: &Body| {
+            run.ops[body.ops.start as usize..body.ops.end as usize].iter().any(|op| match op.what {
+                Does::Wait(number) => matches!(run.waits[number as usize].on, On::Body(_) | On::Datum(_)),
+                Does::Join(_) | Does::Meet(_) => true,
+                _ => false,
+            })
+        };
+        let excludes = |generation: &Generation| generation.mode == Mode::Commutative && generation.members.len() > 1;
+        let ordered = self.generations.iter().any(|g| g.after.is_some() || excludes(g));
+        // The second half of a fork is waited for, as its caller's return is.
+        let forks = run.tasks().any(|(_, task)| task.kind == Kind::Task(Role::Fork));
+        if ordered || forks || run.known().any(|(_, body)| waits(body)) {
+            Class::Any
+        } else if run.tasks().any(|(ix, _)| !self.children[ix as usize].is_empty()) {
+            Class::Hierarchical
+        } else {
+            Class::Independent
+        }
+    }
+}
+
+fn next_version(data: &mut HashMap<u64, Current>, datum: u64) {
+    let current = data.entry(datum).or_insert(Current { youngest: None, version: 0 });
+    *current = Current { youngest: None, version: current.version + 1 };
+}
+
+/// TP's classes of task-based algorithms (TP §2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub enum Class {
+    /// D0: initial tasks only, which depend on nothing.
+    #[serde(rename = "D0")]
+    Independent,
+    /// DH: tasks depend on their creation only.
+    #[serde(rename = "DH")]
+    Hierarchical,
+    /// D∞: any dependences.
+    #[serde(rename = "D∞")]
+    Any,
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Class::Independent => "D0 (independent tasks)",
+            Class::Hierarchical => "DH (tasks depend on their creation only)",
+            Class::Any => "D∞ (any dependences)",
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Why workers had nothing to do: what ended each gap, and what that had waited for.
+
+use crate::model::{Body, Ix, Line, On, Run, Segment};
+use millpond::record::Cause;
+
+/// Why a worker stood idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// What ran next waited for data: for another task.
+    Data,
+    /// It waited for its turn at a commutative datum.
+    Exclusion,
+    /// It was the spawner, which waited for room in its window.
+    Window,
+    /// What ran next was not spawned yet; or nothing came any more.
+    NoWork,
+    /// What ran next was ready before: the worker had to wake up, or to find it.
+    Latency,
+    /// It was a body that waited for a future, or for a session.
+    Others,
+}
+
+impl Reason {
+    pub(crate) const ALL: [Reason; 6] =
+        [Reason::Data, Reason::Exclusion, Reason::Window, Reason::NoWork, Reason::Latency, Reason::Others];
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Reason::Data => "data",
+            Reason::Exclusion => "commutative exclusion",
+            Reason::Window => "window",
+            Reason::NoWork => "no work",
+            Reason::Latency => "latency",
+            Reason::Others => "others",
+        })
+    }
+}
+
+/// A time in which a worker had nothing to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) reason: Reason,
+    /// For whom what ran next had waited.
+    pub(crate) on: Option<Ix>,
+}
+
+/// Where one worker's time went, from `from` to `to`.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    pub(crate) busy: u64,
+    /// Neither in a body nor idle.
+    pub(crate) overhead: u64,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+/// The time of a track between `from` and `to`.
+pub(crate) fn account(run: &Run, line: &Line, from: u64, to: u64) -> Account {
+    let mut account = Account::default();
+    let (mut at, mut idle) = (from, line.idle.iter().peekable());
+    let inside = line.runs.iter().filter(|segment| segment.to > from && segment.from < to);
+    for next in inside.map(Some).chain([None]) {
+        let (start, end) = next.map_or((to, to), |segment| (segment.from.max(at), segment.to.min(to).max(at)));
+        while idle.next_if(|(_, until)| *until <= at).is_some() {}
+        // Idle from the first look in vain until something runs.
+        let lazy = idle.peek().map(|(since, _)| (*since).max(at)).filter(|since| *since < start);
+        if let Some(since) = lazy {
+            let (reason, on) = next.map_or((Reason::NoWork, None), |segment| why(run, segment, since));
+            account.gaps.push(Gap { from: since, to: start, reason, on });
+        }
+        account.overhead += lazy.unwrap_or(start).saturating_sub(at);
+        account.busy += end.saturating_sub(start);
+        at = end.max(at);
+    }
+    account
+}
+
+/// Why a segment did not begin before, its worker being idle since `since`.
+fn why(run: &Run, segment: &Segment, since: u64) -> (Reason, Option<Ix>) {
+    let body = run.body(segment.body);
+    if body.started == Some(segment.from) {
+        return why_not_started(body, since);
+    }
+    let resumed = |op: &&crate::model::Op| match op.what {
+        crate::model::Does::Wait(number) => run.waits[number as usize].to == segment.from,
+        _ => false,
+    };
+    let wait = run.ops_of(segment.body).iter().find(resumed).and_then(|op| match op.what {
+        crate::model::Does::Wait(number) => Some(&run.waits[number as usize]),
+        _ => None,
+    });
+    let Some(wait) = wait else { return (Reason::Others, None) };
+    match wait.cause {
+        Cause::Task | Cause::Datum | Cause::Written => match wait.on {
+            On::Body(task) => (Reason::Data, Some(task)),
+            _ => (Reason::Data, wait.by),
+        },
+        Cause::Window => (Reason::Window, None),
+        _ => (Reason::Others, None),
+    }
+}
+
+fn why_not_started(body: &Body, since: u64) -> (Reason, Option<Ix>) {
+    match (body.handed, body.granted) {
+        (Some((at, by)), _) if at > since => (Reason::Exclusion, by),
+        (_, Some((at, by))) if at > since => (Reason::Data, by),
+        _ if body.spawned > since => (Reason::NoWork, body.spawner),
+        _ => (Reason::Latency, None),
+    }
+}

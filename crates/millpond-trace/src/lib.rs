@@ -1,0 +1,37 @@
+//! Recordings of millpond programs: where the time went, and how much of it could have been parallel.
+//!
+//! ```
+//! use millpond::{Handle, Runtime, Spawn};
+//! use millpond_trace::Profile;
+//!
+//! let rt = Runtime::builder().workers(2).build()?;
+//! let x = Handle::new(0_u64);
+//! let report = rt.profile(|s| {
+//!     for _ in 0..100 {
+//!         s.spawn(x.inout(), |x| *x += 1);
+//!     }
+//! })?;
+//! println!("{report}");
+//! // A chain: there is nothing to be gained by more workers.
+//! assert!(report.tasks == 100 && report.parallelism < 2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A [`Recording`] is what the runtime told; it is a file ([`Writer`]), and everything here is made of it: the [`Report`],
+//! a timeline for Perfetto, pictures of the graph and the schedule.
+#![forbid(unsafe_code)]
+
+mod format;
+mod graph;
+mod idle;
+mod model;
+mod profile;
+mod report;
+mod span;
+mod table;
+
+pub use format::{ReadError, Reason as ReadReason, Recording, VERSION, Writer};
+pub use graph::Class;
+pub use idle::Reason;
+pub use profile::Profile;
+pub use report::{IdleTime, LabelTime, Prediction, Report, Waits, WorkerTime};

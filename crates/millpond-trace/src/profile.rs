@@ -1,0 +1,73 @@
+//! Recording and reporting in one call.
+
+use millpond::depend::Scheme;
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{Engine, Error, Parts, Root, Runtime, Scope};
+
+use crate::format::{Recording, Writer};
+use crate::report::Report;
+
+/// What a [`Runtime`] can do when this trait is in scope.
+pub trait Profile {
+    /// The parts of the runtime.
+    type Engine: Engine;
+
+    /// Runs `f` as [`Runtime::scope`] does, and reports on it. Values come out by what `f` captures.
+    ///
+    /// The recording is kept in memory: some 50 bytes a task. One that is to be looked at further, or is large, goes
+    /// through [`record`](Profile::record), or through a [`Writer`] of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runtime::scope`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Runtime::scope`].
+    #[track_caller]
+    fn profile<'env, F>(&self, f: F) -> Result<Report, Error>
+    where
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Self::Engine>);
+
+    /// Records all scopes that are opened while `f` runs; what `f` returned, and the recording.
+    ///
+    /// ```
+    /// use millpond::{Runtime, Spawn};
+    /// use millpond_trace::Profile;
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let (answer, recording) = rt.record(|| rt.scope(|s| s.wait(s.spawn((), |()| 42))));
+    /// assert_eq!((answer??, recording.report()?.tasks), (42, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn record<R>(&self, f: impl FnOnce() -> R) -> (R, Recording);
+}
+
+impl<M: Memory, P: Pool, D: Scheme> Profile for Runtime<M, P, D> {
+    type Engine = Parts<M, P, D>;
+
+    #[track_caller]
+    fn profile<'env, F>(&self, f: F) -> Result<Report, Error>
+    where
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Self::Engine>),
+    {
+        let (result, recording) = self.record(|| self.scope(f));
+        result?;
+        Ok(recording.report().expect("what was just written can be read"))
+    }
+
+    fn record<R>(&self, f: impl FnOnce() -> R) -> (R, Recording) {
+        let program = std::env::args().next().unwrap_or_default();
+        let recorder = self.recorder();
+        let writer = if recorder.is_real() {
+            Writer::to_memory(&program, self.workers())
+        } else {
+            Writer::of_clock(&program, self.workers())
+        };
+        let recording = recorder.add(writer.clone());
+        let result = f();
+        drop(recording);
+        (result, writer.finish_in_memory().expect("what was just written can be read"))
+    }
+}

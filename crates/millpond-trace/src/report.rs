@@ -1,0 +1,309 @@
+//! The report: what a run did, how much of it could have been parallel, and where the rest of the time went.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use millpond::record::{Cause, Role};
+use serde::Serialize;
+
+use crate::format::{ReadError, Recording};
+use crate::graph::{Class, Graph};
+use crate::idle::{Account, Reason, account};
+use crate::model::{Ix, Kind, Run};
+use crate::span::Span;
+
+/// How a run was, in numbers. Times are in seconds.
+///
+/// Its `Display` is a table for people; it serializes as one flat object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Of the runtime.
+    pub workers: usize,
+    /// From the first scope's opening to the last one's completion.
+    pub seconds: f64,
+    /// Tasks: leaves and parents, halves of forks, combinations of reductions.
+    pub tasks: u64,
+    /// Tasks that have no children. A schedule that needs no more processors than that is as fast as any (TP §2.3).
+    pub leaves: u64,
+    /// TP's class of the graph.
+    pub class: Class,
+    /// T₁: the time of all bodies, their spawning included.
+    pub work: f64,
+    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by their waits.
+    pub span: f64,
+    /// T₁/T∞: more workers than that have nothing to do.
+    pub parallelism: f64,
+    /// The part of `work` that bodies spent in spawning.
+    pub spawning: f64,
+    /// The time of workers that was neither in bodies nor idle: taking and completing tasks, switching between bodies.
+    pub overhead: f64,
+    /// Thefts: how often a worker took tasks from another.
+    pub steals: u64,
+    /// The most tasks that were spawned and not complete at once.
+    pub most_held: u64,
+    /// Whether all root scopes had the same graph: tasks, labels, accesses and nesting; `None` if there was one only.
+    pub repeated: Option<bool>,
+    /// A fingerprint of the graph of each root scope.
+    pub graphs: Vec<u64>,
+    /// Time and count by label, the largest time first.
+    pub labels: Vec<LabelTime>,
+    /// Workers' idle time by what it waited for.
+    pub idle: Vec<IdleTime>,
+    /// How long bodies and tasks waited, by what for.
+    pub waits: Waits,
+    /// Where each worker's time went.
+    pub per_worker: Vec<WorkerTime>,
+    /// What T₁/p + T∞ gives.
+    pub predicted: Vec<Prediction>,
+}
+
+/// The tasks of one label.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabelTime {
+    /// The name, or `file:line`.
+    pub label: String,
+    /// How many.
+    pub tasks: u64,
+    /// Their time.
+    pub seconds: f64,
+    /// How much of it is on the critical path.
+    pub on_critical_path: f64,
+    /// In how many stretches.
+    pub stretches: u64,
+}
+
+/// Idle time for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct IdleTime {
+    /// Why.
+    pub reason: Reason,
+    /// How long, all workers together.
+    pub seconds: f64,
+}
+
+/// Waiting, added up over tasks and bodies; many can wait at once.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Waits {
+    /// Tasks, from their spawn until their last access was granted.
+    pub tasks_for_data: f64,
+    /// Tasks, from then on until they had their exclusions.
+    pub tasks_for_exclusion: f64,
+    /// Tasks, from then on until they started.
+    pub tasks_for_a_worker: f64,
+    /// Bodies that waited for a datum or a task.
+    pub bodies_for_data: f64,
+    /// Bodies that waited for room in their window.
+    pub bodies_for_window: f64,
+    /// Bodies that waited for a future, or for a session.
+    pub bodies_for_others: f64,
+}
+
+/// One worker's time.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkerTime {
+    /// Its number.
+    pub worker: u32,
+    /// In bodies.
+    pub busy: f64,
+    /// Neither in bodies nor idle.
+    pub overhead: f64,
+    /// With nothing to do.
+    pub idle: f64,
+    /// Idle time as a share of all.
+    pub idle_share: f64,
+    /// Thefts.
+    pub steals: u64,
+}
+
+/// What so many workers would take.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Prediction {
+    /// How many.
+    pub workers: u32,
+    /// (T₁ + overhead)/p + T∞: a schedule that leaves no worker idle while a task is ready takes no longer.
+    pub seconds: f64,
+    /// max((T₁ + overhead)/p, T∞): none takes less.
+    pub least: f64,
+}
+
+impl Recording {
+    /// Works out the report. Takes O(n log n) for n tasks and accesses.
+    ///
+    /// # Errors
+    ///
+    /// If an event cannot be read.
+    pub fn report(&self) -> Result<Report, ReadError> {
+        let run = Run::of(self)?;
+        let graph = Graph::of(&run);
+        Ok(Report::of(&run, &graph, &Span::of(&run, &graph)))
+    }
+}
+
+impl Report {
+    pub(crate) fn of(run: &Run, graph: &Graph, span: &Span) -> Report {
+        let window = Window::of(run);
+        let accounts = window.accounts(run);
+        let roots: Vec<_> = run.known().filter(|(_, b)| b.kind == Kind::Scope && b.spawner.is_none()).collect();
+        let graphs: Vec<_> = roots.iter().map(|(ix, _)| fingerprint(run, graph, *ix)).collect();
+        let work = run.seconds(run.known().map(|(_, body)| body.own).sum());
+        let span_seconds = run.seconds(span.ticks);
+        let overhead = run.seconds(accounts.iter().map(|(_, account)| account.overhead).sum());
+        let predict = |workers: u32| {
+            let share = (work + overhead) / f64::from(workers);
+            Prediction { workers, seconds: share + span_seconds, least: share.max(span_seconds) }
+        };
+        Report {
+            workers: run.workers,
+            seconds: run.seconds(window.to.saturating_sub(window.from)),
+            tasks: run.tasks().count() as u64,
+            leaves: run.tasks().filter(|(ix, _)| graph.children[*ix as usize].is_empty()).count() as u64,
+            class: graph.class(run),
+            work,
+            span: span_seconds,
+            parallelism: if span.ticks == 0 { 0.0 } else { work / span_seconds },
+            spawning: run.seconds(run.tracks.iter().map(|line| line.spawning).sum()),
+            overhead,
+            steals: run.tracks.iter().map(|line| line.steals).sum(),
+            most_held: most_held(run),
+            repeated: (graphs.len() > 1).then(|| graphs.windows(2).all(|two| two[0] == two[1])),
+            graphs,
+            labels: by_label(run, span),
+            idle: by_reason(run, &accounts),
+            waits: waits(run),
+            per_worker: per_worker(run, &accounts),
+            predicted: (1..=10).map(|power| predict(1 << power)).collect(),
+        }
+    }
+
+    /// What `workers` workers would take, by T₁/p + T∞.
+    pub fn predicted_seconds(&self, workers: u32) -> f64 {
+        (self.work + self.overhead) / f64::from(workers) + self.span
+    }
+}
+
+/// From the first root scope's opening to the last one's completion.
+pub(crate) struct Window {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+impl Window {
+    pub(crate) fn of(run: &Run) -> Window {
+        let scopes = || run.known().filter(|(_, body)| body.kind == Kind::Scope);
+        let from = scopes().filter_map(|(_, body)| body.started).min().unwrap_or(0);
+        let to = scopes().filter_map(|(_, body)| body.completed.or(body.ended)).max().unwrap_or(from);
+        Window { from, to }
+    }
+
+    /// The time of each worker: index of its track, and where it went.
+    pub(crate) fn accounts(&self, run: &Run) -> Vec<(usize, Account)> {
+        let workers = run.tracks.iter().enumerate().filter(|(_, line)| line.track.worker.is_some());
+        workers.map(|(track, line)| (track, account(run, line, self.from, self.to))).collect()
+    }
+}
+
+fn by_label(run: &Run, span: &Span) -> Vec<LabelTime> {
+    let mut times: HashMap<u32, LabelTime> = HashMap::new();
+    let new = |label: u32| LabelTime {
+        label: run.labels[label as usize].clone(),
+        tasks: 0,
+        seconds: 0.0,
+        on_critical_path: 0.0,
+        stretches: 0,
+    };
+    for (_, body) in run.known() {
+        let entry = times.entry(body.label).or_insert_with(|| new(body.label));
+        entry.tasks += u64::from(body.kind != Kind::Scope);
+        entry.seconds += run.seconds(body.own);
+    }
+    for stretch in &span.path {
+        let label = run.body(stretch.body).label;
+        let entry = times.entry(label).or_insert_with(|| new(label));
+        entry.on_critical_path += run.seconds(stretch.to - stretch.from);
+        entry.stretches += 1;
+    }
+    let mut times: Vec<_> = times.into_values().collect();
+    times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.label.cmp(&b.label)));
+    times
+}
+
+fn by_reason(run: &Run, accounts: &[(usize, Account)]) -> Vec<IdleTime> {
+    let gaps = || accounts.iter().flat_map(|(_, account)| &account.gaps);
+    let of = |reason| gaps().filter(|gap| gap.reason == reason).map(|gap| gap.to - gap.from).sum();
+    Reason::ALL.map(|reason| IdleTime { reason, seconds: run.seconds(of(reason)) }).to_vec()
+}
+
+fn waits(run: &Run) -> Waits {
+    let mut waits = Waits::default();
+    for (_, task) in run.tasks() {
+        let granted = task.granted.map_or(task.spawned, |(at, _)| at);
+        waits.tasks_for_data += run.seconds(granted.saturating_sub(task.spawned));
+        waits.tasks_for_exclusion += run.seconds(task.ready().saturating_sub(granted));
+        if let Some(started) = task.started.filter(|_| task.kind != Kind::Task(Role::Fork)) {
+            waits.tasks_for_a_worker += run.seconds(started.saturating_sub(task.ready()));
+        }
+    }
+    for wait in &run.waits {
+        let sum = match wait.cause {
+            Cause::Task | Cause::Datum | Cause::Written => &mut waits.bodies_for_data,
+            Cause::Window => &mut waits.bodies_for_window,
+            _ => &mut waits.bodies_for_others,
+        };
+        *sum += run.seconds(wait.to.saturating_sub(wait.from));
+    }
+    waits
+}
+
+fn per_worker(run: &Run, accounts: &[(usize, Account)]) -> Vec<WorkerTime> {
+    let time = |(track, account): &(usize, Account)| {
+        let idle: u64 = account.gaps.iter().map(|gap| gap.to - gap.from).sum();
+        let all = (account.busy + account.overhead + idle).max(1);
+        let line = &run.tracks[*track];
+        WorkerTime {
+            worker: line.track.worker.unwrap_or(0),
+            busy: run.seconds(account.busy),
+            overhead: run.seconds(account.overhead),
+            idle: run.seconds(idle),
+            idle_share: idle as f64 / all as f64,
+            steals: line.steals,
+        }
+    };
+    let mut times: Vec<_> = accounts.iter().map(time).collect();
+    times.sort_by_key(|time| time.worker);
+    times
+}
+
+/// The most tasks spawned and not complete at once.
+fn most_held(run: &Run) -> u64 {
+    let mut steps: Vec<_> = run.tasks().map(|(_, task)| (task.spawned, 1)).collect();
+    steps.extend(run.tasks().filter_map(|(_, task)| Some((task.completed?.max(task.spawned), -1))));
+    // At one moment the spawns come first: a task takes some time.
+    steps.sort_by_key(|&(at, step)| (at, std::cmp::Reverse(step)));
+    let (mut held, mut most) = (0_i64, 0);
+    for (_, step) in steps {
+        held += step;
+        most = most.max(held);
+    }
+    most as u64
+}
+
+/// Equal for scopes with the same tasks in the same order: labels, accesses, nesting. Data are known by their first use.
+fn fingerprint(run: &Run, graph: &Graph, root: Ix) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut todo = vec![root];
+    while let Some(ix) = todo.pop() {
+        let body = run.body(ix);
+        (run.label(ix), &body.indices).hash(&mut hasher);
+        let children = &graph.children[ix as usize];
+        children.len().hash(&mut hasher);
+        let mut data: HashMap<u64, usize> = HashMap::new();
+        for &child in children {
+            for access in run.accesses_of(child) {
+                let next = data.len();
+                (access.mode as u8, *data.entry(access.datum).or_insert(next)).hash(&mut hasher);
+            }
+        }
+        todo.extend(children.iter().rev());
+    }
+    hasher.finish()
+}
