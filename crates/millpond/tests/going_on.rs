@@ -30,15 +30,18 @@ fn until(count: &AtomicU32, least: u32) -> impl Future<Output = ()> + '_ {
     })
 }
 
-/// Spawns tasks that take a while and send their numbers.
-fn senders(session: &Session, numbers: std::ops::Range<u32>, send: &Sender<u32>) {
+/// Spawns tasks that take a while and send their numbers; how many have, so far.
+fn senders(session: &Session, numbers: std::ops::Range<u32>, send: &Sender<u32>) -> Arc<AtomicU32> {
+    let ran = Arc::new(AtomicU32::new(0));
     for n in numbers {
-        let send = send.clone();
+        let (send, ran) = (send.clone(), ran.clone());
         drop(session.spawn((), move |()| {
             busy(3000);
+            ran.fetch_add(1, SeqCst);
             send.send(n).unwrap();
         }));
     }
+    ran
 }
 
 const TASKS: u32 = 400;
@@ -51,12 +54,9 @@ fn what_a_closure_has_stolen_while_it_polled() {
             let rt = builder(workers).build().unwrap();
             for _ in 0..sized(5, 20) {
                 let (session, (send, receive)) = (rt.session(), channel());
-                let ran = Arc::new(AtomicU32::new(0));
-                senders(&session, 0..TASKS, &send);
-                let count = ran.clone();
-                drop(session.spawn((), move |()| count.fetch_add(1, SeqCst)));
+                let ran = senders(&session, 0..TASKS, &send);
                 rt.scope(|s| {
-                    s.block_on(until(&ran, 1));
+                    s.block_on(until(&ran, 20));
                     assert_eq!(receive.iter().take(TASKS as usize).sum::<u32>(), SUM);
                 })
                 .unwrap();
@@ -299,6 +299,8 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                     }
                     session.close().unwrap();
                 });
+                // Time for the stream to swell.
+                thread::sleep(Duration::from_millis(50));
                 let (mut polls, before) = (0, ran.load(SeqCst));
                 s.block_on(poll_fn(|context| {
                     polls += 1;
