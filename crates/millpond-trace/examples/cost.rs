@@ -67,6 +67,10 @@ fn ten_microseconds(rt: &Runtime) -> Result<(), Box<dyn std::error::Error>> {
         ratios.push(recorded?.as_secs_f64() / bare.as_secs_f64());
     }
     ratios.sort_by(f64::total_cmp);
-    println!("{TASKS} tasks of 10 µs: recorded takes {:.4} of bare (median of {})", ratios[ratios.len() / 2], ratios.len());
+    println!(
+        "{TASKS} tasks of 10 µs: recorded takes {:.4} of bare (median of {})",
+        ratios[ratios.len() / 2],
+        ratios.len()
+    );
     Ok(())
 }
