@@ -21,6 +21,7 @@
 //! a timeline for Perfetto, pictures of the graph and the schedule.
 #![forbid(unsafe_code)]
 
+mod export;
 mod format;
 mod graph;
 mod idle;
@@ -30,6 +31,7 @@ mod report;
 mod span;
 mod table;
 
+pub use export::{DotError, ExportError};
 pub use format::{ReadError, Reason as ReadReason, Recording, VERSION, Writer};
 pub use graph::Class;
 pub use idle::Reason;

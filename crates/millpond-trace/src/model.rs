@@ -3,7 +3,7 @@
 //! Events are replayed track by track; a body's events may be on several. Nothing here compares times of different
 //! tracks, so that clocks which run apart (a test's) give the same bodies and the same times of their own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use millpond::depend::Mode;
@@ -112,7 +112,8 @@ pub(crate) struct Line {
     pub(crate) track: Track,
     /// Which body ran when; touching segments of one body are one.
     pub(crate) runs: Vec<Segment>,
-    /// When there was nothing to do.
+    /// When there was nothing to do: from the first look in vain until something ran; from 0 to the first event too, and
+    /// without end if nothing ran any more.
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
     /// Time in spawning.
@@ -145,7 +146,9 @@ impl Run {
         for track in recording.tracks() {
             builder.begin_track(track);
             recording.replay(track, |event| builder.event(event))?;
+            builder.end_track();
         }
+        builder.add_sleepers(recording.workers);
         Ok(builder.finish(recording))
     }
 
@@ -225,8 +228,25 @@ struct OnTrack {
 
 impl Builder {
     fn begin_track(&mut self, track: Track) {
-        self.now = OnTrack::default();
+        // Before its first event it slept, or was not there.
+        self.now = OnTrack { idle: Some(0), ..OnTrack::default() };
         self.tracks.push(Line { track, runs: Vec::new(), idle: Vec::new(), steals: 0, spawning: 0 });
+    }
+
+    /// What is idle at the end of its track stays so.
+    fn end_track(&mut self) {
+        self.now.at = u64::MAX;
+        self.end_idle();
+    }
+
+    /// Workers that told nothing slept all the time.
+    fn add_sleepers(&mut self, workers: usize) {
+        let told: HashSet<_> = self.tracks.iter().filter_map(|line| line.track.worker).collect();
+        let unused = self.tracks.iter().map(|line| line.track.number + 1).max().unwrap_or(0);
+        for (worker, number) in (0..workers as u32).filter(|worker| !told.contains(worker)).zip(unused..) {
+            self.begin_track(Track { number, worker: Some(worker) });
+            self.end_track();
+        }
     }
 
     fn line(&mut self) -> &mut Line {

@@ -1,0 +1,55 @@
+//! The arrows of a timeline: from what made a task ready to the task.
+
+use crate::model::{Body, Ix, Run};
+
+use super::slices::{Place, Places};
+
+/// From a point of one body to the start of another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    /// What the successor had waited for; `spawn` if for nothing.
+    pub(super) why: &'static str,
+    /// Indices into [`Run::tracks`], and times.
+    pub(super) from: (u32, u64),
+    /// When the slice begins in which that is.
+    pub(super) slice: u64,
+    pub(super) to: (u32, u64),
+}
+
+/// The arrow to a task: from what it waited for last, otherwise from where it was spawned.
+///
+/// None to a task that ran at its spawn: it is drawn on top of its spawner. None from outside of the recording.
+pub(super) fn to(run: &Run, places: &Places, ix: Ix) -> Option<Flow> {
+    let (task, start) = (run.body(ix), places.first(ix)?);
+    match last_release(task) {
+        Some((why, at, by)) => {
+            let by = by?;
+            Some(arrow(why, places.at(by, at)?, run.body(by).ended, at, start))
+        }
+        None if task.on_top => None,
+        None => Some(arrow("spawn", places.at(task.spawner?, task.spawned)?, None, task.spawned, start)),
+    }
+}
+
+/// What came last of a task's data and exclusions: what it was, when, by whom.
+pub(super) fn last_release(task: &Body) -> Option<(&'static str, u64, Option<Ix>)> {
+    let granted = task.granted.map(|(at, by)| (waited_for(task), at, by));
+    let handed = task.handed.map(|(at, by)| ("commutative exclusion", at, by));
+    match (granted, handed) {
+        (Some(granted), Some(handed)) => Some(if granted.1 > handed.1 { granted } else { handed }),
+        (granted, handed) => handed.or(granted),
+    }
+}
+
+/// What a task waits for until it is granted.
+pub(super) fn waited_for(task: &Body) -> &'static str {
+    if task.pending { "pending precondition" } else { "data" }
+}
+
+/// From where `place` was at the release, or from its end; never to before its beginning: clocks may disagree.
+fn arrow(why: &'static str, place: &Place, ended: Option<u64>, at: u64, start: &Place) -> Flow {
+    // What has ended released at its end, however much later that was noted.
+    let released = ended.map_or(at, |ended| ended.min(at)).clamp(place.from, place.to);
+    let (from, to) = ((place.track, released.min(start.from)), (start.track, start.from));
+    Flow { why, from, slice: place.from, to }
+}

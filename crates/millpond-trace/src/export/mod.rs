@@ -1,0 +1,30 @@
+//! Recordings for other programs to show: timelines, graphs and plots.
+//!
+//! Each kind of export is a file. What they share: `names` (what things are called), `slices` (bodies as nested
+//! stretches of a track), `svg` and `scale` (drawing).
+
+mod dot;
+mod flows;
+mod names;
+mod perfetto;
+mod rows;
+mod scale;
+mod schedule;
+mod slices;
+mod speedup;
+mod svg;
+
+pub use dot::DotError;
+
+use crate::format::ReadError;
+
+/// Why a recording was not exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// What was to be written could not be.
+    #[error("cannot write: {0}")]
+    Io(#[from] std::io::Error),
+    /// An event of the recording cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}

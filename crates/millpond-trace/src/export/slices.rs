@@ -1,0 +1,130 @@
+//! Bodies as nested stretches of a track.
+//!
+//! The segments of a track ([`Line::runs`]) are cut where a body runs on top of another, at its spawn for example. Here
+//! such a body is a slice inside that of the body below: a loop that runs a thousand leaves inline is one slice with a
+//! thousand inside, not two thousand side by side. Slices end where the body stands still, since other bodies may run
+//! there then, which it neither called nor contains. So slices of a track nest, or do not touch.
+
+use std::collections::HashMap;
+
+use crate::model::{Ix, Kind, Line, Run, Segment};
+
+/// A body runs, or what is on top of it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slice {
+    pub(super) body: Ix,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The first of its body.
+    pub(super) first: bool,
+    /// Whose wait ended with its beginning: that of the body, or of what is on top of it.
+    pub(super) resumed: Option<Ix>,
+}
+
+/// The slices of a track, by their beginning; what contains others before these.
+pub(super) fn of(run: &Run, line: &Line) -> Vec<Slice> {
+    let mut stack = Stack { run, slices: Vec::new(), open: Vec::new(), parked: HashMap::new(), at: 0 };
+    for segment in &line.runs {
+        stack.add(segment);
+    }
+    stack.slices
+}
+
+struct Stack<'a> {
+    run: &'a Run,
+    slices: Vec<Slice>,
+    /// Those that go on, the outermost first.
+    open: Vec<usize>,
+    /// Of bodies that stand still: what is below them and they, the lowest first.
+    parked: HashMap<Ix, Vec<Ix>>,
+    /// Until when they go.
+    at: u64,
+}
+
+impl Stack<'_> {
+    fn add(&mut self, segment: &Segment) {
+        if self.at != segment.from {
+            self.park();
+        }
+        match self.open.iter().rposition(|&slice| self.slices[slice].body == segment.body) {
+            // What was on top of it has ended.
+            Some(place) => self.open.truncate(place + 1),
+            None => self.begin(segment),
+        }
+        for &slice in &self.open {
+            self.slices[slice].to = segment.to;
+        }
+        self.at = segment.to;
+    }
+
+    fn begin(&mut self, segment: &Segment) {
+        let Segment { body, from, .. } = *segment;
+        if self.run.body(body).started != Some(from) || !self.is_on_top(body) {
+            self.park();
+        }
+        match self.parked.remove(&body) {
+            Some(bodies) => bodies.into_iter().for_each(|below| self.push(below, from, Some(body))),
+            None => self.push(body, from, None),
+        }
+    }
+
+    fn is_on_top(&self, body: Ix) -> bool {
+        let below = self.open.last().map(|&slice| self.slices[slice].body);
+        match self.run.body(body).kind {
+            Kind::Scope => below.is_some() && self.run.body(body).spawner == below,
+            Kind::Task(_) => self.run.body(body).on_top,
+        }
+    }
+
+    fn push(&mut self, body: Ix, from: u64, resumed: Option<Ix>) {
+        self.open.push(self.slices.len());
+        let first = resumed.is_none() && self.run.body(body).started == Some(from);
+        self.slices.push(Slice { body, from, to: from, first, resumed });
+    }
+
+    /// Everything that is open stands still, but for what has ended.
+    fn park(&mut self) {
+        let mut bodies: Vec<_> = self.open.drain(..).map(|slice| self.slices[slice].body).collect();
+        while bodies.pop_if(|body| self.run.body(*body).ended == Some(self.at)).is_some() {}
+        if let Some(&top) = bodies.last() {
+            self.parked.insert(top, bodies);
+        }
+    }
+}
+
+/// Where each body ran.
+#[derive(Debug)]
+pub(super) struct Places(Vec<Place>);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    body: Ix,
+    /// Index into [`Run::tracks`].
+    pub(super) track: u32,
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+impl Places {
+    /// Of the slices of all tracks, in the order of [`Run::tracks`].
+    pub(super) fn of(tracks: &[Vec<Slice>]) -> Places {
+        let place = |track: usize, s: &Slice| Place { body: s.body, track: track as u32, from: s.from, to: s.to };
+        let of_track =
+            |(track, slices): (usize, &Vec<Slice>)| slices.iter().map(|slice| place(track, slice)).collect::<Vec<_>>();
+        let mut places: Vec<_> = tracks.iter().enumerate().flat_map(of_track).collect();
+        places.sort_by_key(|place| (place.body, place.from));
+        Places(places)
+    }
+
+    /// Where a body ran first.
+    pub(super) fn first(&self, body: Ix) -> Option<&Place> {
+        self.0.get(self.0.partition_point(|place| place.body < body)).filter(|place| place.body == body)
+    }
+
+    /// Where a body ran at a time, or last before it; where it ran first if clocks disagree.
+    pub(super) fn at(&self, body: Ix, time: u64) -> Option<&Place> {
+        let after = self.0.partition_point(|place| (place.body, place.from) <= (body, time));
+        let last = after.checked_sub(1).and_then(|place| self.0.get(place)).filter(|place| place.body == body);
+        last.or_else(|| self.first(body))
+    }
+}
