@@ -2,6 +2,7 @@
 
 use crate::bench::SUITES;
 use crate::families::FAMILIES;
+use crate::profile::outputs::OUTPUTS;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use millpond::Builder;
@@ -21,6 +22,7 @@ pub fn command() -> Command {
         .subcommand_required(true)
         .disable_help_subcommand(true)
         .subcommand(run())
+        .subcommand(profile())
         .subcommand(list())
         .subcommand(bench())
 }
@@ -44,6 +46,30 @@ fn run() -> Command {
         .arg(words("blocked", "B", &["resume", "fiber", "replay"], "How a step that waits is kept").hide(true))
         .mut_args(|arg| arg.global(true));
     command.subcommands(WORKLOADS.iter().map(workload))
+}
+
+fn profile() -> Command {
+    let command = Command::new("profile")
+        .about("Run a workload and say where its time went")
+        .long_about(
+            "Run a workload and say where its time went: work and span, the critical path, what waits waited for. \
+             With several repetitions, the one of median time is shown and written.",
+        )
+        .subcommand_value_name("WORKLOAD")
+        .subcommand_help_heading("Workloads")
+        .disable_help_subcommand(true)
+        .args(runtime_args())
+        .arg(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"))
+        .arg(flag("json", "Print one JSON object"))
+        .args(OUTPUTS.iter().map(|output| file(output.option, output.help)))
+        .mut_args(|arg| arg.global(true))
+        .arg(file("read", "Profile a recording that --record wrote, instead of a run"));
+    command.subcommands(WORKLOADS.iter().map(workload))
+}
+
+/// An option with a file as its value.
+fn file(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
 }
 
 /// The options that choose a runtime.
@@ -83,9 +109,7 @@ fn option(opt: &'static Opt) -> Arg {
             integer(opt.name, "N", min, max, format!("{}{default}", opt.help))
         }
         Kind::Choice(choices) => words(opt.name, "NAME", choices, format!("{} [default: {}]", opt.help, choices[0])),
-        Kind::Path => {
-            Arg::new(opt.name).long(opt.name).value_name("FILE").help(opt.help).value_parser(value_parser!(PathBuf))
-        }
+        Kind::Path => file(opt.name, opt.help),
     }
 }
 
@@ -104,13 +128,7 @@ fn bench() -> Command {
             .args(runtime_args())
             .arg(integer("reps", "R", 1, 1000, "Repetitions of each point [default: 5]"))
             .arg(flag("json", "Print one JSON object").conflicts_with("csv"))
-            .arg(
-                Arg::new("csv")
-                    .long("csv")
-                    .value_name("FILE")
-                    .help("Write the rows to FILE as CSV")
-                    .value_parser(value_parser!(PathBuf)),
-            )
+            .arg(file("csv", "Write the rows to FILE as CSV"))
             .args((suite.args)())
     });
     Command::new("bench")

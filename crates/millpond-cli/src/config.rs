@@ -47,6 +47,11 @@ impl Config {
         runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
     }
 
+    /// The same with another number of workers.
+    pub fn with_workers(&self, workers: usize) -> Self {
+        Self { workers, ..self.clone() }
+    }
+
     /// The configuration as it is reported.
     pub fn json(&self) -> Value {
         json!({

@@ -1,4 +1,4 @@
-//! The `millpond` command: run the jobs, list the parts, measure.
+//! The `millpond` command: run the jobs, list the parts, measure, profile.
 //!
 //! What it prints is a contract: with `--json` one object on stdout and nothing else; a failure or a refusal leaves
 //! stdout empty and says what is wrong in one line on stderr. Exit status: 0 verified, 1 the answer is wrong or the
@@ -11,6 +11,7 @@ mod config;
 mod failure;
 mod families;
 mod list;
+mod profile;
 mod progress;
 mod report;
 mod rss;
@@ -43,6 +44,7 @@ fn dispatch() -> Result<bool, Failure> {
         Some(("run", m)) => run::run(m),
         Some(("list", m)) => list::list(m),
         Some(("bench", m)) => bench::bench(m),
-        _ => Err(Failure::Usage("expected one of: run, list, bench".to_owned())),
+        Some(("profile", m)) => profile::profile(m),
+        _ => Err(Failure::Usage("expected one of: run, profile, list, bench".to_owned())),
     }
 }

@@ -27,10 +27,11 @@ pub struct Report {
 impl Report {
     /// One object, and nothing else.
     pub fn print_json(&self) -> Result<(), Failure> {
-        print(&self.json().to_string())
+        print(&Json::Object(self.json()).to_string())
     }
 
-    fn json(&self) -> Json {
+    /// What `run` prints, for commands that say more.
+    pub fn json(&self) -> Map<String, Json> {
         let mut object = Map::new();
         object.insert("workload".into(), json!(self.workload));
         object.insert("params".into(), object_of(&self.params));
@@ -44,11 +45,16 @@ impl Report {
         object.insert("peak_rss_bytes".into(), json!(self.measured.peak_rss_bytes));
         object.insert("verified".into(), json!(self.measured.verdict.verified));
         object.insert("result".into(), object_of(&self.measured.verdict.result));
-        Json::Object(object)
+        object
     }
 
     /// A small table for people.
     pub fn print_table(&self, verbose: bool) -> Result<(), Failure> {
+        print(&self.table(verbose))
+    }
+
+    /// That table.
+    pub fn table(&self, verbose: bool) -> String {
         let mut table = Table::new();
         table.load_style(UTF8_BORDERS_ONLY).set_header(["workload", self.workload]);
         for (name, value) in &self.params {
@@ -66,7 +72,7 @@ impl Report {
             table.add_row([(*name).to_owned(), text(value)]);
         }
         table.add_row(["verified", if self.measured.verdict.verified { "yes" } else { "NO" }]);
-        print(&table.to_string())
+        table.to_string()
     }
 
     fn times(&self, table: &mut Table, verbose: bool) {

@@ -12,9 +12,7 @@ use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
 
 /// Runs the workload that was named; says whether its answer was right.
 pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
-    let (name, matches) = matches.subcommand().ok_or_else(|| Failure::Usage("expected a workload".to_owned()))?;
-    let workload =
-        millpond_workloads::find(name).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))?;
+    let (workload, matches) = named(matches)?;
     not_applicable(workload, matches)?;
     let config = Config::new(matches)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
@@ -29,6 +27,13 @@ pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
         eprintln!("error: {}: the answer is wrong", workload.name);
     }
     Ok(report.measured.verdict.verified)
+}
+
+/// The workload that was named, and its arguments.
+pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), Failure> {
+    let (name, matches) = matches.subcommand().ok_or_else(|| Failure::Usage("expected a workload".to_owned()))?;
+    let workload = millpond_workloads::find(name);
+    workload.map(|workload| (workload, matches)).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))
 }
 
 /// Refuses the options of Collections: no workload has any yet.

@@ -38,7 +38,7 @@ fn known_subcommands(args: &[String]) -> (&'static str, Vec<String>) {
     let command = crate::args::command();
     let word = args.get(1).map(String::as_str).unwrap_or_default();
     let what = match word {
-        "run" => "workload",
+        "run" | "profile" => "workload",
         "bench" => "suite",
         _ => "command",
     };

@@ -31,7 +31,7 @@ mod report;
 mod span;
 mod table;
 
-pub use export::{DotError, ExportError};
+pub use export::{DOT_LIMIT, DotError, ExportError};
 pub use format::{ReadError, Reason as ReadReason, Recording, VERSION, Writer};
 pub use graph::Class;
 pub use idle::Reason;

@@ -23,8 +23,9 @@ use crate::model::{Does, Ix, Kind, On, Run};
 use super::names::{self, Data};
 use super::svg::{GREY, PALETTE, shortened};
 
-/// Graphviz takes minutes for more, and nobody can read them.
-const MOST_TASKS: usize = 500;
+/// The most tasks of a graph that [`write_dot`](Recording::write_dot) draws: Graphviz takes minutes for more, and nobody can
+/// read them.
+pub const MOST_TASKS: usize = 500;
 /// More of a label, without its folders, would make a node too wide.
 const MOST_LETTERS: usize = 28;
 

@@ -14,7 +14,7 @@ mod slices;
 mod speedup;
 mod svg;
 
-pub use dot::DotError;
+pub use dot::{DotError, MOST_TASKS as DOT_LIMIT};
 
 use crate::format::ReadError;
 

@@ -1,0 +1,187 @@
+//! `millpond profile`: a workload, recorded; where its time went.
+
+pub mod outputs;
+
+use crate::args;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::report::{Report, print};
+use crate::rss;
+use crate::run::{Measured, named};
+use crate::stats::median;
+use clap::ArgMatches;
+use millpond::Runtime;
+use millpond::record::Recording as InProgress;
+use millpond_trace::{Recording, Report as Profile, Writer};
+use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
+use outputs::Outputs;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Profiles the workload that was named, or a recording; says whether the workload's answer was right.
+pub fn profile(matches: &ArgMatches) -> Result<bool, Failure> {
+    match matches.get_one::<PathBuf>("read") {
+        Some(_) if matches.subcommand().is_some() => {
+            Err(Failure::Usage("--read takes a recording instead of a workload: give one of the two".to_owned()))
+        }
+        Some(file) => read(file, matches),
+        None if matches.subcommand().is_none() => {
+            let names: Vec<_> = millpond_workloads::WORKLOADS.iter().map(|w| w.name).collect();
+            Err(Failure::Usage(format!("expected --read FILE or one of {}", names.join(", "))))
+        }
+        None => run(matches),
+    }
+}
+
+/// Profiles a recording that was written before.
+fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
+    let outputs = Outputs::new(matches)?;
+    let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
+    let recording = Recording::read(file).map_err(failed)?;
+    let profile = recording.report().map_err(failed)?;
+    outputs.check_size(profile.tasks)?;
+    outputs.write(&recording, &profile, &[])?;
+    if matches.get_flag("json") {
+        print(&json!({ "program": recording.program, "profile": profile }).to_string())?;
+    } else {
+        print(profile.to_string().trim_end())?;
+    }
+    Ok(true)
+}
+
+fn run(matches: &ArgMatches) -> Result<bool, Failure> {
+    let (workload, matches) = named(matches)?;
+    let outputs = Outputs::new(matches)?;
+    let config = Config::new(matches)?;
+    let mut job = (workload.prepare)(&args::options(workload, matches))?;
+    outputs.check_size(job.tasks())?;
+    let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
+    let progress = Progress::new();
+    let profiled = repeat(job.as_mut(), workload, &config, reps, &progress)?;
+    let points =
+        if outputs.wants_points() { measure(job.as_mut(), workload, &config, reps, &progress)? } else { Vec::new() };
+    drop(progress);
+    let Profiled { recording, profile, measured } = profiled;
+    let report = Report { workload: workload.name, params: job.params(), tasks: job.tasks(), config, measured };
+    let verified = report.measured.verdict.verified;
+    if verified {
+        job.save()?;
+    }
+    outputs.write(&recording, &profile, &points)?;
+    if matches.get_flag("json") {
+        let mut object = report.json();
+        object.insert("profile".into(), json!(profile));
+        print(&Value::Object(object).to_string())?;
+    } else {
+        print(&report.table(false))?;
+        print(profile.to_string().trim_end())?;
+    }
+    if !verified {
+        eprintln!("error: {}: the answer is wrong", workload.name);
+    }
+    Ok(verified)
+}
+
+/// The repetition of median time, and what all were like.
+struct Profiled {
+    recording: Recording,
+    profile: Profile,
+    measured: Measured,
+}
+
+fn repeat(
+    job: &mut dyn Job,
+    workload: &Workload,
+    config: &Config,
+    reps: u64,
+    progress: &Progress,
+) -> Result<Profiled, Failure> {
+    let runtime = config.build()?;
+    let (mut seconds, mut recordings, mut graphs, mut peak) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut verdict = Verdict { verified: false, result: Vec::new() };
+    for rep in 1..=reps {
+        progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
+        let mut tape = Tape::new(&runtime, workload.name);
+        job.run(&runtime, &mut tape)?;
+        seconds.push(tape.watch.elapsed.as_secs_f64());
+        peak = tape.peak.max(peak);
+        let recording = tape.writer.finish_in_memory().map_err(|error| Failure::Failed(error.to_string()))?;
+        let profile = recording.report().map_err(|error| Failure::Failed(error.to_string()))?;
+        graphs.push(profile.graphs.clone());
+        recordings.push((recording, profile));
+        progress.say(|| format!("{}: check {rep} of {reps}", workload.name));
+        verdict = job.check()?;
+        if !verdict.verified {
+            break;
+        }
+    }
+    let (recording, mut profile) = recordings.swap_remove(nearest(&seconds, median(&seconds)));
+    if graphs.len() > 1 {
+        profile.repeated = Some(graphs.windows(2).all(|two| two[0] == two[1]));
+    }
+    let measured = Measured { seconds, serial_seconds: None, peak_rss_bytes: peak, verdict };
+    Ok(Profiled { recording, profile, measured })
+}
+
+/// The place of the value that is nearest to `wanted`.
+fn nearest(values: &[f64], wanted: f64) -> usize {
+    let distance = |at: &usize| (values[*at] - wanted).abs();
+    (0..values.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+}
+
+/// Times without recording on 1, 2, 4, … workers, up to those that were asked for.
+fn measure(
+    job: &mut dyn Job,
+    workload: &Workload,
+    config: &Config,
+    reps: u64,
+    progress: &Progress,
+) -> Result<Vec<(u32, f64)>, Failure> {
+    let mut counts: Vec<_> = (0..).map(|power| 1 << power).take_while(|&count| count < config.workers).collect();
+    counts.push(config.workers);
+    let mut points = Vec::new();
+    for workers in counts {
+        progress.say(|| format!("{}: {workers} workers, not recorded", workload.name));
+        let runtime = config.with_workers(workers).build()?;
+        let mut seconds = Vec::new();
+        for _ in 0..reps {
+            let mut watch = Stopwatch::default();
+            job.run(&runtime, &mut watch)?;
+            seconds.push(watch.elapsed.as_secs_f64());
+        }
+        points.push((workers as u32, median(&seconds)));
+    }
+    Ok(points)
+}
+
+/// Records the timed part, and its time and memory.
+struct Tape<'a> {
+    runtime: &'a Runtime,
+    writer: Arc<Writer>,
+    in_progress: Option<InProgress>,
+    watch: Stopwatch,
+    peak: u64,
+}
+
+impl<'a> Tape<'a> {
+    fn new(runtime: &'a Runtime, program: &str) -> Self {
+        let writer = Writer::to_memory(program, runtime.workers());
+        Tape { runtime, writer, in_progress: None, watch: Stopwatch::default(), peak: 0 }
+    }
+}
+
+impl Probe for Tape<'_> {
+    fn start(&mut self) {
+        rss::reset();
+        self.in_progress = Some(self.runtime.recorder().add(self.writer.clone()));
+        self.watch.start();
+    }
+
+    fn stop(&mut self) {
+        self.watch.stop();
+        self.in_progress = None;
+        self.peak = rss::peak();
+    }
+}

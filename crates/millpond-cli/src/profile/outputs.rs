@@ -1,0 +1,89 @@
+//! The files that `millpond profile` writes: a row each.
+
+use crate::failure::Failure;
+use clap::ArgMatches;
+use millpond_trace::{DOT_LIMIT, DotError, Recording, Report};
+use millpond_workloads::output;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// A file that can be asked for.
+pub struct Output {
+    pub option: &'static str,
+    pub help: &'static str,
+    fill: fn(&Made<'_>, &mut dyn Write) -> io::Result<()>,
+}
+
+/// What the files are made of.
+struct Made<'a> {
+    recording: &'a Recording,
+    profile: &'a Report,
+    points: &'a [(u32, f64)],
+}
+
+/// Every file, in the order of `--help`.
+pub static OUTPUTS: &[Output] = &[
+    Output {
+        option: "record",
+        help: "Write the recording, for --read and for simulations",
+        fill: |made, out| out.write_all(made.recording.bytes()),
+    },
+    Output {
+        option: "trace",
+        help: "Write a timeline for ui.perfetto.dev or chrome://tracing, as JSON",
+        fill: |made, mut out| made.recording.write_trace(&mut out).map_err(io::Error::other),
+    },
+    Output {
+        option: "dot",
+        help: "Write the graph for Graphviz, with versions and generations; for small graphs",
+        fill: |made, mut out| made.recording.write_dot(&mut out).map_err(io::Error::other),
+    },
+    Output {
+        option: "svg",
+        help: "Draw the schedule: workers against time",
+        fill: |made, mut out| made.recording.write_schedule(&mut out).map_err(io::Error::other),
+    },
+    Output {
+        option: "speedup",
+        help: "Draw the bounds of the speed-up, and measured points (runs again on 1, 2, 4, … workers)",
+        fill: |made, mut out| made.profile.write_speedup(made.points, &mut out),
+    },
+];
+
+/// The files that were asked for.
+pub struct Outputs(Vec<(&'static Output, PathBuf)>);
+
+impl Outputs {
+    /// Finds out now, before a long run, whether they can be written.
+    pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
+        let mut wanted: Vec<(&Output, PathBuf)> = Vec::new();
+        for output in OUTPUTS {
+            let Some(file) = matches.get_one::<PathBuf>(output.option) else { continue };
+            if let Some((other, _)) = wanted.iter().find(|(_, other)| other == file) {
+                let (one, other) = (output.option, other.option);
+                return Err(Failure::Usage(format!("--{one} and --{other} name the same file: {}", file.display())));
+            }
+            output::require(file)?;
+            wanted.push((output, file.clone()));
+        }
+        Ok(Self(wanted))
+    }
+
+    /// Refuses a picture of a graph that is too large for one.
+    pub fn check_size(&self, tasks: u64) -> Result<(), Failure> {
+        let too_large = self.0.iter().any(|(output, _)| output.option == "dot") && tasks > DOT_LIMIT as u64;
+        let error = DotError::TooLarge { tasks: tasks as usize, limit: DOT_LIMIT };
+        if too_large { Err(Failure::Usage(format!("--dot: {error}"))) } else { Ok(()) }
+    }
+
+    /// Whether the times of further runs are to be measured.
+    pub fn wants_points(&self) -> bool {
+        self.0.iter().any(|(output, _)| output.option == "speedup")
+    }
+
+    /// Writes them, each whole or not at all.
+    pub fn write(&self, recording: &Recording, profile: &Report, points: &[(u32, f64)]) -> Result<(), Failure> {
+        let made = Made { recording, profile, points };
+        self.0.iter().try_for_each(|(output, file)| Ok(output::write(file, |out| (output.fill)(&made, out))?))
+    }
+}
