@@ -149,17 +149,18 @@ impl<'a, W: Write> Dot<'a, W> {
         self.node(ix, depth + 1, "shape=house")?;
         for child in self.inside(ix) {
             self.body(child, depth + 1)?;
-            let (child, end) = (self.end(child), self.end(ix));
-            // Keeps the end below everything.
-            writeln!(
-                self.out,
-                "{indent}  b{ix} -> {child} [style=invis, weight=0]; {child} -> {end} [style=invis, weight=3]"
-            )?;
+            writeln!(self.out, "{indent}  b{ix} -> b{child} [style=invis]")?;
+            if self.has_end(ix) {
+                // Keeps the end below everything.
+                writeln!(self.out, "{indent}  {} -> e{ix} [style=invis]", self.end(child))?;
+            }
         }
         for generation in self.generations.remove(&ix).unwrap_or_default() {
             self.generation(generation, depth + 1)?;
         }
-        writeln!(self.out, "{indent}  {} [shape=point, width=0.08, label=\"\"]", self.end(ix))?;
+        if self.has_end(ix) {
+            writeln!(self.out, "{indent}  e{ix} [shape=point, width=0.08, label=\"\"]")?;
+        }
         writeln!(self.out, "{indent}}}")
     }
 
@@ -185,9 +186,14 @@ impl<'a, W: Write> Dot<'a, W> {
         self.graph.children[ix as usize].iter().chain(opened).copied().collect()
     }
 
+    /// Whether a body is complete later than it ends; nothing in a graph waits for a scope.
+    fn has_end(&self, ix: Ix) -> bool {
+        self.is_box(ix) && self.run.body(ix).kind != Kind::Scope
+    }
+
     /// The node at which a body is complete.
     fn end(&self, ix: Ix) -> String {
-        if self.is_box(ix) { format!("e{ix}") } else { format!("b{ix}") }
+        if self.has_end(ix) { format!("e{ix}") } else { format!("b{ix}") }
     }
 
     /// From the members of each generation to it, and on to those that wait for them.
