@@ -30,7 +30,7 @@ pub(crate) struct Generation {
 pub(crate) struct Graph {
     pub(crate) generations: Vec<Generation>,
     /// The generation of each access, as [`Run::accesses`] are numbered.
-    pub(crate) of_access: Vec<Gen>,
+    pub(crate) of_access: Vec<Option<Gen>>,
     /// What each wait for a datum waits for, as [`Run::waits`] are numbered.
     pub(crate) of_wait: Vec<Option<Gen>>,
     /// The children of each body, in reference order.
@@ -49,7 +49,7 @@ impl Graph {
     pub(crate) fn of(run: &Run) -> Graph {
         let mut graph = Graph {
             generations: Vec::new(),
-            of_access: vec![0; run.accesses.len()],
+            of_access: vec![None; run.accesses.len()],
             of_wait: vec![None; run.waits.len()],
             children: vec![Vec::new(); run.bodies.len()],
         };
@@ -67,8 +67,8 @@ impl Graph {
     fn scope(&mut self, run: &Run, ix: Ix, body: &Body) {
         let mut data = HashMap::new();
         self.children[ix as usize].sort_by_key(|&child| run.body(child).order);
-        if body.kind == Kind::Scope && run.ops_of(ix).is_empty() {
-            // A session: its tasks are spawned wherever it is used.
+        if body.session {
+            // Its tasks are spawned wherever it is used.
             for child in self.children[ix as usize].clone() {
                 self.task(run, ix, child, &mut data);
             }
@@ -101,7 +101,7 @@ impl Graph {
         let first = run.body(task).accesses.start;
         for (place, access) in run.accesses_of(task).iter().enumerate() {
             let generation = self.access(scope, task, access.mode, access.datum, data);
-            self.of_access[first as usize + place] = generation;
+            self.of_access[first as usize + place] = Some(generation);
         }
     }
 
@@ -126,7 +126,7 @@ impl Graph {
 
     /// The generation that access `number` waits for.
     pub(crate) fn before_access(&self, number: u32) -> Option<Gen> {
-        self.generations[self.of_access[number as usize] as usize].after
+        self.generations[self.of_access[number as usize]? as usize].after
     }
 
     /// TP's class of the graph (TP §2.1).

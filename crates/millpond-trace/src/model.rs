@@ -48,6 +48,8 @@ pub(crate) struct Body {
     /// It ran on top of another body: at its spawn, or as a half that was taken back.
     pub(crate) on_top: bool,
     pub(crate) pending: bool,
+    /// A scope without a closure.
+    pub(crate) session: bool,
     pub(crate) ok: bool,
     /// It was opened or spawned within the recording.
     pub(crate) known: bool,
@@ -307,6 +309,7 @@ impl Builder {
         let now = self.now.at;
         match event.told {
             Told::Opened { scope, within, label } => self.opened(scope, within, label),
+            Told::Session { scope, label } => self.session(scope, label),
             Told::Spawning { .. } => self.now.spawning = Some(now),
             Told::Spawned { role, task, spawner, order, label } => self.spawned(role, task, spawner, order, label),
             Told::Named { label } => self.with_last_spawned(|body| body.label = label),
@@ -347,22 +350,33 @@ impl Builder {
         let (Some(scope), within) = (self.body(scope), self.body(within)) else { return };
         let (now, track) = (self.now.at, self.tracks.len() as u32 - 1);
         let within = within.filter(|&within| self.now.running == Some(within));
-        // A session may be opened in the middle of a body, and runs nowhere.
-        if within.is_some() || self.now.running.is_none() {
-            self.does(Does::Open(scope));
-            self.now.below.insert(scope, within);
-            self.switch(Some(scope));
-        }
+        self.does(Does::Open(scope));
+        self.now.below.insert(scope, within);
+        self.switch(Some(scope));
         let body = self.at(scope);
         (body.kind, body.label, body.spawner, body.known) = (Kind::Scope, label, within, true);
         (body.spawned, body.started, body.track) = (now, Some(now), Some(track));
+    }
+
+    fn session(&mut self, scope: u64, label: u32) {
+        let (now, Some(scope)) = (self.now.at, self.body(scope)) else { return };
+        let body = self.at(scope);
+        (body.kind, body.label, body.session, body.known) = (Kind::Scope, label, true, true);
+        (body.spawned, body.started, body.ended) = (now, Some(now), Some(now));
     }
 
     fn spawned(&mut self, role: Role, task: u64, spawner: u64, order: u64, label: u32) {
         let (Some(task), spawner) = (self.body(task), self.body(spawner)) else { return };
         let (now, start) = (self.now.at, self.accesses.len() as u32);
         self.now.last_spawned = Some(task);
-        self.does(Does::Spawn(task));
+        match (self.now.running, spawner) {
+            // The end of a scope combines its reductions.
+            (None, Some(spawner)) if !self.at(spawner).session => {
+                let own = self.at(spawner).own;
+                self.ops.push(Op { body: spawner, own, what: Does::Spawn(task) });
+            }
+            _ => self.does(Does::Spawn(task)),
+        }
         let body = self.at(task);
         (body.kind, body.label, body.spawner, body.order) = (Kind::Task(role), label, spawner, order);
         (body.spawned, body.known, body.accesses) = (now, true, start..start);
@@ -530,6 +544,7 @@ impl Body {
             own: 0,
             on_top: false,
             pending: false,
+            session: false,
             ok: true,
             known: false,
             ops: 0..0,

@@ -165,12 +165,14 @@ impl<'a> Replay<'a> {
         let mut before: Option<(Option<u32>, Ix)> = None;
         for (ix, body) in roots {
             match before {
-                Some((track, before)) if track == body.track && !self.run.ops_of(ix).is_empty() => {
+                Some((track, before)) if track == body.track && !body.session => {
                     self.state(before).waiters.push(ix);
                 }
                 _ => self.push(0, Step::Go(ix)),
             }
-            before = Some((body.track, ix));
+            if !body.session {
+                before = Some((body.track, ix));
+            }
         }
         let spawned: std::collections::HashSet<_> = self.run.ops.iter().filter_map(|op| spawns(op.what)).collect();
         let met: std::collections::HashSet<_> = self.run.ops.iter().filter_map(|op| meets(op.what)).collect();
@@ -306,7 +308,9 @@ impl<'a> Replay<'a> {
             self.give_back(ix, key);
         }
         for access in self.run.body(ix).accesses.clone() {
-            self.leave_generation(ix, self.graph.of_access[access as usize]);
+            if let Some(generation) = self.graph.of_access[access as usize] {
+                self.leave_generation(ix, generation);
+            }
         }
         for waiter in std::mem::take(&mut self.state(ix).waiters) {
             self.wake(waiter, Since::Complete(ix));

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use common::{Mutex, builder, limit};
+use common::{Mutex, builder, limit, sized};
 use millpond::{Handle, Inline, Kind, Reducer, Runtime, Session, Spawn};
 
 /// What is kept for ever, for leak checkers to see.
@@ -205,5 +205,45 @@ fn a_comparison_forks_in_the_spawn_of_a_session() {
             sums.into_iter().map(|sum| s.wait(sum).unwrap()).collect::<Vec<u64>>()
         });
         assert_eq!(sums.unwrap(), [20; 8]);
+    });
+}
+
+thread_local! {
+    static SPAWNS_ON: Cell<Option<&'static Session>> = const { Cell::new(None) };
+}
+
+fn spawn_elsewhere() {
+    if let Some(session) = SPAWNS_ON.get() {
+        (0..500).for_each(|_| hint::spin_loop());
+        drop(session.spawn((), |()| ()));
+    }
+}
+
+/// Two bodies, of two runtimes, spawn on a session of the other one; the comparison would spawn on one of the own.
+#[test]
+fn a_comparison_cannot_use_another_session_in_the_spawn_of_one() {
+    limit(60, "two fronts in two orders", || {
+        let [one, two] = [(); 2].map(|()| forever(builder(2).inline(Inline::Never).build().unwrap()));
+        let feed = |home: &'static Runtime, away: &'static Runtime| {
+            for _ in 0..sized(20, 200) {
+                let (abroad, own) = (away.session(), home.session());
+                let scope = home.scope(|s| {
+                    s.nest((), move |_, ()| {
+                        let (own, sum) = (forever(own), Handle::new(0));
+                        SPAWNS_ON.set(Some(own));
+                        (0..50).for_each(|_| drop(abroad.spawn(sum.reduce(Adds(spawn_elsewhere)), |part| *part += 1)));
+                        SPAWNS_ON.set(None);
+                        abroad.close().unwrap();
+                        // The comparisons that panicked made reductions of their own; nothing is lost.
+                        assert_eq!(sum.into_inner().unwrap(), 50);
+                    });
+                });
+                scope.unwrap();
+            }
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(|| feed(one, two));
+            threads.spawn(|| feed(two, one));
+        });
     });
 }

@@ -16,6 +16,7 @@ pub(crate) struct Ev {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Told {
     Opened { scope: u64, within: u64, label: u32 },
+    Session { scope: u64, label: u32 },
     Spawning { body: u64 },
     Spawned { role: Role, task: u64, spawner: u64, order: u64, label: u32 },
     Named { label: u32 },
@@ -60,6 +61,11 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels:
             put.ids(&[scope, within]);
             put_number(put.out, labels.place(place).into());
             0
+        }
+        What::Session { scope, place } => {
+            put.ids(&[scope]);
+            put_number(put.out, labels.place(place).into());
+            34
         }
         What::Spawning { body } => put.id(body, 1),
         What::Spawned { role, task, spawner, order, place } => {
@@ -184,6 +190,7 @@ pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Op
         31 => Told::Stole,
         32 => Told::Idle,
         33 => Told::Awake,
+        34 => Told::Session { scope: get.id()?, label: get.label()? },
         _ => return None,
     };
     Some(Ev { at, told })

@@ -37,6 +37,7 @@
 //! | 29 | joined | id: the body; id: the task |
 //! | 30 | set | id: the body; datum |
 //! | 31, 32, 33 | stole, idle, awake | |
+//! | 34 | session | id; number: the label of the place |
 //!
 //! An *id* is the difference to the id before it in the block (at first to 0), a *datum* that to the datum before it.
 //! What the events mean is said at [`millpond::record::What`].

@@ -91,5 +91,11 @@ pub(crate) fn is_free_to_take(owner: u64) -> bool {
         .is_none_or(|scope| scope.thread == Some(thread::current().id()) && scope.inline.0.load(Ordering::Relaxed) == 0)
 }
 
+/// Whether this thread runs a leaf at its spawn in some root scope. Takes O(root scopes).
+pub(crate) fn runs_inline_here() -> bool {
+    let here = Some(thread::current().id());
+    ALIVE.lock().scopes.iter().any(|scope| scope.thread == here && scope.inline.0.load(Ordering::Relaxed) != 0)
+}
+
 /// The number of every nested scope, beyond the series: its handles are its own by their type.
 pub(crate) const NESTED: u64 = u64::MAX;

@@ -25,10 +25,10 @@ use crate::sync::Mutex;
 /// fails the task for which it is called.
 ///
 /// The comparison runs in the middle of a spawn, so it should do nothing else. If it panics, the reducers count as
-/// unequal; and it panics if it uses the session on which the task is spawned, or opens a scope while a thread that is no
-/// worker spawns on a session. It must not wait in other ways either, by a channel, a lock, a thread or another session: of
-/// the threads that are no workers, one at a time spawns on the sessions of a runtime, and who is waited for may have to
-/// wait for its turn.
+/// unequal; and it panics if it uses the session on which the task is spawned; or, while a thread that is no worker of
+/// the session's runtime spawns on it, opens a scope or uses another session. A fork in it runs one half after the
+/// other then. It must not wait in other ways either, by a channel, a lock or a thread: of the threads that are no
+/// workers, one at a time spawns on the sessions of a runtime, and who is waited for may have to wait for its turn.
 ///
 /// ```
 /// use millpond::{Handle, Reducer, Runtime, Spawn};

@@ -53,8 +53,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// Takes the task at the working end of the worker's own queue.
     fn take(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    /// As [`take`](Pool::take), but only if the task at the working end is `wanted`.
-    fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef>;
+    /// As [`take`](Pool::take), but only if the task at the working end is `wanted`; and whether others cannot find tasks
+    /// any more that they could find before: then a worker that goes on with something else calls [`leave`](Pool::leave).
+    fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool);
 
     /// Takes a task from another worker or from outside, and perhaps more of them into `local`; `None` if nothing was
     /// found in one round.
@@ -71,11 +72,11 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Makes everything visible to others: the worker gives up its seat, or disappears for long. Returns as [`put`](Pool::put) does.
+    /// Makes everything visible to others: the worker gives up its seat, or disappears for long. Returns as
+    /// [`put`](Pool::put) does.
     fn leave(&self, local: &mut Self::Local) -> bool;
 
-    /// Tells the pool that a worker has begun (`true`) or ceased to look for work in vain. A sleeping worker does not
-    /// count: handing it a single task is not worth the wake-up.
+    /// Tells the pool that a worker has nothing to do from now on (`true`), or no longer; it may be asleep meanwhile.
     fn hungry(&self, searching: bool);
 
     /// Whether [`steal`](Pool::steal) might find something: the last look before a worker sleeps. It may err

@@ -67,8 +67,7 @@ impl Log {
     /// Opens a session, whose body runs nowhere.
     pub(crate) fn open_session(&self, place: &'static Location<'static>) -> Id {
         let scope = self.next_id();
-        self.note(What::Opened { scope, within: 0, place });
-        self.note(What::Ended { body: scope, ok: true });
+        self.note(What::Session { scope, place });
         scope
     }
 

@@ -109,13 +109,19 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum What {
-    /// A root scope was opened by the body that ran on this track, if one did; its closure runs now. A session has no
-    /// closure, but this too.
+    /// A root scope was opened by the body that ran on this track, if one did; its closure runs now.
     Opened {
         /// The scope, as a body.
         scope: Id,
         /// The body that opened it, or 0.
         within: Id,
+        /// Where.
+        place: &'static Location<'static>,
+    },
+    /// A session was opened, whose tasks are spawned wherever it is used. It ends with `Completed`.
+    Session {
+        /// The session, as a body.
+        scope: Id,
         /// Where.
         place: &'static Location<'static>,
     },

@@ -74,7 +74,7 @@ unsafe fn push<E: Engine>(worker: *const (), task: TaskRef) {
 /// As `the`.
 unsafe fn take_back<E: Engine>(worker: *const (), task: TaskRef) -> bool {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.take_if(|top| top == task).is_some()
+    unsafe { the::<E>(worker) }.take_fork_back(task)
 }
 
 /// # Safety

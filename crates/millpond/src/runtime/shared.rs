@@ -19,8 +19,9 @@
 //!
 //! # The front's lock
 //!
-//! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers: it opens no scope
-//! (`enter`), and is told not to wait otherwise.
+//! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers. While it runs the thread is
+//! no worker, so that a fork in it runs one half after the other; it opens no scope (`enter`), takes no other front
+//! (`visit`), and sits down nowhere (`sit`). What it tries panics, which is caught: the reducers count as unequal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -160,6 +161,8 @@ impl<E: Engine> Shared<E> {
         if visits(self) {
             return f(self.front());
         }
+        // Two threads that hold a front each and ask for the other's would wait for ever.
+        assert!(!visits_any(), "the comparison of two reducers cannot use a session in a spawn on another session");
         let _guard = self.front.lock();
         let _visit = Visit::new(self);
         let result = catch_unwind(AssertUnwindSafe(|| f(self.front())));
@@ -169,6 +172,7 @@ impl<E: Engine> Shared<E> {
 
     /// Runs `f` with a place for this thread to wait at, whether it is a worker or not.
     pub(crate) fn sit<R>(&self, f: impl FnOnce(&Place) -> R) -> R {
+        assert!(!visits_any(), "the comparison of two reducers cannot wait in a spawn on a session");
         self.benches.sit(self.house, f)
     }
 

@@ -11,6 +11,7 @@ use super::shared::Shared;
 use crate::access::{CanRead, CanWrite};
 use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
+use crate::handle::claim::runs_inline_here;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
@@ -25,6 +26,10 @@ const HELP: u32 = 64;
 
 /// Turns for which it watches others run short tasks: some microseconds.
 const PATIENCE: u32 = 256;
+
+/// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail first,
+/// and comes back to this body at once.
+const LOOKS: u32 = 2;
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
 ///
@@ -259,16 +264,27 @@ impl<E: Engine> Worker<E> {
     }
 
     fn make_room_soft(&self, domain: &Domain, bytes: usize) {
-        while !self.shared().has_room(domain, bytes, true) {
-            let Some(task) = self.take_below(domain) else { break };
-            self.execute(task);
+        let mut in_vain = 0;
+        while in_vain < LOOKS && !self.shared().has_room(domain, bytes, true) {
+            match self.take_leaf_below(domain) {
+                Some(task) => self.execute(task),
+                // A parent has a stack of its own: it may wait for what this body does next.
+                None => in_vain = if self.lets_any_end(domain) { 0 } else { in_vain + 1 },
+            }
         }
         while self.shared().should_empty(domain)
-            && let Some(task) = self.take_below(domain)
+            && let Some(task) = self.take_leaf_below(domain)
         {
             self.execute(task);
         }
         self.step_back();
+    }
+
+    /// Lets others run; whether a task of the scope has ended meanwhile.
+    fn lets_any_end(&self, domain: &Domain) -> bool {
+        let before = domain.outstanding();
+        self.let_others_run();
+        domain.outstanding() < before
     }
 
     fn make_room_hard(&self, domain: &Domain, bytes: usize) {
@@ -339,27 +355,25 @@ impl<E: Engine> Shared<E> {
         if !self.may_be_full(domain, bytes) {
             return;
         }
-        match worker_within(self).filter(|worker| !worker.is_carrier()) {
-            Some(worker) => self.make_room_soft(worker, domain, bytes),
-            None => self.make_room_hard(domain, bytes),
+        // A leaf that runs at its spawn, on the thread's own stack, is a body too.
+        match worker_within(self).filter(|worker| !worker.is_carrier() || runs_inline_here()) {
+            Some(worker) => self.make_session_room_soft(worker, domain, bytes),
+            None => self.make_session_room_hard(domain, bytes),
         }
         self.note_room(domain);
     }
 
     /// What is outstanding may be the very task whose body this is, and all that waits for it. So the body lets others
     /// run as long as that helps.
-    fn make_room_soft(&self, worker: &Worker<E>, domain: &Domain, bytes: usize) {
+    fn make_session_room_soft(&self, worker: &Worker<E>, domain: &Domain, bytes: usize) {
         let (mut full, mut in_vain) = (false, 0);
-        // Twice: a carrier that has just run a task looks at its mail first, and comes back to this body at once.
-        while in_vain < 2 && !self.has_room(domain, bytes, full) {
+        while in_vain < LOOKS && !self.has_room(domain, bytes, full) {
             full = true;
-            let before = domain.outstanding();
-            worker.let_others_run();
-            in_vain = if domain.outstanding() < before { 0 } else { in_vain + 1 };
+            in_vain = if worker.lets_any_end(domain) { 0 } else { in_vain + 1 };
         }
     }
 
-    fn make_room_hard(&self, domain: &Domain, bytes: usize) {
+    fn make_session_room_hard(&self, domain: &Domain, bytes: usize) {
         let mut full = false;
         loop {
             // Before the look: then a completion after the look is not missed (`count`, 6).

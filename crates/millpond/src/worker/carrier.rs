@@ -21,6 +21,8 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
         debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
         loop {
+            // For the loops that are resumed, too.
+            self.budget.set(tasks);
             self.resume_mail();
             if done() {
                 // What goes on now may take long.

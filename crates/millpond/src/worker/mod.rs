@@ -208,9 +208,23 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Takes the task at the working end, if the test agrees.
+    /// Takes the task at the working end, if the test agrees; with `None`, everybody sees what they saw before.
     pub(crate) fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
-        self.shared().pool.take_if(self.pool_local(), wanted)
+        let (task, hidden) = self.shared().pool.take_if(self.pool_local(), wanted);
+        if hidden && task.is_none() {
+            self.leave_tasks();
+        }
+        task
+    }
+
+    /// Takes a fork back that is at the working end. Its second half goes on, over what others saw before.
+    #[inline]
+    pub(crate) fn take_fork_back(&self, fork: TaskRef) -> bool {
+        let (task, hidden) = self.shared().pool.take_if(self.pool_local(), |top| top == fork);
+        if hidden {
+            self.leave_tasks();
+        }
+        task.is_some()
     }
 
     #[inline]

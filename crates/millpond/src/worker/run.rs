@@ -50,17 +50,7 @@ impl<E: Engine> Worker<E> {
             task.clear_links();
         }
         let finished = match task.header().role() {
-            Role::Fork => {
-                // Read before: once it has run, it is gone.
-                let id = task.record_id();
-                let before = if id == 0 { 0 } else { self.log.started(id) };
-                // SAFETY: the task was taken from the pool, so it runs once, here.
-                let _always_ok = unsafe { (task.header().vtable().run)(task, self.erased()) };
-                if id != 0 {
-                    self.log.runs(before);
-                }
-                None
-            }
+            Role::Fork => self.run_fork(task),
             Role::Nest => self.run_parent(task),
             _ => self.run_leaf(task),
         };
@@ -72,6 +62,21 @@ impl<E: Engine> Worker<E> {
 
     pub(crate) fn erased(&self) -> *const () {
         std::ptr::from_ref(self).cast()
+    }
+
+    /// Runs the half of a fork that was stolen, or met below another's.
+    fn run_fork(&self, fork: TaskRef) -> Option<TaskRef> {
+        // Who knows how long it takes.
+        self.leave_tasks();
+        // Read before: once it has run, it is gone.
+        let id = fork.record_id();
+        let before = if id == 0 { 0 } else { self.log.started(id) };
+        // SAFETY: the task was taken from the pool, so it runs once, here.
+        let _always_ok = unsafe { (fork.header().vtable().run)(fork, self.erased()) };
+        if id != 0 {
+            self.log.runs(before);
+        }
+        None
     }
 
     fn run_leaf(&self, task: TaskRef) -> Option<TaskRef> {
@@ -107,9 +112,6 @@ impl<E: Engine> Worker<E> {
     /// Before a body that may be long: others must be able to find what waits here.
     #[inline]
     fn expose_before(&self, kind: &'static VTable) {
-        if self.shared().config.workers == 1 {
-            return;
-        }
         match self.shared().kinds.length(kind) {
             Length::Short => {}
             Length::Medium => {
@@ -188,7 +190,8 @@ impl<E: Engine> Worker<E> {
             if !self.help(1) {
                 std::thread::yield_now();
             }
-            return;
+            // What it has stolen, or counted, is for others: the body may go on for long.
+            return self.step_back();
         }
         self.flush_all();
         let waiter = Waiter::new(&self.seat);
@@ -211,13 +214,24 @@ impl<E: Engine> Worker<E> {
 
     /// A task from below `domain` that this stack has room for.
     pub(crate) fn take_below(&self, domain: &Domain) -> Option<TaskRef> {
+        // A fork has no scope.
+        self.take_below_if(domain, |role| role != Role::Fork)
+    }
+
+    /// As `take_below`, but no parent: that might wait for what the body on this stack does next.
+    pub(crate) fn take_leaf_below(&self, domain: &Domain) -> Option<TaskRef> {
+        self.take_below_if(domain, |role| matches!(role, Role::Leaf | Role::Combine))
+    }
+
+    /// A task of a wanted role, not that of a fork, from below `domain`.
+    fn take_below_if(&self, domain: &Domain, wanted: impl FnOnce(Role) -> bool) -> Option<TaskRef> {
         let least = LEAST_STACK.max(self.shared().config.stack_size / 2);
         if self.fibers.stack_left() < least {
             return None;
         }
         self.take_if(|task| {
-            // SAFETY: the scope of a task in the pool is there; a fork has none.
-            task.header().role() != Role::Fork && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+            // SAFETY: the scope of a task in the pool is there, but for forks, which nobody wants here.
+            wanted(task.header().role()) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
         })
     }
 
@@ -241,6 +255,8 @@ impl<E: Engine> Worker<E> {
     /// Runs up to `tasks` tasks, from the carrier, if any can be found.
     pub(crate) fn help(&self, tasks: u32) -> bool {
         debug_assert!(self.fibers.current().is_none());
+        // For the loops that are resumed, too.
+        self.budget.set(tasks);
         self.resume_mail();
         self.run_something(tasks)
     }

@@ -214,15 +214,16 @@ impl Owner {
         self.buffer.load(self.bottom)
     }
 
-    /// As [`pop`](Owner::pop), but only if the newest task is `wanted`.
+    /// As [`pop`](Owner::pop), but only if the newest task is `wanted`; and whether tasks are private now that were public.
     #[inline]
-    pub(super) fn pop_if(&mut self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
-        if self.private() == 0 && !self.take_back() {
-            return None;
+    pub(super) fn pop_if(&mut self, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+        let were_public = self.private() == 0;
+        if were_public && !self.take_back() {
+            return (None, false);
         }
-        let task = self.buffer.load(self.bottom - 1).filter(|&task| wanted(task))?;
-        self.bottom -= 1;
-        Some(task)
+        let task = self.buffer.load(self.bottom - 1).filter(|&task| wanted(task));
+        self.bottom -= u64::from(task.is_some());
+        (task, were_public && self.private() > 0)
     }
 
     /// If the public part is empty, makes all but the newest `keep` tasks public (step 2); whether it did. The private

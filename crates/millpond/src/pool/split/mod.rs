@@ -6,17 +6,18 @@
 //! * A put publishes when the public part is empty and a task is left to the owner: a lone task stays private, since
 //!   the owner takes it next, and handing it over would cost more than most bodies do.
 //! * A put by a body that goes on ([`Put::Spawned`]) publishes even a lone task while somebody is hungry.
-//! * Before a body ([`expose`](Pool::expose)) everything is published, if nothing is public yet; before a long one, and
-//!   before one that goes on after a wait ([`leave`](Pool::leave)), in any case.
+//! * Before a body ([`expose`](Pool::expose)) everything is published, if nothing is public yet; before a long one, a
+//!   half of a fork, and one that goes on after a wait ([`leave`](Pool::leave)), in any case.
 //! * With one seat nothing is.
 //!
 //! A thief takes a quarter of what its victim shows divided by the number of seats (callers' seats, too), up to eight
-//! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of them, and those of the next task while the
-//! one before it runs ([`next`](Pool::next)). Of forks it takes one: the oldest is worth the most.
+//! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of them,
+//! and those of the next task while the one before it runs ([`next`](Pool::next)). If the first is a fork it takes no
+//! more: the oldest fork is worth the most.
 //!
 //! Whether the public part is empty is a question to a line that thieves write: 70 ns after a theft, nothing
-//! otherwise. A put asks when somebody is hungry, for then the answer is probably yes; and one in 64 asks anyhow, for
-//! thieves that went to sleep over it and no longer count as hungry. Else it goes by what it saw last.
+//! otherwise. A put asks when somebody is hungry, asleep or not, for then the answer is probably yes; and one in 64 asks
+//! anyhow, for a thief that is between two looks. Else it goes by what it saw last.
 
 use crossbeam_utils::CachePadded;
 
@@ -103,7 +104,7 @@ unsafe impl Pool for Split {
     }
 
     #[inline]
-    fn take_if(&self, local: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, local: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         local.deque.pop_if(wanted)
     }
 

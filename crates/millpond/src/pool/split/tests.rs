@@ -121,10 +121,10 @@ fn take_if_asks_about_the_newest_task() {
     let (pool, mut owner, _) = two_seats();
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     pool.put_at(&mut owner, task(2), 0, Put::Released);
-    assert_eq!(pool.take_if(&mut owner, |offered| offered == task(1)), None);
-    assert_eq!(pool.take_if(&mut owner, |offered| offered == task(2)), Some(task(2)));
-    assert_eq!(pool.take_if(&mut owner, |offered| offered == task(1)), Some(task(1)));
-    assert_eq!(pool.take_if(&mut owner, |_| panic!("nothing to ask about")), None);
+    assert_eq!(pool.take_if(&mut owner, |offered| offered == task(1)), (None, false));
+    assert_eq!(pool.take_if(&mut owner, |offered| offered == task(2)), (Some(task(2)), false));
+    assert_eq!(pool.take_if(&mut owner, |offered| offered == task(1)), (Some(task(1)), false));
+    assert_eq!(pool.take_if(&mut owner, |_| panic!("nothing to ask about")), (None, false));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn put_somehow(pool: &Split, seat: &mut Seat, task: TaskRef, random: &mut XorShi
 fn take_somehow(pool: &Split, seat: &mut Seat, random: &mut XorShift) -> Option<TaskRef> {
     if random.below(10) == 0 {
         pool.expose(seat);
-        return pool.take_if(seat, |task| number(task).is_multiple_of(2));
+        return pool.take_if(seat, |task| number(task).is_multiple_of(2)).0;
     }
     pool.take(seat).or_else(|| {
         pool.hungry(true);

@@ -173,7 +173,7 @@ fn unwanted() {
         model.push(1..=2);
         model.owner.publish(0);
         model.thief(2);
-        if let Some(task) = model.owner.pop_if(|task| number(task) == 1) {
+        if let Some(task) = model.owner.pop_if(|task| number(task) == 1).0 {
             model.payloads.empty(task);
         }
         model.finish();
