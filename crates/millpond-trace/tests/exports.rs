@@ -287,7 +287,7 @@ fn assert_xml(text: &str) {
         assert!(!rest[..start].contains('>'));
         let end = start + rest[start..].find('>').unwrap();
         let tag = &rest[start + 1..end];
-        assert!(!tag.contains('<') && tag.matches('"').count() % 2 == 0, "{tag}");
+        assert!(!tag.contains('<') && tag.matches('"').count().is_multiple_of(2), "{tag}");
         let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
         match (tag.strip_prefix('/'), tag.ends_with('/')) {
             (Some(closed), _) => assert_eq!(open.pop(), Some(closed)),
