@@ -358,14 +358,14 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn span(self) -> Span {
+    fn span(mut self) -> Span {
         let last = self.run.known().filter_map(|(ix, _)| Some((self.states[ix as usize].completed?, ix))).max();
         let Some((ticks, last)) = last else { return Span { ticks: 0, path: Vec::new() } };
         Span { ticks, path: self.path(last) }
     }
 
     /// Goes back from the completion of `last` through what came last each time.
-    fn path(&self, last: Ix) -> Vec<Stretch> {
+    fn path(&mut self, last: Ix) -> Vec<Stretch> {
         let mut path = Vec::new();
         let mut since = Since::Complete(last);
         loop {
@@ -373,9 +373,10 @@ impl<'a> Replay<'a> {
                 Since::Begin => break,
                 Since::Complete(body) => since = self.states[body as usize].complete_since,
                 Since::Strand(body, to) => {
-                    let state = &self.states[body as usize];
-                    let stood = state.stood.iter().rev().find(|(until, _)| *until <= to);
-                    let (from, before) = stood.copied().unwrap_or((state.started.unwrap_or(0), state.since));
+                    let state = &mut self.states[body as usize];
+                    // Each is passed once: what takes no time comes back to the same moment, for ever.
+                    while state.stood.pop_if(|(until, _)| *until > to).is_some() {}
+                    let (from, before) = state.stood.pop().unwrap_or((state.started.unwrap_or(0), state.since));
                     if to > from {
                         path.push(Stretch { body, from, to });
                     }

@@ -1,10 +1,9 @@
 //! The graph for Graphviz: tasks, and the generations of versions of data that order them.
 //!
-//! A generation is a small node between the tasks that belong to it and those that wait for them (H. Vandierendonck,
-//! G. Tzenakis, D. S. Nikolopoulos, TG §3.2: "a generation is a set of tasks that access an object and are independent";
-//! the hypergraph of TG §4.2). Its text says which: `d3 v1 g2 inout` is the third generation of the second version of
-//! datum 3. So what waits for m tasks with n accesses takes m + n edges, not m · n. Each new version starts a graph of its
-//! own: nothing leads to a `write`.
+//! A generation is a small node between its members and those that wait for them: "a series of successively spawned tasks
+//! that apply the same annotation to the object" (TG §3.2). Its text says which: `d3 v1 g2 inout` is the third generation
+//! of the second version of datum `d3`. So n accesses that wait for m take m + n edges, not m · n (the hypergraph of TG
+//! §4.2). Each version starts anew: nothing leads to a `write` (TG §3.3).
 //!
 //! What a body spawns is in a box with it. A parent is complete when all in its box are, so what waits for it waits for
 //! the point at the box's end.
@@ -150,17 +149,18 @@ impl<'a, W: Write> Dot<'a, W> {
         self.node(ix, depth + 1, "shape=house")?;
         for child in self.inside(ix) {
             self.body(child, depth + 1)?;
-            let (child, end) = (self.end(child), self.end(ix));
-            // Keeps the end below everything.
-            writeln!(
-                self.out,
-                "{indent}  b{ix} -> {child} [style=invis, weight=0]; {child} -> {end} [style=invis, weight=3]"
-            )?;
+            writeln!(self.out, "{indent}  b{ix} -> b{child} [style=invis]")?;
+            if self.has_end(ix) {
+                // Keeps the end below everything.
+                writeln!(self.out, "{indent}  {} -> e{ix} [style=invis]", self.end(child))?;
+            }
         }
         for generation in self.generations.remove(&ix).unwrap_or_default() {
             self.generation(generation, depth + 1)?;
         }
-        writeln!(self.out, "{indent}  {} [shape=point, width=0.08, label=\"\"]", self.end(ix))?;
+        if self.has_end(ix) {
+            writeln!(self.out, "{indent}  e{ix} [shape=point, width=0.08, label=\"\"]")?;
+        }
         writeln!(self.out, "{indent}}}")
     }
 
@@ -186,9 +186,14 @@ impl<'a, W: Write> Dot<'a, W> {
         self.graph.children[ix as usize].iter().chain(opened).copied().collect()
     }
 
+    /// Whether a body is complete later than it ends; nothing in a graph waits for a scope.
+    fn has_end(&self, ix: Ix) -> bool {
+        self.is_box(ix) && self.run.body(ix).kind != Kind::Scope
+    }
+
     /// The node at which a body is complete.
     fn end(&self, ix: Ix) -> String {
-        if self.is_box(ix) { format!("e{ix}") } else { format!("b{ix}") }
+        if self.has_end(ix) { format!("e{ix}") } else { format!("b{ix}") }
     }
 
     /// From the members of each generation to it, and on to those that wait for them.

@@ -228,7 +228,7 @@ impl<W: Write> Trace<'_, W> {
         args.insert("task".to_owned(), json!(ix));
         args.insert("kind".to_owned(), json!(names::kind(body.kind)));
         if let Some(spawner) = body.spawner {
-            args.insert("spawner".to_owned(), json!(names::unique(run, spawner)));
+            args.insert("spawner".to_owned(), json!(spawner));
         }
         if !body.ok {
             args.insert("failed".to_owned(), json!(true));
@@ -251,7 +251,8 @@ impl<W: Write> Trace<'_, W> {
     fn waited(&self, task: &Body, args: &mut Map<String, Value>) {
         let granted = task.granted.map_or(task.spawned, |(at, _)| at);
         let by = |release: Option<(u64, Option<Ix>)>| release.and_then(|(_, by)| by);
-        let started = task.started.unwrap_or(task.ready());
+        // What ran at its spawn waited for nobody.
+        let started = task.started.filter(|_| !task.on_top).unwrap_or(task.ready());
         let waits = [
             (flows::waited_for(task), task.spawned, granted, by(task.granted)),
             ("commutative exclusion", granted, task.ready(), by(task.handed)),

@@ -1,6 +1,5 @@
-//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (M. Korch,
-//! T. Rauber, TP §2.1 and Fig. 1). A bar is from the start to the end of a task; the line to it begins where it was
-//! spawned.
+//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (TP §2.1, Fig. 1).
+//! A bar is from the start to the end of a task; the line to it begins where it was spawned.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -34,8 +33,8 @@ const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#2
 
 impl Recording {
     /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was spawned
-    /// to where it began (if there are 2000 at most), and hatched where a worker had nothing to do. Point at something
-    /// to read what it is. What is too narrow to be seen is drawn together with its neighbours.
+    /// to where it began (if there are 2000 at most), and hatched where a worker had nothing to do; what is left
+    /// white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn together with its neighbours.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
