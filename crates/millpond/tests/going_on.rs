@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use common::{Mutex, builder, limit, sized};
+use common::{Mutex, builder, join_all, limit, sized};
 use millpond::{Handle, Inline, Runtime, Session, Spawn};
 
 fn busy(turns: u32) {
@@ -81,7 +81,7 @@ fn a_completion_that_a_closure_has_collected_while_it_polled() {
                     }));
                 }
                 thread::scope(|threads| {
-                    threads.spawn(move || {
+                    let closes = threads.spawn(move || {
                         session.close().unwrap();
                         send.send(()).unwrap();
                     });
@@ -90,6 +90,7 @@ fn a_completion_that_a_closure_has_collected_while_it_polled() {
                         receive.recv().unwrap();
                     })
                     .unwrap();
+                    join_all(vec![closes]);
                 });
             }
         }
@@ -264,6 +265,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
         let (gate, open) = (&Mutex::new(None::<Waker>), &AtomicU32::new(0));
         let (ran, stop) = (&Arc::new(AtomicU32::new(0)), &AtomicU32::new(0));
         thread::scope(|threads| {
+            let others = &Mutex::new(Vec::new());
             let scope = rt.scope(|s| {
                 s.nest((), move |s, ()| {
                     s.block_on(poll_fn(|context| {
@@ -279,17 +281,17 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                     }
                     if std::mem::take(&mut first) {
                         let waker = context.waker().clone();
-                        threads.spawn(move || {
+                        others.lock().push(threads.spawn(move || {
                             while gate.lock().is_none() {
                                 thread::yield_now();
                             }
                             waker.wake();
-                        });
+                        }));
                     }
                     Poll::Pending
                 }));
                 let session = rt.session();
-                threads.spawn(move || {
+                others.lock().push(threads.spawn(move || {
                     while stop.load(SeqCst) == 0 {
                         let ran = ran.clone();
                         drop(session.spawn((), move |()| {
@@ -298,7 +300,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                         }));
                     }
                     session.close().unwrap();
-                });
+                }));
                 // Time for the stream to swell.
                 thread::sleep(Duration::from_millis(50));
                 let (mut polls, before) = (0, ran.load(SeqCst));
@@ -316,6 +318,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
             });
             // The stand-in runs some at the same time; a loop with no bound would run tens of thousands.
             let between = scope.unwrap();
+            join_all(std::mem::take(&mut *others.lock()));
             assert!(between < 20_000, "{between} tasks between ten polls");
         });
     });
