@@ -37,7 +37,7 @@ fn options_of_collections() {
 
 #[test]
 fn options_in_a_wrong_place() {
-    refused("--workers 2 run fib", "option '--workers' must come after its command: run, bench");
+    refused("--workers 2 run fib", "option '--workers' must come after its command: run, profile, bench");
     refused("--zzz", "unknown option '--zzz'; the nearest valid: --help, --version");
     let own = "--workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --reps";
     let all = format!("--n, --cutoff, {own}, --serial, --verbose, --json, --help");
@@ -62,7 +62,7 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 fn missing_names_are_listed() {
     refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens");
     refused("bench", "a name is missing: expected one of grain, cost");
-    refused("", "a name is missing: expected one of run, list, bench");
+    refused("", "a name is missing: expected one of run, profile, list, bench");
 }
 
 #[test]

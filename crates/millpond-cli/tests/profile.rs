@@ -81,7 +81,7 @@ fn what_cannot_be_written_is_found_before_the_run() {
     for option in ["record", "trace", "dot", "svg", "speedup"] {
         let file = "/no/such/directory/file";
         let line = format!("{long} --{option} {file}");
-        let says = format!("cannot write {file}: No such file or directory (os error 2)");
+        let says = format!("{file}: cannot write: No such file or directory (os error 2)");
         fails(&line.split_whitespace().collect::<Vec<_>>(), 1, &says);
     }
     let line = "profile fib --trace a.json --svg a.json";

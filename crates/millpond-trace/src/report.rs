@@ -21,10 +21,12 @@ pub struct Report {
     pub workers: usize,
     /// From the first scope's opening to the last one's completion.
     pub seconds: f64,
-    /// Tasks: leaves and parents, halves of forks, combinations of reductions.
+    /// Tasks: leaves and parents, second halves of forks.
     pub tasks: u64,
     /// Tasks that have no children. A schedule that needs no more processors than that is as fast as any (TP §2.3).
     pub leaves: u64,
+    /// Tasks of the runtime's own, that combine reductions.
+    pub combinations: u64,
     /// TP's class of the graph.
     pub class: Class,
     /// T₁: the time of all bodies, their spawning included.
@@ -152,11 +154,13 @@ impl Report {
             let share = (work + overhead) / f64::from(workers);
             Prediction { workers, seconds: share + span_seconds, least: share.max(span_seconds) }
         };
+        let own = || run.tasks().filter(|(_, task)| task.kind != Kind::Task(Role::Combine));
         Report {
             workers: run.workers,
             seconds: run.seconds(window.to.saturating_sub(window.from)),
-            tasks: run.tasks().count() as u64,
-            leaves: run.tasks().filter(|(ix, _)| graph.children[*ix as usize].is_empty()).count() as u64,
+            tasks: own().count() as u64,
+            leaves: own().filter(|(ix, _)| graph.children[*ix as usize].is_empty()).count() as u64,
+            combinations: (run.tasks().count() - own().count()) as u64,
             class: graph.class(run),
             work,
             span: span_seconds,

@@ -85,9 +85,9 @@ fn spawn<'s, S: Spawn<'s>>(s: &S, handles: &[Handle<u64, S::Brand>], (time, acce
 
 #[test]
 fn work_and_span_of_random_programs() {
-    let cases = std::env::var("MILLPOND_CASES").map_or(300, |cases| cases.parse().unwrap());
+    let cases: u64 = std::env::var("MILLPOND_CASES").map_or(300, |cases| cases.parse().unwrap());
     for case in 1..=cases {
-        let mut random = Random(case * 0x9E37_79B9_7F4A_7C15);
+        let mut random = Random(case.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let data = 1 + random.below(6) as usize;
         let tasks = program(&mut random, data);
         let workers = [1, 2, 8][random.below(3) as usize];
