@@ -85,7 +85,7 @@ fn what_cannot_be_written_is_found_before_the_run() {
         fails(&line.split_whitespace().collect::<Vec<_>>(), 1, &says);
     }
     let line = "profile fib --trace a.json --svg a.json";
-    fails(&line.split_whitespace().collect::<Vec<_>>(), 2, "--trace and --svg name the same file: a.json");
+    fails(&line.split_whitespace().collect::<Vec<_>>(), 2, "--svg and --trace name the same file: a.json");
 }
 
 #[test]

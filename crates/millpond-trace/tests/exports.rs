@@ -198,7 +198,8 @@ fn every_body_is_there_and_says_why_it_stood_still() {
         }
         let scopes = trace.slices().iter().filter(|slice| slice.event["args"]["kind"] == "scope").count();
         let refused = trace.phase("i").count();
-        assert_eq!((seen.len() - scopes + refused) as u64, recording.report().unwrap().tasks, "{name}");
+        let report = recording.report().unwrap();
+        assert_eq!((seen.len() - scopes + refused) as u64, report.tasks + report.combinations, "{name}");
         assert_eq!(trace.phase("b").count(), trace.phase("e").count());
     }
 }
