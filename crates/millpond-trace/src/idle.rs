@@ -1,5 +1,6 @@
 //! Why workers had nothing to do: what ended each gap, and what that had waited for.
 
+use crate::blocked::Blocked;
 use crate::model::{Body, Ix, Line, On, Run, Segment};
 use millpond::record::Cause;
 
@@ -7,13 +8,13 @@ use millpond::record::Cause;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// What ran next waited for data: for another task.
+    /// What ran next waited for data: for another task; or nothing did, but all tasks that were there waited so.
     Data,
-    /// It waited for its turn at a commutative datum.
+    /// As `Data`, for a turn at a commutative datum.
     Exclusion,
     /// It was the spawner, which waited for room in its window.
     Window,
-    /// What ran next was not spawned yet; or nothing came any more.
+    /// There was no task that could not be run at once, and what ran next was not spawned yet.
     NoWork,
     /// What ran next was ready before: the worker had to wake up, or to find it.
     Latency,
@@ -59,7 +60,7 @@ pub(crate) struct Account {
 }
 
 /// The time of a track between `from` and `to`.
-pub(crate) fn account(run: &Run, line: &Line, from: u64, to: u64) -> Account {
+pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: u64) -> Account {
     let mut account = Account::default();
     let (mut at, mut idle) = (from, line.idle.iter().peekable());
     let inside = line.runs.iter().filter(|segment| segment.to > from && segment.from < to);
@@ -69,8 +70,11 @@ pub(crate) fn account(run: &Run, line: &Line, from: u64, to: u64) -> Account {
         // Idle from the first look in vain until something runs.
         let lazy = idle.peek().map(|(since, _)| (*since).max(at)).filter(|since| *since < start);
         if let Some(since) = lazy {
-            let (reason, on) = next.map_or((Reason::NoWork, None), |segment| why(run, segment, since));
-            account.gaps.push(Gap { from: since, to: start, reason, on });
+            match next.map_or((Reason::NoWork, None), |segment| why(run, segment, since)) {
+                // Nothing came, or nothing that had been there: but others may have been there that could not run.
+                (Reason::NoWork, on) => account.gaps.extend(blocked.pieces(since, start, on)),
+                (reason, on) => account.gaps.push(Gap { from: since, to: start, reason, on }),
+            }
         }
         account.overhead += lazy.unwrap_or(start).saturating_sub(at);
         account.busy += end.saturating_sub(start);

@@ -21,6 +21,7 @@
 //! a timeline for Perfetto, pictures of the graph and the schedule.
 #![forbid(unsafe_code)]
 
+mod blocked;
 mod export;
 mod format;
 mod graph;

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use millpond::record::{Cause, Role};
 use serde::Serialize;
 
+use crate::blocked::Blocked;
 use crate::format::{ReadError, Recording};
 use crate::graph::{Class, Graph};
 use crate::idle::{Account, Reason, account};
@@ -202,7 +203,8 @@ impl Window {
     /// The time of each worker: index of its track, and where it went.
     pub(crate) fn accounts(&self, run: &Run) -> Vec<(usize, Account)> {
         let workers = run.tracks.iter().enumerate().filter(|(_, line)| line.track.worker.is_some());
-        workers.map(|(track, line)| (track, account(run, line, self.from, self.to))).collect()
+        let blocked = Blocked::of(run);
+        workers.map(|(track, line)| (track, account(run, &blocked, line, self.from, self.to))).collect()
     }
 }
 

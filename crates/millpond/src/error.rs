@@ -60,6 +60,14 @@ impl Label {
         }
     }
 
+    /// Where the task was spawned, unless it has a name.
+    pub(crate) fn location(&self) -> Option<&'static Location<'static>> {
+        match self.name {
+            Name::Given(_) => None,
+            Name::Place(place) => Some(place),
+        }
+    }
+
     /// The indices that were given at the spawn; one beyond `u32` is shown as `u32::MAX`.
     pub fn indices(&self) -> &[u32] {
         &self.indices[..usize::from(self.count)]

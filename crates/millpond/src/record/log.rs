@@ -80,9 +80,14 @@ impl Log {
     /// A task was drafted, its records written.
     pub(crate) fn spawned(&self, task: TaskRef, spawner: Id, accesses: &[(Mode, u64)]) {
         let (header, label) = (task.header(), task.label());
-        let (id, order, place) = (task.record_id(), header.order(), header.place());
+        let (id, order, place) = (task.record_id(), header.order(), label.location().unwrap_or(header.place()));
         self.note(What::Spawned { role: header.role().into(), task: id, spawner, order, place });
-        self.named(&label);
+        if header.role() == task::Role::Combine {
+            // Apart from the tasks whose parts it combines.
+            self.note(What::Named { name: "combine" });
+        } else {
+            self.named(&label);
+        }
         accesses.iter().for_each(|&(mode, datum)| self.note(What::Access { mode, datum }));
     }
 
