@@ -9,7 +9,9 @@
 //! ```
 
 use std::panic;
+use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Once};
+use std::thread;
 use std::time::Duration;
 
 use millpond::Runtime;
@@ -80,8 +82,30 @@ fn wrong(program: &Program, config: &Config, runtime: &Runtime, dog: &Watchdog) 
         let (program, config) = (Arc::new(program.clone()), *config);
         move || format!("{config:?}\n{program}")
     };
-    let outcome = dog.over(show, || execute::execute(program, runtime, config.session));
-    compare::difference(program, &expected, &outcome)
+    let run = || execute::execute(program, runtime, config.session);
+    let outcome = dog.over(show, || if config.dumps { dumping(runtime, run) } else { run() });
+    let dump = runtime.dump();
+    let left = || (!dump.unfinished.is_empty()).then(|| format!("left in the account:\n{dump}"));
+    compare::difference(program, &expected, &outcome).or_else(left)
+}
+
+/// Runs a program while another thread dumps.
+fn dumping<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
+    let (done, end) = channel::<()>();
+    thread::scope(|threads| {
+        let dumps = threads.spawn(move || {
+            while end.try_recv() == Err(TryRecvError::Empty) {
+                assert!(runtime.dump().kept);
+                thread::yield_now();
+            }
+        });
+        // Dropped on a panic, too.
+        let done = done;
+        let result = run();
+        drop(done);
+        dumps.join().expect("nothing panics in a dump");
+        result
+    })
 }
 
 /// Makes a failing program small. A failure may need some luck, so each candidate gets several runs.

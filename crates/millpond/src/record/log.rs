@@ -5,10 +5,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::tape::Tape;
-use super::{Cause, Event, Id, Recorder, Role, What};
+use super::{Cause, Event, Id, Recorder, Role, Track, What};
 use crate::depend::Mode;
 use crate::error::Label;
 use crate::task::{self, Record, TaskRef};
+
+/// A body's number, of those that its track has given, takes so many bits; its track's number stands above.
+pub(super) const NUMBER_BITS: u32 = 40;
 
 /// A worker's tape, and which body runs on it.
 pub(crate) struct Log {
@@ -31,6 +34,10 @@ impl Log {
         self.recorder.is_on()
     }
 
+    pub(crate) fn track(&self) -> Track {
+        self.tape.track()
+    }
+
     /// The body that runs now; 0 if it is not recorded.
     #[inline]
     pub(crate) fn body(&self) -> Id {
@@ -51,7 +58,7 @@ impl Log {
     pub(crate) fn next_id(&self) -> Id {
         let given = self.given.get() + 1;
         self.given.set(given);
-        (u64::from(self.tape.track().number) << 40) + given
+        (u64::from(self.tape.track().number) << NUMBER_BITS) + given
     }
 
     /// Opens a root scope, whose closure runs now; its number, 0 if it is not recorded.

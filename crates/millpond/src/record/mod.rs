@@ -36,6 +36,8 @@ use crate::depend::Mode;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+pub mod dump;
+pub(crate) mod live;
 pub(crate) mod log;
 pub(crate) mod tape;
 

@@ -39,6 +39,10 @@ pub(crate) struct Config {
     pub(crate) stack_size: usize,
     /// Completions that a worker collects before it counts them.
     pub(crate) tally_batch: u64,
+    /// Whether the runtime keeps account of unfinished tasks.
+    pub(crate) dumps: bool,
+    /// Prints them.
+    pub(crate) dump_signal: Option<i32>,
     /// Of its own unless the builder was given one.
     pub(crate) recorder: Option<Recorder>,
     /// Whether this is an annex, which has no worker of its own.
@@ -67,6 +71,8 @@ impl Default for Config {
             pin: false,
             stack_size: DEFAULT_STACK,
             tally_batch: 16,
+            dumps: false,
+            dump_signal: None,
             recorder: None,
             annex: false,
         }

@@ -69,6 +69,11 @@ struct Cold {
 /// Where the places of tasks that came through a door begin.
 const DOOR: u64 = 1 << 62;
 
+/// Whether a task with this place came through a door.
+pub(crate) fn is_door(order: u64) -> bool {
+    order >= DOOR
+}
+
 /// The seat of a scope whose body runs on no worker: a session.
 pub(crate) const NO_SEAT: usize = u32::MAX as usize;
 

@@ -212,6 +212,9 @@ where
     let left = catch(a);
     // SAFETY: as above.
     if unsafe { (ops.take_back)(worker, task) } {
+        if left.is_err() && task.record_id() != 0 {
+            current::log(|log| log.refused(task.record_id(), false));
+        }
         let left = left.unwrap_or_else(|caught| caught.resume());
         let body = fork.body.take().expect("taken back before it ran");
         return (left, if task.record_id() == 0 { body() } else { run_recorded(task.record_id(), body) });

@@ -245,6 +245,9 @@ impl<E: Engine> Drafter<'_, E> {
                 let stronger = Record::new(version.cast(), self.task.0, group, Mode::Inout, Mode::Inout);
                 // SAFETY: as above; a record needs no drop, and only the spawner knows it.
                 unsafe { at.write(stronger) };
+                if let Some((noted, _)) = self.noted.get_mut(place) {
+                    *noted = Mode::Inout;
+                }
             }
             return;
         }

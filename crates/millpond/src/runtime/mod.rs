@@ -13,6 +13,7 @@ pub(crate) mod config;
 mod count;
 pub(crate) mod domain;
 pub(crate) mod door;
+mod dumps;
 pub(crate) mod engine;
 pub(crate) mod fork;
 mod issue;
@@ -29,6 +30,7 @@ pub(crate) mod watch;
 use cancel::Cancels;
 use config::{Config, Inline, LEAST_STACK, MOST_WORKERS};
 use domain::Domain;
+use dumps::OnSignal;
 use engine::{DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
 use scope::Scope;
 use session::Session;
@@ -41,7 +43,7 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
 use crate::memory::Memory;
 use crate::pool::Pool;
-use crate::record::Recorder;
+use crate::record::{Recorder, Recording};
 use crate::sync::Mutex;
 use crate::worker::sleep::Idle;
 use crate::worker::wait::Waiter;
@@ -71,10 +73,14 @@ pub struct Runtime<M: Memory = DefaultMemory, P: Pool = DefaultPool, D: Scheme =
 
 /// The threads of a runtime, and what they share.
 pub(crate) struct Inner<E: Engine> {
+    // First: it is dropped while the runtime is there.
+    _on_signal: Option<OnSignal<E>>,
     shared: Arc<Shared<E>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Works in the place of a scope's caller while there is none: started by the first session.
     stand_in: Once,
+    /// Keeps account of unfinished tasks, if the builder has asked for it.
+    _recording: Option<Recording>,
 }
 
 impl<M: Memory, P: Pool, D: Scheme> std::fmt::Debug for Runtime<M, P, D> {
@@ -125,6 +131,13 @@ pub enum BuildError {
     },
     /// The system started no thread.
     Thread(io::Error),
+    /// Dumps cannot be printed on this signal ([`Builder::dump_on_signal`]).
+    Signal {
+        /// The signal.
+        signal: i32,
+        /// Why not.
+        error: io::Error,
+    },
 }
 
 impl std::fmt::Display for BuildError {
@@ -134,6 +147,9 @@ impl std::fmt::Display for BuildError {
                 write!(f, "{option} is {given}, must be {least} to {most}")
             }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
+            BuildError::Signal { signal, error } => {
+                write!(f, "cannot dump on signal {}: {error}", dumps::name_of(*signal))
+            }
         }
     }
 }
@@ -141,7 +157,7 @@ impl std::fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BuildError::Thread(error) => Some(error),
+            BuildError::Thread(error) | BuildError::Signal { error, .. } => Some(error),
             BuildError::OutOfRange { .. } => None,
         }
     }
@@ -274,7 +290,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a choice is out of its range, or the system starts no thread.
+    /// If a choice is out of its range, the system starts no thread, or a signal cannot be caught.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with()
     }
@@ -296,13 +312,21 @@ impl Builder {
     pub fn build_with<M: Memory, P: Pool, D: Scheme>(self) -> Result<Runtime<M, P, D>, BuildError> {
         let config = self.checked()?;
         let shared = Shared::<Parts<M, P, D>>::new(config);
+        let recording = shared.live().map(|live| shared.recorder.add(live.clone()));
+        let signal = shared.config.dump_signal;
+        let on_signal =
+            signal.map(|signal| OnSignal::new(signal, &shared).map_err(|error| BuildError::Signal { signal, error }));
+        let on_signal = on_signal.transpose()?;
         let threads = (1..shared.config.workers).map(|seat| start(&shared, seat)).collect::<Result<_, _>>();
         let threads = threads.map_err(|error| {
             shared.shut_down();
             BuildError::Thread(error)
         })?;
         let threads = Mutex::new(threads);
-        Ok(Runtime { inner: Arc::new(Inner { shared, threads, stand_in: Once::new() }) })
+        let stand_in = Once::new();
+        Ok(Runtime {
+            inner: Arc::new(Inner { shared, threads, stand_in, _recording: recording, _on_signal: on_signal }),
+        })
     }
 
     fn checked(mut self) -> Result<Config, BuildError> {
@@ -318,6 +342,13 @@ impl Builder {
         check("window", config.window, (1, u64::MAX >> 16))?;
         check("window_bytes", config.window_bytes, (1, u64::MAX))?;
         check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, 1 << 40))?;
+        if let Some(signal) = config.dump_signal {
+            if !dumps::can_be_taken(signal) {
+                let error = io::Error::new(io::ErrorKind::InvalidInput, "no handler may take it");
+                return Err(BuildError::Signal { signal, error });
+            }
+            config.dumps = true;
+        }
         config.tally_batch = (config.window / (4 * config.workers as u64)).clamp(1, 16);
         Ok(self.config)
     }

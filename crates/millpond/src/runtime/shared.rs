@@ -31,6 +31,7 @@ use super::engine::Engine;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::record::Recorder;
+use crate::record::live::Live;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
@@ -53,6 +54,8 @@ pub(crate) struct Shared<E: Engine> {
     /// Where threads wait that are no workers.
     pub(crate) benches: Benches,
     pub(crate) recorder: Recorder,
+    /// The account of unfinished tasks, if there is one.
+    live: Option<std::sync::Arc<Live>>,
     /// Which runtime this is, or is an annex of.
     house: u64,
     shut_down: AtomicBool,
@@ -76,13 +79,14 @@ impl<E: Engine> Shared<E> {
         // One more for the front.
         let seats = spare.end + 1;
         let recorder = config.recorder.clone().unwrap_or_default();
-        Self::with_seats(config, seats, spare.rev().chain([0]).collect(), unique_number(), recorder)
+        let live = config.dumps.then(std::sync::Arc::default);
+        Self::with_seats(config, seats, spare.rev().chain([0]).collect(), unique_number(), recorder, live)
     }
 
     /// A place of their own for further callers, one at a time.
     fn annex(&self) -> std::sync::Arc<Self> {
         let config = Config { workers: 1, pin: false, annex: true, ..self.config.clone() };
-        Self::with_seats(config, 2, Vec::new(), self.house, self.recorder.clone())
+        Self::with_seats(config, 2, Vec::new(), self.house, self.recorder.clone(), self.live.clone())
     }
 
     fn with_seats(
@@ -91,17 +95,35 @@ impl<E: Engine> Shared<E> {
         free: Vec<usize>,
         house: u64,
         recorder: Recorder,
+        live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
         let sleep = Arc::new(Sleep::new(seats, config.idle));
         let (pool, pool_locals) = E::Pool::new(seats);
         let (memory, memory_locals) = E::Memory::new(seats);
         let locals = pool_locals.into_iter().zip(memory_locals).enumerate();
-        let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, p, m)).collect();
+        let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, p, m));
+        let workers: Box<[Worker<E>]> = workers.collect();
+        if let Some(live) = &live {
+            workers.iter().for_each(|worker| live.expect(worker.log.track()));
+        }
         let guests = Mutex::new(Guests { seats: free, vacant: Vec::new(), annexes: Vec::new() });
         let shut_down = AtomicBool::new(false);
         let (kinds, benches, front) = (Kinds::new(), Benches::default(), Mutex::default());
-        let this =
-            Shared { config, workers, pool, memory, sleep, kinds, benches, house, shut_down, guests, front, recorder };
+        let this = Shared {
+            config,
+            workers,
+            pool,
+            memory,
+            sleep,
+            kinds,
+            benches,
+            recorder,
+            live,
+            house,
+            shut_down,
+            guests,
+            front,
+        };
         let this = std::sync::Arc::new(this);
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this
@@ -110,6 +132,11 @@ impl<E: Engine> Shared<E> {
     /// Which runtime this is, or is an annex of.
     pub(crate) fn house(&self) -> u64 {
         self.house
+    }
+
+    /// The account of unfinished tasks, if the builder has asked for it.
+    pub(crate) fn live(&self) -> Option<&std::sync::Arc<Live>> {
+        self.live.as_ref()
     }
 
     pub(crate) fn worker(&self, seat: usize) -> &Worker<E> {

@@ -14,6 +14,8 @@ pub struct Config {
     pub inline: Inline,
     pub idle: Idle,
     pub stack_size: usize,
+    /// Whether the runtime keeps account of its tasks, and another thread dumps them meanwhile.
+    pub dumps: bool,
     /// Whether the program's root is a session, if it can be one.
     pub session: bool,
 }
@@ -31,11 +33,13 @@ impl Config {
             idle: rng.pick(&[Idle::Sleep, Idle::Hybrid, Idle::Hybrid]),
             stack_size: rng.pick(&[128 << 10, 256 << 10, 2 << 20]),
             session: rng.percent(20),
+            dumps: false,
         };
         // Workers that never sleep take the processors from everybody else.
         if config.workers <= 2 && rng.percent(10) {
             config.idle = Idle::Busy;
         }
+        config.dumps = rng.percent(25);
         config
     }
 
@@ -47,7 +51,8 @@ impl Config {
             .deterministic(self.deterministic)
             .inline(self.inline)
             .idle(self.idle)
-            .stack_size(self.stack_size);
+            .stack_size(self.stack_size)
+            .dumps(self.dumps);
         builder.build().expect("every choice is in its range")
     }
 }

@@ -48,7 +48,7 @@ impl World {
         let (task, domain) = (NonNull::from(&self.header), NonNull::from(&self.domain));
         let usage = self.header.state().usage();
         let watching = Cell::new(None);
-        Pending { task, usage, order: 0, domain, counted: false, result: None, watching, release: Nothing }
+        Pending { task, usage, order: 0, domain, counted: false, result: None, watching, record: 0, release: Nothing }
     }
 
     /// Completes the task as a worker does.

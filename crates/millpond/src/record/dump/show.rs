@@ -1,0 +1,167 @@
+//! A dump as text: a block for each body; first the counts, if there are many.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
+
+use super::{Dump, State, Unfinished, WaitsFor, Who};
+use crate::depend::Mode;
+use crate::record::{Cause, Role};
+
+/// More bodies are counted first, and only so many are shown.
+const MANY: usize = 100;
+
+impl Display for Dump {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if !self.kept {
+            f.write_str(
+                "millpond: nothing is known of unfinished tasks: build the runtime with `Runtime::builder().dumps(true)`",
+            )?;
+            return self.workers(f);
+        }
+        write!(f, "millpond: {} unfinished", self.unfinished.len())?;
+        self.workers(f)?;
+        let mut shown: Vec<_> = self.unfinished.iter().collect();
+        if shown.len() > MANY {
+            self.counts(f)?;
+            // What runs or stands explains what waits for it.
+            shown.sort_by_key(|body| !matches!(body.state, State::Running { .. } | State::Waiting { .. }));
+        }
+        shown.iter().take(MANY).try_for_each(|body| write!(f, "\n{body}"))?;
+        if shown.len() > MANY { write!(f, "\n... and {} more", shown.len() - MANY) } else { Ok(()) }
+    }
+}
+
+impl Dump {
+    fn workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let tasks: Vec<_> = self.workers.iter().map(|worker| worker.tasks.to_string()).collect();
+        let s = if tasks.len() == 1 { "" } else { "s" };
+        write!(f, "; {} worker{s}, tasks run by each: {}", tasks.len(), tasks.join(", "))
+    }
+
+    /// How many there are of each name (or place) and state, the most first.
+    fn counts(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut counts = BTreeMap::new();
+        for body in &self.unfinished {
+            let name = body.label.name().map_or_else(|| Place(body).to_string(), str::to_owned);
+            *counts.entry((name, body.state.class())).or_insert(0) += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts.iter().take(MANY).try_for_each(|((name, state), count)| write!(f, "\n{count} × {name}: {state}"))?;
+        if counts.len() > MANY { write!(f, "\n... and {} kinds more", counts.len() - MANY) } else { Ok(()) }
+    }
+}
+
+impl Display for Unfinished {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let role = match self.role {
+            None => "scope",
+            Some(Role::Leaf) => "leaf",
+            Some(Role::Parent) => "parent",
+            Some(Role::Combine) => "combination",
+            Some(Role::Fork) => "half of a join",
+        };
+        write!(f, "{}\n    {role}", self.label)?;
+        if let Some(parent) = &self.parent {
+            write!(f, " of {}", parent.label)?;
+        }
+        let verb = if self.role.is_none() { "opened" } else { "spawned" };
+        write!(f, ", {verb} at {}\n    {}", Place(self), self.state.class())?;
+        self.details(f)?;
+        write!(f, ", for {}", Since(self.since))?;
+        self.waits_for.iter().try_for_each(|wait| write!(f, "\n    {wait}"))
+    }
+}
+
+impl Unfinished {
+    fn details(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.state {
+            State::Running { worker } | State::Waiting { worker, .. } => match worker {
+                Some(worker) => write!(f, ", on worker {worker}"),
+                None => f.write_str(", on a thread that is no worker's"),
+            },
+            State::Ended { children } if self.role.is_none() => write!(f, ", {children} tasks are not complete"),
+            State::Ended { children } => write!(f, ", {children} children are not complete"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// In words, without what differs from body to body.
+    fn class(self) -> &'static str {
+        match self {
+            State::Pending => "is pending: a precondition is not met",
+            State::Data => "waits for data",
+            State::Turn => "waits for its turn",
+            State::Ready => "is ready: no worker has taken it",
+            State::Running { .. } => "runs",
+            State::Waiting { cause, .. } => match cause {
+                Cause::Task => "its body waits for a task",
+                Cause::Datum => "its body waits for a datum",
+                Cause::Written => "its body waits for a datum to be written",
+                Cause::Window => "its body waits for room in the window",
+                Cause::Others => "its body waits for a future or a session",
+            },
+            State::Ended { .. } => "its body has ended",
+        }
+    }
+}
+
+impl Display for WaitsFor {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(access) = self.access {
+            write!(f, "access {access}")?;
+        }
+        if let (Some(mode), Some(datum)) = (self.mode, self.datum) {
+            let comma = if self.access.is_some() { ", " } else { "" };
+            write!(f, "{comma}{} of datum {datum}", word(mode))?;
+        }
+        if self.access.is_some() || self.datum.is_some() {
+            f.write_str(": ")?;
+        }
+        let Some((first, others)) = self.tasks.split_first() else {
+            return f.write_str("after nothing any more: it is about to go on");
+        };
+        write!(f, "after {first}")?;
+        others.iter().try_for_each(|task| write!(f, ", {task}"))?;
+        if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
+    }
+}
+
+impl Display for Who {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.label.fmt(f)
+    }
+}
+
+/// The word by which an access is declared.
+fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => "read",
+        Mode::Write => "write",
+        Mode::Inout => "inout",
+        Mode::Commutative => "commutative",
+        Mode::Concurrent => "concurrent",
+        Mode::Reduce => "reduce",
+    }
+}
+
+/// Where a body was spawned.
+struct Place<'a>(&'a Unfinished);
+
+impl Display for Place<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.0.place.file(), self.0.place.line())
+    }
+}
+
+/// A time of three digits or so.
+struct Since(Duration);
+
+impl Display for Since {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1?}", self.0)
+    }
+}

@@ -1,0 +1,368 @@
+//! The table of unfinished bodies, folded from events: a sink that a dump looks at.
+//!
+//! The tapes of different tracks are handed over in any order, so what happened to a body may be read before its spawn
+//! is, and a grant after its end:
+//!
+//! 1. An entry is made by the first event of a body that is read, and leaves when both its spawn and its completion are
+//!    known. Until the spawn is known, a dump does not show it.
+//! 2. What is read of a body without an entry is early, or late. The numbers tell: a track gives them in ascending order,
+//!    and writes the spawn of each body that it numbers itself. So one whose spawn on that track is still to come is
+//!    *early*, and gets an entry; the others are gone.
+//! 3. A spawn may be drafted within another one (the combination of a reduction), so a few numbers below the highest
+//!    that was read may be still to come. They are remembered (`to_come`).
+//!
+//! So the table holds the unfinished bodies, and those of which something is on the tapes that were not read yet.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::Location;
+
+use super::log::NUMBER_BITS;
+use super::{Cause, Event, Id, Role, Sink, Track, What};
+use crate::depend::Mode;
+use crate::error::Label;
+use crate::sync::Mutex;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+/// What is known of the unfinished bodies of one runtime.
+#[derive(Default)]
+pub(crate) struct Live(Mutex<Table>);
+
+/// See the [module](self).
+#[derive(Default)]
+pub(super) struct Table {
+    entries: Numbered<Id, Entry>,
+    tracks: Numbered<u32, OnTrack>,
+    /// How often a body has set a datum, while earlier accesses to it were outstanding.
+    sets: HashMap<(Id, u64), u32>,
+    /// How many of these there may be before they are looked through.
+    most_sets: usize,
+    /// Lists of entries that have left: a task allocates none.
+    spare: Vec<Vec<Access>>,
+}
+
+/// Lists that are kept for later entries.
+const SPARE: usize = 1024;
+
+/// What is known of one body.
+#[derive(Clone)]
+pub(super) struct Entry {
+    /// `None` of a scope, and until the spawn is known.
+    pub(super) role: Option<Role>,
+    pub(super) place: &'static Location<'static>,
+    name: Option<&'static str>,
+    indices: ([u32; 4], u8),
+    pub(super) spawner: Id,
+    pub(super) order: u64,
+    pub(super) accesses: Vec<Access>,
+    /// How many of the accesses were read; the others are known by their grants.
+    filled: usize,
+    pub(super) spawned: Option<u64>,
+    /// When something was last granted to it, or handed.
+    pub(super) granted: Option<u64>,
+    /// Whether the preconditions of a pending task are met.
+    pub(super) met: bool,
+    /// When its body was last seen to run, and on which track.
+    pub(super) runs: Option<(u64, Track)>,
+    pub(super) stands: Option<Stands>,
+    pub(super) ended: Option<u64>,
+    completed: bool,
+}
+
+/// An access, as far as it is known.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) mode: Mode,
+    /// 0 if it was not read yet.
+    pub(super) datum: u64,
+    /// How often the datum had been set before.
+    pub(super) sets: u32,
+    /// It waited for its grant, and has it.
+    pub(super) granted: bool,
+    /// It waited for its exclusion, and has it.
+    pub(super) handed: bool,
+}
+
+/// A body that stands still.
+#[derive(Clone, Copy)]
+pub(super) struct Stands {
+    pub(super) since: u64,
+    pub(super) cause: Cause,
+    pub(super) on: u64,
+}
+
+/// What is known of a track, by which a body is told that is gone.
+#[derive(Default)]
+struct OnTrack {
+    /// The body whose name and accesses follow.
+    last: Id,
+    /// The highest number whose spawn was read.
+    highest: u64,
+    /// The numbers below that whose spawns were not.
+    to_come: Vec<u64>,
+}
+
+/// By number: numbers are as good as their own hashes once the low bits are spread.
+type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+
+/// Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4).
+#[derive(Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let spread = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Live {
+    /// The events of a track are of this runtime. Said before there is any.
+    pub(crate) fn expect(&self, track: Track) {
+        self.0.lock().tracks.entry(track.number).or_default();
+    }
+
+    /// The table as it is now, tasks without their spawn left out. Takes time for what is unfinished.
+    pub(super) fn copy(&self) -> Copied {
+        let table = self.0.lock();
+        let known = table.entries.iter().filter(|(_, entry)| entry.spawned.is_some());
+        let bodies = known.map(|(&id, entry)| (id, entry.clone())).collect();
+        Copied { bodies, sets: table.sets.clone() }
+    }
+}
+
+/// What a dump is made of.
+pub(super) struct Copied {
+    pub(super) bodies: Vec<(Id, Entry)>,
+    /// How often a body has set a datum.
+    pub(super) sets: HashMap<(Id, u64), u32>,
+}
+
+impl Sink for Live {
+    fn take(&self, track: Track, events: &[Event]) {
+        let mut table = self.0.lock();
+        // A recorder may be another runtime's as well.
+        if table.tracks.contains_key(&track.number) {
+            events.iter().for_each(|event| table.event(track, event));
+        }
+    }
+}
+
+impl Table {
+    fn event(&mut self, track: Track, event: &Event) {
+        let at = event.at;
+        match event.what {
+            What::Opened { scope, within, place } => {
+                self.spawned(track, scope, at, Entry { spawner: within, place, ..Entry::default() });
+                self.with(scope, |entry| entry.runs = Some((at, track)));
+            }
+            What::Spawned { role, task, spawner, order, place } => {
+                let known = Entry { role: Some(role), spawner, order, place, ..Entry::default() };
+                self.spawned(track, task, at, known);
+            }
+            What::Named { name } => self.with_last(track, |entry| entry.name = Some(name)),
+            What::Indexed { count, indices } => self.with_last(track, |entry| entry.indices = (indices, count)),
+            What::Access { mode, datum } => self.access(track, mode, datum),
+            What::Granted { task, access, .. } => self.with(task, |entry| entry.grant(at, access)),
+            What::Handed { task, access, .. } => self.with(task, |entry| entry.hand(at, access)),
+            What::Started { task } => self.with(task, |entry| entry.runs = Some((at, track))),
+            What::Waits { body, cause, on } => {
+                self.with(body, |entry| entry.stands = Some(Stands { since: at, cause, on }));
+            }
+            What::Resumed { body } => {
+                self.with(body, |entry| (entry.stands, entry.runs) = (None, Some((at, track))));
+            }
+            What::Set { body, datum } => self.set(body, datum),
+            What::Ended { body, .. } => {
+                self.with(body, |entry| entry.ended = Some(at));
+                self.leave(body);
+            }
+            What::Completed { body } => {
+                self.with(body, |entry| entry.completed = true);
+                self.leave(body);
+            }
+            What::Spawning { .. } | What::Issued { .. } | What::Joined { .. } => {}
+            What::Stole | What::Idle | What::Awake => {}
+        }
+    }
+
+    /// The spawn of a body was read; `known` is what it says.
+    fn spawned(&mut self, track: Track, id: Id, at: u64, mut known: Entry) {
+        let on_track = self.tracks.entry(track.number).or_default();
+        on_track.read(id);
+        on_track.last = id;
+        let spawned = Some(at);
+        match self.entries.get_mut(&id) {
+            Some(entry) => {
+                (entry.role, entry.place, entry.spawner) = (known.role, known.place, known.spawner);
+                (entry.order, entry.spawned) = (known.order, spawned);
+                self.leave(id);
+            }
+            None => {
+                (known.spawned, known.accesses) = (spawned, self.spare.pop().unwrap_or_default());
+                self.entries.insert(id, known);
+            }
+        }
+    }
+
+    /// Changes the entry of a body, unless that is gone.
+    fn with(&mut self, id: Id, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            return change(entry);
+        }
+        let early = self.tracks.get(&((id >> NUMBER_BITS) as u32)).is_some_and(|track| track.is_to_come(id));
+        if early {
+            change(self.entries.entry(id).or_default());
+        }
+    }
+
+    fn with_last(&mut self, track: Track, change: impl FnOnce(&mut Entry)) {
+        if let Some(last) = self.tracks.get(&track.number).map(|track| track.last) {
+            self.with(last, change);
+        }
+    }
+
+    fn access(&mut self, track: Track, mode: Mode, datum: u64) {
+        // Most programs set nothing.
+        let mut sets = 0;
+        if !self.sets.is_empty() {
+            let last = self.tracks.get(&track.number).and_then(|track| self.entries.get(&track.last));
+            let set = last.and_then(|entry| self.sets.get(&(entry.spawner, datum)));
+            sets = set.copied().unwrap_or(0);
+        }
+        self.with_last(track, |entry| entry.add_access(mode, datum, sets));
+    }
+
+    /// Removes a body that is complete and whose spawn is known.
+    fn leave(&mut self, id: Id) {
+        if self.entries.get(&id).is_some_and(Entry::is_over)
+            && let Some(mut entry) = self.entries.remove(&id)
+            && self.spare.len() < SPARE
+        {
+            entry.accesses.clear();
+            self.spare.push(entry.accesses);
+        }
+    }
+
+    /// A body has set a datum: what it spawned before works on an older version.
+    fn set(&mut self, body: Id, datum: u64) {
+        *self.sets.entry((body, datum)).or_default() += 1;
+        if self.sets.len() > self.most_sets {
+            let uses =
+                |entry: &Entry| entry.accesses.iter().map(|access| (entry.spawner, access.datum)).collect::<Vec<_>>();
+            let outstanding: HashSet<_> = self.entries.values().flat_map(uses).collect();
+            self.sets.retain(|set, _| outstanding.contains(set));
+            self.most_sets = 2 * self.sets.len() + 64;
+        }
+    }
+}
+
+impl OnTrack {
+    /// The spawn of a body was read that the track had numbered.
+    fn read(&mut self, id: Id) {
+        let number = number(id);
+        if number > self.highest {
+            self.to_come.extend(self.highest + 1..number);
+            self.highest = number;
+        } else {
+            self.to_come.retain(|&other| other != number);
+        }
+    }
+
+    /// Whether the spawn of a body that the track numbers was not read yet.
+    fn is_to_come(&self, id: Id) -> bool {
+        let number = number(id);
+        number > self.highest || self.to_come.contains(&number)
+    }
+}
+
+/// The number of a body among those that its track has numbered.
+fn number(id: Id) -> u64 {
+    id & ((1 << NUMBER_BITS) - 1)
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry {
+            role: None,
+            // Until the spawn is known.
+            place: Location::caller(),
+            name: None,
+            indices: ([0; 4], 0),
+            spawner: 0,
+            order: 0,
+            accesses: Vec::new(),
+            filled: 0,
+            spawned: None,
+            granted: None,
+            met: false,
+            runs: None,
+            stands: None,
+            ended: None,
+            completed: false,
+        }
+    }
+}
+
+impl Entry {
+    /// The name with indices, or the place.
+    pub(super) fn label(&self) -> Label {
+        let (indices, count) = &self.indices;
+        self.name.map_or(Label::place(self.place), Label::named).with_indices(&indices[..usize::from(*count)])
+    }
+
+    fn add_access(&mut self, mode: Mode, datum: u64, sets: u32) {
+        let access = self.access(self.filled);
+        (access.mode, access.datum, access.sets) = (mode, datum, sets);
+        self.filled += 1;
+    }
+
+    /// An access, which may not have been read yet.
+    fn access(&mut self, place: usize) -> &mut Access {
+        let unknown = Access { mode: Mode::Read, datum: 0, sets: 0, granted: false, handed: false };
+        if self.accesses.len() <= place {
+            self.accesses.resize(place + 1, unknown);
+        }
+        &mut self.accesses[place]
+    }
+
+    fn grant(&mut self, at: u64, access: u16) {
+        match access {
+            Event::PRECONDITION => self.met = true,
+            // Of a body that waits, which its resumption tells.
+            Event::WAIT => return,
+            _ => self.access(access.into()).granted = true,
+        }
+        self.granted = self.granted.max(Some(at));
+    }
+
+    fn hand(&mut self, at: u64, access: u16) {
+        self.access(access.into()).handed = true;
+        self.granted = self.granted.max(Some(at));
+    }
+
+    fn is_over(&self) -> bool {
+        let whole = matches!(self.role, None | Some(Role::Parent));
+        self.spawned.is_some() && self.ended.is_some() && (self.completed || !whole)
+    }
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("bodies", &self.0.lock().entries.len()).finish_non_exhaustive()
+    }
+}
