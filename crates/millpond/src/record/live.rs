@@ -170,6 +170,10 @@ impl Table {
                 self.spawned(track, scope, at, Entry { spawner: within, place, ..Entry::default() });
                 self.with(scope, |entry| entry.runs = Some((at, track)));
             }
+            What::Session { scope, place } => {
+                self.spawned(track, scope, at, Entry { place, ..Entry::default() });
+                self.with(scope, |entry| (entry.runs, entry.ended) = (Some((at, track)), Some(at)));
+            }
             What::Spawned { role, task, spawner, order, place } => {
                 let known = Entry { role: Some(role), spawner, order, place, ..Entry::default() };
                 self.spawned(track, task, at, known);
