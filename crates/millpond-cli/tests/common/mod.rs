@@ -4,6 +4,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long a command may take before the test fails: far more than any of them needs.
@@ -70,7 +71,9 @@ pub struct Dir(PathBuf);
 
 impl Dir {
     pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let own = format!("{name}-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
         std::fs::create_dir_all(&path).expect("a directory");
         Self(path)
     }
