@@ -21,6 +21,11 @@
 //! a timeline for Perfetto, pictures of the graph and the schedule.
 #![forbid(unsafe_code)]
 
+/// The chapter on profiling is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/profiling.md")]
+struct Chapter;
+
 mod blocked;
 mod export;
 mod format;
