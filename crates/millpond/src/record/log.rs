@@ -1,6 +1,6 @@
 //! What a worker tells its tape. Everything here is off the fast path: the caller has seen that it records.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use super::tape::Tape;
 use super::{Cause, Event, Id, Recorder, Role, Track, What};
 use crate::depend::Mode;
 use crate::error::Label;
-use crate::task::{self, Record, TaskRef};
+use crate::handle::Datum;
+use crate::task::{self, Record, TaskRef, flag};
 
 /// A body's number, of those that its track has given, takes so many bits; its track's number stands above.
 pub(super) const NUMBER_BITS: u32 = 40;
@@ -21,11 +22,19 @@ pub(crate) struct Log {
     given: Cell<u64>,
     /// The recorded body that runs now; 0 if none does.
     body: Cell<Id>,
+    /// Of the tasks that are being drafted. A stack: a draft compares reducers, which may be a spawn of its own.
+    accesses: RefCell<Vec<(Mode, u64)>>,
 }
 
 impl Log {
     pub(crate) fn new(recorder: &Recorder, worker: Option<u32>) -> Self {
-        Log { recorder: recorder.clone(), tape: recorder.tape(worker), given: Cell::new(0), body: Cell::new(0) }
+        Log {
+            recorder: recorder.clone(),
+            tape: recorder.tape(worker),
+            given: Cell::new(0),
+            body: Cell::new(0),
+            accesses: RefCell::default(),
+        }
     }
 
     /// Whether there is a sink.
@@ -84,8 +93,28 @@ impl Log {
         self.body.set(within);
     }
 
-    /// A task was drafted, its records written.
-    pub(crate) fn spawned(&self, task: TaskRef, spawner: Id, accesses: &[(Mode, u64)]) {
+    /// A number for a task of a scope that is `scope` in the recording; 0 if it is not recorded.
+    pub(crate) fn id_within(&self, scope: Id) -> Id {
+        if scope == 0 { 0 } else { self.next_id() }
+    }
+
+    /// The task that is being drafted has this access.
+    #[cold]
+    pub(crate) fn access(&self, mode: Mode, datum: &Datum) {
+        self.accesses.borrow_mut().push((mode, datum.number()));
+    }
+
+    /// Of the accesses so far, that many, the one at `place` counts as `inout`.
+    pub(crate) fn strengthen_access(&self, accesses: usize, place: usize) {
+        let mut noted = self.accesses.borrow_mut();
+        let first = noted.len() - accesses;
+        noted[first + place].0 = Mode::Inout;
+    }
+
+    /// A task was drafted, with so many accesses, its number in its extras: it is recorded from now on.
+    #[cold]
+    pub(crate) fn spawned(&self, task: TaskRef, spawner: Id, accesses: usize) {
+        task.add_flags(flag::RECORDED);
         let (header, label) = (task.header(), task.label());
         let (id, order, place) = (task.record_id(), header.order(), label.location().unwrap_or(header.place()));
         self.note(What::Spawned { role: header.role().into(), task: id, spawner, order, place });
@@ -95,7 +124,10 @@ impl Log {
         } else {
             self.named(&label);
         }
-        accesses.iter().for_each(|&(mode, datum)| self.note(What::Access { mode, datum }));
+        let first = self.accesses.borrow().len() - accesses;
+        for (mode, datum) in self.accesses.borrow_mut().drain(first..) {
+            self.note(What::Access { mode, datum });
+        }
     }
 
     fn named(&self, label: &Label) {

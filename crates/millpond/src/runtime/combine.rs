@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::pool::Put;
-use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable, flag};
+use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
 
@@ -48,7 +48,8 @@ impl<E: Engine> Worker<E> {
         // SAFETY: an open reduction lives until its combine task.
         let label = unsafe { reduction.as_ref() }.label();
         let block = self.alloc(Shape { extras: true, accesses: 1, nest: false }.block_size(Layout::new::<()>()));
-        let (place, extras) = (Location::caller(), Some(Extras { id: self.new_record(domain), label, bytes: 0 }));
+        let (place, extras) =
+            (Location::caller(), Some(Extras { id: self.log.id_within(domain.record()), label, bytes: 0 }));
         let new = NewTask { vtable: &COMBINE, domain: domain.into(), order, place, priority: 0, extras, accesses: 1 };
         // SAFETY: the block is fresh and large enough.
         let task = unsafe { TaskRef::create(block, new) };
@@ -59,9 +60,10 @@ impl<E: Engine> Worker<E> {
         let record = Record::new(reduction.cast(), task.0, group, Mode::Reduce, Mode::Inout);
         // SAFETY: the block has room for one record.
         unsafe { task.records_at().write(record) };
-        if task.header().has(flag::RECORDED) {
+        if domain.record() != 0 {
             // SAFETY: as above.
-            self.log.spawned(task, domain.record(), &[(Mode::Inout, unsafe { datum.as_ref() }.number())]);
+            self.log.access(Mode::Inout, unsafe { datum.as_ref() });
+            self.log.spawned(task, domain.record(), 1);
         }
         self.issue(task, Put::Spawned);
         // SAFETY: this scope issues, and the reduction was open.

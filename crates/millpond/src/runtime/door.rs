@@ -163,15 +163,16 @@ impl<'s, E: Engine> Door<'s, E> {
         let domain = unsafe { self.domain.as_ref() };
         let (order, size) = (domain.count_door_spawn(), payload::<(), F, ()>());
         let task = self.shared().visit(|worker| {
-            let extras = options.extras(worker.new_record(domain));
+            let recorded = domain.record() != 0;
+            let extras = if recorded { Some(options.recorded(worker.log.next_id())) } else { options.extras() };
             let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
             let block = worker.alloc(shape.block_size(size));
             let (place, priority) = (options.place, options.priority);
             let new = NewTask { vtable, domain: self.domain, order, place, priority, extras, accesses: 0 };
             // SAFETY: the block is fresh and has the size of these parts.
             let task = unsafe { TaskRef::create(block, new) };
-            if task.header().has(flag::RECORDED) {
-                worker.log.spawned(task, domain.record(), &[]);
+            if recorded {
+                worker.log.spawned(task, domain.record(), 0);
             }
             task
         });

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
-use crate::record::{Id, What};
+use crate::record::What;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
@@ -77,8 +77,6 @@ struct Drafter<'a, E: Engine> {
     ready: bool,
     misuse: Option<Kind>,
     retired: Retired,
-    /// The accesses of a task that is recorded.
-    noted: Vec<(Mode, u64)>,
     _engine: PhantomData<E>,
 }
 
@@ -99,8 +97,8 @@ impl<E: Engine> Worker<E> {
             domain.note_long();
         }
         let count = accesses.count();
-        let extras = options.extras(self.record_spawning(domain));
-        let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };
+        let (recorded, extras) = (domain.record() != 0, options.extras());
+        let shape = Shape { extras: extras.is_some() | recorded, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = self.alloc(size);
         if options.bytes != 0 {
@@ -110,6 +108,9 @@ impl<E: Engine> Worker<E> {
         let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
+        if recorded {
+            self.record_draft(task, domain, options);
+        }
         let mut drafter = Drafter::<E> {
             worker: self,
             domain,
@@ -121,17 +122,16 @@ impl<E: Engine> Worker<E> {
             ready: may_run,
             misuse: None,
             retired: Retired { versions: Vec::new(), order },
-            noted: Vec::new(),
             _engine: PhantomData,
         };
         let shape = accesses.visit(&mut drafter);
         if drafter.flags != 0 {
             task.add_flags(drafter.flags);
         }
-        let (ready, misuse, retired, noted) = (drafter.ready, drafter.misuse, drafter.retired, drafter.noted);
-        if task.header().has(flag::RECORDED) {
-            self.log.spawned(task, domain.record(), &noted);
+        if recorded {
+            self.log.spawned(task, domain.record(), drafter.written);
         }
+        let (ready, misuse, retired) = (drafter.ready, drafter.misuse, drafter.retired);
         let misused = misuse.is_some();
         if let Some(kind) = misuse {
             task.set_accesses(drafter.written);
@@ -141,20 +141,12 @@ impl<E: Engine> Worker<E> {
         Drafted { task, shape, size, ready, misused, retired }
     }
 
-    /// A body spawns: the new task's number in the recording, 0 if the scope is not recorded.
-    #[inline]
-    fn record_spawning(&self, domain: &Domain) -> Id {
-        if domain.record() == 0 {
-            return 0;
-        }
+    /// A body spawns a task that is recorded.
+    #[cold]
+    fn record_draft(&self, task: TaskRef, domain: &Domain, options: &Options) {
         self.log.note(What::Spawning { body: domain.record() });
-        self.new_record(domain)
-    }
-
-    /// A number for a new task of the scope in the recording, 0 if the scope is not recorded.
-    #[inline]
-    pub(crate) fn new_record(&self, domain: &Domain) -> Id {
-        if domain.record() == 0 { 0 } else { self.log.next_id() }
+        // SAFETY: the block has room for extras, and nobody else knows the task.
+        unsafe { task.set_extras(options.recorded(self.log.next_id())) };
     }
 
     /// Hands a task to the scheme; if it is ready, to the pool.
@@ -213,8 +205,8 @@ impl<E: Engine> Drafter<'_, E> {
     /// Remembers an access for the recording, if the task is recorded.
     #[inline]
     fn note(&mut self, datum: &Datum, mode: Mode) {
-        if self.task.header().has(flag::RECORDED) {
-            self.noted.push((mode, datum.number()));
+        if self.domain.record() != 0 {
+            self.worker.log.access(mode, datum);
         }
     }
 
@@ -245,8 +237,8 @@ impl<E: Engine> Drafter<'_, E> {
                 let stronger = Record::new(version.cast(), self.task.0, group, Mode::Inout, Mode::Inout);
                 // SAFETY: as above; a record needs no drop, and only the spawner knows it.
                 unsafe { at.write(stronger) };
-                if let Some((noted, _)) = self.noted.get_mut(place) {
-                    *noted = Mode::Inout;
+                if self.domain.record() != 0 {
+                    self.worker.log.strengthen_access(self.written, place);
                 }
             }
             return;

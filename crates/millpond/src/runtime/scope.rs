@@ -137,14 +137,14 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             task.clear_links();
         }
         worker.count_body();
-        let id = task.record_id();
-        let before = if id == 0 { 0 } else { worker.log.started(id) };
+        let recorded = self.domain().record() != 0;
+        let before = if recorded { worker.log.started(task.record_id()) } else { 0 };
         let started = worker.grains.start();
         // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
         let result = self.domain().run_inline(|| unsafe { Code::<'s, B, A, F, O>::call_leaf(task, shape, body) });
         worker.grains.end(&worker.shared().kinds, task.header().vtable(), started);
-        if id != 0 {
-            worker.log.ended(id, result.is_ok(), before);
+        if recorded {
+            worker.log.ended(task.record_id(), result.is_ok(), before);
         }
         let (value, outcome) = match result {
             Ok(value) => (Some(value), Ok(())),
@@ -220,8 +220,9 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         let payload = payload::<A::Shape, F, O>();
         let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, self.runs_inline(kind));
         let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
-            let id = drafted.task.record_id();
-            Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body), id)
+            // Read before: the task is gone then.
+            let record = if self.domain().record() == 0 { 0 } else { drafted.task.record_id() };
+            Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body), record)
         } else {
             self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
         };

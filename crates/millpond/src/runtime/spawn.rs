@@ -303,11 +303,16 @@ impl Options {
     }
 
     #[inline]
-    pub(crate) fn extras(&self, id: Id) -> Option<Extras> {
-        if self.label.is_none() && self.bytes == 0 && id == 0 {
+    pub(crate) fn extras(&self) -> Option<Extras> {
+        if self.label.is_none() && self.bytes == 0 {
             return None;
         }
-        Some(Extras { id, label: self.label(), bytes: self.bytes })
+        Some(Extras { id: 0, label: self.label(), bytes: self.bytes })
+    }
+
+    /// The same of a task that is recorded.
+    pub(crate) fn recorded(&self, id: Id) -> Extras {
+        Extras { id, label: self.label(), bytes: self.bytes }
     }
 
     #[inline]

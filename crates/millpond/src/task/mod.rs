@@ -68,12 +68,6 @@ pub(crate) struct Extras {
     pub(crate) bytes: usize,
 }
 
-impl Extras {
-    fn flags(&self) -> u8 {
-        if self.id == 0 { flag::EXTRAS } else { flag::EXTRAS | flag::RECORDED }
-    }
-}
-
 /// Properties of one task, as bits of `Header::flags`.
 pub(crate) mod flag {
     /// `Extras` follow the header.
@@ -86,7 +80,7 @@ pub(crate) mod flag {
     pub(crate) const REDUCE: u8 = 8;
     /// Misuse at the spawn: the task's failure is in its scope already, and its body must not run.
     pub(crate) const MISUSED: u8 = 16;
-    /// The task is recorded: its number follows the header.
+    /// The task is recorded: its number follows the header, set by whoever sets this.
     pub(crate) const RECORDED: u8 = 32;
 }
 
@@ -208,17 +202,29 @@ impl TaskRef {
             unmet: AtomicU32::new(GUARD);
             tag: block.tag;
             accesses: Cell::new(new.accesses as u32);
-            flags: Cell::new(new.extras.as_ref().map_or(0, Extras::flags));
+            flags: Cell::new(0);
             priority: new.priority;
         }
         let task = TaskRef(header);
         if let Some(extras) = new.extras {
             // SAFETY: the caller made room for extras behind the header.
-            let behind = unsafe { header.add(1) };
-            // SAFETY: as above; the place is not used yet.
-            unsafe { behind.cast().write(extras) };
+            unsafe { task.set_extras(extras) };
         }
         task
+    }
+
+    /// Writes the extras.
+    ///
+    /// # Safety
+    ///
+    /// The block has room for them behind the header, and nobody else knows the task.
+    #[inline]
+    pub(crate) unsafe fn set_extras(self, extras: Extras) {
+        // SAFETY: the caller's.
+        let behind = unsafe { self.0.add(1) };
+        // SAFETY: as above.
+        unsafe { behind.cast().write(extras) };
+        self.add_flags(flag::EXTRAS);
     }
 
     /// The header.
