@@ -99,7 +99,7 @@ fn why(run: &Run, segment: &Segment, since: u64) -> (Reason, Option<Ix>) {
     });
     let Some(wait) = wait else { return (Reason::Others, None) };
     match wait.cause {
-        Cause::Task | Cause::Datum | Cause::Written => match wait.on {
+        Cause::Join | Cause::Datum | Cause::Written => match wait.on {
             On::Body(task) => (Reason::Data, Some(task)),
             _ => (Reason::Data, wait.by),
         },

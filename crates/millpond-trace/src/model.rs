@@ -450,7 +450,7 @@ impl Builder {
         let Some(body) = self.body(body) else { return };
         let (now, track, number) = (self.now.at, self.tracks.len() as u32 - 1, self.waits.len() as u32);
         let on = match cause {
-            Cause::Task => self.body(on).map_or(On::Nothing, On::Body),
+            Cause::Join => self.body(on).map_or(On::Nothing, On::Body),
             Cause::Datum | Cause::Written => On::Datum(on),
             _ => On::Nothing,
         };

@@ -251,7 +251,7 @@ fn waits(run: &Run) -> Waits {
     }
     for wait in &run.waits {
         let sum = match wait.cause {
-            Cause::Task | Cause::Datum | Cause::Written => &mut waits.bodies_for_data,
+            Cause::Join | Cause::Datum | Cause::Written => &mut waits.bodies_for_data,
             Cause::Window => &mut waits.bodies_for_window,
             _ => &mut waits.bodies_for_others,
         };

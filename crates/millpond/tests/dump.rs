@@ -185,7 +185,7 @@ fn bodies_that_wait_for_tasks() {
             gate.entered();
             let dump = until(&rt, |dump| matches!(find(dump, "parent").state, State::Waiting { .. }));
             let parent = find(&dump, "parent");
-            assert!(matches!(parent.state, State::Waiting { cause: Cause::Task, .. }));
+            assert!(matches!(parent.state, State::Waiting { cause: Cause::Join, .. }));
             assert_eq!(after(parent), "body: child");
             assert_eq!(find(&dump, "child").parent.unwrap().label, parent.label);
             gate.open();
@@ -357,7 +357,7 @@ fn halves_that_others_run() {
                     }
                     let waits = |dump: &Dump| matches!(dump.unfinished[0].state, State::Waiting { .. });
                     let dump = until(&rt, waits);
-                    assert!(matches!(dump.unfinished[0].state, State::Waiting { cause: Cause::Task, .. }), "{dump}");
+                    assert!(matches!(dump.unfinished[0].state, State::Waiting { cause: Cause::Join, .. }), "{dump}");
                     assert_eq!(dump.unfinished[0].waits_for[0].tasks[0].id, dump.unfinished[1].id);
                     seen.store(true, Relaxed);
                 };

@@ -69,7 +69,7 @@ pub(super) fn mode(mode: Mode) -> &'static str {
 /// Why a body stands still.
 pub(super) fn cause(cause: Cause) -> &'static str {
     match cause {
-        Cause::Task => "task",
+        Cause::Join => "task",
         Cause::Datum | Cause::Written => "data",
         Cause::Window => "window",
         Cause::Others => "others",

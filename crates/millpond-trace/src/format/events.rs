@@ -39,7 +39,7 @@ pub(crate) enum Told {
 
 const ROLES: [Role; 4] = [Role::Leaf, Role::Parent, Role::Combine, Role::Fork];
 const MODES: [Mode; 6] = [Mode::Read, Mode::Write, Mode::Inout, Mode::Commutative, Mode::Concurrent, Mode::Reduce];
-const CAUSES: [Cause; 5] = [Cause::Task, Cause::Datum, Cause::Written, Cause::Window, Cause::Others];
+const CAUSES: [Cause; 5] = [Cause::Join, Cause::Datum, Cause::Written, Cause::Window, Cause::Others];
 
 /// What the differences of a block are taken to.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels:
             indices.iter().take(count.into()).for_each(|&index| put_number(put.out, index.into()));
             7
         }
-        What::Access { mode, datum } => {
+        What::Declared { mode, datum } => {
             put.datum(datum);
             8 + mode as u8
         }

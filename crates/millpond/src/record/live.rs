@@ -180,7 +180,7 @@ impl Table {
             }
             What::Named { name } => self.with_last(track, |entry| entry.name = Some(name)),
             What::Indexed { count, indices } => self.with_last(track, |entry| entry.indices = (indices, count)),
-            What::Access { mode, datum } => self.access(track, mode, datum),
+            What::Declared { mode, datum } => self.access(track, mode, datum),
             What::Granted { task, access, .. } => self.with(task, |entry| entry.grant(at, access)),
             What::Handed { task, access, .. } => self.with(task, |entry| entry.hand(at, access)),
             What::Started { task } => self.with(task, |entry| entry.runs = Some((at, track))),

@@ -126,7 +126,7 @@ impl Log {
         }
         let first = self.accesses.borrow().len() - accesses;
         for (mode, datum) in self.accesses.borrow_mut().drain(first..) {
-            self.note(What::Access { mode, datum });
+            self.note(What::Declared { mode, datum });
         }
     }
 

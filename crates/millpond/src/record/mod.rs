@@ -92,7 +92,7 @@ pub enum Role {
 #[repr(u8)]
 pub enum Cause {
     /// For a task: `on` is the task, or 0 if it is not recorded.
-    Task = 0,
+    Join = 0,
     /// For the earlier tasks on a datum (`wait_on`): `on` is the datum.
     Datum = 1,
     /// For the earlier writers of a datum, by a body that may only read it.
@@ -158,7 +158,7 @@ pub enum What {
         indices: [u32; 4],
     },
     /// One of its accesses, in order.
-    Access {
+    Declared {
         /// The mode by which it is ordered: `inout` for the combination of a reduction.
         mode: Mode,
         /// The datum: what two accesses share. 0 is never one.

@@ -223,7 +223,7 @@ where
     let wait = || unsafe { (ops.wait)(worker, &fork.waiter) };
     match task.record_id() {
         0 => wait(),
-        id => current::log(|log| log.waits(log.body(), Cause::Task, id, wait)),
+        id => current::log(|log| log.waits(log.body(), Cause::Join, id, wait)),
     }
     let right = fork.result.take().expect("set before the waiter was woken");
     match (left, right) {

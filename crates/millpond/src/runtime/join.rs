@@ -168,7 +168,7 @@ impl<'s, B, O> Join<'s, B, O> {
             Source::Task(pending) => {
                 let body = if pending.record == 0 { 0 } else { domain.record() };
                 let wait = || pending.wait(worker, |waiter| worker.wait(waiter, domain));
-                worker.log.waits(body, Cause::Task, pending.record, wait);
+                worker.log.waits(body, Cause::Join, pending.record, wait);
             }
             &Source::Ready(_, record) if record != 0 => worker.log.joined(record),
             _ => {}

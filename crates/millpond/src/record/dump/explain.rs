@@ -207,7 +207,7 @@ impl All<'_> {
     /// What a body that stands still waits for.
     fn waits_in_body(&self, id: Id, stands: Stands) -> Vec<WaitsFor> {
         let mode = match stands.cause {
-            Cause::Task => {
+            Cause::Join => {
                 let task = self.places.get(&stands.on).copied();
                 return vec![self.named(What::default(), task.into_iter())];
             }

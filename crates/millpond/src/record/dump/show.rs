@@ -98,7 +98,7 @@ impl State {
             State::Ready => "is ready: no worker has taken it",
             State::Running { .. } => "runs",
             State::Waiting { cause, .. } => match cause {
-                Cause::Task => "its body waits for a task",
+                Cause::Join => "its body waits for a task",
                 Cause::Datum => "its body waits for a datum",
                 Cause::Written => "its body waits for a datum to be written",
                 Cause::Window => "its body waits for room in the window",

@@ -17,7 +17,7 @@ fn spawned(role: Role, task: Id, spawner: Id, order: u64) -> What {
 /// that was spawned within the draft of the leaf.
 fn tracks() -> [Vec<What>; 3] {
     let (scope, parent, leaf, combine, child) = (id(0, 1), id(0, 2), id(0, 3), id(0, 4), id(1, 1));
-    let access = |mode| What::Access { mode, datum: 7 };
+    let access = |mode| What::Declared { mode, datum: 7 };
     let granted = |task, by| What::Granted { task, by, access: 0 };
     let place = Location::caller();
     [
