@@ -43,6 +43,8 @@ struct Current {
     /// The youngest generation; none if a new version has no access yet.
     youngest: Option<Gen>,
     version: u32,
+    /// A body has waited for the youngest generation: what comes later is none of it.
+    closed: bool,
 }
 
 impl Graph {
@@ -82,7 +84,11 @@ impl Graph {
                     let wait = &run.waits[number as usize];
                     if let On::Datum(datum) = wait.on {
                         let mode = if wait.cause == Cause::Written { Mode::Read } else { Mode::Inout };
-                        self.of_wait[number as usize] = self.before(&data, datum, mode);
+                        let before = self.before(&data, datum, mode);
+                        self.of_wait[number as usize] = before;
+                        if let Some(current) = data.get_mut(&datum).filter(|_| before.is_some()) {
+                            current.closed |= current.youngest == before;
+                        }
                     }
                 }
                 _ => {}
@@ -109,10 +115,10 @@ impl Graph {
         if mode == Mode::Write {
             next_version(data, datum);
         }
-        let current = data.entry(datum).or_insert(Current { youngest: None, version: 0 });
+        let current = data.entry(datum).or_insert(Current { youngest: None, version: 0, closed: false });
         if let Some(youngest) = current.youngest {
             let generation = &mut self.generations[youngest as usize];
-            if mode.shares() && generation.mode == mode {
+            if mode.shares() && generation.mode == mode && !current.closed {
                 generation.members.push(task);
                 return youngest;
             }
@@ -120,7 +126,7 @@ impl Graph {
         let new = self.generations.len() as Gen;
         let (after, version) = (current.youngest, current.version);
         self.generations.push(Generation { mode, scope, datum, version, after, members: vec![task] });
-        current.youngest = Some(new);
+        (current.youngest, current.closed) = (Some(new), false);
         new
     }
 
@@ -153,8 +159,8 @@ impl Graph {
 }
 
 fn next_version(data: &mut HashMap<u64, Current>, datum: u64) {
-    let current = data.entry(datum).or_insert(Current { youngest: None, version: 0 });
-    *current = Current { youngest: None, version: current.version + 1 };
+    let current = data.entry(datum).or_insert(Current { youngest: None, version: 0, closed: false });
+    *current = Current { youngest: None, version: current.version + 1, closed: false };
 }
 
 /// TP's classes of task-based algorithms (TP §2.1).

@@ -242,7 +242,7 @@ impl Builder {
     /// Workers that told nothing slept all the time.
     fn add_sleepers(&mut self, workers: usize) {
         let told: HashSet<_> = self.tracks.iter().filter_map(|line| line.track.worker).collect();
-        let unused = self.tracks.iter().map(|line| line.track.number + 1).max().unwrap_or(0);
+        let unused = self.tracks.iter().map(|line| line.track.number.saturating_add(1)).max().unwrap_or(0);
         for (worker, number) in (0..workers as u32).filter(|worker| !told.contains(worker)).zip(unused..) {
             self.begin_track(Track { number, worker: Some(worker) });
             self.end_track();
@@ -505,12 +505,12 @@ impl Builder {
         }
         for (body, by, at) in std::mem::take(&mut self.wait_grants) {
             let Some(numbers) = waits.get(&body) else { continue };
-            let during = |&&number: &&u32| {
-                let wait = &self.waits[number as usize];
-                wait.from <= at && at <= wait.to
-            };
-            if let Some(&number) = numbers.iter().find(during) {
-                self.waits[number as usize].by = by;
+            // They come in the order of time: a body stands still once at a time.
+            let first = numbers.partition_point(|&number| self.waits[number as usize].to < at);
+            if let Some(wait) = numbers.get(first).map(|&number| &mut self.waits[number as usize])
+                && wait.from <= at
+            {
+                wait.by = by;
             }
         }
     }

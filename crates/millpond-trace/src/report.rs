@@ -148,7 +148,7 @@ impl Report {
         let accounts = window.accounts(run);
         let roots: Vec<_> = run.known().filter(|(_, b)| b.kind == Kind::Scope && b.spawner.is_none()).collect();
         let graphs: Vec<_> = roots.iter().map(|(ix, _)| fingerprint(run, graph, *ix)).collect();
-        let work = run.seconds(run.known().map(|(_, body)| body.own).sum());
+        let work = run.seconds(run.known().fold(0, |sum: u64, (_, body)| sum.saturating_add(body.own)));
         let span_seconds = run.seconds(span.ticks);
         let overhead = run.seconds(accounts.iter().map(|(_, account)| account.overhead).sum());
         let predict = |workers: u32| {
@@ -197,7 +197,7 @@ impl Window {
         let scopes = || run.known().filter(|(_, body)| body.kind == Kind::Scope);
         let from = scopes().filter_map(|(_, body)| body.started).min().unwrap_or(0);
         let to = scopes().filter_map(|(_, body)| body.completed.or(body.ended)).max().unwrap_or(from);
-        Window { from, to }
+        Window { from, to: to.max(from) }
     }
 
     /// The time of each worker: index of its track, and where it went.

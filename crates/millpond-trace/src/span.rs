@@ -192,10 +192,19 @@ impl<'a> Replay<'a> {
         let state = self.state(task);
         // A recording that says it more often than it can be is not worth a panic.
         if state.unmet > 0 {
-            (state.unmet, state.since) = (state.unmet - 1, since);
-            if state.unmet == 0 {
+            state.unmet -= 1;
+            let met = state.unmet == 0;
+            self.due_to(task, since);
+            if met {
                 self.ready(task);
             }
+        }
+    }
+
+    fn due_to(&mut self, body: Ix, since: Since) {
+        let state = self.state(body);
+        if state.started.is_none() {
+            state.since = since;
         }
     }
 
@@ -256,8 +265,11 @@ impl<'a> Replay<'a> {
             Does::Set(_) => {}
             Does::Join(task) => return self.awaits(ix, task),
             Does::Open(scope) => {
-                self.state(scope).since = here;
-                self.push(self.now, Step::Go(scope));
+                // A recording may say that one is opened twice; what began keeps its cause, so that causes come before.
+                if self.state(scope).started.is_none() {
+                    self.due_to(scope, here);
+                    self.push(self.now, Step::Go(scope));
+                }
                 return self.awaits(ix, scope);
             }
             Does::Wait(number) => match self.run.waits[number as usize].on {
@@ -344,17 +356,13 @@ impl<'a> Replay<'a> {
 
     /// Gives an exclusion to the first that can take all of its own now.
     fn give_back(&mut self, by: Ix, key: (Ix, u64)) {
-        let exclusion = self.exclusions.entry(key).or_default();
-        exclusion.held = false;
-        let queue = std::mem::take(&mut exclusion.queue);
-        for task in queue {
-            let held = self.exclusions.get(&key).is_some_and(|exclusion| exclusion.held);
-            if held {
-                self.exclusions.entry(key).or_default().queue.push_back(task);
-            } else {
-                self.state(task).since = Since::Complete(by);
-                self.ready(task);
-            }
+        self.exclusions.entry(key).or_default().held = false;
+        // What cannot have its others waits for one of those now; what can ends the search.
+        while let Some(exclusion) = self.exclusions.get_mut(&key).filter(|exclusion| !exclusion.held)
+            && let Some(task) = exclusion.queue.pop_front()
+        {
+            self.due_to(task, Since::Complete(by));
+            self.ready(task);
         }
     }
 

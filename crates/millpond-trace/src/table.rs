@@ -117,7 +117,7 @@ impl Report {
         writeln!(f, "\n{:<24}{:>12}{:>12}{:>12}", "predicted for workers", "T1/p + T∞", "at least", "speed-up")?;
         for p in &self.predicted {
             let speedup =
-                if p.seconds > 0.0 { format!("{:.2}", self.predicted_seconds(1) / p.seconds) } else { "-".into() };
+                if p.seconds > 0.0 { format!("{:.2}", (self.work + self.overhead) / p.seconds) } else { "-".into() };
             writeln!(f, "{:<24}{:>12}{:>12}{speedup:>12}", p.workers, time(p.seconds), time(p.least))?;
         }
         Ok(())

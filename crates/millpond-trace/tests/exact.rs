@@ -263,6 +263,18 @@ fn a_body_that_waits_for_a_datum() {
 }
 
 #[test]
+fn what_comes_after_a_wait_is_no_part_of_what_was_waited_for() {
+    let x = Handle::new(0);
+    check(9 + 16, 9 + 16, |s| {
+        s.nest(x.inout(), |s, mut x| {
+            s.spawn(x.read(), |_| works(9));
+            s.wait_on(&mut x).unwrap();
+            s.spawn(x.read(), |_| works(16));
+        });
+    });
+}
+
+#[test]
 fn a_result_that_is_awaited() {
     check(10 + 4, 10 + 4, |s| {
         let join = s.spawn((), |()| works(10));

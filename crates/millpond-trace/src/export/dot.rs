@@ -75,7 +75,9 @@ impl Recording {
     /// If there are more than 500 tasks, an event cannot be read, or `out` fails.
     pub fn write_dot(&self, out: &mut impl Write) -> Result<(), DotError> {
         let run = Run::of(self)?;
+        // Scopes are boxes within boxes, so they count, too.
         let tasks = run.tasks().count();
+        let tasks = tasks.max(run.known().count() - tasks);
         if tasks > MOST_TASKS {
             return Err(DotError::TooLarge { tasks, limit: MOST_TASKS });
         }

@@ -1,5 +1,6 @@
 //! Reading a recording.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use millpond::record::Track;
@@ -23,6 +24,11 @@ pub struct Recording {
     blocks: Vec<EventBlock>,
     events: u64,
 }
+
+/// A runtime has no more workers.
+const MOST_WORKERS: usize = 4096;
+/// No clock is slower or faster, in units a second.
+const RATES: RangeInclusive<f64> = 1e3..=1e12;
 
 /// What a label's number stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,11 +97,14 @@ impl Recording {
             return Err(damaged(MAGIC.len() + 2, "it does not say what it is about"));
         };
         let Found { labels, blocks, events, ticks_per_second, .. } = found;
-        let counted: u64 = blocks.iter().map(|block| block.count).sum();
-        if counted != events {
-            let what = format!("{counted} events, its end says {events}");
+        let counted = blocks.iter().try_fold(0_u64, |sum, block| sum.checked_add(block.count));
+        if counted != Some(events) {
+            let what = format!("its blocks do not have the {events} events that its end says");
             return Err(wrong(parser.at, Reason::Damaged(what)));
         }
+        let mut blocks = blocks;
+        // Stable: the blocks of a track stay in order.
+        blocks.sort_by_key(|block| block.track);
         Ok(Recording { bytes, program, workers, ticks_per_second, labels, blocks, events })
     }
 
@@ -119,7 +128,8 @@ impl Recording {
 
     /// Hands the events of a track to `each`, in their order.
     pub(crate) fn replay(&self, track: Track, mut each: impl FnMut(Ev)) -> Result<(), ReadError> {
-        for block in self.blocks.iter().filter(|block| block.track == track) {
+        let first = self.blocks.partition_point(|block| block.track < track);
+        for block in self.blocks[first..].iter().take_while(|block| block.track == track) {
             let mut bytes = Bytes { rest: &self.bytes[block.events..block.end] };
             let at =
                 bytes.array().map(u64::from_le_bytes).ok_or_else(|| damaged(block.start, "events without a time"))?;
@@ -204,7 +214,7 @@ impl Parser<'_> {
 }
 
 fn about(bytes: &mut Bytes<'_>) -> Option<(String, usize)> {
-    let about = (bytes.text()?.to_owned(), usize::try_from(bytes.number()?).ok()?);
+    let about = (bytes.text()?.to_owned(), usize::try_from(bytes.number()?).ok().filter(|&n| n <= MOST_WORKERS)?);
     bytes.byte().map(|_real_time| about)
 }
 
@@ -227,5 +237,5 @@ fn events(bytes: &mut Bytes<'_>) -> Option<(Track, u64)> {
 
 fn end(bytes: &mut Bytes<'_>) -> Option<(f64, u64)> {
     let rate = f64::from_le_bytes(bytes.array()?);
-    Some((rate, bytes.number()?)).filter(|_| rate.is_finite() && rate > 0.0)
+    Some((rate, bytes.number()?)).filter(|_| RATES.contains(&rate))
 }

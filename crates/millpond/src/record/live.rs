@@ -241,14 +241,19 @@ impl Table {
     }
 
     fn access(&mut self, track: Track, mode: Mode, datum: u64) {
+        let spawner = self.tracks.get(&track.number).and_then(|track| self.entries.get(&track.last)).map(|e| e.spawner);
+        if let Some(spawner) = spawner.filter(|_| mode == Mode::Write) {
+            // A version of its own, as if the body had set it.
+            *self.sets.entry((spawner, datum)).or_default() += 1;
+        }
         // Most programs set nothing.
         let mut sets = 0;
         if !self.sets.is_empty() {
-            let last = self.tracks.get(&track.number).and_then(|track| self.entries.get(&track.last));
-            let set = last.and_then(|entry| self.sets.get(&(entry.spawner, datum)));
+            let set = spawner.and_then(|spawner| self.sets.get(&(spawner, datum)));
             sets = set.copied().unwrap_or(0);
         }
         self.with_last(track, |entry| entry.add_access(mode, datum, sets));
+        self.forget_sets();
     }
 
     /// Removes a body that is complete and whose spawn is known.
@@ -265,6 +270,11 @@ impl Table {
     /// A body has set a datum: what it spawned before works on an older version.
     fn set(&mut self, body: Id, datum: u64) {
         *self.sets.entry((body, datum)).or_default() += 1;
+        self.forget_sets();
+    }
+
+    /// Forgets those of data that nothing outstanding uses, once there are many.
+    fn forget_sets(&mut self) {
         if self.sets.len() > self.most_sets {
             let uses =
                 |entry: &Entry| entry.accesses.iter().map(|access| (entry.spawner, access.datum)).collect::<Vec<_>>();

@@ -144,7 +144,13 @@ impl Log {
     /// A fork was made, on its caller's stack.
     pub(crate) fn forked(&self, fork: TaskRef) {
         let (task, place) = (fork.record_id(), fork.header().place());
-        self.note(What::Spawned { role: Role::Fork, task, spawner: self.body(), order: 0, place });
+        self.note(What::Spawned {
+            role: Role::Fork,
+            task,
+            spawner: self.body(),
+            order: task & ((1 << NUMBER_BITS) - 1),
+            place,
+        });
     }
 
     /// The body that runs has got the result of a task.
