@@ -432,7 +432,9 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     ///
     /// While it waits, a caller may take up bodies of another caller's scope: it returns when those have ended too, and
     /// one of them that waits in its turn stands still while the closure does something else. So a closure that has
-    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel.
+    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel. Nor may it wait so
+    /// for a task that it has spawned: alone, it is the worker that would run it; and with others, the last one spawned
+    /// may lie where only it looks. [`Spawn::wait`](crate::Spawn::wait) and its like are what a closure waits with.
     ///
     /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
     /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by
