@@ -215,7 +215,7 @@ impl<'a, W: Write> Dot<'a, W> {
 
     fn generation(&mut self, number: Gen, depth: usize) -> io::Result<()> {
         let (generation, indent) = (&self.graph.generations[number as usize], "  ".repeat(depth));
-        let (datum, mode) = (self.data.name(generation.datum), names::mode(generation.mode));
+        let (datum, mode) = (self.data.name(generation.datum), generation.mode);
         let text = format!("{datum} v{} g{} {mode}", generation.version, self.place(number));
         let look = look(generation.mode);
         writeln!(

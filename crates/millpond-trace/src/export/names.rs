@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use millpond::depend::Mode;
 use millpond::record::{Cause, Role};
 
 use crate::model::{Ix, Kind, Line, On, Run, Wait};
@@ -52,17 +51,6 @@ pub(super) fn kind(kind: Kind) -> &'static str {
         Kind::Task(Role::Parent) => "parent",
         Kind::Task(Role::Combine) => "combine",
         Kind::Task(Role::Fork) => "fork",
-    }
-}
-
-pub(super) fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Read => "read",
-        Mode::Write => "write",
-        Mode::Inout => "inout",
-        Mode::Commutative => "commutative",
-        Mode::Concurrent => "concurrent",
-        Mode::Reduce => "reduce",
     }
 }
 

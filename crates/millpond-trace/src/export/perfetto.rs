@@ -238,8 +238,7 @@ impl<W: Write> Trace<'_, W> {
             args.insert("ready at".to_owned(), json!(self.at(body.ready())));
             self.waited(body, &mut args);
         }
-        let access =
-            |access: &crate::model::Access| format!("{} {}", names::mode(access.mode), self.data.name(access.datum));
+        let access = |access: &crate::model::Access| format!("{} {}", access.mode, self.data.name(access.datum));
         let accesses: Vec<_> = run.accesses_of(ix).iter().map(access).collect();
         if !accesses.is_empty() {
             args.insert("accesses".to_owned(), json!(accesses));

@@ -43,6 +43,24 @@ impl Mode {
     }
 }
 
+/// The word by which an access is declared.
+///
+/// ```
+/// assert_eq!(millpond::depend::Mode::Inout.to_string(), "inout");
+/// ```
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Mode::Read => "read",
+            Mode::Write => "write",
+            Mode::Inout => "inout",
+            Mode::Commutative => "commutative",
+            Mode::Concurrent => "concurrent",
+            Mode::Reduce => "reduce",
+        })
+    }
+}
+
 /// 64 bytes beside each version, which every scheme's metadata must fit; all zeros is a version that nobody uses.
 #[derive(Debug, Default)]
 #[repr(C, align(8))]

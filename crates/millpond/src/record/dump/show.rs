@@ -5,7 +5,6 @@ use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use super::{Dump, State, Unfinished, WaitsFor, Who};
-use crate::depend::Mode;
 use crate::record::{Cause, Role};
 
 /// More bodies are counted first, and only so many are shown.
@@ -116,7 +115,7 @@ impl Display for WaitsFor {
         }
         if let (Some(mode), Some(datum)) = (self.mode, self.datum) {
             let comma = if self.access.is_some() { ", " } else { "" };
-            write!(f, "{comma}{} of datum {datum}", word(mode))?;
+            write!(f, "{comma}{mode} of datum {datum}")?;
         }
         if self.access.is_some() || self.datum.is_some() {
             f.write_str(": ")?;
@@ -133,18 +132,6 @@ impl Display for WaitsFor {
 impl Display for Who {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.label.fmt(f)
-    }
-}
-
-/// The word by which an access is declared.
-fn word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Read => "read",
-        Mode::Write => "write",
-        Mode::Inout => "inout",
-        Mode::Commutative => "commutative",
-        Mode::Concurrent => "concurrent",
-        Mode::Reduce => "reduce",
     }
 }
 
