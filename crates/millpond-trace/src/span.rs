@@ -14,13 +14,15 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use millpond::depend::Mode;
 
 use crate::graph::{Gen, Graph};
-use crate::model::{Does, Ix, Kind, On, Run};
+use crate::model::{Body, Does, Ix, Kind, On, Run};
 
 /// What the replay found.
 #[derive(Debug)]
 pub(crate) struct Span {
     /// From the start to the completion of everything.
     pub(crate) ticks: u64,
+    /// Bodies that completed in the recording and not here.
+    pub(crate) incomplete: u64,
     /// The critical path, from its start.
     pub(crate) path: Vec<Stretch>,
 }
@@ -239,7 +241,7 @@ impl<'a> Replay<'a> {
         let own = self.state(ix).own;
         if due > own {
             self.state(ix).own = due;
-            return self.push(now + (due - own), Step::Go(ix));
+            return self.push(now.saturating_add(due - own), Step::Go(ix));
         }
         let Some(op) = ops.get(next as usize).copied() else { return self.end(ix) };
         self.state(ix).next_op += 1;
@@ -264,15 +266,9 @@ impl<'a> Replay<'a> {
             }
             Does::Set(_) => {}
             Does::Join(task) => return self.awaits(ix, task),
-            Does::Open(scope) => {
-                // A recording may say that one is opened twice; what began keeps its cause, so that causes come before.
-                if self.state(scope).started.is_none() {
-                    self.due_to(scope, here);
-                    self.push(self.now, Step::Go(scope));
-                }
-                return self.awaits(ix, scope);
-            }
+            Does::Open(scope) => return self.opens(ix, scope),
             Does::Wait(number) => match self.run.waits[number as usize].on {
+                On::Body(scope) if self.run.body(scope).kind == Kind::Scope => return self.opens(ix, scope),
                 On::Body(task) => return self.awaits(ix, task),
                 On::Datum(_) => {
                     if let Some(before) = self.graph.of_wait[number as usize] {
@@ -283,6 +279,15 @@ impl<'a> Replay<'a> {
             },
         }
         true
+    }
+
+    fn opens(&mut self, ix: Ix, scope: Ix) -> bool {
+        // A recording may say that one is opened twice, or by two; what began keeps its cause, so that causes come before.
+        if self.run.body(scope).spawner == Some(ix) && self.state(scope).started.is_none() {
+            self.due_to(scope, Since::Strand(ix, self.now));
+            self.push(self.now, Step::Go(scope));
+        }
+        self.awaits(ix, scope)
     }
 
     fn awaits(&mut self, ix: Ix, on: Ix) -> bool {
@@ -367,9 +372,12 @@ impl<'a> Replay<'a> {
     }
 
     fn span(mut self) -> Span {
-        let last = self.run.known().filter_map(|(ix, _)| Some((self.states[ix as usize].completed?, ix))).max();
-        let Some((ticks, last)) = last else { return Span { ticks: 0, path: Vec::new() } };
-        Span { ticks, path: self.path(last) }
+        let completed = |ix: Ix| self.states[ix as usize].completed;
+        let last = self.run.known().filter_map(|(ix, _)| Some((completed(ix)?, ix))).max();
+        let missing = |(ix, body): &(Ix, &Body)| body.completed.is_some() && completed(*ix).is_none();
+        let incomplete = self.run.known().filter(missing).count() as u64;
+        let Some((ticks, last)) = last else { return Span { ticks: 0, incomplete, path: Vec::new() } };
+        Span { ticks, incomplete, path: self.path(last) }
     }
 
     /// Goes back from the completion of `last` through what came last each time.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use millpond::record::{Cause, Role};
 
-use crate::model::{Ix, Kind, Line, On, Run, Wait};
+use crate::model::{Ix, Kind, On, Run, Wait};
 
 /// Short names of data: `d0`, `d1`, … in the order of their first use.
 #[derive(Debug)]
@@ -34,14 +34,6 @@ impl Data {
 /// The label with its indices, and a number that no other body has.
 pub(super) fn unique(run: &Run, ix: Ix) -> String {
     format!("{} #{ix}", run.title(ix))
-}
-
-/// `worker 0`; what is no worker's is a guest's, by the number of its track.
-pub(super) fn track(line: &Line) -> String {
-    match line.track.worker {
-        Some(worker) => format!("worker {worker}"),
-        None => format!("guest {}", line.track.number),
-    }
 }
 
 pub(super) fn kind(kind: Kind) -> &'static str {

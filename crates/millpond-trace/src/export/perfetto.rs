@@ -181,7 +181,7 @@ impl<W: Write> Trace<'_, W> {
         lines.sort_by_key(|line| (line.track.worker.is_none(), line.track.worker, line.track.number));
         for (place, line) in lines.into_iter().enumerate() {
             let tid = line.track.number;
-            self.about("thread_name", tid, json!(names::track(line)))?;
+            self.about("thread_name", tid, json!(line.name))?;
             let args = json!({ "sort_index": place });
             self.event(&json!({ "name": "thread_sort_index", "ph": "M", "pid": 1, "tid": tid, "args": args }))?;
         }
