@@ -33,7 +33,10 @@ fn body<'s, S: Spawn<'s>>(s: &S, rt: &'s Runtime, body: &'s Body, declared: Vec<
     for op in &body.ops {
         match op {
             Op::Step(one) => step(rt, one),
-            Op::Spawn(task) => joins.push(Some(spawn(s, rt, task, &slots))),
+            Op::Spawn(task) => {
+                let join = spawn(s, rt, task, &slots);
+                joins.push((!task.is_commutative()).then_some(join));
+            }
             Op::WaitOn(datum) => slots[*datum].wait_on(s),
             Op::Set(datum) => slots[*datum].set(s),
             Op::Join(task) => {

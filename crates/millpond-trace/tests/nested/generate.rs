@@ -60,6 +60,12 @@ fn accesses(random: &mut Random, declared: &[Access], data: usize) -> Vec<Access
             accesses.push(Access { datum, mode });
         }
     }
+    if let [only] = accesses[..]
+        && Right::of(only.datum, declared) == Right::Full
+        && random.percent(30)
+    {
+        return vec![Access { mode: Mode::Commutative, ..only }];
+    }
     accesses.sort_by_key(|access| access.mode);
     accesses
 }

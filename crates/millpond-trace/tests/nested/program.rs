@@ -18,7 +18,7 @@ pub enum Op {
     WaitOn(usize),
     /// Sets a datum: a new version.
     Set(usize),
-    /// Waits for the task that was spawned as that one; nothing if there is none, or it has been waited for.
+    /// Waits for the task that was spawned as that one; nothing if there is none, or it has no join any more.
     Join(usize),
 }
 
@@ -57,6 +57,10 @@ pub enum Mode {
     Read,
     Write,
     Inout,
+    /// The only access of its task, which nobody joins. The schedule chooses the order of several such tasks; when all
+    /// of them are complete does not depend on it, since they can start in the order of their spawns, and nothing waits
+    /// for one of them alone. With other accesses each order has a span of its own, and the best is hard to find.
+    Commutative,
     Concurrent,
     /// Reductions by different operators: between two of them the parts are combined, which takes no time.
     Sum,
@@ -79,7 +83,7 @@ impl Right {
             Some(Mode::Read) => Right::Read,
             Some(Mode::Write) => Right::Write,
             Some(Mode::Concurrent) => Right::Share,
-            Some(Mode::Inout | Mode::Sum | Mode::Max) | None => Right::Full,
+            Some(Mode::Inout | Mode::Commutative | Mode::Sum | Mode::Max) | None => Right::Full,
         }
     }
 
@@ -89,5 +93,11 @@ impl Right {
 
     pub fn writes(self) -> bool {
         matches!(self, Right::Full | Right::Write)
+    }
+}
+
+impl Task {
+    pub fn is_commutative(&self) -> bool {
+        self.accesses.iter().any(|access| access.mode == Mode::Commutative)
     }
 }

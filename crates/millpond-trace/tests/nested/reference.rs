@@ -27,7 +27,8 @@ struct Datum {
 impl Datum {
     /// When an access that comes now is granted.
     fn enter(&mut self, mode: Mode) -> u64 {
-        let alone = matches!(mode, Mode::Write | Mode::Inout);
+        // Commutative tasks come one after the other, in an order that makes no difference (`Mode::Commutative`).
+        let alone = matches!(mode, Mode::Write | Mode::Inout | Mode::Commutative);
         if mode == Mode::Write {
             *self = Datum::default();
         }
@@ -59,7 +60,7 @@ impl Clock {
                 Op::Spawn(task) => {
                     let end = self.task(task, &mut data, now);
                     complete = complete.max(end);
-                    joins.push(Some(end));
+                    joins.push((!task.is_commutative()).then_some(end));
                 }
                 // Who may only read waits for those that write, of which there are none in this scope.
                 Op::WaitOn(datum) if Right::of(*datum, declared) == Right::Read => {}

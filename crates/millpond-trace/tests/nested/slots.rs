@@ -1,7 +1,8 @@
 //! Handles, whatever their rights, and the accesses of a task.
 
 use millpond::{
-    Access, ConcOnly, Concurrent, Full, Handle, In, Inout, Max, Read, ReadOnly, Reduce, Spawn, Sum, Write, WriteOnly,
+    Access, Commutative, ConcOnly, Concurrent, Full, Handle, In, Inout, Max, Read, ReadOnly, Reduce, Spawn, Sum, Write,
+    WriteOnly,
 };
 
 use super::program::{Mode, Task};
@@ -71,6 +72,7 @@ pub type Accesses<'h, B> = (
     Vec<Access<'h, u64, Read, B>>,
     Vec<Access<'h, u64, Write, B>>,
     Vec<Access<'h, u64, Inout, B>>,
+    Vec<Access<'h, u64, Commutative, B>>,
     Vec<Access<'h, u64, Concurrent, B>>,
     Vec<Access<'h, u64, Reduce<Sum>, B>>,
     Vec<Access<'h, u64, Reduce<Max>, B>>,
@@ -80,6 +82,7 @@ pub type Accesses<'h, B> = (
 pub type Held<'t> = (
     Vec<Handle<u64, In<'t>, ReadOnly>>,
     Vec<Handle<u64, In<'t>, WriteOnly>>,
+    Vec<Handle<u64, In<'t>>>,
     Vec<Handle<u64, In<'t>>>,
     Vec<Handle<u64, In<'t>, ConcOnly>>,
     Vec<Handle<u64, In<'t>>>,
@@ -96,6 +99,7 @@ pub fn accesses<'h, B>(task: &Task, slots: &'h [Slot<B>]) -> Accesses<'h, B> {
         of(Mode::Read).map(Slot::read).collect(),
         of(Mode::Write).map(Slot::write).collect(),
         of(Mode::Inout).map(|slot| slot.full().inout()).collect(),
+        of(Mode::Commutative).map(|slot| slot.full().commutative()).collect(),
         of(Mode::Concurrent).map(Slot::concurrent).collect(),
         of(Mode::Sum).map(|slot| slot.full().reduce(Sum)).collect(),
         of(Mode::Max).map(|slot| slot.full().reduce(Max)).collect(),
@@ -103,10 +107,10 @@ pub fn accesses<'h, B>(task: &Task, slots: &'h [Slot<B>]) -> Accesses<'h, B> {
 }
 
 /// The handles of a parent, in the order of its accesses.
-pub fn held_slots<'t>((read, write, inout, concurrent, sum, max): Held<'t>) -> Vec<Slot<In<'t>>> {
+pub fn held_slots<'t>((read, write, inout, commutative, concurrent, sum, max): Held<'t>) -> Vec<Slot<In<'t>>> {
     (read.into_iter().map(Slot::Read))
         .chain(write.into_iter().map(Slot::Write))
-        .chain(inout.into_iter().map(Slot::Full))
+        .chain(inout.into_iter().chain(commutative).map(Slot::Full))
         .chain(concurrent.into_iter().map(Slot::Share))
         .chain(sum.into_iter().chain(max).map(Slot::Full))
         .collect()
