@@ -3,6 +3,7 @@
 //!
 //! `MILLPOND_CASES` and `MILLPOND_SEED` as in the test `nested`.
 
+use std::ops::Range;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
@@ -76,19 +77,19 @@ fn look_at(recording: &Recording) -> bool {
 fn contradictory(random: &mut Random) -> Recording {
     let bodies = 2 + random.below(8);
     let track = |random: &mut Random| {
-        let number = random.below(3) as u32;
+        let number = random.pick(&[0, 1, 2, u32::MAX]);
         let mut at = random.below(10) as u64;
         let mut told = Vec::new();
         for _ in 0..random.below(60) {
-            // Mostly on, sometimes back, seldom far away.
+            // Mostly on, sometimes back, seldom to the end of time.
             at = match random.below(100) {
-                0 => 1 << 40,
+                0 => u64::MAX - random.below(3) as u64,
                 1..5 => random.below(100) as u64,
-                _ => at + random.below(5) as u64,
+                _ => at.saturating_add(random.below(5) as u64),
             };
             told.push((at, anything(random, bodies)));
         }
-        (Track { number, worker: random.pick(&[None, Some(0), Some(1), Some(u32::MAX - 1)]) }, told)
+        (Track { number, worker: random.pick(&[None, Some(0), Some(1), Some(u32::MAX)]) }, told)
     };
     let tracks: Vec<_> = (0..=random.below(4)).map(|_| track(random)).collect();
     recording(1 + random.below(3), &tracks)
@@ -137,6 +138,36 @@ fn contradictions_are_reported_and_drawn() {
     });
 }
 
+/// Where the payloads of a recording are: after the head of each block, which ends with length and checksum.
+fn payloads(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut start = "millpond".len() + 2;
+    while start < bytes.len() {
+        let (from, length) = (start + 9, u32::from_le_bytes(bytes[start + 1..start + 5].try_into().unwrap()));
+        start = from + length as usize;
+        found.push(from..start);
+    }
+    found
+}
+
+#[test]
+fn bytes_that_are_wrong_in_spite_of_their_checksums() {
+    let dog = Watchdog::new(Duration::from_secs(20));
+    cases::run(CASES, |seed, random| {
+        let mut bytes = contradictory(random).bytes().to_vec();
+        let payloads = payloads(&bytes);
+        for _ in 0..=random.below(3) {
+            let payload = payloads[random.below(payloads.len())].clone();
+            bytes[payload.start + random.below(payload.len())] = random.next() as u8;
+            let sum = crc32fast::hash(&bytes[payload.clone()]).to_le_bytes();
+            bytes[payload.start - 4..payload.start].copy_from_slice(&sum);
+        }
+        if let Ok(recording) = Recording::parse(bytes) {
+            dog.over(move || format!("seed {seed}"), || look_at(&recording));
+        }
+    });
+}
+
 #[test]
 fn more_workers_than_a_runtime_has_are_refused() {
     let refused = Writer::of_clock("hostile", 20_000_000).finish_in_memory().unwrap_err().to_string();
@@ -172,15 +203,27 @@ fn tasks(count: u64, accesses: impl Fn(u64) -> Vec<(Mode, u64)>) -> Recording {
 }
 
 /// What a file of any size may be full of.
-const FAMILIES: [(&str, fn(u64) -> Recording); 7] = [
+const FAMILIES: [(&str, fn(u64) -> Recording); 11] = [
     ("tracks", |n| {
         let track = |number| (Track { number, worker: None }, vec![(0, What::Stole)]);
         recording(1, &(0..n as u32).map(track).collect::<Vec<_>>())
     }),
     ("one scope, opened again and again", |n| one_track((0..n).map(|at| (at, opened(1, 1))))),
+    ("scopes within one another", |n| one_track((1..2 * n).map(|scope| (scope, opened(scope, scope - 1))))),
     ("tasks that wait for one another", |n| tasks(n, |_| vec![(Mode::Inout, 1)])),
     ("a task of many accesses", |n| tasks(1, |_| vec![(Mode::Inout, 1); n as usize])),
     ("turns at one datum", |n| tasks(n, |_| vec![(Mode::Commutative, 1)])),
+    ("turns at two data of three", |n| {
+        let two = |random: &mut Random| {
+            let first = random.below(3);
+            [first, (first + 1 + random.below(2)) % 3].map(|datum| (Mode::Commutative, 1 + datum as u64)).to_vec()
+        };
+        tasks(n, |task| two(&mut Random::new(task)))
+    }),
+    ("a task that needs the turn of each other", |n| {
+        let turns = |data: Range<u64>| data.map(|datum| (Mode::Commutative, 1 + datum)).collect();
+        tasks(n, |task| turns(if task + 1 < n { task..task + 1 } else { 0..n }))
+    }),
     ("a body that waits for a datum", |n| {
         let waits = What::Waits { body: 1, cause: Cause::Datum, on: 1 };
         let granted = What::Granted { task: 1, by: 0, access: Event::WAIT };
@@ -188,6 +231,11 @@ const FAMILIES: [(&str, fn(u64) -> Recording); 7] = [
     }),
     ("a body that waits, and never goes on", |n| {
         in_scope((0..n).map(|at| (at, What::Waits { body: 1, cause: Cause::Datum, on: 1 })))
+    }),
+    ("a body that waits, its worker idle", |n| {
+        let waits = What::Waits { body: 1, cause: Cause::Others, on: 0 };
+        let told = [waits, What::Idle, What::Awake, What::Resumed { body: 1 }];
+        in_scope((0..4 * n).flat_map(|nth| (4 * nth..).zip(told)))
     }),
 ];
 
