@@ -58,8 +58,9 @@ impl Replay {
     /// Workers that told nothing slept all the time.
     pub(super) fn add_sleepers(&mut self, workers: usize) {
         let told: HashSet<_> = self.tracks.iter().filter_map(|line| line.track.worker).collect();
-        let unused = self.tracks.iter().map(|line| line.track.number.saturating_add(1)).max().unwrap_or(0);
-        for (worker, number) in (0..workers as u32).filter(|worker| !told.contains(worker)).zip(unused..) {
+        let used: HashSet<_> = self.tracks.iter().map(|line| line.track.number).collect();
+        let unused = (0..u32::MAX).filter(|number| !used.contains(number));
+        for (worker, number) in (0..workers as u32).filter(|worker| !told.contains(worker)).zip(unused) {
             self.begin_track(Track { number, worker: Some(worker) });
             self.end_track();
         }
@@ -90,7 +91,8 @@ impl Replay {
     fn switch(&mut self, to: Option<Ix>) {
         let (now, since, after) = (self.now.at, self.now.since, self.now.after.take());
         if let Some(body) = self.now.running {
-            self.at(body).own += now.saturating_sub(since);
+            let body_at = self.at(body);
+            body_at.own = body_at.own.saturating_add(now.saturating_sub(since));
             let segment = Segment { body, from: since, to: now, after };
             match self.line().runs.last_mut() {
                 Some(last) if last.body == body && last.to == since => last.to = now,
@@ -210,7 +212,8 @@ impl Replay {
     fn end_spawning(&mut self) {
         if let Some(from) = self.now.spawning.take() {
             let spent = self.now.at.saturating_sub(from);
-            self.line().spawning += spent;
+            let line = self.line();
+            line.spawning = line.spawning.saturating_add(spent);
         }
     }
 
