@@ -56,7 +56,16 @@ pub(crate) struct Account {
     pub(crate) busy: u64,
     /// Neither in a body nor idle.
     pub(crate) overhead: u64,
+    /// Idle, by reason, as [`Reason::ALL`] has them.
+    pub(crate) idle: [u64; Reason::ALL.len()],
+    /// To be drawn.
     pub(crate) gaps: Vec<Gap>,
+}
+
+impl Account {
+    fn add_idle(&mut self, reason: Reason, time: u64) {
+        self.idle[reason as usize] += time;
+    }
 }
 
 /// The time of a track between `from` and `to`.
@@ -72,8 +81,14 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
         if let Some(since) = lazy {
             match next.map_or((Reason::NoWork, None), |segment| why(run, segment, since)) {
                 // Nothing came, or nothing that had been there: but others may have been there that could not run.
-                (Reason::NoWork, on) => account.gaps.extend(blocked.pieces(since, start, on)),
-                (reason, on) => account.gaps.push(Gap { from: since, to: start, reason, on }),
+                (Reason::NoWork, on) => {
+                    blocked.shares(since, start).into_iter().for_each(|(reason, time)| account.add_idle(reason, time));
+                    account.gaps.extend(blocked.pieces(since, start, on));
+                }
+                (reason, on) => {
+                    account.add_idle(reason, start - since);
+                    account.gaps.push(Gap { from: since, to: start, reason, on });
+                }
             }
         }
         account.overhead += lazy.unwrap_or(start).saturating_sub(at);

@@ -244,8 +244,7 @@ fn by_label(run: &Run, span: &Span) -> Vec<LabelTime> {
 }
 
 fn by_reason(run: &Run, accounts: &[(usize, Account)]) -> Vec<IdleTime> {
-    let gaps = || accounts.iter().flat_map(|(_, account)| &account.gaps);
-    let of = |reason| total(gaps().filter(|gap| gap.reason == reason).map(|gap| gap.to - gap.from));
+    let of = |reason: Reason| total(accounts.iter().map(|(_, account)| account.idle[reason as usize]));
     Reason::ALL.map(|reason| IdleTime { reason, seconds: run.seconds(of(reason)) }).to_vec()
 }
 
@@ -272,7 +271,7 @@ fn waits(run: &Run) -> Waits {
 
 fn per_worker(run: &Run, accounts: &[(usize, Account)]) -> Vec<WorkerTime> {
     let time = |(track, account): &(usize, Account)| {
-        let idle: u64 = account.gaps.iter().map(|gap| gap.to - gap.from).sum();
+        let idle: u64 = account.idle.iter().sum();
         let all = (account.busy + account.overhead + idle).max(1);
         let line = &run.tracks[*track];
         WorkerTime {
