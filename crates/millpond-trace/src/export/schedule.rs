@@ -1,5 +1,5 @@
-//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (TP §2.1, Fig. 1).
-//! A bar is from the start to the end of a task; the line to it begins where it was spawned.
+//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (TP §2.1,
+//! Fig. 1). A bar is from the start to the end of a task; the line to it begins where it was spawned.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -29,12 +29,14 @@ const LEGEND_LINE: f64 = 18.0;
 
 const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#222;font-weight:bold}\
     .mark{fill:#444}.in{font-size:10px;fill:#111;pointer-events:none}.grid{stroke:#d8d8d8;stroke-width:.7}\
-    .axis{stroke:#444;stroke-width:1}.spawn{fill:none;stroke:#333;stroke-width:.7;stroke-opacity:.55;pointer-events:none}";
+    .axis{stroke:#444;stroke-width:1}\
+    .spawn{fill:none;stroke:#333;stroke-width:.7;stroke-opacity:.55;pointer-events:none}";
 
 impl Recording {
-    /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was spawned
-    /// to where it began (if there are 2000 at most), and hatched where a worker had nothing to do; what is left
-    /// white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn together with its neighbours.
+    /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was
+    /// spawned to where it began (if there are 2000 at most), and hatched where a worker had nothing to do; what is
+    /// left white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn
+    /// together with its neighbours.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -171,7 +173,8 @@ impl<'a> Picture<'a> {
             let (name, colour) = (pattern(reason), hatch_colour(reason));
             svg.raw(&format!(
                 "<pattern id=\"{name}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-                 patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"{colour}\" fill-opacity=\".12\"/>\
+                 patternTransform=\"rotate(45)\">\
+                 <rect width=\"6\" height=\"6\" fill=\"{colour}\" fill-opacity=\".12\"/>\
                  <rect width=\"1.4\" height=\"6\" fill=\"{colour}\" fill-opacity=\".6\"/></pattern>"
             ))?;
         }
