@@ -124,7 +124,8 @@ impl<'a> Picture<'a> {
     fn choose_colours(&mut self) {
         let mut times: HashMap<u32, u64> = HashMap::new();
         for (_, body) in self.run.known() {
-            *times.entry(body.label).or_default() += body.own;
+            let time = times.entry(body.label).or_default();
+            *time = time.saturating_add(body.own);
         }
         let mut labels: Vec<_> = times.into_iter().map(|(label, time)| (std::cmp::Reverse(time), label)).collect();
         labels.sort_unstable();
