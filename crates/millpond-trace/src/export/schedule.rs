@@ -10,10 +10,11 @@ use crate::model::{Ix, Kind, Run};
 use crate::report::Window;
 use crate::table::time;
 
+use super::ExportError;
+use super::names::{self, Unique};
 use super::rows::{Bar, Row, rows};
 use super::scale::TimeScale;
 use super::svg::{Anchor, Escaped, GREY, PALETTE, Point, Svg, shortened, text_width};
-use super::{ExportError, names};
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 90.0;
@@ -202,7 +203,7 @@ impl<'a> Picture<'a> {
 
     fn gap<W: Write>(&self, svg: &mut Svg<W>, y: f64, gap: &Gap) -> io::Result<()> {
         let (x, end) = (self.x(gap.from), self.x(gap.to));
-        let on = gap.on.map(|on| format!(", on {}", names::unique(self.run, on))).unwrap_or_default();
+        let on = gap.on.map(|on| format!(", on {}", Unique(self.run, on))).unwrap_or_default();
         let lasts = time(self.run.seconds(gap.to - gap.from));
         let look = format!("fill=\"{}\"", hatch(gap.reason));
         svg.rect((x, y), (end - x, self.bar), &look, &format!("idle: {}{on}, {lasts}", gap.reason))
@@ -232,7 +233,7 @@ impl<'a> Picture<'a> {
             let label = &run.labels[bar.label as usize];
             return format!("{} stretches, mostly {label}, {lasts}", bar.segments);
         }
-        let (name, body) = (names::unique(run, bar.body), run.body(bar.body));
+        let (name, body) = (Unique(run, bar.body), run.body(bar.body));
         if body.kind == Kind::Scope {
             return format!("{name} (scope), {lasts}");
         }

@@ -103,15 +103,25 @@ pub(super) struct Place {
     pub(super) track: u32,
     pub(super) from: u64,
     pub(super) to: u64,
+    /// When something first runs on top of it there; otherwise its end.
+    pub(super) alone: u64,
 }
 
 impl Places {
     /// Of the slices of all tracks, in the order of [`Run::tracks`].
     pub(super) fn of(tracks: &[Vec<Slice>]) -> Places {
-        let place = |track: usize, s: &Slice| Place { body: s.body, track: track as u32, from: s.from, to: s.to };
-        let of_track =
-            |(track, slices): (usize, &Vec<Slice>)| slices.iter().map(|slice| place(track, slice)).collect::<Vec<_>>();
-        let mut places: Vec<_> = tracks.iter().enumerate().flat_map(of_track).collect();
+        let mut places = Vec::with_capacity(tracks.iter().map(Vec::len).sum());
+        for (track, slices) in tracks.iter().enumerate() {
+            // What begins next on the track begins on top of it, or after it.
+            let next = slices.iter().skip(1).map(|slice| slice.from).chain([u64::MAX]);
+            places.extend(slices.iter().zip(next).map(|(&Slice { body, from, to, .. }, next)| Place {
+                body,
+                track: track as u32,
+                from,
+                to,
+                alone: next.min(to),
+            }));
+        }
         places.sort_by_key(|place| (place.body, place.from));
         Places(places)
     }
