@@ -1,5 +1,6 @@
 //! `millpond profile`: a workload, recorded; where its time went.
 
+mod middle;
 pub mod outputs;
 
 use crate::args;
@@ -11,6 +12,7 @@ use crate::rss;
 use crate::run::{Measured, named};
 use crate::stats::median;
 use clap::ArgMatches;
+use middle::Middle;
 use millpond::Runtime;
 use millpond::record::Recording as InProgress;
 use millpond_trace::{Recording, Report as Profile, Writer};
@@ -99,36 +101,33 @@ fn repeat(
     progress: &Progress,
 ) -> Result<Profiled, Failure> {
     let runtime = config.build()?;
-    let (mut seconds, mut recordings, mut graphs, mut peak) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut seconds, mut graphs, mut peak) = (Vec::new(), Vec::new(), 0);
+    let mut middle = Middle::of(reps as usize);
     let mut verdict = Verdict { verified: false, result: Vec::new() };
     for rep in 1..=reps {
         progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
         let mut tape = Tape::new(&runtime, workload.name);
         job.run(&runtime, &mut tape)?;
-        seconds.push(tape.watch.elapsed.as_secs_f64());
+        let took = tape.watch.elapsed.as_secs_f64();
+        seconds.push(took);
         peak = tape.peak.max(peak);
+        progress.say(|| format!("{}: profile {rep} of {reps}", workload.name));
         let recording = tape.writer.finish_in_memory().map_err(|error| Failure::Failed(error.to_string()))?;
         let profile = recording.report().map_err(|error| Failure::Failed(error.to_string()))?;
         graphs.push(profile.graphs.clone());
-        recordings.push((recording, profile));
+        middle.add(took, (recording, profile));
         progress.say(|| format!("{}: check {rep} of {reps}", workload.name));
         verdict = job.check()?;
         if !verdict.verified {
             break;
         }
     }
-    let (recording, mut profile) = recordings.swap_remove(nearest(&seconds, median(&seconds)));
+    let (recording, mut profile) = middle.take().expect("there is one repetition at least");
     if graphs.len() > 1 {
         profile.repeated = Some(graphs.windows(2).all(|two| two[0] == two[1]));
     }
     let measured = Measured { seconds, serial_seconds: None, peak_rss_bytes: peak, verdict };
     Ok(Profiled { recording, profile, measured })
-}
-
-/// The place of the value that is nearest to `wanted`.
-fn nearest(values: &[f64], wanted: f64) -> usize {
-    let distance = |at: &usize| (values[*at] - wanted).abs();
-    (0..values.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
 }
 
 /// Times without recording on 1, 2, 4, … workers, up to those that were asked for.
