@@ -34,8 +34,7 @@ fn run() -> Command {
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
         .disable_help_subcommand(true)
-        .args(runtime_args())
-        .arg(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"))
+        .args(run_args())
         .arg(flag("serial", "Time the serial program too"))
         .arg(flag("verbose", "Show every repetition and the configuration"))
         .arg(flag("json", "Print one JSON object"))
@@ -58,8 +57,7 @@ fn profile() -> Command {
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
         .disable_help_subcommand(true)
-        .args(runtime_args())
-        .arg(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"))
+        .args(run_args())
         .arg(flag("json", "Print one JSON object"))
         .args(OUTPUTS.iter().map(|output| file(output.option, output.help)))
         .mut_args(|arg| arg.global(true))
@@ -70,6 +68,13 @@ fn profile() -> Command {
 /// An option with a file as its value.
 fn file(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
+}
+
+/// The options that say how a workload is run.
+pub fn run_args() -> Vec<Arg> {
+    let mut args = runtime_args();
+    args.push(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"));
+    args
 }
 
 /// The options that choose a runtime.

@@ -129,6 +129,23 @@ fn a_recording_that_is_none() {
 fn a_recording_or_a_workload() {
     let says = "--read takes a recording instead of a workload: give one of the two";
     fails(&["profile", "--read", "x", "fib"], 2, says);
+    for option in [
+        "--workers 2",
+        "--pin",
+        "--window 10",
+        "--deterministic",
+        "--scheme list",
+        "--pool default",
+        "--memory default",
+        "--reps 3",
+    ] {
+        let name = option.split_whitespace().next().unwrap();
+        let says = format!("--read takes a recording instead of a run: it cannot be used with {name}");
+        let line = format!("profile {option} --read x");
+        fails(&line.split_whitespace().collect::<Vec<_>>(), 2, &says);
+    }
+    let says = "--read takes a recording instead of a run: it cannot be used with --workers, --reps";
+    fails(&["profile", "--read", "x", "--reps", "2", "--workers", "1", "--json"], 2, says);
     fails(&["profile"], 2, "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens");
     fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky");
 }

@@ -12,6 +12,7 @@ use crate::rss;
 use crate::run::{Measured, named};
 use crate::stats::median;
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use middle::Middle;
 use millpond::Runtime;
 use millpond::record::Recording as InProgress;
@@ -39,6 +40,7 @@ pub fn profile(matches: &ArgMatches) -> Result<bool, Failure> {
 
 /// Profiles a recording that was written before.
 fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
+    nothing_runs(matches)?;
     let outputs = Outputs::new(matches)?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let recording = Recording::read(file).map_err(failed)?;
@@ -51,6 +53,18 @@ fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
         print(profile.to_string().trim_end())?;
     }
     Ok(true)
+}
+
+/// Refuses what says how to run, where nothing is to be run.
+fn nothing_runs(matches: &ArgMatches) -> Result<(), Failure> {
+    let args = args::run_args();
+    let given = args.iter().map(|arg| arg.get_id().as_str());
+    let given: Vec<_> = given.filter(|id| matches.value_source(id) == Some(ValueSource::CommandLine)).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let given = given.join(", --");
+    Err(Failure::Usage(format!("--read takes a recording instead of a run: it cannot be used with --{given}")))
 }
 
 fn run(matches: &ArgMatches) -> Result<bool, Failure> {
