@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use millpond::Builder;
 use millpond_workloads::{Kind, Opt, Options, WORKLOADS, Workload};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most workers, repetitions and tasks in flight that can be asked for.
 pub const MAX_WORKERS: u64 = 1024;
@@ -172,6 +172,12 @@ pub fn words(
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// The files that options of `workload` name.
+pub fn files<'a>(workload: &Workload, matches: &'a ArgMatches) -> Vec<(&'static str, &'a Path)> {
+    let paths = workload.options.iter().filter(|opt| matches!(opt.kind, Kind::Path));
+    paths.filter_map(|opt| Some((opt.name, matches.get_one::<PathBuf>(opt.name)?.as_path()))).collect()
 }
 
 /// The options of `workload` that were given.

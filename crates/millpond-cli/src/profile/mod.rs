@@ -41,7 +41,7 @@ pub fn profile(matches: &ArgMatches) -> Result<bool, Failure> {
 /// Profiles a recording that was written before.
 fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
     nothing_runs(matches)?;
-    let outputs = Outputs::new(matches)?;
+    let outputs = Outputs::new(matches, &[("read", file)])?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let recording = Recording::read(file).map_err(failed)?;
     let profile = recording.report().map_err(failed)?;
@@ -69,7 +69,7 @@ fn nothing_runs(matches: &ArgMatches) -> Result<(), Failure> {
 
 fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
-    let outputs = Outputs::new(matches)?;
+    let outputs = Outputs::new(matches, &args::files(workload, matches))?;
     let config = Config::new(matches)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     outputs.check_size(job.tasks())?;

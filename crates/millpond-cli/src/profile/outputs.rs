@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use millpond_trace::{DOT_LIMIT, DotError, Recording, Report};
 use millpond_workloads::output;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file that can be asked for.
 pub struct Output {
@@ -54,16 +54,20 @@ pub static OUTPUTS: &[Output] = &[
 pub struct Outputs(Vec<(&'static Output, PathBuf)>);
 
 impl Outputs {
-    /// Finds out now, before a long run, whether they can be written.
-    pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
-        let mut wanted: Vec<(&Output, PathBuf)> = Vec::new();
+    /// Finds out now, before a long run, whether they can be written, and whether one would replace another of them or
+    /// of the `others`, which are read or written besides.
+    pub fn new(matches: &ArgMatches, others: &[(&'static str, &Path)]) -> Result<Self, Failure> {
+        let mut wanted = Vec::new();
+        let mut taken: Vec<_> = others.iter().map(|(option, file)| (output::place(file), *option)).collect();
         for output in OUTPUTS {
             let Some(file) = matches.get_one::<PathBuf>(output.option) else { continue };
-            if let Some((other, _)) = wanted.iter().find(|(_, other)| other == file) {
-                let (one, other) = (output.option, other.option);
+            let place = output::place(file);
+            if let Some((_, other)) = taken.iter().find(|(other, _)| *other == place) {
+                let one = output.option;
                 return Err(Failure::Usage(format!("--{one} and --{other} name the same file: {}", file.display())));
             }
             output::require(file)?;
+            taken.push((place, output.option));
             wanted.push((output, file.clone()));
         }
         Ok(Self(wanted))
