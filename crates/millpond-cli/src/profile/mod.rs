@@ -18,7 +18,7 @@ use millpond::Runtime;
 use millpond::record::Recording as InProgress;
 use millpond_trace::{Recording, Report as Profile, Writer};
 use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
-use outputs::Outputs;
+use outputs::{Made, Outputs};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,10 +43,14 @@ fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
     nothing_runs(matches)?;
     let outputs = Outputs::new(matches, &[("read", file)])?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
+    let progress = Progress::new();
+    progress.say(|| format!("reading {}", file.display()));
     let recording = Recording::read(file).map_err(failed)?;
+    progress.say(|| format!("profiling {}", file.display()));
     let profile = recording.report().map_err(failed)?;
     outputs.check_size(profile.tasks)?;
-    outputs.write(&recording, &profile, &[])?;
+    outputs.write(&Made { recording: &recording, profile: &profile, points: &[] }, &progress)?;
+    drop(progress);
     if matches.get_flag("json") {
         print(&json!({ "program": recording.program, "profile": profile }).to_string())?;
     } else {
@@ -78,14 +82,14 @@ fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let profiled = repeat(job.as_mut(), workload, &config, reps, &progress)?;
     let points =
         if outputs.wants_points() { measure(job.as_mut(), workload, &config, reps, &progress)? } else { Vec::new() };
-    drop(progress);
     let Profiled { recording, profile, measured } = profiled;
     let report = Report { workload: workload.name, params: job.params(), tasks: job.tasks(), config, measured };
     let verified = report.measured.verdict.verified;
     if verified {
         job.save()?;
     }
-    outputs.write(&recording, &profile, &points)?;
+    outputs.write(&Made { recording: &recording, profile: &profile, points: &points }, &progress)?;
+    drop(progress);
     if matches.get_flag("json") {
         let mut object = report.json();
         object.insert("profile".into(), json!(profile));

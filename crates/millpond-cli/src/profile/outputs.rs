@@ -1,6 +1,7 @@
 //! The files that `millpond profile` writes: a row each.
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 use clap::ArgMatches;
 use millpond_trace::{DOT_LIMIT, DotError, Recording, Report};
 use millpond_workloads::output;
@@ -15,10 +16,11 @@ pub struct Output {
 }
 
 /// What the files are made of.
-struct Made<'a> {
-    recording: &'a Recording,
-    profile: &'a Report,
-    points: &'a [(u32, f64)],
+pub struct Made<'a> {
+    pub recording: &'a Recording,
+    pub profile: &'a Report,
+    /// Measured: workers, and the seconds that they took.
+    pub points: &'a [(u32, f64)],
 }
 
 /// Every file, in the order of `--help`.
@@ -86,8 +88,10 @@ impl Outputs {
     }
 
     /// Writes them, each whole or not at all.
-    pub fn write(&self, recording: &Recording, profile: &Report, points: &[(u32, f64)]) -> Result<(), Failure> {
-        let made = Made { recording, profile, points };
-        self.0.iter().try_for_each(|(output, file)| Ok(output::write(file, |out| (output.fill)(&made, out))?))
+    pub fn write(&self, made: &Made<'_>, progress: &Progress) -> Result<(), Failure> {
+        self.0.iter().try_for_each(|(output, file)| {
+            progress.say(|| format!("writing {}", file.display()));
+            Ok(output::write(file, |out| (output.fill)(made, out))?)
+        })
     }
 }
