@@ -1,7 +1,7 @@
 //! Why workers had nothing to do: what ended each gap, and what that had waited for.
 
 use crate::blocked::Blocked;
-use crate::model::{Body, Does, Ix, Line, On, Run, Segment};
+use crate::model::{Body, Ix, Line, On, Run, Segment};
 use millpond::record::Cause;
 
 /// Why a worker stood idle.
@@ -89,11 +89,7 @@ fn why(run: &Run, segment: &Segment, since: u64) -> (Reason, Option<Ix>) {
     if body.started == Some(segment.from) {
         return why_not_started(body, since);
     }
-    let wait = run.ops_of(segment.body).iter().find_map(|op| match op.what {
-        Does::Wait(number) => Some(&run.waits[number as usize]).filter(|wait| wait.to == segment.from),
-        _ => None,
-    });
-    let Some(wait) = wait else { return (Reason::Others, None) };
+    let Some(wait) = segment.after.map(|number| &run.waits[number as usize]) else { return (Reason::Others, None) };
     match wait.cause {
         Cause::Join | Cause::Datum | Cause::Written => match wait.on {
             On::Body(task) => (Reason::Data, Some(task)),

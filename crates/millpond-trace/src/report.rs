@@ -1,7 +1,6 @@
 //! The report: what a run did, how much of it could have been parallel, and where the rest of the time went.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use millpond::record::{Cause, Role};
 use serde::Serialize;
@@ -32,8 +31,13 @@ pub struct Report {
     pub class: Class,
     /// T₁: the time of all bodies, their spawning included.
     pub work: f64,
-    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by their waits.
+    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by their waits. A session, and
+    /// what a thread beside the workers does for it, waits for nobody here: a thread that closes one session before it
+    /// opens the next counts as if it did both at once.
     pub span: f64,
+    /// Bodies that have completed and, by what is recorded, could not have: 0 but in recordings of which a part is missing.
+    /// `span` is too small then.
+    pub incomplete: u64,
     /// T₁/T∞: more workers than that have nothing to do.
     pub parallelism: f64,
     /// The part of `work` that bodies spent in spawning.
@@ -148,9 +152,9 @@ impl Report {
         let accounts = window.accounts(run);
         let roots: Vec<_> = run.known().filter(|(_, b)| b.kind == Kind::Scope && b.spawner.is_none()).collect();
         let graphs: Vec<_> = roots.iter().map(|(ix, _)| fingerprint(run, graph, *ix)).collect();
-        let work = run.seconds(run.known().fold(0, |sum: u64, (_, body)| sum.saturating_add(body.own)));
+        let work = run.seconds(total(run.known().map(|(_, body)| body.own)));
         let span_seconds = run.seconds(span.ticks);
-        let overhead = run.seconds(accounts.iter().map(|(_, account)| account.overhead).sum());
+        let overhead = run.seconds(total(accounts.iter().map(|(_, account)| account.overhead)));
         let predict = |workers: u32| {
             let share = (work + overhead) / f64::from(workers);
             Prediction { workers, seconds: share + span_seconds, least: share.max(span_seconds) }
@@ -165,8 +169,9 @@ impl Report {
             class: graph.class(run),
             work,
             span: span_seconds,
+            incomplete: span.incomplete,
             parallelism: if span.ticks == 0 { 0.0 } else { work / span_seconds },
-            spawning: run.seconds(run.tracks.iter().map(|line| line.spawning).sum()),
+            spawning: run.seconds(total(run.tracks.iter().map(|line| line.spawning))),
             overhead,
             steals: run.tracks.iter().map(|line| line.steals).sum(),
             most_held: most_held(run),
@@ -184,6 +189,11 @@ impl Report {
     pub fn predicted_seconds(&self, workers: u32) -> f64 {
         (self.work + self.overhead) / f64::from(workers) + self.span
     }
+}
+
+/// The sum of times: a damaged recording may have any.
+fn total(times: impl Iterator<Item = u64>) -> u64 {
+    times.fold(0, u64::saturating_add)
 }
 
 /// From the first root scope's opening to the last one's completion.
@@ -235,7 +245,7 @@ fn by_label(run: &Run, span: &Span) -> Vec<LabelTime> {
 
 fn by_reason(run: &Run, accounts: &[(usize, Account)]) -> Vec<IdleTime> {
     let gaps = || accounts.iter().flat_map(|(_, account)| &account.gaps);
-    let of = |reason| gaps().filter(|gap| gap.reason == reason).map(|gap| gap.to - gap.from).sum();
+    let of = |reason| total(gaps().filter(|gap| gap.reason == reason).map(|gap| gap.to - gap.from));
     Reason::ALL.map(|reason| IdleTime { reason, seconds: run.seconds(of(reason)) }).to_vec()
 }
 
@@ -293,23 +303,46 @@ fn most_held(run: &Run) -> u64 {
     most as u64
 }
 
-/// Equal for scopes with the same tasks in the same order: labels, accesses, nesting. Data are known by their first use.
+/// Equal for scopes with the same tasks in the same order: roles, labels, accesses, nesting. Data are known by their first
+/// use. Always the same for the same graph, on every machine.
 fn fingerprint(run: &Run, graph: &Graph, root: Ix) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut print = Fingerprint(0xcbf2_9ce4_8422_2325);
     let mut todo = vec![root];
     while let Some(ix) = todo.pop() {
-        let body = run.body(ix);
-        (run.label(ix), &body.indices).hash(&mut hasher);
-        let children = &graph.children[ix as usize];
-        children.len().hash(&mut hasher);
-        let mut data: HashMap<u64, usize> = HashMap::new();
+        let (body, children) = (run.body(ix), &graph.children[ix as usize]);
+        print.add_text(run.label(ix));
+        print.add(if let Kind::Task(role) = body.kind { role as u64 } else { u64::MAX });
+        print.add(body.count.into());
+        body.indices.iter().for_each(|&index| print.add(index.into()));
+        print.add(children.len() as u64);
+        let mut data: HashMap<u64, u64> = HashMap::new();
         for &child in children {
+            print.add(run.accesses_of(child).len() as u64);
             for access in run.accesses_of(child) {
-                let next = data.len();
-                (access.mode as u8, *data.entry(access.datum).or_insert(next)).hash(&mut hasher);
+                let next = data.len() as u64;
+                print.add(access.mode as u64);
+                print.add(*data.entry(access.datum).or_insert(next));
             }
         }
         todo.extend(children.iter().rev());
     }
-    hasher.finish()
+    print.0
+}
+
+/// FNV-1a: the standard library's hashes may change with its version.
+struct Fingerprint(u64);
+
+impl Fingerprint {
+    fn add_bytes(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    }
+
+    fn add(&mut self, number: u64) {
+        self.add_bytes(&number.to_le_bytes());
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.add(text.len() as u64);
+        self.add_bytes(text.as_bytes());
+    }
 }

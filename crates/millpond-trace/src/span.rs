@@ -2,25 +2,29 @@
 //!
 //! Replays the recorded bodies, each for its own time, as soon as possible (TP §2.3's ASAP schedule, which is optimal
 //! where nothing excludes anything else): a task starts when its spawner has come to the spawn, what it depends on is
-//! complete (DDS §4: "depth … of the spawn tree" and of the data), and its exclusions are free. A body that waits goes on
-//! when what it waits for is complete; for the window and for the world outside nobody waits here. Commutative tasks are
-//! admitted in the order in which they could start; the best order of several exclusions would be a hard problem.
+//! complete (DDS §4: "depth … of the spawn tree" and of the data), and it has its exclusions. A body that waits goes on
+//! when what it waits for is complete; for the window and for the world outside nobody waits here. Commutative tasks get
+//! exclusions as in the runtime: in the order in which they come, and one that needs several takes one after the other,
+//! in an order that is the same for all. The best order would be a hard problem.
 //!
 //! It also remembers what each body waited for last, which gives the critical path.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::ops::Range;
 
 use millpond::depend::Mode;
 
 use crate::graph::{Gen, Graph};
-use crate::model::{Does, Ix, Kind, On, Run};
+use crate::model::{Body, Does, Ix, Kind, On, Run};
 
 /// What the replay found.
 #[derive(Debug)]
 pub(crate) struct Span {
     /// From the start to the completion of everything.
     pub(crate) ticks: u64,
+    /// Bodies that completed in the recording and not here.
+    pub(crate) incomplete: u64,
     /// The critical path, from its start.
     pub(crate) path: Vec<Stretch>,
 }
@@ -63,6 +67,9 @@ struct State {
     stood: Vec<(u64, Since)>,
     /// Who goes on when it is complete.
     waiters: Vec<Ix>,
+    /// Its exclusions in [`Replay::turns`], and how many of them it has had.
+    turns: Range<u32>,
+    had: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -92,7 +99,9 @@ struct Replay<'a> {
     graph: &'a Graph,
     states: Vec<State>,
     generations: Vec<GenState>,
-    exclusions: HashMap<(Ix, u64), Exclusion>,
+    exclusions: Vec<Exclusion>,
+    /// Of each task, ascending: indices of `exclusions`.
+    turns: Vec<u32>,
     steps: BinaryHeap<Reverse<(u64, u64, Step)>>,
     sequence: u64,
     now: u64,
@@ -127,6 +136,8 @@ impl<'a> Replay<'a> {
             complete_since: Since::Begin,
             stood: Vec::new(),
             waiters: Vec::new(),
+            turns: 0..0,
+            had: 0,
         };
         let mut states = vec![state; run.bodies.len()];
         let generation = |left: &Vec<Ix>| GenState { left: left.len() as u32, ..GenState::default() };
@@ -143,8 +154,34 @@ impl<'a> Replay<'a> {
                 states[spawner as usize].outstanding += 1;
             }
         }
-        let steps = BinaryHeap::new();
-        Replay { run, graph, states, generations, exclusions: HashMap::new(), steps, sequence: 0, now: 0 }
+        let (exclusions, turns, steps) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        let mut replay = Replay { run, graph, states, generations, exclusions, turns, steps, sequence: 0, now: 0 };
+        replay.number_turns();
+        replay
+    }
+
+    /// Finds the exclusions of every task: one for each version, as in the runtime.
+    fn number_turns(&mut self) {
+        let (run, graph) = (self.run, self.graph);
+        let (mut numbers, mut own) = (HashMap::new(), Vec::new());
+        for (ix, task) in run.tasks() {
+            let generations =
+                graph.of_access[task.accesses.start as usize..task.accesses.end as usize].iter().flatten();
+            for generation in generations.map(|&generation| &graph.generations[generation as usize]) {
+                if generation.mode == Mode::Commutative {
+                    let next = numbers.len() as u32;
+                    let key = (generation.scope, generation.datum, generation.version);
+                    own.push(*numbers.entry(key).or_insert(next));
+                }
+            }
+            own.sort_unstable();
+            // A recording may name one twice; a task would wait for itself.
+            own.dedup();
+            let first = self.turns.len() as u32;
+            self.turns.append(&mut own);
+            self.state(ix).turns = first..self.turns.len() as u32;
+        }
+        self.exclusions.resize_with(numbers.len(), Exclusion::default);
     }
 
     fn state(&mut self, ix: Ix) -> &mut State {
@@ -208,26 +245,19 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// A task has waited for everything but its exclusions: takes one after the other, and starts with the last.
     fn ready(&mut self, task: Ix) {
-        match self.busy_exclusion(task) {
-            Some(key) => self.exclusions.entry(key).or_default().queue.push_back(task),
-            None => {
-                for key in self.keys(task) {
-                    self.exclusions.entry(key).or_default().held = true;
-                }
-                self.push(self.now, Step::Go(task));
+        let State { turns, had, .. } = self.state(task);
+        for turn in turns.start + *had..turns.end {
+            let exclusion = &mut self.exclusions[self.turns[turn as usize] as usize];
+            if exclusion.held {
+                exclusion.queue.push_back(task);
+                return;
             }
+            exclusion.held = true;
+            self.states[task as usize].had += 1;
         }
-    }
-
-    fn keys(&self, task: Ix) -> Vec<(Ix, u64)> {
-        let scope = self.run.body(task).spawner.unwrap_or(task);
-        let commutative = self.run.accesses_of(task).iter().filter(|access| access.mode == Mode::Commutative);
-        commutative.map(|access| (scope, access.datum)).collect()
-    }
-
-    fn busy_exclusion(&self, task: Ix) -> Option<(Ix, u64)> {
-        self.keys(task).into_iter().find(|key| self.exclusions.get(key).is_some_and(|exclusion| exclusion.held))
+        self.push(self.now, Step::Go(task));
     }
 
     /// The body goes on at its next operation.
@@ -239,7 +269,7 @@ impl<'a> Replay<'a> {
         let own = self.state(ix).own;
         if due > own {
             self.state(ix).own = due;
-            return self.push(now + (due - own), Step::Go(ix));
+            return self.push(now.saturating_add(due - own), Step::Go(ix));
         }
         let Some(op) = ops.get(next as usize).copied() else { return self.end(ix) };
         self.state(ix).next_op += 1;
@@ -264,15 +294,9 @@ impl<'a> Replay<'a> {
             }
             Does::Set(_) => {}
             Does::Join(task) => return self.awaits(ix, task),
-            Does::Open(scope) => {
-                // A recording may say that one is opened twice; what began keeps its cause, so that causes come before.
-                if self.state(scope).started.is_none() {
-                    self.due_to(scope, here);
-                    self.push(self.now, Step::Go(scope));
-                }
-                return self.awaits(ix, scope);
-            }
+            Does::Open(scope) => return self.opens(ix, scope),
             Does::Wait(number) => match self.run.waits[number as usize].on {
+                On::Body(scope) if self.run.body(scope).kind == Kind::Scope => return self.opens(ix, scope),
                 On::Body(task) => return self.awaits(ix, task),
                 On::Datum(_) => {
                     if let Some(before) = self.graph.of_wait[number as usize] {
@@ -283,6 +307,15 @@ impl<'a> Replay<'a> {
             },
         }
         true
+    }
+
+    fn opens(&mut self, ix: Ix, scope: Ix) -> bool {
+        // A recording may say that one is opened twice, or by two; what began keeps its cause, so that causes come before.
+        if self.run.body(scope).spawner == Some(ix) && self.state(scope).started.is_none() {
+            self.due_to(scope, Since::Strand(ix, self.now));
+            self.push(self.now, Step::Go(scope));
+        }
+        self.awaits(ix, scope)
     }
 
     fn awaits(&mut self, ix: Ix, on: Ix) -> bool {
@@ -316,8 +349,8 @@ impl<'a> Replay<'a> {
     fn complete(&mut self, ix: Ix) {
         let now = self.now;
         self.state(ix).completed = Some(now);
-        for key in self.keys(ix) {
-            self.give_back(ix, key);
+        for turn in self.state(ix).turns.clone() {
+            self.give_back(ix, self.turns[turn as usize]);
         }
         for access in self.run.body(ix).accesses.clone() {
             if let Some(generation) = self.graph.of_access[access as usize] {
@@ -354,22 +387,25 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Gives an exclusion to the first that can take all of its own now.
-    fn give_back(&mut self, by: Ix, key: (Ix, u64)) {
-        self.exclusions.entry(key).or_default().held = false;
-        // What cannot have its others waits for one of those now; what can ends the search.
-        while let Some(exclusion) = self.exclusions.get_mut(&key).filter(|exclusion| !exclusion.held)
-            && let Some(task) = exclusion.queue.pop_front()
-        {
-            self.due_to(task, Since::Complete(by));
-            self.ready(task);
-        }
+    /// Gives an exclusion back; who is handed it goes on to its next one.
+    fn give_back(&mut self, by: Ix, exclusion: u32) {
+        let exclusion = &mut self.exclusions[exclusion as usize];
+        let Some(next) = exclusion.queue.pop_front() else {
+            exclusion.held = false;
+            return;
+        };
+        self.due_to(next, Since::Complete(by));
+        self.state(next).had += 1;
+        self.ready(next);
     }
 
     fn span(mut self) -> Span {
-        let last = self.run.known().filter_map(|(ix, _)| Some((self.states[ix as usize].completed?, ix))).max();
-        let Some((ticks, last)) = last else { return Span { ticks: 0, path: Vec::new() } };
-        Span { ticks, path: self.path(last) }
+        let completed = |ix: Ix| self.states[ix as usize].completed;
+        let last = self.run.known().filter_map(|(ix, _)| Some((completed(ix)?, ix))).max();
+        let missing = |(ix, body): &(Ix, &Body)| body.completed.is_some() && completed(*ix).is_none();
+        let incomplete = self.run.known().filter(missing).count() as u64;
+        let Some((ticks, last)) = last else { return Span { ticks: 0, incomplete, path: Vec::new() } };
+        Span { ticks, incomplete, path: self.path(last) }
     }
 
     /// Goes back from the completion of `last` through what came last each time.

@@ -46,6 +46,14 @@ impl Report {
         }
         writeln!(f, "{:<24}{} (bodies; {} of it spawning)", "work T1", time(self.work), time(self.spawning))?;
         writeln!(f, "{:<24}{}", "span T∞", time(self.span))?;
+        if self.incomplete > 0 {
+            let count = self.incomplete;
+            writeln!(
+                f,
+                "{:<24}{count} bodies have completed that, by what is recorded, could not: T∞ is too small",
+                ""
+            )?;
+        }
         writeln!(f, "{:<24}{:.2}", "parallelism T1/T∞", self.parallelism)?;
         let share = percent(self.overhead, all);
         writeln!(f, "{:<24}{} ({share} of the workers' time)", "runtime overhead", time(self.overhead))?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use millpond::record::{Cause, Role};
 
-use crate::model::{Ix, Kind, Line, On, Run, Wait};
+use crate::model::{Ix, Kind, On, Run, Wait};
 
 /// Short names of data: `d0`, `d1`, … in the order of their first use.
 #[derive(Debug)]
@@ -68,14 +68,6 @@ pub(super) struct Unique<'a>(pub(super) &'a Run, pub(super) Ix);
 impl Display for Unique<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{} #{}", self.0.title(self.1), self.1)
-    }
-}
-
-/// `worker 0`; what is no worker's is a guest's, by the number of its track.
-pub(super) fn track(line: &Line) -> String {
-    match line.track.worker {
-        Some(worker) => format!("worker {worker}"),
-        None => format!("guest {}", line.track.number),
     }
 }
 

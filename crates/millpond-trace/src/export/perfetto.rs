@@ -152,7 +152,7 @@ impl<'a, W: Write> Trace<'a, W> {
 
     fn tracks(&mut self) -> io::Result<()> {
         for (line, &tid) in self.run.tracks.iter().zip(self.tids) {
-            self.about("thread_name", tid, &json!({ "name": names::track(line) }))?;
+            self.about("thread_name", tid, &json!({ "name": line.name }))?;
             self.about("thread_sort_index", tid, &json!({ "sort_index": tid }))?;
         }
         Ok(())

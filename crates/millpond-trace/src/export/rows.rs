@@ -9,8 +9,6 @@ use crate::idle::Gap;
 use crate::model::{Ix, Line, Run, Segment};
 use crate::report::Window;
 
-use super::names;
-
 /// The row of a track.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -44,7 +42,7 @@ pub(super) fn rows(run: &Run, window: &Window, least: u64) -> Vec<Row> {
     let row = |(track, line): (usize, &Line)| {
         let mut gaps = gaps.remove(&track).unwrap_or_default();
         gaps.retain(|gap| gap.to - gap.from >= least);
-        Row { name: names::track(line), track, bars: bars(run, &line.runs, least), gaps }
+        Row { name: line.name.clone(), track, bars: bars(run, &line.runs, least), gaps }
     };
     lines.into_iter().map(row).collect()
 }
@@ -93,7 +91,7 @@ mod tests {
     use super::*;
 
     fn segments(times: &[(u64, u64)]) -> Vec<Segment> {
-        times.iter().map(|&(from, to)| Segment { body: 0, from, to }).collect()
+        times.iter().map(|&(from, to)| Segment { body: 0, from, to, after: None }).collect()
     }
 
     #[test]

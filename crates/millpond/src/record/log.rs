@@ -1,6 +1,6 @@
 //! What a worker tells its tape. Everything here is off the fast path: the caller has seen that it records.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -22,19 +22,11 @@ pub(crate) struct Log {
     given: Cell<u64>,
     /// The recorded body that runs now; 0 if none does.
     body: Cell<Id>,
-    /// Of the tasks that are being drafted. A stack: a draft compares reducers, which may be a spawn of its own.
-    accesses: RefCell<Vec<(Mode, u64)>>,
 }
 
 impl Log {
     pub(crate) fn new(recorder: &Recorder, worker: Option<u32>) -> Self {
-        Log {
-            recorder: recorder.clone(),
-            tape: recorder.tape(worker),
-            given: Cell::new(0),
-            body: Cell::new(0),
-            accesses: RefCell::default(),
-        }
+        Log { recorder: recorder.clone(), tape: recorder.tape(worker), given: Cell::new(0), body: Cell::new(0) }
     }
 
     /// Whether there is a sink.
@@ -65,9 +57,14 @@ impl Log {
 
     /// A number for a body.
     pub(crate) fn next_id(&self) -> Id {
-        let given = self.given.get() + 1;
-        self.given.set(given);
-        (u64::from(self.tape.track().number) << NUMBER_BITS) + given
+        let id = self.coming_id();
+        self.given.set(self.given.get() + 1);
+        id
+    }
+
+    /// The number that the next body gets.
+    fn coming_id(&self) -> Id {
+        (u64::from(self.tape.track().number) << NUMBER_BITS) + self.given.get() + 1
     }
 
     /// Opens a root scope, whose closure runs now; its number, 0 if it is not recorded.
@@ -98,22 +95,9 @@ impl Log {
         if scope == 0 { 0 } else { self.next_id() }
     }
 
-    /// The task that is being drafted has this access.
+    /// A task was drafted, its number in its extras: it is recorded from now on. Its accesses follow (`declared`).
     #[cold]
-    pub(crate) fn access(&self, mode: Mode, datum: &Datum) {
-        self.accesses.borrow_mut().push((mode, datum.number()));
-    }
-
-    /// Of the accesses so far, that many, the one at `place` counts as `inout`.
-    pub(crate) fn strengthen_access(&self, accesses: usize, place: usize) {
-        let mut noted = self.accesses.borrow_mut();
-        let first = noted.len() - accesses;
-        noted[first + place].0 = Mode::Inout;
-    }
-
-    /// A task was drafted, with so many accesses, its number in its extras: it is recorded from now on.
-    #[cold]
-    pub(crate) fn spawned(&self, task: TaskRef, spawner: Id, accesses: usize) {
+    pub(crate) fn spawned(&self, task: TaskRef, spawner: Id) {
         task.add_flags(flag::RECORDED);
         let (header, label) = (task.header(), task.label());
         let (id, order, place) = (task.record_id(), header.order(), label.location().unwrap_or(header.place()));
@@ -124,10 +108,11 @@ impl Log {
         } else {
             self.named(&label);
         }
-        let first = self.accesses.borrow().len() - accesses;
-        for (mode, datum) in self.accesses.borrow_mut().drain(first..) {
-            self.note(What::Declared { mode, datum });
-        }
+    }
+
+    /// An access of the task that was just drafted.
+    pub(crate) fn declared(&self, mode: Mode, datum: &Datum) {
+        self.note(What::Declared { mode, datum: datum.number() });
     }
 
     fn named(&self, label: &Label) {
@@ -202,6 +187,22 @@ impl Log {
     pub(crate) fn handed(&self, record: &Record, by: TaskRef) {
         let task = TaskRef(record.task());
         self.note(What::Handed { task: task.record_id(), by: by.record_id(), access: task.place_of(record) });
+    }
+
+    /// The body that runs opens a scope on another runtime, by `enter`, where this thread has the worker of log `to`. If
+    /// that is in the same recording, the body waits here and opens the scope there.
+    pub(crate) fn waits_elsewhere<R>(&self, to: &Log, enter: impl FnOnce() -> R) -> R {
+        let body = self.body();
+        if body == 0 || !self.recorder.is(&to.recorder) {
+            return enter();
+        }
+        let before = to.body.replace(body);
+        let result = self.waits(body, Cause::Join, to.coming_id(), || {
+            self.note(What::Idle);
+            enter()
+        });
+        to.body.set(before);
+        result
     }
 
     /// The body that runs, if it is recorded, waits by `wait`, and nobody has noted yet for what.

@@ -34,7 +34,8 @@ use std::sync::Arc;
 
 use crate::depend::Mode;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering, fence};
+use crate::sync::global::atomic as global;
 
 pub mod dump;
 pub(crate) mod live;
@@ -43,24 +44,28 @@ pub(crate) mod tape;
 
 use tape::Tape;
 
+/// Tracks of this process so far: bodies are numbered by track, and one runtime may be told of another's.
+static TRACKS: global::AtomicU32 = global::AtomicU32::new(0);
+
 /// Where recorded events go.
 pub trait Sink: Send + Sync {
     /// Takes what happened on one track, in its order, after what it was given before of that track. Called by a worker
     /// in the middle of its work, or by who drains; for one track by one thread at a time. Must not panic, and should not
-    /// take long: the worker's time is that of the program.
+    /// take long: the worker's time is that of the program. Tapes are locked meanwhile, so it must not use a runtime that
+    /// records here, nor this recorder, nor drop a [`Recording`] of it: that could wait for itself.
     fn take(&self, track: Track, events: &[Event]);
 }
 
 /// What happens on one worker, or in one place that takes the part of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Track {
-    /// Of this recorder's tracks, from 0.
+    /// No other track of this process has it.
     pub number: u32,
     /// The worker's number; `None` for the seat of a further caller or of a session, and for what threads without a seat do.
     pub worker: Option<u32>,
 }
 
-/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once in a recorder; 0 is none.
+/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once in a process; 0 is none.
 pub type Id = u64;
 
 /// Something that happened.
@@ -91,7 +96,8 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// For a task: `on` is the task, or 0 if it is not recorded.
+    /// For a task: `on` is the task, or 0 if it is not recorded. Or for a root scope that it opens on another runtime,
+    /// which has the same recorder.
     Join = 0,
     /// For the earlier tasks on a datum (`wait_on`): `on` is the datum.
     Datum = 1,
@@ -111,11 +117,12 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum What {
-    /// A root scope was opened by the body that ran on this track, if one did; its closure runs now.
+    /// A root scope was opened; its closure runs now.
     Opened {
         /// The scope, as a body.
         scope: Id,
-        /// The body that opened it, or 0.
+        /// The body that opened it, or 0: the one that ran on this track, or one that waits for the scope on another
+        /// track, of another runtime.
         within: Id,
         /// Where.
         place: &'static Location<'static>,
@@ -254,14 +261,14 @@ impl Event {
 /// What a runtime records, and for whom. Cheap to clone; a clone is the same recorder.
 ///
 /// Every runtime has one ([`Runtime::recorder`](crate::Runtime::recorder)); a program that wants to have it before the
-/// runtime makes it ([`Builder::recorder`](crate::Builder::recorder)). Several runtimes may share one.
+/// runtime makes it ([`Builder::recorder`](crate::Builder::recorder)). Several runtimes may share one: then a worker's
+/// number may be there several times, and tracks tell them apart.
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 
 struct Inner {
     on: AtomicBool,
     clock: Option<fn() -> u64>,
-    tracks: AtomicU32,
     tapes: Mutex<Vec<Arc<Tape>>>,
     sinks: Mutex<Vec<Arc<dyn Sink>>>,
 }
@@ -308,14 +315,14 @@ impl Recorder {
         Recorder(Arc::new(Inner {
             on: AtomicBool::new(false),
             clock,
-            tracks: AtomicU32::new(0),
             tapes: Mutex::new(Vec::new()),
             sinks: Mutex::new(Vec::new()),
         }))
     }
 
-    /// Records for `sink` until what is returned is dropped. Scopes that are open already are not recorded, nor are
-    /// their tasks; those opened meanwhile are for as long as there is any sink.
+    /// Records for `sink` until what is returned is dropped. A scope is recorded, with its tasks, if it was opened while
+    /// there was any sink, and for as long as there is one. So a sink that is not the first may be told of tasks whose
+    /// scope's opening it has not seen.
     ///
     /// When it is dropped, the sink has got all that belongs to scopes which have returned.
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
@@ -332,9 +339,7 @@ impl Recorder {
         let tapes: Vec<_> = self.0.tapes.lock().clone();
         tapes.iter().for_each(|tape| tape.drain(|events| self.give(tape.track(), events)));
         drop(tapes);
-        // What only this list knows belongs to a runtime that is gone, and has been drained: its worker's last event was
-        // before the list was the last to know.
-        self.0.tapes.lock().retain(|tape| Arc::strong_count(tape) > 1 || !tape.is_drained());
+        self.0.tapes.lock().retain(|tape| !is_dead(tape) || !tape.is_drained());
     }
 
     /// The time, as events have it.
@@ -355,15 +360,31 @@ impl Recorder {
 
     /// A tape for one more seat.
     pub(crate) fn tape(&self, worker: Option<u32>) -> Arc<Tape> {
-        let number = self.0.tracks.fetch_add(1, Ordering::Relaxed);
-        let tape = Arc::new(Tape::new(Track { number, worker }));
-        self.0.tapes.lock().push(Arc::clone(&tape));
+        let tape = Arc::new(Tape::new(Track { number: TRACKS.fetch_add(1, global::Ordering::Relaxed), worker }));
+        let mut tapes = self.0.tapes.lock();
+        if !self.is_on() {
+            // Nobody will want what is on them: else a recorder whose runtimes come and go would grow.
+            tapes.retain(|tape| !is_dead(tape));
+        }
+        tapes.push(Arc::clone(&tape));
         tape
+    }
+
+    pub(crate) fn is(&self, other: &Recorder) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(crate) fn give(&self, track: Track, events: &[Event]) {
         self.0.sinks.lock().iter().for_each(|sink| sink.take(track, events));
     }
+}
+
+/// Whether a tape belongs to a runtime that is gone: the recorder's list alone knows it. Its worker's last event was
+/// before that, and is seen by who has asked this.
+fn is_dead(tape: &Arc<Tape>) -> bool {
+    let dead = Arc::strong_count(tape) == 1;
+    fence(Ordering::Acquire);
+    dead
 }
 
 impl std::fmt::Debug for Recorder {

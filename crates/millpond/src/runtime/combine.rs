@@ -61,9 +61,9 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the block has room for one record.
         unsafe { task.records_at().write(record) };
         if domain.record() != 0 {
+            self.log.spawned(task, domain.record());
             // SAFETY: as above.
-            self.log.access(Mode::Inout, unsafe { datum.as_ref() });
-            self.log.spawned(task, domain.record(), 1);
+            self.log.declared(Mode::Inout, unsafe { datum.as_ref() });
         }
         self.issue(task, Put::Spawned);
         // SAFETY: this scope issues, and the reduction was open.

@@ -172,7 +172,7 @@ impl<'s, E: Engine> Door<'s, E> {
             // SAFETY: the block is fresh and has the size of these parts.
             let task = unsafe { TaskRef::create(block, new) };
             if recorded {
-                worker.log.spawned(task, domain.record(), 0);
+                worker.log.spawned(task, domain.record());
             }
             task
         });

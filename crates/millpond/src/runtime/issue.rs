@@ -13,7 +13,6 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
-use crate::record::What;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
@@ -92,13 +91,30 @@ impl<E: Engine> Worker<E> {
         payload: Layout,
         may_run: bool,
     ) -> Drafted<A::Shape> {
+        // Compiled twice, so that a task which is not recorded pays for one test.
+        if domain.record() == 0 {
+            self.draft_as::<B, A, false>(domain, accesses, options, vtable, payload, may_run)
+        } else {
+            self.draft_as::<B, A, true>(domain, accesses, options, vtable, payload, may_run)
+        }
+    }
+
+    fn draft_as<'s, B, A: Accesses<'s, B>, const RECORDED: bool>(
+        &self,
+        domain: &Domain,
+        accesses: &A,
+        options: &Options,
+        vtable: &'static VTable,
+        payload: Layout,
+        may_run: bool,
+    ) -> Drafted<A::Shape> {
         let order = domain.count_spawn();
         if !may_run {
             domain.note_long();
         }
         let count = accesses.count();
-        let (recorded, extras) = (domain.record() != 0, options.extras());
-        let shape = Shape { extras: extras.is_some() | recorded, accesses: count, nest: vtable.role == Role::Nest };
+        let extras = if RECORDED { Some(self.begin_record(domain, options)) } else { options.extras() };
+        let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = self.alloc(size);
         if options.bytes != 0 {
@@ -108,9 +124,6 @@ impl<E: Engine> Worker<E> {
         let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
-        if recorded {
-            self.record_draft(task, domain, options);
-        }
         let mut drafter = Drafter::<E> {
             worker: self,
             domain,
@@ -128,9 +141,6 @@ impl<E: Engine> Worker<E> {
         if drafter.flags != 0 {
             task.add_flags(drafter.flags);
         }
-        if recorded {
-            self.log.spawned(task, domain.record(), drafter.written);
-        }
         let (ready, misuse, retired) = (drafter.ready, drafter.misuse, drafter.retired);
         let misused = misuse.is_some();
         if let Some(kind) = misuse {
@@ -138,15 +148,10 @@ impl<E: Engine> Worker<E> {
             task.add_flags(flag::MISUSED);
             domain.fail(order, Error::new(task.label(), kind));
         }
+        if RECORDED {
+            self.record_draft(task, domain, accesses);
+        }
         Drafted { task, shape, size, ready, misused, retired }
-    }
-
-    /// A body spawns a task that is recorded.
-    #[cold]
-    fn record_draft(&self, task: TaskRef, domain: &Domain, options: &Options) {
-        self.log.note(What::Spawning { body: domain.record() });
-        // SAFETY: the block has room for extras, and nobody else knows the task.
-        unsafe { task.set_extras(options.recorded(self.log.next_id())) };
     }
 
     /// Hands a task to the scheme; if it is ready, to the pool.
@@ -202,14 +207,6 @@ impl<E: Engine> Drafter<'_, E> {
         self.written += 1;
     }
 
-    /// Remembers an access for the recording, if the task is recorded.
-    #[inline]
-    fn note(&mut self, datum: &Datum, mode: Mode) {
-        if self.domain.record() != 0 {
-            self.worker.log.access(mode, datum);
-        }
-    }
-
     /// How the scheme is to order a mode.
     #[inline]
     fn ordered(&self, mode: Mode) -> Mode {
@@ -237,9 +234,6 @@ impl<E: Engine> Drafter<'_, E> {
                 let stronger = Record::new(version.cast(), self.task.0, group, Mode::Inout, Mode::Inout);
                 // SAFETY: as above; a record needs no drop, and only the spawner knows it.
                 unsafe { at.write(stronger) };
-                if self.domain.record() != 0 {
-                    self.worker.log.strengthen_access(self.written, place);
-                }
             }
             return;
         }
@@ -286,7 +280,6 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             // SAFETY: the current version lives.
             unsafe { version.as_ref() }.meta().prefetch();
         }
-        self.note(datum, ordered);
         self.write(Record::new(version.cast(), self.task.0, group, mode, ordered));
     }
 
@@ -310,7 +303,6 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         let group = datum.enter_group(Mode::Reduce);
         self.flags |= flag::REDUCE;
         self.ask(datum, Mode::Reduce);
-        self.note(datum, Mode::Reduce);
         self.write(Record::new(reduction.cast(), self.task.0, group, Mode::Reduce, Mode::Reduce));
     }
 }

@@ -1,4 +1,4 @@
-//! The runtime: builder, scopes, spawning, joins.
+//! The runtime: what a program holds, opens scopes with and drops; its parts in the files beside this.
 
 use std::io;
 use std::panic::Location;
@@ -6,6 +6,7 @@ use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
 pub(crate) mod body;
+mod builder;
 pub(crate) mod cancel;
 pub mod catalogue;
 pub(crate) mod combine;
@@ -18,6 +19,7 @@ pub(crate) mod engine;
 pub(crate) mod fork;
 mod issue;
 pub(crate) mod join;
+mod noted;
 mod pin;
 pub(crate) mod scope;
 pub(crate) mod session;
@@ -27,8 +29,8 @@ pub(crate) mod wait_on;
 mod waker;
 pub(crate) mod watch;
 
+pub use builder::{BuildError, Builder};
 use cancel::Cancels;
-use config::{Config, Inline, LEAST_STACK, MOST_WORKERS};
 use domain::Domain;
 use dumps::OnSignal;
 use engine::{DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
@@ -45,7 +47,6 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::record::{Recorder, Recording};
 use crate::sync::Mutex;
-use crate::worker::sleep::Idle;
 use crate::worker::wait::Waiter;
 use crate::worker::{Worker, WorkerCounts};
 
@@ -92,265 +93,6 @@ impl<M: Memory, P: Pool, D: Scheme> std::fmt::Debug for Runtime<M, P, D> {
 impl<E: Engine> std::fmt::Debug for Inner<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inner").field("config", &self.shared.config).finish_non_exhaustive()
-    }
-}
-
-/// Chooses how a runtime works; made by [`Runtime::builder`].
-///
-/// ```
-/// use millpond::{Idle, Runtime};
-///
-/// let polite = Runtime::builder().workers(2).idle(Idle::Sleep).stack_size(256 << 10);
-/// let (one, other) = (polite.clone().build()?, polite.window(100).build()?);
-/// assert_eq!((one.workers(), other.workers()), (2, 2));
-/// # Ok::<(), millpond::BuildError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-#[must_use = "nothing is built before `build`"]
-pub struct Builder {
-    config: Config,
-}
-
-/// Why a runtime could not be built.
-///
-/// ```
-/// let error = millpond::Runtime::builder().workers(0).build().unwrap_err();
-/// assert_eq!(error.to_string(), "workers is 0, must be 1 to 4096");
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A choice out of its range: its name, what was chosen, and the range.
-    OutOfRange {
-        /// The method of the builder.
-        option: &'static str,
-        /// What it was given.
-        given: u64,
-        /// What it takes.
-        range: (u64, u64),
-    },
-    /// The system started no thread.
-    Thread(io::Error),
-    /// Dumps cannot be printed on this signal ([`Builder::dump_on_signal`]).
-    Signal {
-        /// The signal.
-        signal: i32,
-        /// Why not.
-        error: io::Error,
-    },
-}
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BuildError::OutOfRange { option, given, range: (least, most) } => {
-                write!(f, "{option} is {given}, must be {least} to {most}")
-            }
-            BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
-            BuildError::Signal { signal, error } => {
-                write!(f, "cannot dump on signal {}: {error}", dumps::name_of(*signal))
-            }
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BuildError::Thread(error) | BuildError::Signal { error, .. } => Some(error),
-            BuildError::OutOfRange { .. } => None,
-        }
-    }
-}
-
-impl Builder {
-    /// The most tasks in flight in one scope unless [`window`](Builder::window) says otherwise.
-    pub const DEFAULT_WINDOW: usize = config::DEFAULT_WINDOW as usize;
-
-    /// How many workers; by default as many processors as the affinity mask and the cgroup's quota allow. The caller
-    /// of a scope is one of them. 1 to 4096.
-    ///
-    /// ```
-    /// # use millpond::{Runtime, Spawn};
-    /// let rt = Runtime::builder().workers(1).build()?;
-    /// let caller = std::thread::current().id();
-    /// let worker = rt.scope(|s| s.wait(s.spawn((), |()| std::thread::current().id())))??;
-    /// assert_eq!(worker, caller);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.config.workers = workers;
-        self
-    }
-
-    /// The most tasks in flight in one scope (2048): a spawner that has that many outstanding runs tasks instead. A
-    /// body that can run none of its own exceeds the bound. Once full, it is open again when a quarter is free, and
-    /// a window full of short tasks is emptied first if the spawner finds them. At least 1.
-    ///
-    /// ```
-    /// # use millpond::{Runtime, Spawn};
-    /// let rt = Runtime::builder().window(1).build()?;
-    /// rt.scope(|s| {
-    ///     let first = s.nest((), |_, ()| ());
-    ///     s.spawn((), |()| ());
-    ///     assert!(first.is_done());
-    /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn window(mut self, tasks: usize) -> Self {
-        self.config.window = tasks as u64;
-        self
-    }
-
-    /// The most bytes that the tasks in flight in one scope may hold, as far as they say
-    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no bound. A task that alone holds more runs alone.
-    /// At least 1; hard or soft as [`window`](Builder::window).
-    ///
-    /// ```
-    /// # use millpond::{Runtime, Spawn};
-    /// let rt = Runtime::builder().window_bytes(1000).build()?;
-    /// rt.scope(|s| {
-    ///     let first = s.task("load").bytes(600).nest((), |_, ()| ());
-    ///     s.task("load").bytes(600).spawn((), |()| ());
-    ///     assert!(first.is_done());
-    /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn window_bytes(mut self, bytes: u64) -> Self {
-        self.config.window_bytes = bytes;
-        self
-    }
-
-    /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
-    /// last bit in every run. Off by default: commutative tasks wait more, and the parts of a reduction are kept until
-    /// it ends.
-    ///
-    /// ```
-    /// # use millpond::{Handle, Runtime, Spawn};
-    /// let rt = Runtime::builder().deterministic(true).build()?;
-    /// let log = Handle::new(Vec::new());
-    /// rt.scope(|s| {
-    ///     for n in 0..5 {
-    ///         s.spawn(log.commutative(), move |log| log.push(n));
-    ///     }
-    /// })?;
-    /// assert_eq!(log.into_inner()?, [0, 1, 2, 3, 4]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn deterministic(mut self, deterministic: bool) -> Self {
-        self.config.deterministic = deterministic;
-        self
-    }
-
-    /// What a worker does that finds no task; [`Idle::Hybrid`] by default.
-    pub fn idle(mut self, idle: Idle) -> Self {
-        self.config.idle = idle;
-        self
-    }
-
-    /// Which ready leaves run at their spawn; [`Inline::Auto`] by default.
-    pub fn inline(mut self, inline: Inline) -> Self {
-        self.config.inline = inline;
-        self
-    }
-
-    /// Binds each worker to one of the processors that the process may use. The caller of a scope is bound while the
-    /// scope lasts. Off by default. Where there are more workers than processors, they share; a system that refuses
-    /// leaves them where they are.
-    pub fn pin(mut self, pin: bool) -> Self {
-        self.config.pin = pin;
-        self
-    }
-
-    /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory. From 128 KiB to
-    /// 1 TiB.
-    pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.config.stack_size = bytes;
-        self
-    }
-
-    /// Records by this recorder; by default each runtime has one of its own.
-    ///
-    /// ```
-    /// use millpond::Runtime;
-    /// use millpond::record::Recorder;
-    ///
-    /// // Two runtimes in one recording.
-    /// let recorder = Recorder::new();
-    /// let builder = Runtime::builder().workers(1).recorder(&recorder);
-    /// let (one, other) = (builder.clone().build()?, builder.build()?);
-    /// # Ok::<(), millpond::BuildError>(())
-    /// ```
-    pub fn recorder(mut self, recorder: &Recorder) -> Self {
-        self.config.recorder = Some(recorder.clone());
-        self
-    }
-
-    /// Builds a runtime of the default parts.
-    ///
-    /// # Errors
-    ///
-    /// If a choice is out of its range, the system starts no thread, or a signal cannot be caught.
-    pub fn build(self) -> Result<Runtime, BuildError> {
-        self.build_with()
-    }
-
-    /// Builds a runtime of the parts that the type names: `Runtime<M, P, D>`.
-    ///
-    /// ```
-    /// use millpond::memory::slab::Slabs;
-    /// use millpond::{DefaultPool, DefaultScheme, Runtime};
-    ///
-    /// let rt: Runtime<Slabs, DefaultPool, DefaultScheme> = Runtime::builder().workers(2).build_with()?;
-    /// # assert_eq!(rt.workers(), 2);
-    /// # Ok::<(), millpond::BuildError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`build`](Builder::build).
-    pub fn build_with<M: Memory, P: Pool, D: Scheme>(self) -> Result<Runtime<M, P, D>, BuildError> {
-        let config = self.checked()?;
-        let shared = Shared::<Parts<M, P, D>>::new(config);
-        let recording = shared.live().map(|live| shared.recorder.add(live.clone()));
-        let signal = shared.config.dump_signal;
-        let on_signal =
-            signal.map(|signal| OnSignal::new(signal, &shared).map_err(|error| BuildError::Signal { signal, error }));
-        let on_signal = on_signal.transpose()?;
-        let threads = (1..shared.config.workers).map(|seat| start(&shared, seat)).collect::<Result<_, _>>();
-        let threads = threads.map_err(|error| {
-            shared.shut_down();
-            BuildError::Thread(error)
-        })?;
-        let threads = Mutex::new(threads);
-        let stand_in = Once::new();
-        Ok(Runtime {
-            inner: Arc::new(Inner { shared, threads, stand_in, _recording: recording, _on_signal: on_signal }),
-        })
-    }
-
-    fn checked(mut self) -> Result<Config, BuildError> {
-        let check = |option, given: u64, range: (u64, u64)| {
-            if (range.0..=range.1).contains(&given) {
-                Ok(())
-            } else {
-                Err(BuildError::OutOfRange { option, given, range })
-            }
-        };
-        let config = &mut self.config;
-        check("workers", config.workers as u64, (1, MOST_WORKERS as u64))?;
-        check("window", config.window, (1, u64::MAX >> 16))?;
-        check("window_bytes", config.window_bytes, (1, u64::MAX))?;
-        check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, 1 << 40))?;
-        if let Some(signal) = config.dump_signal {
-            if !dumps::can_be_taken(signal) {
-                let error = io::Error::new(io::ErrorKind::InvalidInput, "no handler may take it");
-                return Err(BuildError::Signal { signal, error });
-            }
-            config.dumps = true;
-        }
-        config.tally_batch = (config.window / (4 * config.workers as u64)).clamp(1, 16);
-        Ok(self.config)
     }
 }
 

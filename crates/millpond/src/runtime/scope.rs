@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::handle::Handle;
 use crate::memory::Memory;
 use crate::pool::Put;
-use crate::record::What;
+use crate::record::{Id, What};
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::complete::{serves, settle};
@@ -125,9 +125,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     }
 
     /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and nothing is issued
-    /// until it has ended.
+    /// until it has ended. `record` is its number in the recording.
     #[inline]
-    fn run_here<A, F, O>(&self, task: TaskRef, shape: &A::Shape, body: F) -> Result<O, Error>
+    fn run_here<A, F, O>(&self, task: TaskRef, record: Id, shape: &A::Shape, body: F) -> Result<O, Error>
     where
         A: Accesses<'s, B>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
@@ -137,14 +137,13 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             task.clear_links();
         }
         worker.count_body();
-        let recorded = self.domain().record() != 0;
-        let before = if recorded { worker.log.started(task.record_id()) } else { 0 };
+        let before = if record == 0 { 0 } else { worker.log.started(record) };
         let started = worker.grains.start();
         // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
         let result = self.domain().run_inline(|| unsafe { Code::<'s, B, A, F, O>::call_leaf(task, shape, body) });
         worker.grains.end(&worker.shared().kinds, task.header().vtable(), started);
-        if recorded {
-            worker.log.ended(task.record_id(), result.is_ok(), before);
+        if record != 0 {
+            worker.log.ended(record, result.is_ok(), before);
         }
         let (value, outcome) = match result {
             Ok(value) => (Some(value), Ok(())),
@@ -221,8 +220,8 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, self.runs_inline(kind));
         let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
             // Read before: the task is gone then.
-            let record = if self.domain().record() == 0 { 0 } else { drafted.task.record_id() };
-            Join::ready(self.run_here::<A, F, O>(drafted.task, &drafted.shape, body), record)
+            let record = drafted.task.record_id();
+            Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record)
         } else {
             self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
         };

@@ -172,11 +172,19 @@ impl<E: Engine> Shared<E> {
         current::step_back();
         let guest = Guest::new(self);
         let worker = guest.worker();
-        let _entered = Enter::new(worker);
-        let _pinned = super::pin::guest(worker.shared(), worker.seat().index());
-        // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
-        let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
-        worker.leave_seat();
+        let run = || {
+            let _entered = Enter::new(worker);
+            let _pinned = super::pin::guest(worker.shared(), worker.seat().index());
+            // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
+            let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
+            worker.leave_seat();
+            result
+        };
+        // In a task of another runtime there is another log.
+        let result = current::with_log(|outer| match outer {
+            Some(log) => log.waits_elsewhere(&worker.log, run),
+            None => run(),
+        });
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 

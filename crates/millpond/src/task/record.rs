@@ -45,6 +45,11 @@ impl Record {
         prefetch_for_write(self.target.cast(), bytes);
     }
 
+    /// What it points to, as an address: a version, or a reduction.
+    pub(crate) fn target(&self) -> usize {
+        self.target.addr().get()
+    }
+
     /// The mode by which the scheme orders the access.
     #[inline]
     pub fn mode(&self) -> Mode {

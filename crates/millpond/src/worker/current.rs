@@ -56,12 +56,15 @@ pub(crate) fn step_back() {
 /// Tells the log of the worker that this thread is, if it is one.
 #[cold]
 pub(crate) fn log(tell: impl FnOnce(&Log)) {
-    if let Some(current) = any() {
-        // SAFETY: this thread is that worker.
-        let log = unsafe { (current.ops.log)(current.worker) };
-        // SAFETY: a worker lives as long as its runtime, whose thread this is.
-        tell(unsafe { log.as_ref() });
-    }
+    with_log(|log| _ = log.map(tell));
+}
+
+/// Runs `f` with the log of the worker that this thread is, if it is one.
+pub(crate) fn with_log<R>(f: impl FnOnce(Option<&Log>) -> R) -> R {
+    // SAFETY: this thread is that worker.
+    let log = any().map(|current| unsafe { (current.ops.log)(current.worker) });
+    // SAFETY: a worker lives as long as its runtime, whose thread this is.
+    f(log.as_ref().map(|log| unsafe { log.as_ref() }))
 }
 
 /// Whether this thread is a worker of runtime `house`, or of an annex of it.

@@ -1,0 +1,138 @@
+//! Several sinks of one recorder, several runtimes in one program: each recording has what belongs to it, and times that
+//! are exact.
+
+use std::cell::Cell;
+
+use millpond::record::Recorder;
+use millpond::{Handle, Inline, Runtime, Spawn};
+use millpond_trace::{Profile, Recording, Report, Writer};
+
+thread_local! {
+    static NOW: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A body's work: so many nanoseconds.
+fn works(ns: u64) {
+    NOW.set(NOW.get() + ns);
+}
+
+fn runtime(workers: usize, inline: Inline, recorder: &Recorder) -> Runtime {
+    Runtime::builder().workers(workers).inline(inline).recorder(recorder).build().unwrap()
+}
+
+fn clock() -> Recorder {
+    Recorder::with_clock(|| NOW.get())
+}
+
+/// Work and span in nanoseconds.
+fn times(report: &Report) -> (u64, u64) {
+    let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+    (ns(report.work), ns(report.span))
+}
+
+/// A sink that comes while a scope is open is told of its tasks, since there was a sink before, but does not know the scope.
+#[test]
+fn a_second_sink_knows_whole_scopes_only() {
+    let recorder = clock();
+    let (rt, first) = (runtime(2, Inline::Never, &recorder), Writer::of_clock("first", 2));
+    let recording = recorder.add(first.clone());
+    let mut second = None;
+    let x = Handle::new(0);
+    let late = Writer::of_clock("second", 2);
+    rt.scope(|s| {
+        s.spawn(x.inout(), |_| works(100));
+        second = Some(recorder.add(late.clone()));
+        s.nest(x.inout(), |s, x| drop(s.spawn(x.inout(), |_| works(10))));
+    })
+    .unwrap();
+    rt.scope(|s| drop(s.spawn((), |()| works(1)))).unwrap();
+    drop(second);
+    drop(recording);
+    let report = |writer: &Writer| writer.finish_in_memory().unwrap().report().unwrap();
+    let (first, late) = (report(&first), report(&late));
+    assert_eq!((first.tasks, times(&first)), (4, (111, 111)));
+    assert_eq!((late.tasks, times(&late), late.graphs.len()), (1, (1, 1), 1));
+    assert_eq!((first.incomplete, late.incomplete), (0, 0));
+}
+
+/// Bodies of two recorders never have the same number, so one is never taken for the other.
+#[test]
+fn a_join_of_another_recorder_is_no_edge() {
+    for _ in 0..20 {
+        let (one, other) = (clock(), clock());
+        let (outer, inner) = (runtime(1, Inline::Always, &one), runtime(1, Inline::Never, &other));
+        let (result, recording) = inner.record(|| {
+            let _outer_records = one.add(Writer::of_clock("outer", 1));
+            outer.scope(|s| {
+                let join = s.spawn((), |()| works(1000));
+                inner.scope(|t| {
+                    t.spawn((), |()| works(10));
+                    t.block_on(join).unwrap();
+                    works(4);
+                })
+            })
+        });
+        result.unwrap().unwrap();
+        let report = recording.report().unwrap();
+        assert_eq!(
+            (report.tasks, report.span * 1e9),
+            (1, 10.0),
+            "the closure, whose own time is less, ran beside the task"
+        );
+    }
+}
+
+/// Runs what opens scopes of `inner` in tasks of `outer`, which have one recorder.
+fn nested(workers: usize, program: impl Fn(&Runtime, &Runtime)) -> Recording {
+    let recorder = clock();
+    let (outer, inner) = (runtime(workers, Inline::Never, &recorder), runtime(workers, Inline::Never, &recorder));
+    outer.record(|| program(&outer, &inner)).1
+}
+
+#[test]
+fn a_scope_of_another_runtime_with_the_same_recorder_is_a_part_of_the_body_that_opens_it() {
+    for workers in [1, 2, 8] {
+        let recording = nested(workers, |outer, inner| {
+            let x = Handle::new(0);
+            outer
+                .scope(|s| {
+                    s.spawn(x.inout(), |x| {
+                        works(5);
+                        inner.scope(|t| (0..4).for_each(|_| drop(t.spawn((), |()| works(20))))).unwrap();
+                        works(7);
+                        *x += 1;
+                    });
+                    s.spawn(x.inout(), |_| works(9));
+                })
+                .unwrap();
+        });
+        let report = recording.report().unwrap();
+        assert_eq!(times(&report), (5 + 4 * 20 + 7 + 9, 5 + 20 + 7 + 9), "{workers} workers");
+        assert_eq!((report.tasks, report.graphs.len(), report.incomplete), (6, 1, 0));
+        // Its pictures can be made.
+        let mut trace = Vec::new();
+        recording.write_trace(&mut trace).unwrap();
+        let names = String::from_utf8(trace).unwrap();
+        assert!(names.contains("worker 0 of runtime 1"), "two workers 0 are told apart");
+    }
+}
+
+/// A body that panics out of a scope of another runtime leaves the recording in order.
+#[test]
+fn a_panic_out_of_a_nested_scope() {
+    let recording = nested(2, |outer, inner| {
+        let result = outer.scope(|s| {
+            let join = s.spawn((), |()| {
+                works(3);
+                inner.scope(|t| {
+                    t.spawn((), |()| works(20));
+                    panic!("on purpose");
+                })
+            });
+            s.wait(join).map(drop)
+        });
+        assert!(result.unwrap_err().to_string().contains("on purpose"));
+    });
+    let report = recording.report().unwrap();
+    assert_eq!((times(&report), report.incomplete), ((23, 23), 0));
+}
