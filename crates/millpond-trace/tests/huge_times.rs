@@ -47,10 +47,13 @@ fn recording(waits: bool) -> Recording {
 }
 
 #[test]
-fn what_is_exported_of_them() {
+fn what_is_reported_and_exported_of_them() {
     for waits in [false, true] {
-        let recording = recording(waits);
-        let mut out = Vec::new();
+        let (recording, mut out) = (recording(waits), Vec::new());
+        let report = recording.report().unwrap();
+        assert!(!report.to_string().contains("NaN"));
+        report.write_speedup(&[(1, f64::MAX), (2, 1e-300)], &mut out).unwrap();
+        out.clear();
         recording.write_trace(&mut out).unwrap();
         serde_json::from_slice::<serde_json::Value>(&out).unwrap();
         recording.write_dot(&mut out).unwrap();
