@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use millpond::Builder;
 use millpond_workloads::{Kind, Opt, Options, WORKLOADS, Workload};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most workers, repetitions and tasks in flight that can be asked for.
 pub const MAX_WORKERS: u64 = 1024;
@@ -34,8 +34,7 @@ fn run() -> Command {
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
         .disable_help_subcommand(true)
-        .args(runtime_args())
-        .arg(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"))
+        .args(run_args())
         .arg(flag("serial", "Time the serial program too"))
         .arg(flag("verbose", "Show every repetition and the configuration"))
         .arg(flag("json", "Print one JSON object"))
@@ -58,8 +57,7 @@ fn profile() -> Command {
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
         .disable_help_subcommand(true)
-        .args(runtime_args())
-        .arg(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"))
+        .args(run_args())
         .arg(flag("json", "Print one JSON object"))
         .args(OUTPUTS.iter().map(|output| file(output.option, output.help)))
         .mut_args(|arg| arg.global(true))
@@ -70,6 +68,13 @@ fn profile() -> Command {
 /// An option with a file as its value.
 fn file(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
+}
+
+/// The options that say how a workload is run.
+pub fn run_args() -> Vec<Arg> {
+    let mut args = runtime_args();
+    args.push(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"));
+    args
 }
 
 /// The options that choose a runtime.
@@ -167,6 +172,12 @@ pub fn words(
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// The files that options of `workload` name.
+pub fn files<'a>(workload: &Workload, matches: &'a ArgMatches) -> Vec<(&'static str, &'a Path)> {
+    let paths = workload.options.iter().filter(|opt| matches!(opt.kind, Kind::Path));
+    paths.filter_map(|opt| Some((opt.name, matches.get_one::<PathBuf>(opt.name)?.as_path()))).collect()
 }
 
 /// The options of `workload` that were given.

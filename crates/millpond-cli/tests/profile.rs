@@ -84,8 +84,56 @@ fn what_cannot_be_written_is_found_before_the_run() {
         let says = format!("{file}: cannot write: No such file or directory (os error 2)");
         fails(&line.split_whitespace().collect::<Vec<_>>(), 1, &says);
     }
-    let line = "profile fib --trace a.json --svg a.json";
-    fails(&line.split_whitespace().collect::<Vec<_>>(), 2, "--svg and --trace name the same file: a.json");
+}
+
+#[test]
+fn one_file_is_not_written_twice_whatever_it_is_called() {
+    let dir = Dir::new("profile-same");
+    let (file, inside) = (dir.path("t.json"), dir.path("d"));
+    std::fs::create_dir(&inside).unwrap();
+    std::os::unix::fs::symlink(dir.path("."), dir.path("d/back")).unwrap();
+    let here = std::env::current_dir().unwrap();
+    let absolute = here.join("a.json").to_str().unwrap().to_owned();
+    let others = [dir.path("./t.json"), dir.path("d/../t.json"), dir.path("d/back/t.json")];
+    let mut pairs: Vec<_> = others.iter().map(|other| (file.as_str(), other.as_str())).collect();
+    pairs.extend([("a.json", "a.json"), ("a.json", "./a.json"), ("a.json", &absolute), (&absolute, "a.json")]);
+    let refused = |pairs: &[(&str, &str)]| {
+        for (one, other) in pairs {
+            let args = ["profile", "fib", "--n", "45", "--trace", one, "--svg", other];
+            fails(&args, 2, &format!("--svg and --trace name the same file: {other}"));
+        }
+    };
+    // Neither is there.
+    refused(&pairs);
+    // One is there, and the other a link to it.
+    std::fs::write(&file, "what was there").unwrap();
+    std::os::unix::fs::symlink(&file, dir.path("link")).unwrap();
+    refused(&[(&file, &dir.path("link")), (&dir.path("link"), &file)]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "what was there");
+}
+
+#[test]
+fn what_is_read_or_written_besides_is_not_overwritten() {
+    let dir = Dir::new("profile-lost");
+    let (file, matrix) = (dir.path("r.rec"), dir.path("factor.npy"));
+    json(&format!("{SMALL} --record {file} --output {matrix} --json"));
+    std::os::unix::fs::symlink(&file, dir.path("link")).unwrap();
+    for (option, other) in [("record", "r.rec"), ("trace", "./r.rec"), ("svg", "link"), ("speedup", "link")] {
+        let other = dir.path(other);
+        let says = format!("--{option} and --read name the same file: {other}");
+        fails(&["profile", "--read", &file, &format!("--{option}"), &other], 2, &says);
+    }
+    for option in ["trace", "record"] {
+        let line = format!("{SMALL} --output {matrix} --{option} {matrix}");
+        let says = format!("--{option} and --output name the same file: {matrix}");
+        fails(&line.split_whitespace().collect::<Vec<_>>(), 2, &says);
+    }
+    let says = format!("--trace and --input name the same file: {matrix}");
+    fails(&["profile", "cholesky", "--input", &matrix, "--trace", &matrix], 2, &says);
+    // All of them are as they were.
+    assert_eq!(dir.names(), ["factor.npy", "link", "r.rec"]);
+    json(&format!("profile --read {file} --json"));
+    assert!(std::fs::read(&matrix).unwrap().starts_with(b"\x93NUMPY"));
 }
 
 #[test]
@@ -129,6 +177,23 @@ fn a_recording_that_is_none() {
 fn a_recording_or_a_workload() {
     let says = "--read takes a recording instead of a workload: give one of the two";
     fails(&["profile", "--read", "x", "fib"], 2, says);
+    for option in [
+        "--workers 2",
+        "--pin",
+        "--window 10",
+        "--deterministic",
+        "--scheme list",
+        "--pool default",
+        "--memory default",
+        "--reps 3",
+    ] {
+        let name = option.split_whitespace().next().unwrap();
+        let says = format!("--read takes a recording instead of a run: it cannot be used with {name}");
+        let line = format!("profile {option} --read x");
+        fails(&line.split_whitespace().collect::<Vec<_>>(), 2, &says);
+    }
+    let says = "--read takes a recording instead of a run: it cannot be used with --workers, --reps";
+    fails(&["profile", "--read", "x", "--reps", "2", "--workers", "1", "--json"], 2, says);
     fails(&["profile"], 2, "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens");
     fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky");
 }

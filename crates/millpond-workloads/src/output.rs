@@ -25,6 +25,16 @@ pub fn write(file: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     whole().map_err(|why| failed(file, why))
 }
 
+/// Where `file` is, or is to be, behind links: files with the same place are one, whatever they are called.
+pub fn place(file: &Path) -> PathBuf {
+    let beside = || {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(parent.canonicalize().ok()?.join(file.file_name()?))
+    };
+    // Without a directory there can be no file either: that is found out where it is to be written.
+    file.canonicalize().ok().or_else(beside).unwrap_or_else(|| file.to_owned())
+}
+
 fn failed(file: &Path, why: io::Error) -> Error {
     Error::Write { file: file.to_owned(), why }
 }
@@ -40,7 +50,7 @@ struct Beside {
 impl Beside {
     fn new(file: &Path) -> io::Result<Self> {
         // Behind a link, so that the link stays.
-        let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let place = place(file);
         if place.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }

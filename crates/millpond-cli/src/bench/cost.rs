@@ -1,4 +1,5 @@
-//! What does a task cost, and does it depend on how many there are? Bodies that count or leave a mark, from 10⁴ to 10⁷ tasks.
+//! What does a task cost, and does it depend on how many there are? Bodies that count or leave a mark, from 10⁴ to
+//! 10⁷ tasks.
 
 use super::Request;
 use super::row::Row;

@@ -1,5 +1,6 @@
 //! `millpond profile`: a workload, recorded; where its time went.
 
+mod middle;
 pub mod outputs;
 
 use crate::args;
@@ -11,11 +12,13 @@ use crate::rss;
 use crate::run::{Measured, named};
 use crate::stats::median;
 use clap::ArgMatches;
+use clap::parser::ValueSource;
+use middle::Middle;
 use millpond::Runtime;
 use millpond::record::Recording as InProgress;
 use millpond_trace::{Recording, Report as Profile, Writer};
 use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
-use outputs::Outputs;
+use outputs::{Made, Outputs};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,12 +40,17 @@ pub fn profile(matches: &ArgMatches) -> Result<bool, Failure> {
 
 /// Profiles a recording that was written before.
 fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
-    let outputs = Outputs::new(matches)?;
+    nothing_runs(matches)?;
+    let outputs = Outputs::new(matches, &[("read", file)])?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
+    let progress = Progress::new();
+    progress.say(|| format!("reading {}", file.display()));
     let recording = Recording::read(file).map_err(failed)?;
+    progress.say(|| format!("profiling {}", file.display()));
     let profile = recording.report().map_err(failed)?;
     outputs.check_size(profile.tasks)?;
-    outputs.write(&recording, &profile, &[])?;
+    outputs.write(&Made { recording: &recording, profile: &profile, points: &[] }, &progress)?;
+    drop(progress);
     if matches.get_flag("json") {
         print(&json!({ "program": recording.program, "profile": profile }).to_string())?;
     } else {
@@ -51,9 +59,21 @@ fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
     Ok(true)
 }
 
+/// Refuses what says how to run, where nothing is to be run.
+fn nothing_runs(matches: &ArgMatches) -> Result<(), Failure> {
+    let args = args::run_args();
+    let given = args.iter().map(|arg| arg.get_id().as_str());
+    let given: Vec<_> = given.filter(|id| matches.value_source(id) == Some(ValueSource::CommandLine)).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let given = given.join(", --");
+    Err(Failure::Usage(format!("--read takes a recording instead of a run: it cannot be used with --{given}")))
+}
+
 fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
-    let outputs = Outputs::new(matches)?;
+    let outputs = Outputs::new(matches, &args::files(workload, matches))?;
     let config = Config::new(matches)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     outputs.check_size(job.tasks())?;
@@ -62,14 +82,14 @@ fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let profiled = repeat(job.as_mut(), workload, &config, reps, &progress)?;
     let points =
         if outputs.wants_points() { measure(job.as_mut(), workload, &config, reps, &progress)? } else { Vec::new() };
-    drop(progress);
     let Profiled { recording, profile, measured } = profiled;
     let report = Report { workload: workload.name, params: job.params(), tasks: job.tasks(), config, measured };
     let verified = report.measured.verdict.verified;
     if verified {
         job.save()?;
     }
-    outputs.write(&recording, &profile, &points)?;
+    outputs.write(&Made { recording: &recording, profile: &profile, points: &points }, &progress)?;
+    drop(progress);
     if matches.get_flag("json") {
         let mut object = report.json();
         object.insert("profile".into(), json!(profile));
@@ -99,36 +119,33 @@ fn repeat(
     progress: &Progress,
 ) -> Result<Profiled, Failure> {
     let runtime = config.build()?;
-    let (mut seconds, mut recordings, mut graphs, mut peak) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut seconds, mut graphs, mut peak) = (Vec::new(), Vec::new(), 0);
+    let mut middle = Middle::of(reps as usize);
     let mut verdict = Verdict { verified: false, result: Vec::new() };
     for rep in 1..=reps {
         progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
         let mut tape = Tape::new(&runtime, workload.name);
         job.run(&runtime, &mut tape)?;
-        seconds.push(tape.watch.elapsed.as_secs_f64());
+        let took = tape.watch.elapsed.as_secs_f64();
+        seconds.push(took);
         peak = tape.peak.max(peak);
+        progress.say(|| format!("{}: profile {rep} of {reps}", workload.name));
         let recording = tape.writer.finish_in_memory().map_err(|error| Failure::Failed(error.to_string()))?;
         let profile = recording.report().map_err(|error| Failure::Failed(error.to_string()))?;
         graphs.push(profile.graphs.clone());
-        recordings.push((recording, profile));
+        middle.add(took, (recording, profile));
         progress.say(|| format!("{}: check {rep} of {reps}", workload.name));
         verdict = job.check()?;
         if !verdict.verified {
             break;
         }
     }
-    let (recording, mut profile) = recordings.swap_remove(nearest(&seconds, median(&seconds)));
+    let (recording, mut profile) = middle.take().expect("there is one repetition at least");
     if graphs.len() > 1 {
         profile.repeated = Some(graphs.windows(2).all(|two| two[0] == two[1]));
     }
     let measured = Measured { seconds, serial_seconds: None, peak_rss_bytes: peak, verdict };
     Ok(Profiled { recording, profile, measured })
-}
-
-/// The place of the value that is nearest to `wanted`.
-fn nearest(values: &[f64], wanted: f64) -> usize {
-    let distance = |at: &usize| (values[*at] - wanted).abs();
-    (0..values.len()).min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
 }
 
 /// Times without recording on 1, 2, 4, … workers, up to those that were asked for.

@@ -1,11 +1,12 @@
 //! The files that `millpond profile` writes: a row each.
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 use clap::ArgMatches;
 use millpond_trace::{DOT_LIMIT, DotError, Recording, Report};
 use millpond_workloads::output;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file that can be asked for.
 pub struct Output {
@@ -15,10 +16,11 @@ pub struct Output {
 }
 
 /// What the files are made of.
-struct Made<'a> {
-    recording: &'a Recording,
-    profile: &'a Report,
-    points: &'a [(u32, f64)],
+pub struct Made<'a> {
+    pub recording: &'a Recording,
+    pub profile: &'a Report,
+    /// Measured: workers, and the seconds that they took.
+    pub points: &'a [(u32, f64)],
 }
 
 /// Every file, in the order of `--help`.
@@ -54,16 +56,20 @@ pub static OUTPUTS: &[Output] = &[
 pub struct Outputs(Vec<(&'static Output, PathBuf)>);
 
 impl Outputs {
-    /// Finds out now, before a long run, whether they can be written.
-    pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
-        let mut wanted: Vec<(&Output, PathBuf)> = Vec::new();
+    /// Finds out now, before a long run, whether they can be written, and whether one would replace another of them or
+    /// of the `others`, which are read or written besides.
+    pub fn new(matches: &ArgMatches, others: &[(&'static str, &Path)]) -> Result<Self, Failure> {
+        let mut wanted = Vec::new();
+        let mut taken: Vec<_> = others.iter().map(|(option, file)| (output::place(file), *option)).collect();
         for output in OUTPUTS {
             let Some(file) = matches.get_one::<PathBuf>(output.option) else { continue };
-            if let Some((other, _)) = wanted.iter().find(|(_, other)| other == file) {
-                let (one, other) = (output.option, other.option);
+            let place = output::place(file);
+            if let Some((_, other)) = taken.iter().find(|(other, _)| *other == place) {
+                let one = output.option;
                 return Err(Failure::Usage(format!("--{one} and --{other} name the same file: {}", file.display())));
             }
             output::require(file)?;
+            taken.push((place, output.option));
             wanted.push((output, file.clone()));
         }
         Ok(Self(wanted))
@@ -82,8 +88,10 @@ impl Outputs {
     }
 
     /// Writes them, each whole or not at all.
-    pub fn write(&self, recording: &Recording, profile: &Report, points: &[(u32, f64)]) -> Result<(), Failure> {
-        let made = Made { recording, profile, points };
-        self.0.iter().try_for_each(|(output, file)| Ok(output::write(file, |out| (output.fill)(&made, out))?))
+    pub fn write(&self, made: &Made<'_>, progress: &Progress) -> Result<(), Failure> {
+        self.0.iter().try_for_each(|(output, file)| {
+            progress.say(|| format!("writing {}", file.display()));
+            Ok(output::write(file, |out| (output.fill)(made, out))?)
+        })
     }
 }

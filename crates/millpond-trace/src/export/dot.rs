@@ -1,9 +1,9 @@
 //! The graph for Graphviz: tasks, and the generations of versions of data that order them.
 //!
-//! A generation is a small node between its members and those that wait for them: "a series of successively spawned tasks
-//! that apply the same annotation to the object" (TG §3.2). Its text says which: `d3 v1 g2 inout` is the third generation
-//! of the second version of datum `d3`. So n accesses that wait for m take m + n edges, not m · n (the hypergraph of TG
-//! §4.2). Each version starts anew: nothing leads to a `write` (TG §3.3).
+//! A generation is a small node between its members and those that wait for them: "a series of successively spawned
+//! tasks that apply the same annotation to the object" (TG §3.2). Its text says which: `d3 v1 g2 inout` is the third
+//! generation of the second version of datum `d3`. So n accesses that wait for m take m + n edges, not m · n (the
+//! hypergraph of TG §4.2). Each version starts anew: nothing leads to a `write` (TG §3.3).
 //!
 //! What a body spawns is in a box with it. A parent is complete when all in its box are, so what waits for it waits for
 //! the point at the box's end.
@@ -22,8 +22,8 @@ use crate::model::{Does, Ix, Kind, On, Run};
 use super::names::{self, Data};
 use super::svg::{GREY, PALETTE, shortened};
 
-/// The most tasks of a graph that [`write_dot`](Recording::write_dot) draws: Graphviz takes minutes for more, and nobody can
-/// read them.
+/// The most tasks of a graph that [`write_dot`](Recording::write_dot) draws: Graphviz takes minutes for more, and
+/// nobody can read them.
 pub const MOST_TASKS: usize = 500;
 /// More of a label, without its folders, would make a node too wide.
 const MOST_LETTERS: usize = 28;
@@ -48,9 +48,9 @@ pub enum DotError {
 }
 
 impl Recording {
-    /// Writes the graph for Graphviz (`dot -Tsvg`): a node a task, with its label and indices; a small node a generation
-    /// of a version of a datum, between its tasks and those that wait for them; a box around what a scope or parent
-    /// spawned. Data are numbered by their first use.
+    /// Writes the graph for Graphviz (`dot -Tsvg`): a node a task, with its label and indices; a small node a
+    /// generation of a version of a datum, between its tasks and those that wait for them; a box around what a scope or
+    /// parent spawned. Data are numbered by their first use.
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};

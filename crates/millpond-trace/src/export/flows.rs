@@ -11,8 +11,8 @@ pub(super) struct Flow {
     pub(super) why: &'static str,
     /// Indices into [`Run::tracks`], and times.
     pub(super) from: (u32, u64),
-    /// When the slice begins in which that is.
-    pub(super) slice: u64,
+    /// When the slice begins in which that is, and when something first runs on top of it.
+    pub(super) slice: (u64, u64),
     pub(super) to: (u32, u64),
 }
 
@@ -51,5 +51,5 @@ fn arrow(why: &'static str, place: &Place, ended: Option<u64>, at: u64, start: &
     // What has ended released at its end, however much later that was noted.
     let released = ended.map_or(at, |ended| ended.min(at)).clamp(place.from, place.to);
     let (from, to) = ((place.track, released.min(start.from)), (start.track, start.from));
-    Flow { why, from, slice: place.from, to }
+    Flow { why, from, slice: (place.from, place.alone), to }
 }

@@ -1,9 +1,11 @@
 //! Recordings for other programs to show: timelines, graphs and plots.
 //!
-//! Each kind of export is a file. What they share: `names` (what things are called), `slices` (bodies as nested
-//! stretches of a track), `svg` and `scale` (drawing).
+//! Each kind of export is a file. What they share: `names` (what things are called), `svg` and `scale` (drawing). The
+//! timeline is made of `slices` (bodies as nested stretches of a track), `flows` (arrows) and `event` (shapes of JSON),
+//! the picture of a schedule of `rows`.
 
 mod dot;
+mod event;
 mod flows;
 mod names;
 mod perfetto;

@@ -1,6 +1,8 @@
 //! What bodies, data, modes and causes are called in exports.
 
 use std::collections::HashMap;
+use std::fmt::{Display, Formatter, Result};
+use std::ops::Range;
 
 use millpond::record::{Cause, Role};
 
@@ -8,32 +10,65 @@ use crate::model::{Ix, Kind, On, Run, Wait};
 
 /// Short names of data: `d0`, `d1`, … in the order of their first use.
 #[derive(Debug)]
-pub(super) struct Data(HashMap<u64, u32>);
+pub(super) struct Data {
+    numbers: HashMap<u64, u32>,
+    /// As [`Run::accesses`] are numbered: to look up a million of them takes longer than to write them.
+    of_access: Vec<u32>,
+}
 
 impl Data {
     pub(super) fn of(run: &Run) -> Data {
-        let mut tasks: Vec<_> = run.tasks().map(|(ix, task)| (task.spawned, ix)).collect();
+        let mut tasks: Vec<_> = run.tasks().map(|(_, task)| (task.spawned, &task.accesses)).collect();
         // Stable, so that a clock that stands still leaves the order of each track as it is.
         tasks.sort_by_key(|(spawned, _)| *spawned);
-        let accessed = tasks.iter().flat_map(|(_, ix)| run.accesses_of(*ix)).map(|access| access.datum);
-        let waited =
-            run.waits.iter().filter_map(|wait| if let On::Datum(datum) = wait.on { Some(datum) } else { None });
-        let mut names = HashMap::new();
-        for datum in accessed.chain(waited) {
-            let next = names.len() as u32;
-            names.entry(datum).or_insert(next);
+        let mut data = Data { numbers: HashMap::new(), of_access: vec![0; run.accesses.len()] };
+        for access in tasks.into_iter().flat_map(|(_, accesses)| accesses.start as usize..accesses.end as usize) {
+            data.of_access[access] = data.number(run.accesses[access].datum);
         }
-        Data(names)
+        for wait in &run.waits {
+            if let On::Datum(datum) = wait.on {
+                data.number(datum);
+            }
+        }
+        data
     }
 
-    pub(super) fn name(&self, datum: u64) -> String {
-        self.0.get(&datum).map_or_else(|| "d?".to_owned(), |number| format!("d{number}"))
+    fn number(&mut self, datum: u64) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(datum).or_insert(next)
+    }
+
+    pub(super) fn name(&self, datum: u64) -> Datum {
+        Datum(self.numbers.get(&datum).copied())
+    }
+
+    /// What the accesses of a task are to.
+    pub(super) fn of_accesses(&self, of: &Range<u32>) -> impl Iterator<Item = Datum> {
+        self.of_access[of.start as usize..of.end as usize].iter().map(|&number| Datum(Some(number)))
+    }
+}
+
+/// The short name of a datum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Datum(Option<u32>);
+
+impl Display for Datum {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self.0 {
+            Some(number) => write!(f, "d{number}"),
+            None => f.write_str("d?"),
+        }
     }
 }
 
 /// The label with its indices, and a number that no other body has.
-pub(super) fn unique(run: &Run, ix: Ix) -> String {
-    format!("{} #{ix}", run.title(ix))
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unique<'a>(pub(super) &'a Run, pub(super) Ix);
+
+impl Display for Unique<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} #{}", self.0.title(self.1), self.1)
+    }
 }
 
 pub(super) fn kind(kind: Kind) -> &'static str {
@@ -56,12 +91,34 @@ pub(super) fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// What a body waits for, and whose release ended it if that is known.
-pub(super) fn awaited(run: &Run, data: &Data, wait: &Wait) -> Option<String> {
-    match (wait.on, wait.by) {
-        (On::Body(ix), _) => Some(unique(run, ix)),
-        (On::Datum(datum), Some(by)) => Some(format!("{} of {}", data.name(datum), unique(run, by))),
-        (On::Datum(datum), None) => Some(data.name(datum)),
-        (On::Nothing, _) => None,
+/// What a body waits for: another; or a datum, and whose release ended it if that is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Awaited<'a>(Option<Datum>, Option<Unique<'a>>);
+
+impl<'a> Awaited<'a> {
+    /// None if it is for the world outside.
+    pub(super) fn of(run: &'a Run, data: &Data, wait: &Wait) -> Option<Self> {
+        match wait.on {
+            On::Body(ix) => Some(Unique(run, ix).into()),
+            On::Datum(datum) => Some(Awaited(Some(data.name(datum)), wait.by.map(|by| Unique(run, by)))),
+            On::Nothing => None,
+        }
+    }
+}
+
+impl<'a> From<Unique<'a>> for Awaited<'a> {
+    fn from(body: Unique<'a>) -> Self {
+        Awaited(None, Some(body))
+    }
+}
+
+impl Display for Awaited<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match (self.0, self.1) {
+            (Some(datum), Some(by)) => write!(f, "{datum} of {by}"),
+            (Some(datum), None) => datum.fmt(f),
+            (None, Some(body)) => body.fmt(f),
+            (None, None) => Ok(()),
+        }
     }
 }

@@ -11,7 +11,7 @@
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::format::Recording;
 use crate::idle::Gap;
@@ -19,7 +19,8 @@ use crate::model::{Body, Ix, Kind, Run};
 use crate::report::Window;
 
 use super::ExportError;
-use super::names::{self, Data};
+use super::event::{Accesses, Began, Event, Idle, Micros, PID, Rest, Stood, Text, Waiting, Waits};
+use super::names::{self, Awaited, Data, Unique};
 use super::slices::{self, Places, Slice};
 use super::{flows, flows::Flow};
 
@@ -54,8 +55,9 @@ impl Recording {
             out: BufWriter::new(out),
             first: true,
             origin: origin(&run),
-            data: Data::of(&run),
-            stands: stands(&run),
+            data: &Data::of(&run),
+            stands: &stands(&run),
+            tids: &tids(&run),
             run: &run,
         };
         trace.head(&self.program, self.workers)?;
@@ -76,6 +78,18 @@ impl Recording {
 fn origin(run: &Run) -> u64 {
     let runs = run.tracks.iter().filter_map(|line| line.runs.first()).map(|segment| segment.from);
     runs.chain(run.known().map(|(_, body)| body.spawned)).min().unwrap_or(0)
+}
+
+/// The number of each track for viewers, from 1 in the order in which they are to be drawn.
+fn tids(run: &Run) -> Vec<u32> {
+    let mut order: Vec<_> = (0..run.tracks.len()).collect();
+    order.sort_by_key(|&track| {
+        let track = run.tracks[track].track;
+        (track.worker.is_none(), track.worker, track.number)
+    });
+    let mut tids = vec![0; order.len()];
+    order.into_iter().zip(1..).for_each(|(track, tid)| tids[track] = tid);
+    tids
 }
 
 /// A body stands still, between two slices of it.
@@ -108,61 +122,22 @@ fn stands(run: &Run) -> Vec<Stand> {
     stands
 }
 
-/// One trace event.
-#[derive(Serialize)]
-struct Event<'a> {
-    name: &'a str,
-    cat: &'a str,
-    ph: &'a str,
-    ts: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dur: Option<f64>,
-    pid: u32,
-    tid: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u32>,
-    /// To what an arrow is bound: `e` for the slice around its point.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bp: Option<&'a str>,
-    /// How far an instant is drawn: `p` for all tracks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    s: Option<&'a str>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    args: Map<String, Value>,
-}
-
-impl Default for Event<'_> {
-    fn default() -> Self {
-        Event {
-            name: "",
-            cat: "",
-            ph: "",
-            ts: 0.0,
-            dur: None,
-            pid: 1,
-            tid: 0,
-            id: None,
-            bp: None,
-            s: None,
-            args: Map::new(),
-        }
-    }
-}
-
 struct Trace<'a, W: Write> {
     out: BufWriter<W>,
     first: bool,
     run: &'a Run,
     origin: u64,
-    data: Data,
-    stands: Vec<Stand>,
+    data: &'a Data,
+    stands: &'a [Stand],
+    /// By index into [`Run::tracks`].
+    tids: &'a [u32],
 }
 
-impl<W: Write> Trace<'_, W> {
+impl<'a, W: Write> Trace<'a, W> {
     fn head(&mut self, program: &str, workers: usize) -> io::Result<()> {
         let about = json!({ "program": program, "workers": workers });
         write!(self.out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
-        self.about("process_name", 0, json!(program))
+        self.about("process_name", PID, &json!({ "name": program }))
     }
 
     fn event(&mut self, event: &impl Serialize) -> io::Result<()> {
@@ -170,128 +145,101 @@ impl<W: Write> Trace<'_, W> {
         Ok(serde_json::to_writer(&mut self.out, event)?)
     }
 
-    /// The name of a process or thread.
-    fn about(&mut self, what: &str, tid: u32, name: Value) -> io::Result<()> {
-        self.event(&json!({ "name": what, "ph": "M", "pid": 1, "tid": tid, "args": { "name": name } }))
+    /// What holds for a whole process or thread.
+    fn about(&mut self, what: &str, tid: u32, args: &Value) -> io::Result<()> {
+        self.event(&json!({ "name": what, "ph": "M", "pid": PID, "tid": tid, "args": args }))
     }
 
     fn tracks(&mut self) -> io::Result<()> {
-        let run = self.run;
-        let mut lines: Vec<_> = run.tracks.iter().collect();
-        lines.sort_by_key(|line| (line.track.worker.is_none(), line.track.worker, line.track.number));
-        for (place, line) in lines.into_iter().enumerate() {
-            let tid = line.track.number;
-            self.about("thread_name", tid, json!(line.name))?;
-            let args = json!({ "sort_index": place });
-            self.event(&json!({ "name": "thread_sort_index", "ph": "M", "pid": 1, "tid": tid, "args": args }))?;
+        for (line, &tid) in self.run.tracks.iter().zip(self.tids) {
+            self.about("thread_name", tid, &json!({ "name": line.name }))?;
+            self.about("thread_sort_index", tid, &json!({ "sort_index": tid }))?;
         }
         Ok(())
     }
 
     fn tid(&self, track: u32) -> u32 {
-        self.run.tracks[track as usize].track.number
+        self.tids[track as usize]
     }
 
     /// Whole nanoseconds since the first event: rounding the ends of slices keeps what nests nested.
-    fn nanos(&self, at: u64) -> u64 {
-        (self.run.seconds(at.saturating_sub(self.origin)) * 1e9).round() as u64
+    fn at(&self, at: u64) -> Micros {
+        Micros((self.run.seconds(at.saturating_sub(self.origin)) * 1e9).round() as u64)
     }
 
-    fn at(&self, at: u64) -> f64 {
-        micros(self.nanos(at))
-    }
-
-    fn lasts(&self, from: u64, to: u64) -> f64 {
-        micros(self.nanos(to).saturating_sub(self.nanos(from)))
+    fn lasts(&self, from: u64, to: u64) -> Micros {
+        Micros(self.at(to).0.saturating_sub(self.at(from).0))
     }
 
     fn slice(&mut self, track: u32, slice: &Slice) -> io::Result<()> {
-        let (run, ix) = (self.run, slice.body);
-        let args = if slice.first { self.about_body(ix) } else { self.about_rest(slice) };
-        let event = Event {
-            name: &run.title(ix),
-            cat: names::kind(run.body(ix).kind),
-            ph: "X",
-            ts: self.at(slice.from),
-            dur: Some(self.lasts(slice.from, slice.to)),
-            tid: self.tid(track),
-            args,
-            ..Event::default()
-        };
-        self.event(&event)
+        let (run, ix, times) = (self.run, slice.body, (slice.from, slice.to));
+        let (kind, title) = (names::kind(run.body(ix).kind), run.title(ix));
+        if slice.first {
+            self.stretch(kind, title, times, track, self.began(ix))
+        } else {
+            self.stretch(kind, title, times, track, self.rest(slice))
+        }
+    }
+
+    /// A slice of a track.
+    fn stretch(
+        &mut self,
+        cat: &'static str,
+        name: impl Serialize,
+        (from, to): (u64, u64),
+        track: u32,
+        args: impl Serialize,
+    ) -> io::Result<()> {
+        let event = Event::new("X", cat, name, self.at(from), self.tid(track));
+        self.event(&Event { dur: Some(self.lasts(from, to)), args: Some(args), ..event })
     }
 
     /// What is said of a body where it begins.
-    fn about_body(&self, ix: Ix) -> Map<String, Value> {
-        let (run, body) = (self.run, self.run.body(ix));
-        let mut args = Map::new();
-        args.insert("task".to_owned(), json!(ix));
-        args.insert("kind".to_owned(), json!(names::kind(body.kind)));
-        if let Some(spawner) = body.spawner {
-            args.insert("spawner".to_owned(), json!(spawner));
+    fn began(&self, ix: Ix) -> Began<'a> {
+        let body = self.run.body(ix);
+        let (waited, task) = (self.waited(body), body.kind != Kind::Scope);
+        Began {
+            task: ix,
+            spawner: body.spawner,
+            failed: !body.ok,
+            spawned: task.then(|| self.at(body.spawned)),
+            ready: (task && body.ready() > body.spawned).then(|| self.at(body.ready())),
+            mostly: waited.longest(),
+            waited,
+            accesses: Accesses(self.run, ix, self.data),
         }
-        if !body.ok {
-            args.insert("failed".to_owned(), json!(true));
-        }
-        if body.kind != Kind::Scope {
-            args.insert("spawned at".to_owned(), json!(self.at(body.spawned)));
-            args.insert("ready at".to_owned(), json!(self.at(body.ready())));
-            self.waited(body, &mut args);
-        }
-        let access = |access: &crate::model::Access| format!("{} {}", access.mode, self.data.name(access.datum));
-        let accesses: Vec<_> = run.accesses_of(ix).iter().map(access).collect();
-        if !accesses.is_empty() {
-            args.insert("accesses".to_owned(), json!(accesses));
-        }
-        args
     }
 
-    /// For what a task waited how long until it started, and what for longest.
-    fn waited(&self, task: &Body, args: &mut Map<String, Value>) {
+    /// For what a task waited how long until it started.
+    fn waited(&self, task: &Body) -> Waits<'a> {
         let granted = task.granted.map_or(task.spawned, |(at, _)| at);
         let by = |release: Option<(u64, Option<Ix>)>| release.and_then(|(_, by)| by);
         // What ran at its spawn waited for nobody.
         let started = task.started.filter(|_| !task.on_top).unwrap_or(task.ready());
-        let waits = [
-            (flows::waited_for(task), task.spawned, granted, by(task.granted)),
-            ("commutative exclusion", granted, task.ready(), by(task.handed)),
-            ("worker", task.ready(), started, None),
-        ];
-        let mut waited = Map::new();
-        for (what, from, to, on) in waits.into_iter().filter(|(_, from, to, _)| to > from) {
-            let mut wait = Map::from_iter([("us".to_owned(), json!(self.lasts(from, to)))]);
-            wait.extend(on.map(|on| ("on".to_owned(), json!(names::unique(self.run, on)))));
-            waited.insert(what.to_owned(), Value::Object(wait));
-        }
-        if let Some((what, ..)) =
-            waits.iter().filter(|(_, from, to, _)| to > from).max_by_key(|(_, from, to, _)| to - from)
-        {
-            args.insert("waited mostly for".to_owned(), json!(what));
-            args.insert("waited".to_owned(), Value::Object(waited));
-        }
+        let wait = |what, from, to, on: Option<Ix>| {
+            let on = on.map(|on| Text(Unique(self.run, on)));
+            (to > from).then(|| (what, Waiting { us: self.lasts(from, to), on }))
+        };
+        Waits([
+            wait(flows::waited_for(task), task.spawned, granted, by(task.granted)),
+            wait("commutative exclusion", granted, task.ready(), by(task.handed)),
+            wait("worker", task.ready(), started, None),
+        ])
     }
 
     /// What is said of a body where it goes on.
-    fn about_rest(&self, slice: &Slice) -> Map<String, Value> {
-        let mut args = Map::from_iter([("task".to_owned(), json!(slice.body))]);
+    fn rest(&self, slice: &Slice) -> Rest<'a> {
         let key = (slice.resumed.unwrap_or(slice.body), slice.from);
-        let after = match self.stands.binary_search_by_key(&key, |stand| (stand.body, stand.to)) {
-            Ok(place) => self.about_stand(&self.stands[place]),
-            Err(_) => return args,
-        };
-        args.insert("resumed after".to_owned(), Value::Object(after));
-        args
+        let stand = self.stands.binary_search_by_key(&key, |stand| (stand.body, stand.to));
+        Rest { task: slice.body, after: stand.ok().map(|place| self.stood(&self.stands[place])) }
     }
 
-    fn about_stand(&self, stand: &Stand) -> Map<String, Value> {
-        let mut args = Map::from_iter([("waited for".to_owned(), json!(stand.why))]);
+    fn stood(&self, stand: &Stand) -> Stood<'a> {
         let on = match stand.on {
-            Ok(wait) => names::awaited(self.run, &self.data, &self.run.waits[wait as usize]),
-            Err(scope) => Some(names::unique(self.run, scope)),
+            Ok(wait) => Awaited::of(self.run, self.data, &self.run.waits[wait as usize]),
+            Err(scope) => Some(Unique(self.run, scope).into()),
         };
-        args.extend(on.map(|on| ("on".to_owned(), json!(on))));
-        args.insert("us".to_owned(), json!(self.lasts(stand.from, stand.to)));
-        args
+        Stood { why: stand.why, on: on.map(Text), us: self.lasts(stand.from, stand.to), body: None }
     }
 
     /// The idle times of the workers.
@@ -303,32 +251,21 @@ impl<W: Write> Trace<'_, W> {
     }
 
     fn gap(&mut self, track: u32, gap: &Gap) -> io::Result<()> {
-        let mut args = Map::from_iter([("reason".to_owned(), json!(gap.reason.to_string()))]);
-        args.extend(gap.on.map(|on| ("on".to_owned(), json!(names::unique(self.run, on)))));
-        let event = Event {
-            name: &format!("idle: {}", gap.reason),
-            cat: "idle",
-            ph: "X",
-            ts: self.at(gap.from),
-            dur: Some(self.lasts(gap.from, gap.to)),
-            tid: self.tid(track),
-            args,
-            ..Event::default()
-        };
-        self.event(&event)
+        let args = Idle { reason: Text(gap.reason), on: gap.on.map(|on| Text(Unique(self.run, on))) };
+        self.stretch("idle", Text(format_args!("idle: {}", gap.reason)), (gap.from, gap.to), track, args)
     }
 
     /// The times in which bodies stand still.
     fn waits(&mut self) -> io::Result<()> {
-        for id in 0..self.stands.len() {
-            let stand = &self.stands[id];
-            let mut args = self.about_stand(stand);
-            args.insert("body".to_owned(), json!(names::unique(self.run, stand.body)));
-            let (from, to) = (self.at(stand.from), self.at(stand.to.max(stand.from)));
-            let (id, tid) = (Some(id as u32), self.tid(stand.track));
-            let name = &format!("wait: {}", stand.why);
-            self.event(&Event { name, cat: "wait", ph: "b", ts: from, tid, id, args, ..Event::default() })?;
-            self.event(&Event { name, cat: "wait", ph: "e", ts: to, tid, id, ..Event::default() })?;
+        for (id, stand) in (0..).zip(self.stands) {
+            let half = |ph, at| {
+                let name = Text(std::fmt::from_fn(|f| write!(f, "wait: {}", stand.why)));
+                Event { id: Some(id), ..Event::new(ph, "wait", name, self.at(at), self.tid(stand.track)) }
+            };
+            let args = Stood { body: Some(Text(Unique(self.run, stand.body))), ..self.stood(stand) };
+            let (begin, end) = (half("b", stand.from), half("e", stand.to.max(stand.from)));
+            self.event(&Event { args: Some(args), ..begin })?;
+            self.event(&end)?;
         }
         Ok(())
     }
@@ -338,8 +275,9 @@ impl<W: Write> Trace<'_, W> {
         let run = self.run;
         for (ix, task) in run.tasks().filter(|(_, task)| task.started.is_none()) {
             let Some(ended) = task.ended else { continue };
-            let (name, args, ts) = (&format!("refused: {}", run.title(ix)), self.about_body(ix), self.at(ended));
-            self.event(&Event { name, cat: "refused", ph: "i", ts, s: Some("p"), args, ..Event::default() })?;
+            let name = Text(format_args!("refused: {}", run.title(ix)));
+            let event = Event::new("i", "refused", name, self.at(ended), 1);
+            self.event(&Event { s: Some("p"), args: Some(self.began(ix)), ..event })?;
         }
         Ok(())
     }
@@ -355,28 +293,16 @@ impl<W: Write> Trace<'_, W> {
     }
 
     fn flow(&mut self, flow: &Flow, id: u32) -> io::Result<()> {
-        let (from, to) = (self.tid(flow.from.0), self.tid(flow.to.0));
-        let end = self.nanos(flow.to.1);
-        // Within the slice, not at its end, where the next may begin.
-        let start = self.nanos(flow.from.1).saturating_sub(1).max(self.nanos(flow.slice)).min(end);
-        let half = |ph, ts, tid| Event {
-            name: flow.why,
-            cat: flow.why,
-            ph,
-            ts: micros(ts),
-            tid,
-            id: Some(id),
-            bp: Some("e"),
-            ..Event::default()
+        let (begin, alone) = (self.at(flow.slice.0), self.at(flow.slice.1));
+        let end = self.at(flow.to.1);
+        // Within the slice, not at its end, where the next may begin. And before anything runs on top of it: Perfetto
+        // binds an arrow to the slice that began last on the track, even if that has ended.
+        let start = Micros(self.at(flow.from.1).min(alone).0.saturating_sub(1)).max(begin).min(end);
+        let half = |ph, ts, track| -> Event<&str> {
+            Event { id: Some(id), ..Event::new(ph, flow.why, flow.why, ts, self.tid(track)) }
         };
-        self.event(&half("s", start, from))?;
-        self.event(&half("f", end, to))
+        let (from, to) = (half("s", start, flow.from.0), half("f", end, flow.to.0));
+        self.event(&from)?;
+        self.event(&Event { bp: Some("e"), ..to })
     }
-}
-
-/// Nanoseconds as microseconds. Viewers make whole nanoseconds of it again and cut off the rest: a fraction that lies a
-/// little too low would put the ends of two slices on different nanoseconds, and they would not nest any more.
-fn micros(nanos: u64) -> f64 {
-    let micros = nanos as f64 / 1000.0;
-    if ((micros * 1000.0) as u64) < nanos { micros.next_up() } else { micros }
 }

@@ -60,6 +60,7 @@ fn bars(run: &Run, segments: &[Segment], least: u64) -> Vec<Bar> {
         let count = together(rest, least);
         let (group, after) = rest.split_at(count);
         let to = group.iter().map(|segment| segment.to).max().unwrap_or(first.to);
+        // They are on one track, one after the other, so that their sum is a time of it.
         let busy = group.iter().map(|segment| segment.to - segment.from).sum();
         let label = main_label(run, group, &mut times);
         bars.push(Bar { from: first.from, to, busy, segments: count as u32, body: first.body, label });

@@ -1,5 +1,5 @@
-//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (TP §2.1, Fig. 1).
-//! A bar is from the start to the end of a task; the line to it begins where it was spawned.
+//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (TP §2.1,
+//! Fig. 1). A bar is from the start to the end of a task; the line to it begins where it was spawned.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -10,10 +10,11 @@ use crate::model::{Ix, Kind, Run};
 use crate::report::Window;
 use crate::table::time;
 
+use super::ExportError;
+use super::names::{self, Unique};
 use super::rows::{Bar, Row, rows};
 use super::scale::TimeScale;
 use super::svg::{Anchor, Escaped, GREY, PALETTE, Point, Svg, shortened, text_width};
-use super::{ExportError, names};
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 90.0;
@@ -29,12 +30,14 @@ const LEGEND_LINE: f64 = 18.0;
 
 const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#222;font-weight:bold}\
     .mark{fill:#444}.in{font-size:10px;fill:#111;pointer-events:none}.grid{stroke:#d8d8d8;stroke-width:.7}\
-    .axis{stroke:#444;stroke-width:1}.spawn{fill:none;stroke:#333;stroke-width:.7;stroke-opacity:.55;pointer-events:none}";
+    .axis{stroke:#444;stroke-width:1}\
+    .spawn{fill:none;stroke:#333;stroke-width:.7;stroke-opacity:.55;pointer-events:none}";
 
 impl Recording {
-    /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was spawned
-    /// to where it began (if there are 2000 at most), and hatched where a worker had nothing to do; what is left
-    /// white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn together with its neighbours.
+    /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was
+    /// spawned to where it began (if there are 2000 at most), and hatched where a worker had nothing to do; what is
+    /// left white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn
+    /// together with its neighbours.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -122,7 +125,8 @@ impl<'a> Picture<'a> {
     fn choose_colours(&mut self) {
         let mut times: HashMap<u32, u64> = HashMap::new();
         for (_, body) in self.run.known() {
-            *times.entry(body.label).or_default() += body.own;
+            let time = times.entry(body.label).or_default();
+            *time = time.saturating_add(body.own);
         }
         let mut labels: Vec<_> = times.into_iter().map(|(label, time)| (std::cmp::Reverse(time), label)).collect();
         labels.sort_unstable();
@@ -171,7 +175,8 @@ impl<'a> Picture<'a> {
             let (name, colour) = (pattern(reason), hatch_colour(reason));
             svg.raw(&format!(
                 "<pattern id=\"{name}\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-                 patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"{colour}\" fill-opacity=\".12\"/>\
+                 patternTransform=\"rotate(45)\">\
+                 <rect width=\"6\" height=\"6\" fill=\"{colour}\" fill-opacity=\".12\"/>\
                  <rect width=\"1.4\" height=\"6\" fill=\"{colour}\" fill-opacity=\".6\"/></pattern>"
             ))?;
         }
@@ -198,7 +203,7 @@ impl<'a> Picture<'a> {
 
     fn gap<W: Write>(&self, svg: &mut Svg<W>, y: f64, gap: &Gap) -> io::Result<()> {
         let (x, end) = (self.x(gap.from), self.x(gap.to));
-        let on = gap.on.map(|on| format!(", on {}", names::unique(self.run, on))).unwrap_or_default();
+        let on = gap.on.map(|on| format!(", on {}", Unique(self.run, on))).unwrap_or_default();
         let lasts = time(self.run.seconds(gap.to - gap.from));
         let look = format!("fill=\"{}\"", hatch(gap.reason));
         svg.rect((x, y), (end - x, self.bar), &look, &format!("idle: {}{on}, {lasts}", gap.reason))
@@ -228,7 +233,7 @@ impl<'a> Picture<'a> {
             let label = &run.labels[bar.label as usize];
             return format!("{} stretches, mostly {label}, {lasts}", bar.segments);
         }
-        let (name, body) = (names::unique(run, bar.body), run.body(bar.body));
+        let (name, body) = (Unique(run, bar.body), run.body(bar.body));
         if body.kind == Kind::Scope {
             return format!("{name} (scope), {lasts}");
         }

@@ -5,7 +5,7 @@
 //! thousand inside, not two thousand side by side. Slices end where the body stands still, since other bodies may run
 //! there then, which it neither called nor contains. So slices of a track nest, or do not touch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::model::{Ix, Kind, Line, Run, Segment};
 
@@ -23,18 +23,21 @@ pub(super) struct Slice {
 
 /// The slices of a track, by their beginning; what contains others before these.
 pub(super) fn of(run: &Run, line: &Line) -> Vec<Slice> {
-    let mut stack = Stack { run, slices: Vec::new(), open: Vec::new(), parked: HashMap::new(), at: 0 };
+    let (open, bodies) = (Vec::new(), HashSet::new());
+    let mut stack = Stack { run, slices: Vec::new(), open, bodies, parked: HashMap::new(), at: 0 };
     for segment in &line.runs {
         stack.add(segment);
     }
+    stack.park();
     stack.slices
 }
 
 struct Stack<'a> {
     run: &'a Run,
     slices: Vec<Slice>,
-    /// Those that go on, the outermost first.
+    /// Those that go on, the outermost first, and whose they are: there may be as many as there are bodies.
     open: Vec<usize>,
+    bodies: HashSet<Ix>,
     /// Of bodies that stand still: what is below them and they, the lowest first.
     parked: HashMap<Ix, Vec<Ix>>,
     /// Until when they go.
@@ -46,13 +49,13 @@ impl Stack<'_> {
         if self.at != segment.from {
             self.park();
         }
-        match self.open.iter().rposition(|&slice| self.slices[slice].body == segment.body) {
+        if self.bodies.contains(&segment.body) {
             // What was on top of it has ended.
-            Some(place) => self.open.truncate(place + 1),
-            None => self.begin(segment),
-        }
-        for &slice in &self.open {
-            self.slices[slice].to = segment.to;
+            while let Some(slice) = self.open.pop_if(|slice| self.slices[*slice].body != segment.body) {
+                self.close(slice);
+            }
+        } else {
+            self.begin(segment);
         }
         self.at = segment.to;
     }
@@ -78,13 +81,22 @@ impl Stack<'_> {
 
     fn push(&mut self, body: Ix, from: u64, resumed: Option<Ix>) {
         self.open.push(self.slices.len());
+        self.bodies.insert(body);
         let first = resumed.is_none() && self.run.body(body).started == Some(from);
         self.slices.push(Slice { body, from, to: from, first, resumed });
     }
 
+    fn close(&mut self, slice: usize) -> Ix {
+        let slice = &mut self.slices[slice];
+        slice.to = self.at;
+        self.bodies.remove(&slice.body);
+        slice.body
+    }
+
     /// Everything that is open stands still, but for what has ended.
     fn park(&mut self) {
-        let mut bodies: Vec<_> = self.open.drain(..).map(|slice| self.slices[slice].body).collect();
+        let open = std::mem::take(&mut self.open);
+        let mut bodies: Vec<_> = open.into_iter().map(|slice| self.close(slice)).collect();
         while bodies.pop_if(|body| self.run.body(*body).ended == Some(self.at)).is_some() {}
         if let Some(&top) = bodies.last() {
             self.parked.insert(top, bodies);
@@ -103,15 +115,25 @@ pub(super) struct Place {
     pub(super) track: u32,
     pub(super) from: u64,
     pub(super) to: u64,
+    /// When something first runs on top of it there; otherwise its end.
+    pub(super) alone: u64,
 }
 
 impl Places {
     /// Of the slices of all tracks, in the order of [`Run::tracks`].
     pub(super) fn of(tracks: &[Vec<Slice>]) -> Places {
-        let place = |track: usize, s: &Slice| Place { body: s.body, track: track as u32, from: s.from, to: s.to };
-        let of_track =
-            |(track, slices): (usize, &Vec<Slice>)| slices.iter().map(|slice| place(track, slice)).collect::<Vec<_>>();
-        let mut places: Vec<_> = tracks.iter().enumerate().flat_map(of_track).collect();
+        let mut places = Vec::with_capacity(tracks.iter().map(Vec::len).sum());
+        for (track, slices) in tracks.iter().enumerate() {
+            // What begins next on the track begins on top of it, or after it.
+            let next = slices.iter().skip(1).map(|slice| slice.from).chain([u64::MAX]);
+            places.extend(slices.iter().zip(next).map(|(&Slice { body, from, to, .. }, next)| Place {
+                body,
+                track: track as u32,
+                from,
+                to,
+                alone: next.min(to),
+            }));
+        }
         places.sort_by_key(|place| (place.body, place.from));
         Places(places)
     }

@@ -1,8 +1,8 @@
 //! The speed-up that the work and the span allow, and what was measured, as a plot.
 //!
 //! The work law: p workers are at most p times as fast as one. The span law: none are faster than the span. A schedule
-//! that leaves no worker idle while a task is ready takes T₁/p + T∞ at most. Work is here that of the bodies and the
-//! runtime's overhead, which a worker alone has as well; otherwise measurements could break the laws.
+//! that leaves no worker idle while a task is ready takes T₁/p + T∞ at most. Work is here that of the bodies and
+//! the runtime's overhead, which a worker alone has as well; otherwise measurements could break the laws.
 
 use std::io::{self, BufWriter, Write};
 

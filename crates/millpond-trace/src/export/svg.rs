@@ -128,11 +128,9 @@ impl<W: Write> Svg<W> {
 
     /// A text that reads upwards, around a point.
     pub(super) fn upward(&mut self, (x, y): Point, class: &str, text: &str) -> io::Result<()> {
-        let (turn, text) = (format_args!("rotate(-90 {x:.1} {y:.1})"), Escaped(text));
-        writeln!(
-            self.out,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" transform=\"{turn}\" class=\"{class}\">{text}</text>"
-        )
+        let (place, turn) = (format_args!("x=\"{x:.1}\" y=\"{y:.1}\""), format_args!("rotate(-90 {x:.1} {y:.1})"));
+        let text = Escaped(text);
+        writeln!(self.out, "<text {place} text-anchor=\"middle\" transform=\"{turn}\" class=\"{class}\">{text}</text>")
     }
 }
 
