@@ -17,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Recording`] is what the runtime told; it is a file ([`Writer`]), and everything here is made of it: the [`Report`],
-//! a timeline for Perfetto, pictures of the graph and the schedule.
+//! A [`Recording`] is what the runtime told; it is a file ([`Writer`]), and everything here is made of it: the
+//! [`Report`], a timeline for Perfetto, pictures of the graph and the schedule.
 #![forbid(unsafe_code)]
 
 /// The chapter on profiling is compiled and run.

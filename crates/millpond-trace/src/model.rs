@@ -114,8 +114,8 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Which body ran when; touching segments of one body are one.
     pub(crate) runs: Vec<Segment>,
-    /// When there was nothing to do: from the first look in vain until something ran; from 0 to the first event too, and
-    /// without end if nothing ran any more.
+    /// When there was nothing to do: from the first look in vain until something ran; from 0 to the first event too,
+    /// and without end if nothing ran any more.
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
     /// Time in spawning.

@@ -31,12 +31,12 @@ pub struct Report {
     pub class: Class,
     /// T₁: the time of all bodies, their spawning included.
     pub work: f64,
-    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by their waits. A session, and
-    /// what a thread beside the workers does for it, waits for nobody here: a thread that closes one session before it
-    /// opens the next counts as if it did both at once.
+    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by their waits. A session,
+    /// and what a thread beside the workers does for it, waits for nobody here: a thread that closes one session before
+    /// it opens the next counts as if it did both at once.
     pub span: f64,
-    /// Bodies that have completed and, by what is recorded, could not have: 0 but in recordings of which a part is missing.
-    /// `span` is too small then.
+    /// Bodies that have completed and, by what is recorded, could not have: 0 but in recordings of which a part is
+    /// missing. `span` is too small then.
     pub incomplete: u64,
     /// T₁/T∞: more workers than that have nothing to do.
     pub parallelism: f64,
@@ -302,8 +302,8 @@ fn most_held(run: &Run) -> u64 {
     most as u64
 }
 
-/// Equal for scopes with the same tasks in the same order: roles, labels, accesses, nesting. Data are known by their first
-/// use. Always the same for the same graph, on every machine.
+/// Equal for scopes with the same tasks in the same order: roles, labels, accesses, nesting. Data are known by their
+/// first use. Always the same for the same graph, on every machine.
 fn fingerprint(run: &Run, graph: &Graph, root: Ix) -> u64 {
     let mut print = Fingerprint(0xcbf2_9ce4_8422_2325);
     let mut todo = vec![root];

@@ -3,9 +3,9 @@
 //! Replays the recorded bodies, each for its own time, as soon as possible (TP §2.3's ASAP schedule, which is optimal
 //! where nothing excludes anything else): a task starts when its spawner has come to the spawn, what it depends on is
 //! complete (DDS §4: "depth … of the spawn tree" and of the data), and it has its exclusions. A body that waits goes on
-//! when what it waits for is complete; for the window and for the world outside nobody waits here. Commutative tasks get
-//! exclusions as in the runtime: in the order in which they come, and one that needs several takes one after the other,
-//! in an order that is the same for all. The best order would be a hard problem.
+//! when what it waits for is complete; for the window and for the world outside nobody waits here. Commutative tasks
+//! get exclusions as in the runtime: in the order in which they come, and one that needs several takes one after the
+//! other, in an order that is the same for all. The best order would be a hard problem.
 //!
 //! It also remembers what each body waited for last, which gives the critical path.
 
@@ -310,7 +310,8 @@ impl<'a> Replay<'a> {
     }
 
     fn opens(&mut self, ix: Ix, scope: Ix) -> bool {
-        // A recording may say that one is opened twice, or by two; what began keeps its cause, so that causes come before.
+        // A recording may say that one is opened twice, or by two; what began keeps its cause, so that causes come
+        // before.
         if self.run.body(scope).spawner == Some(ix) && self.state(scope).started.is_none() {
             self.due_to(scope, Since::Strand(ix, self.now));
             self.push(self.now, Step::Go(scope));

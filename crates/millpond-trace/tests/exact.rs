@@ -1,5 +1,5 @@
-//! Work and span of programs that have known ones, on a clock that only their bodies move: the report gives exactly these,
-//! whatever the schedule was.
+//! Work and span of programs that have known ones, on a clock that only their bodies move: the report gives exactly
+//! these, whatever the schedule was.
 
 use std::cell::Cell;
 

@@ -43,7 +43,8 @@ fn program(random: &mut Random, data: usize) -> Vec<Task> {
 }
 
 /// Work and span: a task comes after every earlier one that has used the same version in another mode, or in one that
-/// does not share. Reductions that are interrupted by nothing share; between two others is their combination, at no cost.
+/// does not share. Reductions that are interrupted by nothing share; between two others is their combination, at no
+/// cost.
 fn reference(tasks: &[Task]) -> (u64, u64) {
     let mut ends: Vec<u64> = Vec::new();
     for (n, (time, accesses)) in tasks.iter().enumerate() {

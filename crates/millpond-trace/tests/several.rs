@@ -1,5 +1,5 @@
-//! Several sinks of one recorder, several runtimes in one program: each recording has what belongs to it, and times that
-//! are exact.
+//! Several sinks of one recorder, several runtimes in one program: each recording has what belongs to it, and times
+//! that are exact.
 
 use std::cell::Cell;
 
@@ -30,7 +30,8 @@ fn times(report: &Report) -> (u64, u64) {
     (ns(report.work), ns(report.span))
 }
 
-/// A sink that comes while a scope is open is told of its tasks, since there was a sink before, but does not know the scope.
+/// A sink that comes while a scope is open is told of its tasks, since there was a sink before, but does not know the
+/// scope.
 #[test]
 fn a_second_sink_knows_whole_scopes_only() {
     let recorder = clock();

@@ -105,9 +105,9 @@ impl CanShare for ConcOnly {}
 
 /// A declared access: what [`Handle::read`] and its siblings return and a spawn takes.
 ///
-/// It borrows the handle, and counts nothing: a word (and a reducer), made and dropped at no cost. `T` is the datum's type, `M` the
-/// mode ([`Read`], [`Write`], …), `B` says which scopes take it ([`Root`], [`In`], or `S::Brand` in a function for any
-/// scope `S`):
+/// It borrows the handle, and counts nothing: a word (and a reducer), made and dropped at no cost. `T` is the datum's
+/// type, `M` the mode ([`Read`], [`Write`], …), `B` says which scopes take it ([`Root`], [`In`], or `S::Brand` in a
+/// function for any scope `S`):
 ///
 /// ```
 /// use millpond::{Access, Handle, Inout, Runtime, Spawn};
@@ -151,8 +151,8 @@ pub struct Commutative;
 /// Mode of [`Handle::concurrent`]: a leaf gets `&T`, a parent a handle with the right [`ConcOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Concurrent;
-/// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T` and a parent a handle with the right [`Full`], both of a
-/// private copy.
+/// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T` and a parent a handle with the right [`Full`],
+/// both of a private copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduce<O>(pub(crate) O);
 

@@ -49,8 +49,8 @@ impl std::fmt::Debug for Caught {
     }
 }
 
-/// Aborts when it is dropped, as a panic drops it; who ends well forgets it. A panic that would leave tasks half done is
-/// a fault of the runtime's.
+/// Aborts when it is dropped, as a panic drops it; who ends well forgets it. A panic that would leave tasks half done
+/// is a fault of the runtime's.
 pub(crate) struct MustNotUnwind;
 
 impl Drop for MustNotUnwind {

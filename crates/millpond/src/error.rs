@@ -135,13 +135,14 @@ pub enum Kind {
     },
     /// The handle belongs to another scope.
     ///
-    /// It belongs to the scope that last used it, until that scope has ended; one that belongs to nobody is free. A scope
-    /// that is still open gives a handle away only if nothing is outstanding on it, and only on the thread of its own
-    /// closure, where it cannot spawn at the same time; not while it runs a leaf at its spawn, and never if it is a
+    /// It belongs to the scope that last used it, until that scope has ended; one that belongs to nobody is free. A
+    /// scope that is still open gives a handle away only if nothing is outstanding on it, and only on the thread of its
+    /// own closure, where it cannot spawn at the same time; not while it runs a leaf at its spawn, and never if it is a
     /// session. So a scope in the closure of another one may use what is idle there, while a scope in the *body* of a
     /// task may or may not: it depends on which thread runs the body. Give such a body handles of its own.
     ///
-    /// From [`into_inner`](crate::Handle::into_inner) and [`get_mut`](crate::Handle::get_mut): accesses are outstanding.
+    /// From [`into_inner`](crate::Handle::into_inner) and [`get_mut`](crate::Handle::get_mut): accesses are
+    /// outstanding.
     Busy {
         /// The place among the task's accesses, from 0.
         arg: usize,

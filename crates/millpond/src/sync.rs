@@ -99,7 +99,8 @@ mod lock {
 
 pub(crate) use lock::{Condvar, Mutex};
 
-/// Locks and atomics of statics. A model of loom's knows nothing of them: a loom object lives no longer than one execution.
+/// Locks and atomics of statics. A model of loom's knows nothing of them: a loom object lives no longer than one
+/// execution.
 #[cfg(not(loom))]
 pub(crate) mod global {
     pub(crate) use super::Mutex;
@@ -217,9 +218,9 @@ pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     for line in (0..bytes).step_by(64) {
         let at = start.as_ptr().wrapping_add(line);
-        // The intrinsic would ask for a shared copy: the compiler does not assume that the instruction is there. Where it
-        // is not (Intel before 2014), it does nothing.
-        // SAFETY: a hint, which touches no memory that the program can see and faults nowhere, whatever the address.
+        // The intrinsic would ask for a shared copy: the compiler does not assume that the instruction is there. Where
+        // it is not (Intel before 2014), it does nothing. SAFETY: a hint, which touches no memory that the program can
+        // see and faults nowhere, whatever the address.
         unsafe { std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

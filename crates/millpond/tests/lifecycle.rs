@@ -358,8 +358,8 @@ fn idle_for_a_while() {
 #[ignore = "run by `memory_does_not_grow`, in a process of its own"]
 fn tasks_for_a_while() {
     limit(50, "a while of tasks", || {
-        // Blocks are kept for the most tasks that were ever in flight, and that differs from round to round: with a small
-        // window it is far below what the least leak comes to, in bytes a task.
+        // Blocks are kept for the most tasks that were ever in flight, and that differs from round to round: with a
+        // small window it is far below what the least leak comes to, in bytes a task.
         const LEAST_LEAK: usize = 4;
         let (rounds, tasks) = (50, sized(10_000, 40_000));
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Of some runs, those that can still be the one of median time; of the two in the middle of an even number, the faster.
+/// Of some runs, those that can still be the one of median time; of the two in the middle of an even number, the
+/// faster.
 ///
 /// A run's place by time only rises as others come, by one with each at most. So what is beyond the middle is dropped,
 /// and what is as many places before it as it cannot rise any more: half of the runs and one are held at most.

@@ -25,7 +25,7 @@ const ROWS: f64 = 900.0;
 /// Bars and gaps: what bounds the size of the file, some 200 bytes each.
 const MOST_BARS: f64 = 20_000.0;
 /// Lines from spawner to task: with more nothing is to be seen.
-const MOST_LINES: usize = 2000;
+const MOST_LINES: usize = 200;
 const LEGEND_LINE: f64 = 18.0;
 
 const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#222;font-weight:bold}\
@@ -35,7 +35,7 @@ const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#2
 
 impl Recording {
     /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was
-    /// spawned to where it began (if there are 2000 at most), and hatched where a worker had nothing to do; what is
+    /// spawned to where it began (if there are 200 at most), and hatched where a worker had nothing to do; what is
     /// left white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn
     /// together with its neighbours.
     ///

@@ -5,8 +5,8 @@
 //! block   kind (u8), length of the payload (u32), CRC-32 of the payload (u32), payload
 //! ```
 //!
-//! Fixed numbers are little endian. A *number* is LEB128; a *difference* is a number, of which the lowest bit is the sign
-//! (zigzag). A *text* is the number of its bytes, then UTF-8.
+//! Fixed numbers are little endian. A *number* is LEB128; a *difference* is a number, of which the lowest bit is the
+//! sign (zigzag). A *text* is the number of its bytes, then UTF-8.
 //!
 //! | kind | payload |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! The four kernels of tiled linear algebra, each on one core.
 //!
 //! faer's products were the fastest of those measured on tiles of 125 (GFLOP/s, one AVX-512 core, hot tiles: faer
-//! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --release -p millpond-workloads --example kernels` measures them again.
+//! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --release -p millpond-workloads --example kernels`
+//! measures them again.
 
 use super::Tile;
 use faer::dyn_stack::{MemBuffer, MemStack};

@@ -16,8 +16,8 @@ pub(crate) const fn order(help: &'static str) -> Opt {
     Opt::integer("n", help, (1, MAX_N), Some(2000))
 }
 
-/// The order of a tile for matrices of order `n`; refused if it is larger than the matrix, or if the machine cannot hold
-/// so many tiles.
+/// The order of a tile for matrices of order `n`; refused if it is larger than the matrix, or if the machine cannot
+/// hold so many tiles.
 pub(crate) fn tile(options: &Options, n: usize, needs: Needs) -> Result<usize, Error> {
     let max = n as u64;
     match options.get_integer(&TILE)? {

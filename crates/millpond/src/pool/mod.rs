@@ -53,8 +53,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// Takes the task at the working end of the worker's own queue.
     fn take(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    /// As [`take`](Pool::take), but only if the task at the working end is `wanted`; and whether others cannot find tasks
-    /// any more that they could find before: then a worker that goes on with something else calls [`leave`](Pool::leave).
+    /// As [`take`](Pool::take), but only if the task at the working end is `wanted`; and whether others cannot find
+    /// tasks any more that they could find before: then a worker that goes on with something else calls
+    /// [`leave`](Pool::leave).
     fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool);
 
     /// Takes a task from another worker or from outside, and perhaps more of them into `local`; `None` if nothing was

@@ -44,12 +44,13 @@ mod show;
 
 pub(crate) use explain::explain;
 
-/// What is unfinished in a runtime, as one of its [dumps](crate::Runtime::dump) has it. Displayed, it is text for people.
+/// What is unfinished in a runtime, as one of its [dumps](crate::Runtime::dump) has it. Displayed, it is text for
+/// people.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Dump {
-    /// Whether the runtime keeps account of its tasks ([`Builder::dumps`](crate::Builder::dumps)); if not, nothing is known
-    /// of what is unfinished.
+    /// Whether the runtime keeps account of its tasks ([`Builder::dumps`](crate::Builder::dumps)); if not, nothing is
+    /// known of what is unfinished.
     pub kept: bool,
     /// Every body that is not complete, those that were spawned first at the front: tasks, the closures of scopes, and
     /// sessions.
@@ -76,8 +77,8 @@ pub struct Unfinished {
     pub state: State,
     /// For how long it has been in this state.
     pub since: Duration,
-    /// What it waits for, as far as there are tasks to name: an entry for each access that is not granted, for each turn,
-    /// for the task or the datum that its body waits for.
+    /// What it waits for, as far as there are tasks to name: an entry for each access that is not granted, for each
+    /// turn, for the task or the datum that its body waits for.
     pub waits_for: Vec<WaitsFor>,
 }
 
@@ -103,7 +104,8 @@ pub enum State {
     Turn,
     /// It is in a pool, and no worker has taken it.
     Ready,
-    /// Its body runs, or stands below another one that does: of a task that ran at its spawn, or of a scope that it opened.
+    /// Its body runs, or stands below another one that does: of a task that ran at its spawn, or of a scope that it
+    /// opened.
     Running {
         /// The worker; `None` is the thread of a caller beyond the first, or one that works for sessions.
         worker: Option<u32>,
@@ -132,8 +134,8 @@ pub struct WaitsFor {
     pub mode: Option<Mode>,
     /// The number of the datum, if it waits for one: two accesses with the same number share a datum.
     pub datum: Option<u64>,
-    /// The tasks that must be complete first; at most [`MOST`](WaitsFor::MOST). Those that they wait for in their turn are
-    /// not among them. None, if what it waited for is complete, and it is about to go on.
+    /// The tasks that must be complete first; at most [`MOST`](WaitsFor::MOST). Those that they wait for in their turn
+    /// are not among them. None, if what it waited for is complete, and it is about to go on.
     pub tasks: Vec<Who>,
     /// How many more there are.
     pub more: usize,

@@ -5,9 +5,9 @@
 //!
 //! 1. An entry is made by the first event of a body that is read, and leaves when both its spawn and its completion are
 //!    known. Until the spawn is known, a dump does not show it.
-//! 2. What is read of a body without an entry is early, or late. The numbers tell: a track gives them in ascending order,
-//!    and writes the spawn of each body that it numbers itself. So one whose spawn on that track is still to come is
-//!    *early*, and gets an entry; the others are gone.
+//! 2. What is read of a body without an entry is early, or late. The numbers tell: a track gives them in ascending
+//!    order, and writes the spawn of each body that it numbers itself. So one whose spawn on that track is still to
+//!    come is *early*, and gets an entry; the others are gone.
 //! 3. A spawn may be drafted within another one (the combination of a reduction), so a few numbers below the highest
 //!    that was read may be still to come. They are remembered (`to_come`).
 //!

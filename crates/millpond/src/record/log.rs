@@ -189,8 +189,8 @@ impl Log {
         self.note(What::Handed { task: task.record_id(), by: by.record_id(), access: task.place_of(record) });
     }
 
-    /// The body that runs opens a scope on another runtime, by `enter`, where this thread has the worker of log `to`. If
-    /// that is in the same recording, the body waits here and opens the scope there.
+    /// The body that runs opens a scope on another runtime, by `enter`, where this thread has the worker of log `to`.
+    /// If that is in the same recording, the body waits here and opens the scope there.
     pub(crate) fn waits_elsewhere<R>(&self, to: &Log, enter: impl FnOnce() -> R) -> R {
         let body = self.body();
         if body == 0 || !self.recorder.is(&to.recorder) {

@@ -1,9 +1,9 @@
 //! Recording: what each task did and when, told to a [`Sink`].
 //!
 //! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes [`Event`]s to a tape of
-//! its own (`record::tape`); a full tape, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is what
-//! belongs to a scope that was opened meanwhile: its tasks, their descendants, and what workers did in between. While
-//! there is no sink, the price is one test of a loaded word a task.
+//! its own (`record::tape`); a full tape, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is
+//! what belongs to a scope that was opened meanwhile: its tasks, their descendants, and what workers did in between.
+//! While there is no sink, the price is one test of a loaded word a task.
 //!
 //! The crate `millpond-trace` makes files, reports and pictures of it; this is for tools of one's own.
 //!
@@ -50,9 +50,9 @@ static TRACKS: global::AtomicU32 = global::AtomicU32::new(0);
 /// Where recorded events go.
 pub trait Sink: Send + Sync {
     /// Takes what happened on one track, in its order, after what it was given before of that track. Called by a worker
-    /// in the middle of its work, or by who drains; for one track by one thread at a time. Must not panic, and should not
-    /// take long: the worker's time is that of the program. Tapes are locked meanwhile, so it must not use a runtime that
-    /// records here, nor this recorder, nor drop a [`Recording`] of it: that could wait for itself.
+    /// in the middle of its work, or by who drains; for one track by one thread at a time. Must not panic, and should
+    /// not take long: the worker's time is that of the program. Tapes are locked meanwhile, so it must not use a
+    /// runtime that records here, nor this recorder, nor drop a [`Recording`] of it: that could wait for itself.
     fn take(&self, track: Track, events: &[Event]);
 }
 
@@ -61,11 +61,13 @@ pub trait Sink: Send + Sync {
 pub struct Track {
     /// No other track of this process has it.
     pub number: u32,
-    /// The worker's number; `None` for the seat of a further caller or of a session, and for what threads without a seat do.
+    /// The worker's number; `None` for the seat of a further caller or of a session, and for what threads without a
+    /// seat do.
     pub worker: Option<u32>,
 }
 
-/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once in a process; 0 is none.
+/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once in a process; 0 is
+/// none.
 pub type Id = u64;
 
 /// Something that happened.
@@ -112,8 +114,8 @@ pub enum Cause {
 /// The kinds of events.
 ///
 /// A *body* is the closure of a task or of a root scope. On one track bodies nest: what starts while another body runs
-/// there ran on top of it, and that one goes on afterwards. A body that waits ([`Waits`](What::Waits)) runs not until it
-/// is [`Resumed`](What::Resumed), and meanwhile others may run on its track.
+/// there ran on top of it, and that one goes on afterwards. A body that waits ([`Waits`](What::Waits)) runs not until
+/// it is [`Resumed`](What::Resumed), and meanwhile others may run on its track.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum What {
@@ -182,8 +184,8 @@ pub enum What {
         task: Id,
         /// The task (or body that had waited for the datum) whose release led to this, or 0.
         by: Id,
-        /// Which of its accesses; [`Event::PRECONDITION`] for the last precondition of a pending task, [`Event::WAIT`] for a
-        /// body that waits.
+        /// Which of its accesses; [`Event::PRECONDITION`] for the last precondition of a pending task, [`Event::WAIT`]
+        /// for a body that waits.
         access: u16,
     },
     /// A task was handed an exclusion for which it had waited after its accesses were granted.
@@ -320,9 +322,9 @@ impl Recorder {
         }))
     }
 
-    /// Records for `sink` until what is returned is dropped. A scope is recorded, with its tasks, if it was opened while
-    /// there was any sink, and for as long as there is one. So a sink that is not the first may be told of tasks whose
-    /// scope's opening it has not seen.
+    /// Records for `sink` until what is returned is dropped. A scope is recorded, with its tasks, if it was opened
+    /// while there was any sink, and for as long as there is one. So a sink that is not the first may be told of tasks
+    /// whose scope's opening it has not seen.
     ///
     /// When it is dropped, the sink has got all that belongs to scopes which have returned.
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
@@ -410,8 +412,8 @@ impl std::fmt::Debug for Recording {
     }
 }
 
-/// The processor's time stamp, in units of its own: of constant rate, and the same on all processors of a machine since a
-/// decade. Elsewhere than on x86-64, nanoseconds.
+/// The processor's time stamp, in units of its own: of constant rate, and the same on all processors of a machine since
+/// a decade. Elsewhere than on x86-64, nanoseconds.
 #[inline]
 pub fn ticks() -> u64 {
     crate::clock::ticks()

@@ -1,11 +1,11 @@
 //! The tape of one seat: events, written by its worker, read by whoever drains.
 //!
-//! 1. The seat's worker alone writes events, at `written`, and then publishes them by a store of `written + 1` (release).
-//!    It reads nothing that others write.
-//! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that; it hands those over that
-//!    were not handed over before (`taken`, under the lock).
-//! 3. When the tape is full, its worker takes the lock, hands over the rest, and winds back: `taken` and `written` are 0
-//!    again before it gives the lock back. So no drainer reads a place that is written again.
+//! 1. The seat's worker alone writes events, at `written`, and then publishes them by a store of `written + 1`
+//!    (release). It reads nothing that others write.
+//! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that; it hands those over
+//!    that were not handed over before (`taken`, under the lock).
+//! 3. When the tape is full, its worker takes the lock, hands over the rest, and winds back: `taken` and `written` are
+//!    0 again before it gives the lock back. So no drainer reads a place that is written again.
 //!
 //! The worker takes no lock and does no read-modify-write but once in [`LENGTH`] events.
 

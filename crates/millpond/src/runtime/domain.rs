@@ -190,8 +190,8 @@ impl Domain {
         }
     }
 
-    /// Compares two reducers, which is the user's code. As in the body of a leaf, no scope that it opens takes over what
-    /// the spawn has drafted; and a session, which it can reach, knows that it is in use.
+    /// Compares two reducers, which is the user's code. As in the body of a leaf, no scope that it opens takes over
+    /// what the spawn has drafted; and a session, which it can reach, knows that it is in use.
     pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
         self.comparing.set(true);
         // On a front seat, whose lock this thread holds, nothing may wait: forks run one half after the other.

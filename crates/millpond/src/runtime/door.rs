@@ -155,8 +155,8 @@ impl<'s, E: Engine> Door<'s, E> {
         self.make(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, options)
     }
 
-    /// Bytes are not counted: while somebody outside holds it, the task takes no room in the window, and the spawns that
-    /// the window lets through may be what meets its preconditions.
+    /// Bytes are not counted: while somebody outside holds it, the task takes no room in the window, and the spawns
+    /// that the window lets through may be what meets its preconditions.
     fn make<F>(&self, vtable: &'static VTable, f: F, mut options: Options) -> Pending<'s, E> {
         options.bytes = 0;
         // SAFETY: the scope is not complete while the door is used.

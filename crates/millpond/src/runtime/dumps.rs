@@ -26,10 +26,11 @@ use crate::sync::Mutex;
 impl Builder {
     /// Keeps account of the tasks that are not complete, for [`Runtime::dump`]. Off by default.
     ///
-    /// The account is made of what the runtime records, so a runtime with dumps records all the time. That takes some 0.3
-    /// to 0.5 µs a task: two workers run about 1 million independent tasks with a body of 1 µs in a second, in place of
-    /// 1.6 million (`cargo test --release -p millpond --test dump -- --ignored --nocapture cost`). It takes memory for
-    /// what is unfinished, a few hundred bytes a task, and 48 KiB a thread that works. While it is off, it costs nothing.
+    /// The account is made of what the runtime records, so a runtime with dumps records all the time. That takes some
+    /// 0.3 to 0.5 µs a task: two workers run about 1 million independent tasks with a body of 1 µs in a second, in
+    /// place of 1.6 million (`cargo test --release -p millpond --test dump -- --ignored --nocapture cost`). It takes
+    /// memory for what is unfinished, a few hundred bytes a task, and 48 KiB a thread that works. While it is off, it
+    /// costs nothing.
     pub fn dumps(mut self, dumps: bool) -> Self {
         self.config.dumps = dumps;
         self
@@ -49,12 +50,13 @@ impl Builder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Any number of runtimes may ask for the same signal, each prints its own; a handler that was there before is called
-    /// too. A thread for each runtime does it, and ends with it. Afterwards the signal stays caught, without effect, so
-    /// that one that comes late does not end the process. Signals that come while one is printed count as one.
+    /// Any number of runtimes may ask for the same signal, each prints its own; a handler that was there before is
+    /// called too. A thread for each runtime does it, and ends with it. Afterwards the signal stays caught, without
+    /// effect, so that one that comes late does not end the process. Signals that come while one is printed count as
+    /// one.
     ///
-    /// A signal that no handler may take, `SIGKILL` or `SIGSEGV` say, makes [`build`](Builder::build) fail. Of two calls
-    /// the last holds.
+    /// A signal that no handler may take, `SIGKILL` or `SIGSEGV` say, makes [`build`](Builder::build) fail. Of two
+    /// calls the last holds.
     pub fn dump_on_signal(mut self, signal: i32) -> Self {
         self.config.dump_signal = Some(signal);
         self
@@ -62,16 +64,16 @@ impl Builder {
 }
 
 impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
-    /// What is unfinished: every task, with its state, what it waits for, and since when; so are the closures of scopes,
-    /// and sessions. See [`record::dump`](crate::record::dump).
+    /// What is unfinished: every task, with its state, what it waits for, and since when; so are the closures of
+    /// scopes, and sessions. See [`record::dump`](crate::record::dump).
     ///
-    /// For any thread, a task's too, at any time. It stops nobody, and waits for nobody but a worker that hands its tape
-    /// over: what happened before is in the dump, what happens meanwhile may be in it in part. So a task may be said
-    /// to wait for another one that has just ended. Takes time O(u log u) for u unfinished accesses. Not for a
+    /// For any thread, a task's too, at any time. It stops nobody, and waits for nobody but a worker that hands its
+    /// tape over: what happened before is in the dump, what happens meanwhile may be in it in part. So a task may be
+    /// said to wait for another one that has just ended. Takes time O(u log u) for u unfinished accesses. Not for a
     /// [`Sink`](crate::record::Sink), which is called while tapes are locked.
     ///
-    /// Only a runtime built with [`dumps`](Builder::dumps) knows what is unfinished. What another one dumps says so, and
-    /// how many tasks each worker has run.
+    /// Only a runtime built with [`dumps`](Builder::dumps) knows what is unfinished. What another one dumps says so,
+    /// and how many tasks each worker has run.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};

@@ -161,8 +161,8 @@ impl<F: FnOnce() -> R, R> Fork<F, R> {
 ///
 /// # Panics
 ///
-/// If a closure panics. If it is `a`, then `b` runs to its end before, or not at all: that depends on whether a worker has
-/// got hold of it, so nothing should rely on `b` in that case. If both panic, the panic is that of `a`.
+/// If a closure panics. If it is `a`, then `b` runs to its end before, or not at all: that depends on whether a worker
+/// has got hold of it, so nothing should rely on `b` in that case. If both panic, the panic is that of `a`.
 #[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where

@@ -29,8 +29,8 @@ pub(crate) struct Drafted<S> {
     pub(crate) retired: Retired,
 }
 
-/// Versions that a draft retired while nobody used them. They are freed when the task is issued: the drop of a value may
-/// run any code, a spawn included.
+/// Versions that a draft retired while nobody used them. They are freed when the task is issued: the drop of a value
+/// may run any code, a spawn included.
 #[must_use]
 pub(crate) struct Retired {
     versions: Vec<NonNull<Version>>,
@@ -242,7 +242,8 @@ impl<E: Engine> Drafter<'_, E> {
     /// The reduction that is open on a datum, if it is this reducer's.
     #[cold]
     fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
-        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this draft is through.
+        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this draft is
+        // through.
         datum.reduction().filter(|open| self.domain.compare(|| unsafe { open.as_ref() }.is(reducer)))
     }
 

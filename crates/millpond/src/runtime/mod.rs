@@ -148,9 +148,9 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         self.shared().config.workers
     }
 
-    /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes together,
-    /// and of the thread that works in their place when there are sessions. Takes O(workers) and stops nobody: what is
-    /// running meanwhile may count or not.
+    /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes
+    /// together, and of the thread that works in their place when there are sessions. Takes O(workers) and stops
+    /// nobody: what is running meanwhile may count or not.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -174,9 +174,10 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     ///
     /// While it waits, a caller may take up bodies of another caller's scope: it returns when those have ended too, and
     /// one of them that waits in its turn stands still while the closure does something else. So a closure that has
-    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel. Nor may it wait so
-    /// for a task that it has spawned: alone, it is the worker that would run it; and with others, the last one spawned
-    /// may lie where only it looks. [`Spawn::wait`](crate::Spawn::wait) and its like are what a closure waits with.
+    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel. Nor may it wait
+    /// so for a task that it has spawned: alone, it is the worker that would run it; and with others, the last one
+    /// spawned may lie where only it looks. [`Spawn::wait`](crate::Spawn::wait) and its like are what a closure waits
+    /// with.
     ///
     /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
     /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by
@@ -269,8 +270,8 @@ where
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let (before, record) = (worker.log.body(), worker.log.open(place));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index(), record);
-    // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's seat
-    // until then, and runs the closure.
+    // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's
+    // seat until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
     let result = catch(|| f(&scope));
     if record != 0 {

@@ -1,5 +1,5 @@
-//! What a recording is told of a task that is drafted. Its accesses are gone through once more, since those of a task that
-//! is not recorded should not cost a thing.
+//! What a recording is told of a task that is drafted. Its accesses are gone through once more, since those of a task
+//! that is not recorded should not cost a thing.
 
 use std::ptr::NonNull;
 

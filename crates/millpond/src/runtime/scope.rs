@@ -184,13 +184,13 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     /// A door into this scope: tasks with preconditions that others meet, from any thread.
     ///
-    /// A pending task counts as one of the scope's from the start, so the scope waits until each of its preconditions is
-    /// satisfied or dropped. It waits for ever if that never happens, which the types do not rule out:
+    /// A pending task counts as one of the scope's from the start, so the scope waits until each of its preconditions
+    /// is satisfied or dropped. It waits for ever if that never happens, which the types do not rule out:
     ///
-    /// * A pending task whose closure owns one of its own preconditions, or a chain of pending tasks in which each
-    ///   owns one of the next: a closure is dropped when its task ends, and none of these can begin. Give a precondition to
-    ///   who meets it, never to what waits for it; a closure that must hand it on takes it from a slot (`Mutex<Option<_>>`)
-    ///   that somebody outside the circle empties before the scope ends.
+    /// * A pending task whose closure owns one of its own preconditions, or a chain of pending tasks in which each owns
+    ///   one of the next: a closure is dropped when its task ends, and none of these can begin. Give a precondition to
+    ///   who meets it, never to what waits for it; a closure that must hand it on takes it from a slot
+    ///   (`Mutex<Option<_>>`) that somebody outside the circle empties before the scope ends.
     /// * A precondition in `mem::forget`, a static, or a cycle of reference counts: it is never dropped.
     ///
     /// A cancelled scope is no way out: a pending task ends [`Cancelled`](crate::Kind::Cancelled) when its

@@ -30,12 +30,12 @@ use crate::worker::current::{self, worker_of, worker_within};
 /// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
 ///
 /// It may move between threads, as an async task does, and spawns from wherever it is; the tasks run on the runtime's
-/// workers. Dropping it waits for its tasks; await the joins first where blocking is not welcome. A spawn waits for room
-/// in the window if that is full; in a task of the same runtime, perhaps the session's own, it lets others run and, if that
-/// makes no room, exceeds the bound. So hold no lock over a spawn that the tasks ask for.
+/// workers. Dropping it waits for its tasks; await the joins first where blocking is not welcome. A spawn waits for
+/// room in the window if that is full; in a task of the same runtime, perhaps the session's own, it lets others run
+/// and, if that makes no room, exceeds the bound. So hold no lock over a spawn that the tasks ask for.
 ///
-/// Waiting does not keep a task's worker: the body is put aside. But no task may wait for its own session's end, nor for
-/// anything else that cannot come before it has ended itself.
+/// Waiting does not keep a task's worker: the body is put aside. But no task may wait for its own session's end, nor
+/// for anything else that cannot come before it has ended itself.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};

@@ -19,8 +19,8 @@
 //!
 //! # The front's lock
 //!
-//! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers. While it runs the thread is
-//! no worker, so that a fork in it runs one half after the other; it opens no scope (`enter`), takes no other front
+//! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers. While it runs the thread
+//! is no worker, so that a fork in it runs one half after the other; it opens no scope (`enter`), takes no other front
 //! (`visit`), and sits down nowhere (`sit`). What it tries panics, which is caught: the reducers count as unequal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -163,8 +163,8 @@ impl<E: Engine> Shared<E> {
 
     /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
-        // The user's code on a front seat is a comparison of reducers, which is caught. A task of the scope may need the
-        // seat, and nobody sees that this thread, waiting for that task, has it.
+        // The user's code on a front seat is a comparison of reducers, which is caught. A task of the scope may need
+        // the seat, and nobody sees that this thread, waiting for that task, has it.
         assert!(!visits_any(), "the comparison of two reducers cannot open a scope in a spawn on a session");
         if let Some(worker) = worker_within(self) {
             return f(worker);

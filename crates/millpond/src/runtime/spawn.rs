@@ -321,7 +321,8 @@ impl Options {
     }
 }
 
-/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says is kept in the task's block.
+/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says
+/// is kept in the task's block.
 #[must_use = "spawn it"]
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a, S> {

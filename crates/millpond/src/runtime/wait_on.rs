@@ -27,8 +27,8 @@ const HELP: u32 = 64;
 /// Turns for which it watches others run short tasks: some microseconds.
 const PATIENCE: u32 = 256;
 
-/// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail first,
-/// and comes back to this body at once.
+/// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail
+/// first, and comes back to this body at once.
 const LOOKS: u32 = 2;
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.

@@ -277,7 +277,8 @@ impl TaskRef {
         if !self.header().has(flag::EXTRAS) {
             return None;
         }
-        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block, which this pointer is for.
+        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block, which this pointer is
+        // for.
         let behind = unsafe { self.0.add(1) };
         // SAFETY: as above; nobody writes them again.
         Some(unsafe { behind.cast().as_ref() })

@@ -11,9 +11,9 @@
 //! Any other join keeps nothing, and costs nothing: it remembers the count, and if the word shows another one, or
 //! DONE, the task is complete. (The memory manager promises that the first word of a block stays one.)
 //!
-//! A waiter sets WATCHED by compare-and-swap, so only while the task is not done; the completer, whose read-modify-write
-//! returns it, then looks into the scope's list of watchers. So either the waiter sees DONE or the completer sees
-//! WATCHED.
+//! A waiter sets WATCHED by compare-and-swap, so only while the task is not done; the completer, whose
+//! read-modify-write returns it, then looks into the scope's list of watchers. So either the waiter sees DONE or the
+//! completer sees WATCHED.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -79,8 +79,8 @@ impl State {
     /// The task is complete.
     #[inline]
     pub(crate) fn complete(&self) -> Completed {
-        // DONE is not set yet, so adding sets it; and the sum needs no earlier look at the word, which would move the line
-        // here twice.
+        // DONE is not set yet, so adding sets it; and the sum needs no earlier look at the word, which would move the
+        // line here twice.
         let old = self.0.fetch_add(DONE, Ordering::AcqRel);
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }

@@ -1,9 +1,9 @@
 //! How long bodies take, by kind, so that short ones run inline at their spawn.
 //!
 //! A kind is a closure type (its task table's address). A worker measures one body in [`EVERY`] of those whose scope it
-//! has issued tasks of last, with the processor's time stamp; so what is spawned by threads that are no workers, and what
-//! comes through a door, stays unknown. What is kept is not the mean, which a mix of many short and few long bodies fools, but a
-//! maximum that decays slowly: a kind is short only if none of its recent bodies was long.
+//! has issued tasks of last, with the processor's time stamp; so what is spawned by threads that are no workers, and
+//! what comes through a door, stays unknown. What is kept is not the mean, which a mix of many short and few long
+//! bodies fools, but a maximum that decays slowly: a kind is short only if none of its recent bodies was long.
 
 use std::cell::Cell;
 use std::ptr::NonNull;

@@ -153,8 +153,8 @@ impl<E: Engine> Worker<E> {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
     fn pool_local(&self) -> &mut <E::Pool as Pool>::Local {
-        // SAFETY: only this worker's thread, and no method of a pool calls back into the worker: what `take_if` calls looks
-        // at the task and its scope.
+        // SAFETY: only this worker's thread, and no method of a pool calls back into the worker: what `take_if` calls
+        // looks at the task and its scope.
         unsafe { &mut *self.pool.get() }
     }
 

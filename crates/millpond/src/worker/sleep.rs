@@ -19,11 +19,11 @@
 //! - S3. SeqCst fence;
 //! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
 //!   still ASLEEP;
-//! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE. If that shows CHOSEN, it *owes* a look
-//!   for work.
+//! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE. If that shows CHOSEN, it *owes* a
+//!   look for work.
 //! - S6. Its worker owes until it takes a task. If it turns to something else (what lies in its inbox, or that for
-//!   which it waited has come to pass), it looks whether there is work, after it has decided so and before it begins; if
-//!   there is, it goes on as a publisher from P2 on.
+//!   which it waited has come to pass), it looks whether there is work, after it has decided so and before it begins;
+//!   if there is, it goes on as a publisher from P2 on.
 //!
 //! A publisher, with work that anybody may take:
 //!
@@ -40,8 +40,8 @@
 //!
 //! - **Publishing against going to sleep.** The two fences have an order. If S3 is first, P3 and P4 see the sleeper; if
 //!   P2 is first, S4 sees the work. The same holds for C3.
-//! - **Counted, not yet ASLEEP.** P3 sees 1 and P4 finds nobody. Then P4 did not see S2, so P2 is before S3: S4 sees the
-//!   work. S1 is before S2 so that the count is never below the number of ASLEEP seats, nor below 0.
+//! - **Counted, not yet ASLEEP.** P3 sees 1 and P4 finds nobody. Then P4 did not see S2, so P2 is before S3: S4 sees
+//!   the work. S1 is before S2 so that the count is never below the number of ASLEEP seats, nor below 0.
 //! - **Two publishers, one sleeper.** The compare-and-swap of P4 chooses a seat once. The second publisher goes on to
 //!   the next ASLEEP seat. If there is none, the chosen seats, which are all awake or waking, look for work before they
 //!   sleep again: their next S2 is after the state that P4 saw, so their next S4 sees the work.

@@ -22,10 +22,10 @@
 //! 5. After its push a wake touches only the seat. That lives as long as its runtime, and so does a waker that works
 //!    for the same one. A future's waker may be any thread: it wakes under a lock that the owner takes before it goes
 //!    on (`runtime::waker`).
-//! 6. A worker that waits for another runtime's tasks is *abroad*: its own runtime may end as soon as it goes on, and the
-//!    waker would find no seat to ring. So that waker says when it is through with the seat, in the waiter, as its very
-//!    last step; and the owner, resumed, does not go on before. It was resumed in the middle of the waker's push, so
-//!    it waits for a few instructions of a thread that runs. An owner that was woken before it parked waits for
+//! 6. A worker that waits for another runtime's tasks is *abroad*: its own runtime may end as soon as it goes on, and
+//!    the waker would find no seat to ring. So that waker says when it is through with the seat, in the waiter, as its
+//!    very last step; and the owner, resumed, does not go on before. It was resumed in the middle of the waker's push,
+//!    so it waits for a few instructions of a thread that runs. An owner that was woken before it parked waits for
 //!    nothing: there was no push.
 //! 7. The bell is a hint that saves the worker a look at the inbox. It is set after each push and cleared before each
 //!    taking. Whoever pushes after a taking has read what that left (both are acquire and release), so its ring
@@ -164,7 +164,8 @@ impl Waiter {
         let this = unsafe { waiter.as_ref() };
         let seat = this.seat;
         match this.state.swap(WOKEN, Ordering::AcqRel) {
-            // SAFETY: the seat lives as long as the runtime; this thread works for it, or keeps the owner from going on (5).
+            // SAFETY: the seat lives as long as the runtime; this thread works for it, or keeps the owner from going on
+            // (5).
             PARKED => unsafe { seat.as_ref() }.push(waiter),
             ABROAD => {
                 // SAFETY: the seat's runtime lives until the owner goes on, which waits for the line below.

@@ -13,8 +13,8 @@ pub struct Gate {
     open: Mutex<Option<Sender<()>>>,
 }
 
-/// A body that stands at a gate. Its task needs a priority: a lone task without one may be left to its spawner, who does
-/// something else.
+/// A body that stands at a gate. Its task needs a priority: a lone task without one may be left to its spawner, who
+/// does something else.
 pub fn gate() -> (impl FnOnce() + Send, Gate) {
     let ((enter, entered), (open, opened)) = (channel(), channel::<()>());
     let body = move || {

@@ -100,8 +100,8 @@ impl FreeList {
         Some(block)
     }
 
-    /// Asks for the lines of the block that is taken next, `size` bytes: the worker that freed it may have written them,
-    /// and the transfer then overlaps with what comes before that.
+    /// Asks for the lines of the block that is taken next, `size` bytes: the worker that freed it may have written
+    /// them, and the transfer then overlaps with what comes before that.
     #[inline(always)]
     pub(super) fn prefetch(&self, size: usize) {
         if let Some(block) = self.head {

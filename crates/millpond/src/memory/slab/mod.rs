@@ -72,10 +72,10 @@ struct Batches {
     held: usize,
 }
 
-// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned to `BLOCK_ALIGN` (`Chunk::usable`
-// and the multiples of 64 in `SIZES`; the layout of system blocks). Nobody else uses it: it is cut once, and from then
-// on is either in use or in one list, since `free` gets each block once. Chunks are freed with the manager; they
-// come zeroed; a slab cuts blocks of one size; and the links of the lists are in the second word.
+// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned to `BLOCK_ALIGN`
+// (`Chunk::usable` and the multiples of 64 in `SIZES`; the layout of system blocks). Nobody else uses it: it is cut
+// once, and from then on is either in use or in one list, since `free` gets each block once. Chunks are freed with the
+// manager; they come zeroed; a slab cuts blocks of one size; and the links of the lists are in the second word.
 unsafe impl Memory for Slabs {
     type Local = Local;
 

@@ -224,8 +224,8 @@ fn blocks_come_home_from_the_threads_that_free_them() {
             }
             freers.into_iter().for_each(|freer| freer.join().unwrap());
         });
-        // Outstanding are at most 2 * 256 blocks on their way and 64 in each of 2 * 2 batches: chunks of 16, 32 and 64 KiB
-        // hold them, of each class.
+        // Outstanding are at most 2 * 256 blocks on their way and 64 in each of 2 * 2 batches: chunks of 16, 32 and 64
+        // KiB hold them, of each class.
         assert!(chunks(&slabs) <= 2 * 3, "{} chunks", chunks(&slabs));
     });
 }

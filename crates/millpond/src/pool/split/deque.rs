@@ -214,7 +214,8 @@ impl Owner {
         self.buffer.load(self.bottom)
     }
 
-    /// As [`pop`](Owner::pop), but only if the newest task is `wanted`; and whether tasks are private now that were public.
+    /// As [`pop`](Owner::pop), but only if the newest task is `wanted`; and whether tasks are private now that were
+    /// public.
     #[inline]
     pub(super) fn pop_if(&mut self, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         let were_public = self.private() == 0;

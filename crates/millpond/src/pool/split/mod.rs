@@ -11,13 +11,13 @@
 //! * With one seat nothing is.
 //!
 //! A thief takes a quarter of what its victim shows divided by the number of seats (callers' seats, too), up to eight
-//! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of them,
-//! and those of the next task while the one before it runs ([`next`](Pool::next)). If the first is a fork it takes no
-//! more: the oldest fork is worth the most.
+//! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of
+//! them, and those of the next task while the one before it runs ([`next`](Pool::next)). If the first is a fork it
+//! takes no more: the oldest fork is worth the most.
 //!
-//! Whether the public part is empty is a question to a line that thieves write: 70 ns after a theft, nothing
-//! otherwise. A put asks when somebody is hungry, asleep or not, for then the answer is probably yes; and one in 64 asks
-//! anyhow, for a thief that is between two looks. Else it goes by what it saw last.
+//! Whether the public part is empty is a question to a line that thieves write: 70 ns after a theft, nothing otherwise.
+//! A put asks when somebody is hungry, asleep or not, for then the answer is probably yes; and one in 64 asks anyhow,
+//! for a thief that is between two looks. Else it goes by what it saw last.
 
 use crossbeam_utils::CachePadded;
 

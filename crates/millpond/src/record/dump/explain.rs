@@ -1,9 +1,9 @@
 //! From the table of unfinished bodies to a dump: what state each is in, and what it waits for.
 //!
 //! The scheme is not asked: it would have to be stopped. Of each scope and datum the unfinished accesses are put in
-//! reference order and cut into versions (at a `write`, or where the scope has set the datum) and these into generations
-//! (`depend::Mode::shares`). An access that was not granted waits for the generation before its own, if the version
-//! has one. What of that is complete already is not in the table, and is not waited for.
+//! reference order and cut into versions (at a `write`, or where the scope has set the datum) and these into
+//! generations (`depend::Mode::shares`). An access that was not granted waits for the generation before its own, if the
+//! version has one. What of that is complete already is not in the table, and is not waited for.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -171,8 +171,8 @@ impl All<'_> {
         accesses.all(|(place, access)| self.ahead(ix, place, access).is_empty())
     }
 
-    /// Who has the exclusion of each datum that tasks take turns on. A task that was handed one has it, and one that has
-    /// started has all of its own. Where there is neither, the one that could first take it.
+    /// Who has the exclusion of each datum that tasks take turns on. A task that was handed one has it, and one that
+    /// has started has all of its own. Where there is neither, the one that could first take it.
     fn holders(&self) -> HashMap<(Id, u64), Ix> {
         let mut holders: HashMap<_, ((u8, u64, u64), Ix)> = HashMap::new();
         for (ix, (_, entry)) in self.bodies.iter().enumerate() {

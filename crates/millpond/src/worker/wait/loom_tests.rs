@@ -131,8 +131,8 @@ fn loom_a_bench() {
     });
 }
 
-/// An owner abroad: when it goes on its seat may go, bell, sleep and all. A waker that works for another runtime has left
-/// it by then.
+/// An owner abroad: when it goes on its seat may go, bell, sleep and all. A waker that works for another runtime has
+/// left it by then.
 #[test]
 fn loom_a_seat_that_goes_with_its_owner() {
     loom::model(|| {
