@@ -319,13 +319,16 @@ impl<'t> Args<'t> {
         Args { records: records.iter(), frame, index: 0 }
     }
 
+    #[inline]
     fn next(&mut self) -> &'t Record {
         self.index += 1;
         self.records.next().expect("a task has a record for each access")
     }
 
+    /// The version of the next access, which is no reduction.
+    #[inline]
     fn version(&mut self) -> &'t Version {
-        self.next().version()
+        self.next().own_version()
     }
 
     /// Where the value of the next access is: the version's storage, or a new private copy.
@@ -387,7 +390,8 @@ macro_rules! modes {
 
 /// # Safety
 ///
-/// The next access has a `T` that may be shared for `'t`.
+/// The next access is no reduction, and has a `T` that may be shared for `'t`.
+#[inline]
 unsafe fn shared<'t, T>(args: &mut Args<'t>) -> &'t T {
     // SAFETY: as the caller promises.
     unsafe { &*args.version().value().cast().as_ptr() }
@@ -395,10 +399,11 @@ unsafe fn shared<'t, T>(args: &mut Args<'t>) -> &'t T {
 
 /// # Safety
 ///
-/// The next access has a `T` that the task has alone for `'t`.
+/// The next access is no reduction, and has a `T` that the task has alone for `'t`.
+#[inline]
 unsafe fn exclusive<'t, T>(args: &mut Args<'t>) -> &'t mut T {
     // SAFETY: as the caller promises.
-    unsafe { &mut *args.place().1.cast().as_ptr() }
+    unsafe { &mut *args.version().value().cast().as_ptr() }
 }
 
 // What each mode hands to a leaf. The scheme has granted the access, the version was checked to be produced, and
@@ -436,7 +441,7 @@ unsafe impl<'s, T: 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduc
         Self: 't,
     {
         // SAFETY: the private copy is this task's alone.
-        unsafe { exclusive(args) }
+        unsafe { &mut *args.place().1.cast().as_ptr() }
     }
     unsafe fn held<'t>((): &(), args: &mut Args<'t>) -> Handle<T, In<'t>, Full>
     where

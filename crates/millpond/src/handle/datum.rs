@@ -35,6 +35,9 @@ pub(crate) struct Datum {
     /// What keeps the block: the handle, the first version, reductions; with the bits `REDUCING` and `ORPHAN`.
     parts: AtomicU32,
     mode: Cell<Option<Mode>>,
+    /// The current version is idle and produced, and no reduction is open: since its issuer has seen that, only leaves
+    /// that ran at once have used it.
+    quiet: Cell<bool>,
     /// Its number in recordings, given at the first use that is recorded.
     number: Cell<u64>,
     first: Version,
@@ -108,6 +111,7 @@ impl Datum {
             group: Cell::new(0),
             parts: AtomicU32::new(2),
             mode: Cell::new(None),
+            quiet: Cell::new(false),
             number: Cell::new(0),
             first,
         }
@@ -177,6 +181,7 @@ impl Datum {
         self.scheme.set(Some(SchemeOps::of::<D>()));
         self.last_use.set(0);
         self.mode.set(None);
+        self.quiet.set(false);
         true
     }
 
@@ -197,20 +202,49 @@ impl Datum {
         self.number.get()
     }
 
-    /// Notes an access by place `arg` of the task at `order`; the earlier place if the task has one already.
+    /// Notes an access by place `arg` of the task at `order`; the earlier place if the task has another one already. The
+    /// same place may be noted again: a spawn that cannot run its leaf at once looks twice.
     #[inline]
     pub(crate) fn note_use(&self, order: u64, arg: usize) -> Option<usize> {
-        let last = self.last_use.get();
-        if last >> ARG_BITS == order + 1 {
+        let (last, this) = (self.last_use.get(), ((order + 1) << ARG_BITS) | (arg as u64).min(ARG_MASK));
+        if last >> ARG_BITS == order + 1 && (last != this || arg as u64 >= ARG_MASK) {
             return Some((last & ARG_MASK) as usize);
         }
-        self.last_use.set(((order + 1) << ARG_BITS) | (arg as u64).min(ARG_MASK));
+        self.last_use.set(this);
         None
+    }
+
+    /// Whether a leaf may use the datum now, in this mode, as if it had been issued and granted. For the thread that issues,
+    /// which issues nothing until the leaf has ended.
+    #[inline]
+    pub(crate) fn is_free<D: Scheme>(&self, mode: Mode) -> bool {
+        self.quiet.get() || self.is_free_by_scheme::<D>(mode)
+    }
+
+    fn is_free_by_scheme<D: Scheme>(&self, mode: Mode) -> bool {
+        let version = self.version();
+        let meta = version.meta().of::<D>();
+        if self.reduction().is_some() {
+            return false;
+        }
+        if D::is_idle(meta) {
+            // In this order: a task that failed has said so before its release.
+            self.quiet.set(version.is_produced());
+            // In place: an idle version needs no renaming.
+            return self.quiet.get() || mode == Mode::Write;
+        }
+        mode == Mode::Read && D::is_ready(meta, mode) && version.is_produced()
+    }
+
+    /// A leaf that ran at once has failed, and produced nothing.
+    pub(crate) fn disturb(&self) {
+        self.quiet.set(false);
     }
 
     /// Enters an access of `mode` into the count of generations; the number of the one that it belongs to.
     #[inline]
     pub(crate) fn enter_group(&self, mode: Mode) -> u32 {
+        self.quiet.set(false);
         if self.mode.get() != Some(mode) || !mode.shares() {
             self.group.set(self.group.get().wrapping_add(1));
             self.mode.set(Some(mode));

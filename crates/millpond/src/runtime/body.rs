@@ -9,9 +9,9 @@ use super::engine::Engine;
 use super::join::must_count;
 use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
-use crate::caught::catch;
+use crate::caught::{Caught, catch};
 use crate::error::Error;
-use crate::task::{NestFrame, Role, TaskRef, VTable};
+use crate::task::{NestFrame, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
 
@@ -144,25 +144,29 @@ where
         // SAFETY: the task holds its body.
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
         // SAFETY: the task was drafted with `A`, and runs.
-        let value = unsafe { Self::call_leaf(task, &shape, f) }?;
+        let value = unsafe { call_leaf::<B, A, F, O>(task.records(), &shape, f) };
+        let value = value.map_err(|caught| panicked(task, &caught))?;
         keep::<A::Shape, F, O>(task, value);
         Ok(())
     }
+}
 
-    /// Calls the body; a panic becomes an error.
-    ///
-    /// # Safety
-    ///
-    /// The task was drafted with `A` and the closure's accesses are granted, or would be if they were issued.
-    #[inline]
-    pub(crate) unsafe fn call_leaf(task: TaskRef, shape: &A::Shape, f: F) -> Result<O, Error> {
-        let call = || {
-            let mut args = Args::new(task.records(), None);
-            // SAFETY: as the caller promises.
-            f(unsafe { A::leaf(shape, &mut args) })
-        };
-        catch(call).map_err(|caught| panicked(task, &caught))
-    }
+/// Calls the body of a leaf; a panic is caught.
+///
+/// # Safety
+///
+/// The records were made for `A`, and the accesses are granted, or would be if they were issued.
+#[inline]
+pub(crate) unsafe fn call_leaf<'s, B, A, F, O>(records: &[Record], shape: &A::Shape, f: F) -> Result<O, Caught>
+where
+    A: Accesses<'s, B>,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+{
+    catch(|| {
+        let mut args = Args::new(records, None);
+        // SAFETY: as the caller promises.
+        f(unsafe { A::leaf(shape, &mut args) })
+    })
 }
 
 /// A parent's code; apart from the leaf's, since its closure has another type.

@@ -153,6 +153,19 @@ impl Domain {
         2 * self.count.count_spawn() + 1
     }
 
+    /// The place in reference order that the next spawn gets.
+    #[inline]
+    pub(crate) fn next_order(&self) -> u64 {
+        2 * self.count.spawned() + 1
+    }
+
+    /// Counts a leaf that runs at once: it is never outstanding.
+    #[inline]
+    pub(crate) fn count_at_once(&self) {
+        self.count.count_spawn();
+        self.count.count_finished();
+    }
+
     /// Counts a task that takes no place of its own in reference order.
     pub(crate) fn count_hidden_spawn(&self) {
         self.shared.count.count_spawn();

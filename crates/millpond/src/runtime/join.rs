@@ -15,7 +15,7 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
@@ -62,7 +62,8 @@ mod loom_tests;
 /// if its body ended well, but then the drop of a value panicked that the task was the last to use: what it wrote
 /// stands, its value is dropped.
 pub struct Join<'s, B, O> {
-    source: Source<O>,
+    /// Dropped with the join.
+    source: ManuallyDrop<Source<O>>,
     _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B)>,
 }
 
@@ -146,25 +147,26 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
 
 impl<'s, B, O> Join<'s, B, O> {
     pub(crate) fn ready(result: Result<O, Error>, record: Id) -> Self {
-        Join { source: Source::Ready(result, record), _of: PhantomData }
+        Join { source: ManuallyDrop::new(Source::Ready(result, record)), _of: PhantomData }
     }
 
     pub(crate) fn to_task<S, F, E: Engine>(task: TaskRef, counted: bool, worker: NonNull<Worker<E>>) -> Self {
         let release = OnWorker { worker: worker.as_ptr().cast_const().cast(), free: free::<E> };
-        Join { source: Source::Task(Pending::new::<S, F>(task, counted, release)), _of: PhantomData }
+        let source = Source::Task(Pending::new::<S, F>(task, counted, release));
+        Join { source: ManuallyDrop::new(source), _of: PhantomData }
     }
 
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
     /// [`Spawn::wait`](crate::Spawn::wait) returns at once.
     pub fn is_done(&self) -> bool {
-        match &self.source {
+        match &*self.source {
             Source::Ready(..) | Source::Taken => true,
             Source::Task(pending) => pending.is_done(),
         }
     }
 
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
-        match &self.source {
+        match &*self.source {
             Source::Task(pending) => {
                 let body = if pending.record == 0 { 0 } else { domain.record() };
                 let wait = || pending.wait(worker, |waiter| worker.wait(waiter, domain));
@@ -181,12 +183,33 @@ impl<'s, B, O> Join<'s, B, O> {
         if !self.is_done() {
             return None;
         }
-        match mem::replace(&mut self.source, Source::Taken) {
+        match mem::replace(&mut *self.source, Source::Taken) {
             Source::Ready(result, _) => Some(result),
             Source::Task(pending) => Some(pending.take()),
             Source::Taken => None,
         }
     }
+}
+
+impl<B, O> Drop for Join<'_, B, O> {
+    /// Most joins are dropped where they are made, of tasks that ran at their spawn and return nothing: then it is known
+    /// there that there is nothing to do, and no code is left.
+    #[inline]
+    fn drop(&mut self) {
+        if mem::needs_drop::<O>() || !matches!(*self.source, Source::Ready(Ok(_), _) | Source::Taken) {
+            // SAFETY: this is the drop, and `source` is not used any more.
+            unsafe { drop_source(&mut self.source) }
+        }
+    }
+}
+
+/// # Safety
+///
+/// Nobody uses the source afterwards.
+#[inline(never)]
+unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
+    // SAFETY: the caller's.
+    unsafe { ManuallyDrop::drop(source) }
 }
 
 impl<O, K: Release> Pending<O, K> {
@@ -316,14 +339,14 @@ impl<B, O> Future for Join<'_, B, O> {
     /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if let Source::Task(pending) = &this.source
+        if let Source::Task(pending) = &*this.source
             && !pending.is_done()
             && pending.wake_when_done(context.waker())
         {
             current::step_back();
             return Poll::Pending;
         }
-        match &this.source {
+        match &*this.source {
             Source::Task(pending) => pending.note_joined(),
             &Source::Ready(_, record) if record != 0 => current::log(|log| log.joined(record)),
             _ => {}

@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
+mod at_once;
 pub(crate) mod body;
 mod builder;
 pub(crate) mod cancel;

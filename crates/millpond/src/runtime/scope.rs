@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::body::{Body, Code, ParentCode, payload, write_body};
+use super::body::{Body, Code, ParentCode, call_leaf, payload, write_body};
 use super::cancel::CancelToken;
 use super::config::Inline;
 use super::domain::Domain;
@@ -21,7 +21,7 @@ use crate::pool::Put;
 use crate::record::{Id, What};
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::Worker;
-use crate::worker::complete::{serves, settle};
+use crate::worker::complete::{panicked, serves, settle};
 
 /// A body's scope: spawns tasks and waits for them, through [`Spawn`].
 ///
@@ -136,18 +136,17 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if task.header().has(flag::REDUCE) {
             task.clear_links();
         }
-        worker.count_body();
         let before = if record == 0 { 0 } else { worker.log.started(record) };
-        let started = worker.grains.start();
+        let started = worker.grains.start(worker.count_body());
         // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
-        let result = self.domain().run_inline(|| unsafe { Code::<'s, B, A, F, O>::call_leaf(task, shape, body) });
+        let result = self.domain().run_inline(|| unsafe { call_leaf::<B, A, F, O>(task.records(), shape, body) });
         worker.grains.end(&worker.shared().kinds, task.header().vtable(), started);
         if record != 0 {
             worker.log.ended(record, result.is_ok(), before);
         }
         let (value, outcome) = match result {
             Ok(value) => (Some(value), Ok(())),
-            Err(error) => (None, Err(error)),
+            Err(caught) => (None, Err(panicked(task, &caught))),
         };
         let outcome = settle(task, outcome, true);
         if task.header().has(flag::COMMUTATIVE) {
@@ -162,6 +161,34 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         self.domain().count_inline();
         worker.free(task);
         outcome.map(|()| value.expect("a body that ended well has a value"))
+    }
+
+    /// Spawns a leaf as a task; it may still run here.
+    #[inline(never)]
+    fn spawn_task<A, F, O>(
+        &self,
+        options: Options,
+        accesses: A,
+        body: F,
+        kind: &'static VTable,
+        may_run: bool,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        let payload = payload::<A::Shape, F, O>();
+        let drafted = self.worker().draft(self.domain(), &accesses, &options, kind, payload, may_run);
+        let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
+            // Read before: the task is gone then.
+            let record = drafted.task.record_id();
+            Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record)
+        } else {
+            self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+        };
+        drafted.retired.free(self.domain(), options.label());
+        join
     }
 
     /// Hands a drafted task to the scheme, and makes its join.
@@ -216,17 +243,12 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         let worker = self.worker();
         worker.throttle(self.domain(), options.bytes);
         let kind = Code::<'s, B, A, F, O>::LEAF;
-        let payload = payload::<A::Shape, F, O>();
-        let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, self.runs_inline(kind));
-        let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
-            // Read before: the task is gone then.
-            let record = drafted.task.record_id();
-            Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record)
-        } else {
-            self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
+        let may_run = self.runs_inline(kind);
+        let body = match if may_run { self.run_at_once(kind, &options, &accesses, body) } else { Err(body) } {
+            Ok(result) => return Join::ready(result, 0),
+            Err(body) => body,
         };
-        drafted.retired.free(self.domain(), options.label());
-        join
+        self.spawn_task(options, accesses, body, kind, may_run)
     }
 
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>

@@ -84,6 +84,14 @@ impl Record {
         }
     }
 
+    /// The version, of an access that is no reduction.
+    #[inline]
+    pub(crate) fn own_version(&self) -> &Version {
+        debug_assert!(self.declared != Mode::Reduce);
+        // SAFETY: the target of any access but a reduction is a version, which lives until this access is released.
+        unsafe { self.target.cast().as_ref() }
+    }
+
     /// Where the version is, for who frees it.
     #[inline]
     pub(crate) fn version_at(&self) -> NonNull<Version> {

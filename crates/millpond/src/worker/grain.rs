@@ -14,7 +14,7 @@ use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::VTable;
 
 /// One body in so many is measured.
-const EVERY: u32 = 16;
+const EVERY: u64 = 16;
 /// A kind is trusted after so many measurements.
 const ENOUGH: u32 = 4;
 /// Below this, running a body at once costs less than handing it to somebody else.
@@ -52,7 +52,6 @@ struct Slot {
 /// A worker's turn at measuring.
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
-    turn: Cell<u32>,
     /// The scope of the last task that this worker issued; only compared.
     issued: Cell<Option<NonNull<Domain>>>,
 }
@@ -135,16 +134,14 @@ impl Grains {
     /// The body of a task from the pool starts. It is measured where its scope is at work, and nowhere else: a thief
     /// first waits for lines that the spawner's processor has, as a body at its spawn does not.
     #[inline]
-    pub(crate) fn start_taken(&self, domain: NonNull<Domain>) -> Started {
-        if self.issued.get() == Some(domain) { self.start() } else { Started(None) }
+    pub(crate) fn start_taken(&self, domain: NonNull<Domain>, nth: u64) -> Started {
+        if self.issued.get() == Some(domain) { self.start(nth) } else { Started(None) }
     }
 
-    /// A body starts.
+    /// A body starts, the `nth` of this worker.
     #[inline]
-    pub(crate) fn start(&self) -> Started {
-        let turn = self.turn.get().wrapping_add(1);
-        self.turn.set(turn);
-        Started(turn.is_multiple_of(EVERY).then(ticks))
+    pub(crate) fn start(&self, nth: u64) -> Started {
+        Started(nth.is_multiple_of(EVERY).then(ticks))
     }
 
     /// It has ended.

@@ -140,14 +140,16 @@ impl<E: Engine> Worker<E> {
 
     /// Counts without a read-modify-write: only this worker writes.
     #[inline]
-    fn bump(counter: &AtomicU64) {
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    fn bump(counter: &AtomicU64) -> u64 {
+        let more = counter.load(Ordering::Relaxed) + 1;
+        counter.store(more, Ordering::Relaxed);
+        more
     }
 
-    /// Counts a body that runs now.
+    /// Counts a body that runs now; which of this worker's it is.
     #[inline]
-    pub(crate) fn count_body(&self) {
-        Self::bump(&self.counters.tasks);
+    pub(crate) fn count_body(&self) -> u64 {
+        Self::bump(&self.counters.tasks)
     }
 
     #[inline]

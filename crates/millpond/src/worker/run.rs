@@ -84,12 +84,11 @@ impl<E: Engine> Worker<E> {
         if let Some(error) = refusal(task) {
             return self.refuse(task, error);
         }
-        if header.role() == Role::Leaf {
-            self.count_body();
-        }
+        // A combination is no task of the program's.
+        let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| E::Scheme::prefetch(record.version().meta().of::<E::Scheme>()));
-        let started = self.grains.start_taken(header.domain());
+        let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
         self.grains.end(&self.shared().kinds, header.vtable(), started);
         let ran = if result.is_ok() { Ran::Yes } else { Ran::No };

@@ -1,0 +1,157 @@
+//! Leaves that run at their spawn without ever being a task: no block, no count of the scheme, no queue.
+//!
+//! A leaf whose kind is short, and whose accesses would all be granted now, runs before `spawn` returns, and nothing can
+//! be issued in its scope meanwhile. So nobody ever looks for it. What it needs are its accesses, as records on the
+//! spawner's stack, for the time of its body. Whatever is not plain takes the long way, through a block
+//! (`runtime::issue`): a recording, bytes, commutative and concurrent accesses, reductions, a version that somebody uses
+//! or that nobody has produced, misuse.
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::slice;
+
+use super::body::call_leaf;
+use super::engine::Engine;
+use super::scope::Scope;
+use super::spawn::Options;
+use crate::access::{Accesses, ArgsOf, Visitor};
+use crate::depend::Mode;
+use crate::error::{Error, Kind};
+use crate::handle::Datum;
+use crate::handle::reduction::ReducerRef;
+use crate::handle::version::State;
+use crate::task::{Record, VTable};
+
+/// The most accesses of such a leaf: all that a tuple can have.
+const MOST: usize = 20;
+
+/// The records of a leaf that runs at once.
+struct Records<'a> {
+    room: &'a mut [MaybeUninit<Record>; MOST],
+    count: usize,
+    /// Some access is a `write`.
+    writes: bool,
+}
+
+/// Looks whether every access would be granted, and its value is there.
+struct Look<'a, E: Engine> {
+    claim: u64,
+    /// The place in reference order that the leaf would have.
+    order: u64,
+    free: bool,
+    records: Records<'a>,
+    _engine: std::marker::PhantomData<E>,
+}
+
+impl<E: Engine> Look<'_, E> {
+    /// Whether an access may be had now, without further ado.
+    #[inline]
+    fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
+        matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
+            && (datum.is_claimed_by(self.claim) || datum.claim::<E::Scheme>(self.claim))
+            && datum.is_free::<E::Scheme>(mode)
+            && datum.note_use(self.order, self.records.count).is_none()
+    }
+}
+
+impl<E: Engine> Visitor for Look<'_, E> {
+    #[inline]
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        if !self.free || !self.is_free(datum, mode) {
+            self.free = false;
+            return;
+        }
+        self.records.writes |= mode == Mode::Write;
+        let record = Record::new(datum.current().cast(), NonNull::dangling(), 0, mode, mode);
+        self.records.room[self.records.count].write(record);
+        self.records.count += 1;
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        self.free = false;
+    }
+}
+
+impl Records<'_> {
+    #[inline]
+    fn get(&self) -> &[Record] {
+        let first = self.room.as_ptr().cast();
+        // SAFETY: so many were written.
+        unsafe { slice::from_raw_parts(first, self.count) }
+    }
+
+    /// The first `write` that was not set.
+    #[cold]
+    fn unwritten(&self) -> Option<usize> {
+        self.get().iter().position(|record| record.declared() == Mode::Write && !record.own_version().is_produced())
+    }
+
+    /// The body failed: what it would have written is not there.
+    fn poison(&self, error: &Error) {
+        for record in self.get().iter().filter(|record| record.declared() != Mode::Read) {
+            record.own_version().set_state(State::Failed(error.root().clone()));
+        }
+    }
+}
+
+impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
+    /// Runs a leaf now, if that can be done without a task; else gives its body back.
+    #[inline]
+    pub(super) fn run_at_once<A, F, O>(
+        &self,
+        kind: &'static VTable,
+        options: &Options,
+        accesses: &A,
+        body: F,
+    ) -> Result<Result<O, Error>, F>
+    where
+        A: Accesses<'s, B>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        if domain.record() != 0 || options.bytes != 0 || accesses.count() > MOST || domain.is_cancelled() {
+            return Err(body);
+        }
+        let mut room = [const { MaybeUninit::uninit() }; MOST];
+        let order = domain.next_order();
+        let records = Records { room: &mut room, count: 0, writes: false };
+        let mut look =
+            Look::<E> { claim: domain.claim(), order, free: true, records, _engine: std::marker::PhantomData };
+        let shape = accesses.visit(&mut look);
+        if !look.free {
+            return Err(body);
+        }
+        domain.count_at_once();
+        let started = worker.grains.start(worker.count_body());
+        // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
+        let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, O>(look.records.get(), &shape, body) });
+        worker.grains.end(&worker.shared().kinds, kind, started);
+        let kind = match result {
+            Ok(value) if !look.records.writes => return Ok(Ok(value)),
+            Ok(value) => match look.records.unwritten() {
+                None => return Ok(Ok(value)),
+                Some(arg) => Kind::Unwritten { arg },
+            },
+            Err(caught) => Kind::Panicked(caught.text()),
+        };
+        let error = Error::new(options.label(), kind);
+        look.records.poison(&error);
+        accesses.visit(&mut Disturb);
+        domain.fail(order, error.clone());
+        Ok(Err(error))
+    }
+}
+
+/// What a failed leaf has used is not what it was.
+struct Disturb;
+
+impl Visitor for Disturb {
+    fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        unsafe { datum.as_ref() }.disturb();
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}
+}
