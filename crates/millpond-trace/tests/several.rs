@@ -2,10 +2,21 @@
 //! that are exact.
 
 use std::cell::Cell;
+use std::thread;
+use std::time::Duration;
 
 use millpond::record::Recorder;
 use millpond::{Handle, Inline, Runtime, Spawn};
-use millpond_trace::{Profile, Recording, Report, Writer};
+use millpond_trace::{DotError, Profile, Recording, Report, Writer};
+
+#[path = "../../millpond/tests/common/mod.rs"]
+mod common;
+#[expect(dead_code, reason = "they are run only")]
+#[path = "../../millpond/tests/events/programs.rs"]
+mod programs;
+
+use common::{builder, join_all, limit};
+use programs::PROGRAMS;
 
 thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
@@ -136,4 +147,35 @@ fn a_panic_out_of_a_nested_scope() {
     });
     let report = recording.report().unwrap();
     assert_eq!((times(&report), report.incomplete), ((23, 23), 0));
+}
+
+/// Makes everything that can be made of a recording; whether it has tasks.
+fn look_at(recording: &Recording) -> bool {
+    let report = recording.report().unwrap();
+    assert!(report.tasks == 0 || !report.graphs.is_empty(), "tasks without a scope:\n{report}");
+    recording.write_trace(&mut Vec::new()).unwrap();
+    recording.write_schedule(&mut Vec::new()).unwrap();
+    let drawn = recording.write_dot(&mut Vec::new());
+    assert!(matches!(drawn, Ok(()) | Err(DotError::TooLarge { .. })), "{drawn:?}");
+    report.tasks > 0
+}
+
+/// What was there before a recording, or goes on after it, is cut off somewhere.
+#[test]
+fn recordings_that_begin_and_end_at_any_moment() {
+    limit(60, "recordings of any moment", || {
+        for dumps in [false, true] {
+            let rt = builder(3).inline(Inline::Never).dumps(dumps).build().unwrap();
+            let look = || look_at(&rt.record(|| thread::sleep(Duration::from_micros(300))).1);
+            thread::scope(|threads| {
+                let with_tasks = || assert_eq!((0..).filter(|_| look()).take(30).count(), 30);
+                let lookers = [(); 2].map(|()| threads.spawn(with_tasks));
+                // They end when they fail, too.
+                while !lookers.iter().all(|looker| looker.is_finished()) {
+                    PROGRAMS.iter().for_each(|program| (program.run)(&rt));
+                }
+                join_all(lookers.into());
+            });
+        }
+    });
 }
