@@ -179,3 +179,51 @@ fn recordings_that_begin_and_end_at_any_moment() {
         }
     });
 }
+
+/// The closure of a scope may use a scope further out: it is the inner closure that spawns and waits, and the outer scope
+/// whose tasks and data these are.
+#[test]
+fn an_outer_scope_in_the_closure_of_an_inner_one() {
+    for inline in [Inline::Never, Inline::Always] {
+        let rt = runtime(1, inline, &clock());
+        let mut x = Handle::new(0);
+        let joined = rt.profile(|s| {
+            let result = rt.scope(|t| {
+                s.spawn(x.inout(), |_| works(30));
+                s.wait(s.spawn(x.inout(), |_| works(70))).unwrap();
+                t.spawn((), |()| works(50));
+            });
+            result.unwrap();
+            works(60);
+        });
+        let waited = rt.profile(|s| {
+            let result = rt.scope(|t| {
+                s.nest(x.inout(), |_, _| works(100));
+                s.wait_on(&mut x).unwrap();
+                s.set(&x, 1);
+                s.spawn(x.inout(), |_| works(40));
+                t.spawn((), |()| works(50));
+            });
+            result.unwrap();
+            works(60);
+        });
+        let (joined, waited) = (joined.unwrap(), waited.unwrap());
+        assert_eq!((times(&joined), times(&waited)), ((210, 210), (250, 210)), "{inline:?}");
+        assert_eq!((joined.incomplete, waited.incomplete), (0, 0));
+    }
+}
+
+/// As above, of two runtimes with one recorder: then the outer closure waits while its tasks are spawned, and what waits
+/// for those cannot be replayed. The report says so.
+#[test]
+fn an_outer_scope_in_a_closure_of_another_runtime() {
+    let recorder = clock();
+    let (rt, other) = (runtime(1, Inline::Never, &recorder), runtime(1, Inline::Never, &recorder));
+    let report = rt.profile(|s| {
+        other.scope(|_| s.wait(s.spawn((), |()| works(100)))).unwrap().unwrap();
+        works(60);
+    });
+    let report = report.unwrap();
+    assert_eq!((report.work * 1e9, report.incomplete), (160.0, 3));
+    assert!(report.to_string().contains("3 bodies have completed that"));
+}

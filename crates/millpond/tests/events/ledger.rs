@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::iter;
 use std::mem;
 
 use millpond::depend::Mode;
@@ -30,9 +31,10 @@ pub enum Rule {
     GrantedToWhoWaits,
     /// A task starts once at most, and not after it has ended.
     StartsOnce,
-    /// What starts on top of another body is a child of one that runs on that track.
+    /// What starts on top of another body is a child of one that runs on that track, or of one whose scope that uses.
     StartsOnSpawner,
-    /// What a body does, it does where it runs; waiting and joining, on top of that track. Only a session runs nowhere.
+    /// What a body does, it does where it runs, or where the closure of a scope runs that it has opened, or where it waits
+    /// for a scope of another runtime; waiting and joining, on top of that track. Only a session runs nowhere.
     ActsWhereItRuns,
     /// A body that waits is resumed on that track, while nothing runs there.
     ResumedWhereItWaits,
@@ -257,7 +259,8 @@ impl Ledger {
         let top = self.line(track).top;
         let &mut Body { state, spawner, .. } = self.body(task)?;
         StartsOnce.kept_if(state == State::Spawned)?;
-        StartsOnSpawner.kept_if(top == 0 || self.body(spawner)?.state == State::Runs(track))?;
+        let on_spawner = self.body(spawner)?.state == State::Runs(track) || self.is_around(spawner, top);
+        StartsOnSpawner.kept_if(top == 0 || on_spawner)?;
         self.runs(track, task)
     }
 
@@ -268,26 +271,49 @@ impl Ledger {
     }
 
     fn acts(&mut self, track: u32, id: Id) -> Result<(), Rule> {
-        let body = self.body(id)?;
+        let top = self.line(track).top;
+        let body = self.bodies.get(&id).ok_or(ComesOnce)?;
         ActsWhereItRuns.kept_if(match body.kind {
             Kind::Session => body.state != State::Over,
-            _ => body.state == State::Runs(track),
+            _ => body.state == State::Runs(track) || self.is_around(id, top) || self.is_away(track, body.state),
         })
+    }
+
+    /// Whether a body waits on that track for a scope of another runtime, whose closure may use its scope.
+    fn is_away(&self, track: u32, state: State) -> bool {
+        let State::Waits { track: here, cause: Cause::Join, on } = state else { return false };
+        here == track && self.bodies.get(&on).is_some_and(|scope| scope.kind == Kind::Scope)
+    }
+
+    fn is_around(&self, outer: Id, inner: Id) -> bool {
+        self.around(inner).any(|around| around == outer)
+    }
+
+    /// The body, and, if it is a scope's closure, whose handles and scopes it can use: who opened it, and so on.
+    fn around(&self, id: Id) -> impl Iterator<Item = Id> {
+        let opener = |id: &Id| self.bodies.get(id).filter(|body| body.kind == Kind::Scope).map(|body| body.spawner);
+        iter::successors(Some(id), opener)
     }
 
     fn resumed(&mut self, track: u32, id: Id) -> Result<(), Rule> {
         let top = self.line(track).top;
         let State::Waits { track: waited, cause, on } = self.body(id)?.state else { return Err(ResumedWhereItWaits) };
         ResumedWhereItWaits.kept_if(waited == track && top == 0)?;
-        let mut uses = self.bodies[&id].uses.get(&on).into_iter().flatten();
-        WaitIsOver.kept_if(match cause {
+        WaitIsOver.kept_if(self.was_waited_for(id, cause, on))?;
+        self.line(track).top = id;
+        self.body(id).map(|body| body.state = State::Runs(track))
+    }
+
+    /// Whether nothing is left of what a body waited for.
+    fn was_waited_for(&self, id: Id, cause: Cause, on: u64) -> bool {
+        let bodies = self.around(id).filter_map(|around| self.bodies.get(&around));
+        let mut uses = bodies.filter_map(|body| body.uses.get(&on)).flatten();
+        match cause {
             Cause::Join => on == 0 || self.is_over(on),
             Cause::Datum => uses.all(|(task, _)| self.is_over(*task)),
             Cause::Written => uses.all(|(task, mode)| *mode == Mode::Read || self.is_over(*task)),
             Cause::Window | Cause::Others => on == 0,
-        })?;
-        self.line(track).top = id;
-        self.body(id).map(|body| body.state = State::Runs(track))
+        }
     }
 
     fn ended(&mut self, track: u32, id: Id, ok: bool) -> Result<(), Rule> {

@@ -43,6 +43,8 @@ programs! {
     1 there_and_back_again,
     2 panics_out_of_another_runtime,
     1 sessions_of_another_runtime,
+    1 an_outer_scope_in_an_inner_one,
+    1 an_outer_scope_in_one_of_another_runtime,
 }
 
 /// Fails quietly: a panic without the message that the hook would print.
@@ -366,4 +368,28 @@ fn panics_out_of_another_runtime(rt: &Runtime) {
 fn sessions_of_another_runtime(rt: &Runtime) {
     let away = abroad(rt);
     rt.scope(|s| (0..6).for_each(|_| drop(s.spawn((), |()| a_session(&away))))).unwrap();
+}
+
+/// The closure of `inner`'s scope uses a scope of `rt` that is open around it.
+fn outer_scope_within(rt: &Runtime, inner: &Runtime) {
+    let mut a = Handle::new(0);
+    let done = rt.scope(|outer| {
+        let done = inner.scope(|inner| {
+            outer.wait(outer.spawn(a.inout(), |a| *a += 1)).unwrap();
+            inner.wait(inner.spawn((), |()| ())).unwrap();
+            outer.nest(a.inout(), |s, a| drop(s.spawn(a.inout(), |a| *a += 1)));
+            outer.wait_on(&mut a).unwrap();
+            (0..5).for_each(|_| drop(outer.spawn(a.inout(), |a| *a += 1)));
+        });
+        done.unwrap();
+    });
+    done.unwrap();
+}
+
+fn an_outer_scope_in_an_inner_one(rt: &Runtime) {
+    outer_scope_within(rt, rt);
+}
+
+fn an_outer_scope_in_one_of_another_runtime(rt: &Runtime) {
+    outer_scope_within(rt, &abroad(rt));
 }
