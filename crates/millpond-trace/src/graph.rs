@@ -3,12 +3,12 @@
 //! They follow from what was declared and in which order, not from what happened: a task that never waited because the
 //! one before it was long done depends on it all the same. A `write` waits for nobody: it starts a version (TG §3.3).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use millpond::depend::Mode;
 use millpond::record::{Cause, Role};
 
-use crate::model::{Body, Does, Ix, Kind, On, Run};
+use crate::model::{Body, Does, Ix, Kind, On, Op, Run};
 
 /// The index of a generation in [`Graph::generations`].
 pub(crate) type Gen = u32;
@@ -60,13 +60,14 @@ impl Graph {
                 graph.children[spawner as usize].push(ix);
             }
         }
+        let deep = Deep::of(run);
         for (ix, body) in run.known() {
-            graph.scope(run, ix, body);
+            graph.scope(run, &deep, ix, body);
         }
         graph
     }
 
-    fn scope(&mut self, run: &Run, ix: Ix, body: &Body) {
+    fn scope(&mut self, run: &Run, deep: &Deep, ix: Ix, body: &Body) {
         let mut data = HashMap::new();
         self.children[ix as usize].sort_by_key(|&child| run.body(child).order);
         if body.session {
@@ -76,23 +77,34 @@ impl Graph {
             }
             return;
         }
-        for op in run.ops_of(ix) {
+        // What it opens in between can use its handles and spawn its tasks.
+        let (mut open, mut seen) = (vec![run.ops_of(ix).iter()], HashSet::new());
+        while let Some(ops) = open.last_mut() {
+            let Some(op) = ops.next() else {
+                open.pop();
+                continue;
+            };
             match op.what {
                 Does::Spawn(child) if run.body(child).spawner == Some(ix) => self.task(run, ix, child, &mut data),
-                Does::Set(datum) => next_version(&mut data, datum),
-                Does::Wait(number) => {
-                    let wait = &run.waits[number as usize];
-                    if let On::Datum(datum) = wait.on {
-                        let mode = if wait.cause == Cause::Written { Mode::Read } else { Mode::Inout };
-                        let before = self.before(&data, datum, mode);
-                        self.of_wait[number as usize] = before;
-                        if let Some(current) = data.get_mut(&datum).filter(|_| before.is_some()) {
-                            current.closed |= current.youngest == before;
-                        }
-                    }
-                }
+                Does::Set(scope, datum) if scope == ix => next_version(&mut data, datum),
+                Does::Wait(number) => self.wait(run, number, &mut data),
                 _ => {}
             }
+            // Once each: a recording may say that scopes open one another.
+            let inner = deep.opened(run, op).filter(|&scope| scope != ix && seen.insert(scope));
+            open.extend(inner.map(|scope| run.ops_of(scope).iter()));
+        }
+    }
+
+    /// A body waits for a datum, if that is of the scope which has these.
+    fn wait(&mut self, run: &Run, number: u32, data: &mut HashMap<u64, Current>) {
+        let wait = &run.waits[number as usize];
+        let On::Datum(datum) = wait.on else { return };
+        let mode = if wait.cause == Cause::Written { Mode::Read } else { Mode::Inout };
+        let before = self.before(data, datum, mode);
+        if let Some(current) = data.get_mut(&datum).filter(|_| before.is_some()) {
+            self.of_wait[number as usize] = before;
+            current.closed |= current.youngest == before;
         }
     }
 
@@ -155,6 +167,43 @@ impl Graph {
         } else {
             Class::Independent
         }
+    }
+}
+
+/// Scopes, opened by bodies, in which something may happen that concerns a scope further out: a task of that is spawned
+/// there, a datum set, or waited for. There are few; the others need not be looked at again for each scope around them.
+struct Deep(Vec<bool>);
+
+impl Deep {
+    fn of(run: &Run) -> Deep {
+        let mut deep = Deep(vec![false; run.bodies.len()]);
+        for op in &run.ops {
+            let concerns_outer = match op.what {
+                Does::Spawn(child) => run.body(child).spawner != Some(op.body),
+                Does::Set(scope, _) => scope != op.body,
+                Does::Wait(number) => matches!(run.waits[number as usize].on, On::Datum(_)),
+                _ => false,
+            };
+            let mut at = Some(op.body).filter(|_| concerns_outer);
+            while let Some(scope) = at.filter(|&ix| run.body(ix).kind == Kind::Scope && !deep.0[ix as usize]) {
+                deep.0[scope as usize] = true;
+                at = run.body(scope).spawner;
+            }
+        }
+        deep
+    }
+
+    /// The scope that an operation opens, if it is such a one.
+    fn opened(&self, run: &Run, op: &Op) -> Option<Ix> {
+        let scope = match op.what {
+            Does::Open(scope) => scope,
+            Does::Wait(number) => match run.waits[number as usize].on {
+                On::Body(scope) if run.body(scope).kind == Kind::Scope => scope,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(scope).filter(|&scope| run.body(scope).spawner == Some(op.body) && self.0[scope as usize])
     }
 }
 

@@ -79,7 +79,8 @@ pub(crate) enum Does {
     Wait(u32),
     /// Uses the result of a task.
     Join(Ix),
-    Set(u64),
+    /// Gives a datum a new version, in a scope.
+    Set(Ix, u64),
     /// Opens a root scope, and goes on when that is complete.
     Open(Ix),
     /// Meets the last precondition of a pending task.

@@ -292,7 +292,7 @@ impl<'a> Replay<'a> {
                     self.meet(task, here);
                 }
             }
-            Does::Set(_) => {}
+            Does::Set(..) => {}
             Does::Join(task) => return self.awaits(ix, task),
             Does::Open(scope) => return self.opens(ix, scope),
             Does::Wait(number) => match self.run.waits[number as usize].on {

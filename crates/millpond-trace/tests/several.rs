@@ -2,10 +2,21 @@
 //! that are exact.
 
 use std::cell::Cell;
+use std::thread;
+use std::time::Duration;
 
 use millpond::record::Recorder;
 use millpond::{Handle, Inline, Runtime, Spawn};
-use millpond_trace::{Profile, Recording, Report, Writer};
+use millpond_trace::{DotError, Profile, Recording, Report, Writer};
+
+#[path = "../../millpond/tests/common/mod.rs"]
+mod common;
+#[expect(dead_code, reason = "they are run only")]
+#[path = "../../millpond/tests/events/programs.rs"]
+mod programs;
+
+use common::{builder, join_all, limit};
+use programs::PROGRAMS;
 
 thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
@@ -136,4 +147,83 @@ fn a_panic_out_of_a_nested_scope() {
     });
     let report = recording.report().unwrap();
     assert_eq!((times(&report), report.incomplete), ((23, 23), 0));
+}
+
+/// Makes everything that can be made of a recording; whether it has tasks.
+fn look_at(recording: &Recording) -> bool {
+    let report = recording.report().unwrap();
+    assert!(report.tasks == 0 || !report.graphs.is_empty(), "tasks without a scope:\n{report}");
+    recording.write_trace(&mut Vec::new()).unwrap();
+    recording.write_schedule(&mut Vec::new()).unwrap();
+    let drawn = recording.write_dot(&mut Vec::new());
+    assert!(matches!(drawn, Ok(()) | Err(DotError::TooLarge { .. })), "{drawn:?}");
+    report.tasks > 0
+}
+
+/// What was there before a recording, or goes on after it, is cut off somewhere.
+#[test]
+fn recordings_that_begin_and_end_at_any_moment() {
+    limit(60, "recordings of any moment", || {
+        for dumps in [false, true] {
+            let rt = builder(3).inline(Inline::Never).dumps(dumps).build().unwrap();
+            let look = || look_at(&rt.record(|| thread::sleep(Duration::from_micros(300))).1);
+            thread::scope(|threads| {
+                let with_tasks = || assert_eq!((0..).filter(|_| look()).take(30).count(), 30);
+                let lookers = [(); 2].map(|()| threads.spawn(with_tasks));
+                // They end when they fail, too.
+                while !lookers.iter().all(|looker| looker.is_finished()) {
+                    PROGRAMS.iter().for_each(|program| (program.run)(&rt));
+                }
+                join_all(lookers.into());
+            });
+        }
+    });
+}
+
+/// The closure of a scope may use a scope further out: it is the inner closure that spawns and waits, and the outer scope
+/// whose tasks and data these are.
+#[test]
+fn an_outer_scope_in_the_closure_of_an_inner_one() {
+    for inline in [Inline::Never, Inline::Always] {
+        let rt = runtime(1, inline, &clock());
+        let mut x = Handle::new(0);
+        let joined = rt.profile(|s| {
+            let result = rt.scope(|t| {
+                s.spawn(x.inout(), |_| works(30));
+                s.wait(s.spawn(x.inout(), |_| works(70))).unwrap();
+                t.spawn((), |()| works(50));
+            });
+            result.unwrap();
+            works(60);
+        });
+        let waited = rt.profile(|s| {
+            let result = rt.scope(|t| {
+                s.nest(x.inout(), |_, _| works(100));
+                s.wait_on(&mut x).unwrap();
+                s.set(&x, 1);
+                s.spawn(x.inout(), |_| works(40));
+                t.spawn((), |()| works(50));
+            });
+            result.unwrap();
+            works(60);
+        });
+        let (joined, waited) = (joined.unwrap(), waited.unwrap());
+        assert_eq!((times(&joined), times(&waited)), ((210, 210), (250, 210)), "{inline:?}");
+        assert_eq!((joined.incomplete, waited.incomplete), (0, 0));
+    }
+}
+
+/// As above, of two runtimes with one recorder: then the outer closure waits while its tasks are spawned, and what waits
+/// for those cannot be replayed. The report says so.
+#[test]
+fn an_outer_scope_in_a_closure_of_another_runtime() {
+    let recorder = clock();
+    let (rt, other) = (runtime(1, Inline::Never, &recorder), runtime(1, Inline::Never, &recorder));
+    let report = rt.profile(|s| {
+        other.scope(|_| s.wait(s.spawn((), |()| works(100)))).unwrap().unwrap();
+        works(60);
+    });
+    let report = report.unwrap();
+    assert_eq!((report.work * 1e9, report.incomplete), (160.0, 3));
+    assert!(report.to_string().contains("3 bodies have completed that"));
 }

@@ -64,6 +64,27 @@ fn tasks_that_wait_for_data() {
 }
 
 #[test]
+fn tasks_on_a_new_version_while_the_old_one_is_read() {
+    limit(20, "two versions", || {
+        let (rt, (body, gate)) = (dumping(2), gate());
+        let a = Handle::new(0);
+        rt.scope(|s| {
+            let gate = gate;
+            s.task("old").priority(1).spawn(a.read(), move |_| body());
+            gate.entered();
+            s.wait(s.task("write").spawn(a.write(), |a| a.set(1))).unwrap();
+            s.task("new").spawn(a.inout(), |a| *a += 1);
+            assert_eq!(find(&rt.dump(), "new").state, State::Ready);
+            s.task("newer").spawn(a.read(), |_| ());
+            assert_eq!(after(find(&rt.dump(), "newer")), "0: new");
+            gate.open();
+        })
+        .unwrap();
+        empty(&rt);
+    });
+}
+
+#[test]
 fn tasks_that_wait_for_the_combination_of_a_reduction() {
     limit(20, "combination", || {
         let (rt, (body, gate)) = (dumping(2), gate());

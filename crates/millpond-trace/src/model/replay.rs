@@ -156,7 +156,11 @@ impl Replay {
                     self.does(Does::Join(task));
                 }
             }
-            Told::Set { datum, .. } => self.does(Does::Set(datum)),
+            Told::Set { body, datum } => {
+                if let Some(scope) = self.body(body) {
+                    self.does(Does::Set(scope, datum));
+                }
+            }
             Told::Stole => self.line().steals += 1,
             Told::Idle => _ = self.now.idle.get_or_insert(now),
             // What looks for work and finds none is idle still; a body that runs ends it.

@@ -35,6 +35,11 @@ impl Log {
         self.recorder.is_on()
     }
 
+    /// Whether another log is of the same recorder.
+    pub(crate) fn is_with(&self, other: &Log) -> bool {
+        self.recorder.is(&other.recorder)
+    }
+
     pub(crate) fn track(&self) -> Track {
         self.tape.track()
     }
@@ -88,11 +93,6 @@ impl Log {
     pub(crate) fn close(&self, scope: Id, within: Id) {
         self.note(What::Completed { body: scope });
         self.body.set(within);
-    }
-
-    /// A number for a task of a scope that is `scope` in the recording; 0 if it is not recorded.
-    pub(crate) fn id_within(&self, scope: Id) -> Id {
-        if scope == 0 { 0 } else { self.next_id() }
     }
 
     /// A task was drafted, its number in its extras: it is recorded from now on. Its accesses follow (`declared`).
@@ -193,7 +193,7 @@ impl Log {
     /// If that is in the same recording, the body waits here and opens the scope there.
     pub(crate) fn waits_elsewhere<R>(&self, to: &Log, enter: impl FnOnce() -> R) -> R {
         let body = self.body();
-        if body == 0 || !self.recorder.is(&to.recorder) {
+        if body == 0 || !self.is_with(to) {
             return enter();
         }
         let before = to.body.replace(body);
@@ -203,6 +203,12 @@ impl Log {
         });
         to.body.set(before);
         result
+    }
+
+    /// The body that runs waits by `wait`, which is told who that is.
+    pub(crate) fn waits_for<R>(&self, cause: Cause, on: u64, wait: impl FnOnce(Id) -> R) -> R {
+        let body = self.body();
+        self.waits(body, cause, on, || wait(body))
     }
 
     /// The body that runs, if it is recorded, waits by `wait`, and nobody has noted yet for what.

@@ -136,7 +136,8 @@ pub enum What {
         /// Where.
         place: &'static Location<'static>,
     },
-    /// A body calls for a task: until `Issued` or `Started`, the time is the runtime's.
+    /// A body calls for a task, or the closure of a scope does that it has opened: until `Issued` or `Started`, the time
+    /// is the runtime's.
     Spawning {
         /// The body.
         body: Id,
@@ -264,7 +265,8 @@ impl Event {
 ///
 /// Every runtime has one ([`Runtime::recorder`](crate::Runtime::recorder)); a program that wants to have it before the
 /// runtime makes it ([`Builder::recorder`](crate::Builder::recorder)). Several runtimes may share one: then a worker's
-/// number may be there several times, and tracks tell them apart.
+/// number may be there several times, and tracks tell them apart. If the closure of a scope on one of them spawns in a
+/// scope further out, of another one, the spawn is told on a track of that one, where the outer closure waits.
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 

@@ -48,8 +48,8 @@ impl<E: Engine> Worker<E> {
         // SAFETY: an open reduction lives until its combine task.
         let label = unsafe { reduction.as_ref() }.label();
         let block = self.alloc(Shape { extras: true, accesses: 1, nest: false }.block_size(Layout::new::<()>()));
-        let (place, extras) =
-            (Location::caller(), Some(Extras { id: self.log.id_within(domain.record()), label, bytes: 0 }));
+        let id = if domain.record() == 0 { 0 } else { self.log.next_id() };
+        let (place, extras) = (Location::caller(), Some(Extras { id, label, bytes: 0 }));
         let new = NewTask { vtable: &COMBINE, domain: domain.into(), order, place, priority: 0, extras, accesses: 1 };
         // SAFETY: the block is fresh and large enough.
         let task = unsafe { TaskRef::create(block, new) };

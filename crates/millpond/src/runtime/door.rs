@@ -164,7 +164,8 @@ impl<'s, E: Engine> Door<'s, E> {
         let (order, size) = (domain.count_door_spawn(), payload::<(), F, ()>());
         let task = self.shared().visit(|worker| {
             let recorded = domain.record() != 0;
-            let extras = if recorded { Some(options.recorded(worker.log.next_id())) } else { options.extras() };
+            let id = if recorded { worker.log.next_id() } else { 0 };
+            let extras = if recorded { Some(options.recorded(id)) } else { options.extras() };
             let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
             let block = worker.alloc(shape.block_size(size));
             let (place, priority) = (options.place, options.priority);

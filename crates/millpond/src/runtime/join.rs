@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::record::{Cause, Id};
 use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;
-use crate::worker::current;
+use crate::worker::current::{self, with_log_of_body};
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
@@ -168,11 +168,13 @@ impl<'s, B, O> Join<'s, B, O> {
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
         match &*self.source {
             Source::Task(pending) => {
-                let body = if pending.record == 0 { 0 } else { domain.record() };
                 let wait = || pending.wait(worker, |waiter| worker.wait(waiter, domain));
-                worker.log.waits(body, Cause::Join, pending.record, wait);
+                match pending.record {
+                    0 => wait(),
+                    task => with_log_of_body(&worker.log, |log| log.waits_for(Cause::Join, task, |_| wait())),
+                }
             }
-            &Source::Ready(_, record) if record != 0 => worker.log.joined(record),
+            &Source::Ready(_, record) if record != 0 => with_log_of_body(&worker.log, |log| log.joined(record)),
             _ => {}
         }
         self.take().expect("complete, and not taken before: the join was passed by value")

@@ -18,7 +18,7 @@ use crate::record::{Cause, Id, What};
 use crate::sync::spin_loop;
 use crate::task::{Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::Worker;
-use crate::worker::current::worker_within;
+use crate::worker::current::{with_log_of_body, worker_within};
 use crate::worker::wait::Waiter;
 
 /// Tasks that an owner who waits for room runs until it looks again.
@@ -114,18 +114,25 @@ fn busy(place: &'static Location<'static>) -> Error {
     Error::new(Label::place(place), Kind::Busy { arg: 0 })
 }
 
+/// Who waits for a datum.
+struct Who {
+    /// In a recording; 0 if it is not recorded.
+    body: Id,
+    place: &'static Location<'static>,
+    waiter: Waiter,
+}
+
 /// Issues an access of the body itself, waits until it is granted, and releases it: what conflicts can only be
 /// spawned by this body, which does not while it looks at the value.
 ///
 /// # Safety
 ///
-/// As `Worker::wait_on`. `waiter` is new; `wait` returns when it was woken.
+/// As `Worker::wait_on`. The waiter is new; `wait` returns when it was woken.
 unsafe fn await_access<E: Engine>(
     domain: &Domain,
     datum: &Datum,
     mode: Mode,
-    place: &'static Location<'static>,
-    waiter: Waiter,
+    who: Who,
     wait: impl FnOnce(&Waiter),
     release: impl FnOnce(&Record),
 ) {
@@ -134,7 +141,8 @@ unsafe fn await_access<E: Engine>(
     if E::Scheme::is_ready(meta, mode) {
         return;
     }
-    let (header, body) = (Header::on_stack(&WAIT, domain.into(), place, 1), domain.record());
+    let Who { body, place, waiter } = who;
+    let header = Header::on_stack(&WAIT, domain.into(), place, 1);
     let waiting = Waiting { header, _body: body, waiter };
     let task = NonNull::from(&waiting).cast::<Header>();
     if body != 0 {
@@ -180,14 +188,15 @@ impl<E: Engine> Worker<E> {
         }
         let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
-        let until = || unsafe {
-            await_access::<E>(domain, datum, R::WAIT, place, Waiter::new(self.seat()), wait, release);
+        let until = |body| unsafe {
+            let who = Who { body, place, waiter: Waiter::new(self.seat()) };
+            await_access::<E>(domain, datum, R::WAIT, who, wait, release);
         };
         match domain.record() {
-            0 => until(),
-            body => {
+            0 => until(0),
+            _ => {
                 let cause = if R::WAIT == Mode::Read { Cause::Written } else { Cause::Datum };
-                self.log.waits(body, cause, datum.number(), until);
+                with_log_of_body(&self.log, |log| log.waits_for(cause, datum.number(), until));
             }
         }
         lend(datum, place)
@@ -252,13 +261,17 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn make_room(&self, domain: &Domain, bytes: usize) {
         if !self.shared().has_room(domain, bytes, false) {
-            self.log.waits(domain.record(), Cause::Window, 0, || {
+            let make = || {
                 if domain.task().is_none() && self.is_carrier() {
                     self.make_room_hard(domain, bytes);
                 } else {
                     self.make_room_soft(domain, bytes);
                 }
-            });
+            };
+            match domain.record() {
+                0 => make(),
+                _ => with_log_of_body(&self.log, |log| log.waits_for(Cause::Window, 0, |_| make())),
+            }
         }
         self.shared().note_room(domain);
     }
@@ -344,8 +357,9 @@ impl<E: Engine> Shared<E> {
         self.sit(|at| {
             let (wait, release) =
                 (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
+            let who = Who { body: domain.record(), place, waiter: at.waiter() };
             // SAFETY: as the caller promises; the waiter is of the place that waits.
-            unsafe { await_access::<E>(domain, datum, R::WAIT, place, at.waiter(), wait, release) }
+            unsafe { await_access::<E>(domain, datum, R::WAIT, who, wait, release) }
         });
         lend(datum, place)
     }

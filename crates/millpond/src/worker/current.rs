@@ -67,6 +67,13 @@ pub(crate) fn with_log<R>(f: impl FnOnce(Option<&Log>) -> R) -> R {
     f(log.as_ref().map(|log| unsafe { log.as_ref() }))
 }
 
+/// Runs `f` with the log of whoever runs on this thread, to tell of a wait: the body that waits may be the closure of a
+/// scope on another runtime, with the same recorder, and what it waits in a scope further out, of the worker of log `own`.
+#[cold]
+pub(crate) fn with_log_of_body<R>(own: &Log, f: impl FnOnce(&Log) -> R) -> R {
+    with_log(|here| f(here.filter(|here| here.is_with(own)).unwrap_or(own)))
+}
+
 /// Whether this thread is a worker of runtime `house`, or of an annex of it.
 pub(crate) fn is_of(house: u64) -> bool {
     let current = CURRENT.get();

@@ -7,7 +7,7 @@ use std::thread;
 use millpond::{Builder, Runtime};
 
 mod limit;
-mod lock;
+pub mod lock;
 pub use limit::limit;
 pub use lock::Mutex;
 
