@@ -1,11 +1,15 @@
-//! Leaves that run at their spawn without ever being a task: no block, no count of the scheme, no queue.
+//! Leaves that run at their spawn without ever being a task: no block, no turn with the scheme, no queue.
 //!
 //! A leaf whose kind is short, and whose accesses would all be granted now, runs before `spawn` returns, and nothing can
-//! be issued in its scope meanwhile. So nobody ever looks for it. What it needs are its accesses, as records on the
-//! spawner's stack, for the time of its body. Whatever is not plain takes the long way, through a block
-//! (`runtime::issue`): a recording, bytes, commutative and concurrent accesses, reductions, a version that somebody uses
-//! or that nobody has produced, misuse.
+//! be issued in its scope meanwhile. So nobody ever looks for it, and all that it needs are its accesses, as records on
+//! the spawner's stack, for the time of its body. Of a datum that only such leaves use the issuer touches its own line
+//! and the value's ([`Datum::is_free`]).
+//!
+//! Whatever is not plain takes the long way, through a block (`runtime::issue`), which may still end in a run at the
+//! spawn: a recording, bytes, commutative and concurrent accesses, reductions, a version that somebody uses or that
+//! nobody has produced, misuse.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice;
@@ -40,7 +44,7 @@ struct Look<'a, E: Engine> {
     order: u64,
     free: bool,
     records: Records<'a>,
-    _engine: std::marker::PhantomData<E>,
+    _engine: PhantomData<E>,
 }
 
 impl<E: Engine> Look<'_, E> {
@@ -117,8 +121,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let mut room = [const { MaybeUninit::uninit() }; MOST];
         let order = domain.next_order();
         let records = Records { room: &mut room, count: 0, writes: false };
-        let mut look =
-            Look::<E> { claim: domain.claim(), order, free: true, records, _engine: std::marker::PhantomData };
+        let mut look = Look::<E> { claim: domain.claim(), order, free: true, records, _engine: PhantomData };
         let shape = accesses.visit(&mut look);
         if !look.free {
             return Err(body);
