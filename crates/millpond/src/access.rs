@@ -367,7 +367,7 @@ macro_rules! modes {
             fn count(&self) -> usize {
                 1
             }
-            #[inline]
+            #[inline(always)]
             fn visit(&self, visitor: &mut impl Visitor) {
                 visitor.access(self.datum, $tag);
             }

@@ -17,7 +17,7 @@ macro_rules! tuples {
             fn count(&self) -> usize {
                 0 $(+ self.$i.count())*
             }
-            #[inline]
+            #[inline(always)]
             #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
             fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
                 ($(self.$i.visit(visitor),)*)

@@ -214,14 +214,15 @@ impl Datum {
         None
     }
 
-    /// Whether a leaf may use the datum now, in this mode, as if it had been issued and granted. For the thread that issues,
-    /// which issues nothing until the leaf has ended.
+    /// Whether scope `scope` owns the claim, and a leaf that runs at once may use the datum in any mode.
     #[inline]
-    pub(crate) fn is_free<D: Scheme>(&self, mode: Mode) -> bool {
-        self.quiet.get() || self.is_free_by_scheme::<D>(mode)
+    pub(crate) fn is_quiet_for(&self, scope: u64) -> bool {
+        self.is_claimed_by(scope) && self.quiet.get()
     }
 
-    fn is_free_by_scheme<D: Scheme>(&self, mode: Mode) -> bool {
+    /// Whether a leaf may use the datum now, in this mode, as if it had been issued and granted. For the thread that
+    /// issues, which issues nothing until the leaf has ended.
+    pub(crate) fn is_free<D: Scheme>(&self, mode: Mode) -> bool {
         let version = self.version();
         let meta = version.meta().of::<D>();
         if self.reduction().is_some() {

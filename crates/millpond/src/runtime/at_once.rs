@@ -49,17 +49,24 @@ struct Look<'a, E: Engine> {
 
 impl<E: Engine> Look<'_, E> {
     /// Whether an access may be had now, without further ado.
-    #[inline]
+    #[inline(always)]
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
         matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
-            && (datum.is_claimed_by(self.claim) || datum.claim::<E::Scheme>(self.claim))
-            && datum.is_free::<E::Scheme>(mode)
+            && (datum.is_quiet_for(self.claim) || becomes_free::<E>(datum, self.claim, mode))
             && datum.note_use(self.order, self.records.count).is_none()
     }
 }
 
+/// Whether scope `claim` may use a datum at once that is not known to be quiet. By value, so that what looks stays in
+/// registers.
+#[inline(never)]
+fn becomes_free<E: Engine>(datum: &Datum, claim: u64, mode: Mode) -> bool {
+    (datum.is_claimed_by(claim) || datum.claim::<E::Scheme>(claim)) && datum.is_free::<E::Scheme>(mode)
+}
+
+// Always inlined: where a leaf is spawned its modes are known, and little is left of this.
 impl<E: Engine> Visitor for Look<'_, E> {
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
