@@ -109,6 +109,11 @@ fn one_file_is_not_written_twice_whatever_it_is_called() {
     std::fs::write(&file, "what was there").unwrap();
     std::os::unix::fs::symlink(&file, dir.path("link")).unwrap();
     refused(&[(&file, &dir.path("link")), (&dir.path("link"), &file)]);
+    // A link to what is not there, and a link to that.
+    std::os::unix::fs::symlink("later.json", dir.path("dangling")).unwrap();
+    std::os::unix::fs::symlink(dir.path("dangling"), dir.path("d/further")).unwrap();
+    let later = dir.path("later.json");
+    refused(&[(&later, &dir.path("dangling")), (&dir.path("d/further"), &later)]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "what was there");
 }
 
@@ -143,6 +148,12 @@ fn a_graph_that_is_too_large_to_draw() {
     let args = ["profile", "cholesky", "--n", "4000", "--dot", &dot];
     fails(&args, 2, "--dot: the graph has 5984 tasks, 500 can be drawn: record a smaller instance");
     assert!(dir.names().is_empty());
+    // With what combines reductions, which is known after the run only.
+    let trace = dir.path("t.json");
+    let args = ["profile", "nqueens", "--n", "7", "--cutoff", "2", "--trace", &trace, "--dot", &dot, "--json"];
+    let ran = millpond(&args);
+    assert!(ran.status == 2 && ran.stdout.is_empty() && ran.stderr.contains("500 can be drawn"), "{ran:?}");
+    assert!(dir.names().is_empty());
 }
 
 #[test]
@@ -168,6 +179,7 @@ fn a_recording_that_is_none() {
     let file = dir.file("wrong", &wrong);
     let ran = millpond(&["profile", "--read", &file]);
     assert!(ran.status == 1 && ran.stdout.is_empty() && ran.stderr.contains("damaged: "), "{ran:?}");
+    fails(&["profile", "--read", "/dev/zero"], 1, "/dev/zero: offset 0: not a recording of millpond's");
     let missing = dir.path("missing");
     let says = format!("{missing}: offset 0: cannot read it: No such file or directory (os error 2)");
     fails(&["profile", "--read", &missing], 1, &says);

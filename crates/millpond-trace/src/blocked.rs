@@ -1,15 +1,21 @@
-//! When tasks were there and could not run: what a worker that had nothing to do could have had.
+//! What a worker that had nothing to do could have had: when tasks were ready and not started, and when there were tasks
+//! that could not run.
 
 use crate::idle::{Gap, Reason};
-use crate::model::{Ix, Run};
+use crate::model::{Body, Ix, Run};
 
 /// The times in which some task waited, by what for.
 #[derive(Debug)]
 pub(crate) struct Blocked {
-    data: Times,
+    ready: Times,
     exclusion: Times,
-    either: Times,
+    data: Times,
+    ready_or_excluded: Times,
+    any: Times,
 }
+
+/// From when to when a task waited, and whose release ended it.
+type Wait = (u64, u64, Option<Ix>);
 
 #[derive(Debug)]
 struct Times {
@@ -27,45 +33,50 @@ const MOST_PIECES: usize = 16;
 
 impl Blocked {
     pub(crate) fn of(run: &Run) -> Blocked {
-        let granted = || {
-            run.tasks().filter_map(|(_, task)| {
-                let (at, by) = task.granted?;
-                Some((task.spawned, at, by))
-            })
+        let tasks = |wait: fn(&Body) -> Option<Wait>| run.tasks().filter_map(move |(_, task)| wait(task)).collect();
+        let ready = |task: &Body| Some((task.ready(), task.started.filter(|_| !task.on_top)?, None));
+        let handed = |task: &Body| {
+            let (at, by) = task.handed?;
+            Some((task.granted.map_or(task.spawned, |(at, _)| at), at, by))
         };
-        let handed = || {
-            run.tasks().filter_map(|(_, task)| {
-                let (at, by) = task.handed?;
-                Some((task.granted.map_or(task.spawned, |(at, _)| at), at, by))
-            })
+        let granted = |task: &Body| {
+            let (at, by) = task.granted?;
+            Some((task.spawned, at, by))
         };
-        let either = Times::of(granted().chain(handed()));
-        Blocked { data: Times::of(granted()), exclusion: Times::of(handed()), either }
+        Blocked::by(tasks(ready), tasks(handed), tasks(granted))
     }
 
-    /// For how long, of the time in which nothing was ready that an idle worker could have taken, the tasks that were
-    /// there waited for what; the rest is that in which there were none.
-    pub(crate) fn shares(&self, from: u64, to: u64) -> [(Reason, u64); 3] {
-        let (excluded, either) = (self.exclusion.within(from, to), self.either.within(from, to));
-        let rest = to.saturating_sub(from).saturating_sub(either);
-        [(Reason::Exclusion, excluded), (Reason::Data, either.saturating_sub(excluded)), (Reason::NoWork, rest)]
+    fn by(ready: Vec<Wait>, exclusion: Vec<Wait>, data: Vec<Wait>) -> Blocked {
+        let ready_or_excluded = [&ready[..], &exclusion].concat();
+        let any = Times::of([&ready_or_excluded[..], &data].concat());
+        let [ready, exclusion, data, ready_or_excluded] = [ready, exclusion, data, ready_or_excluded].map(Times::of);
+        Blocked { ready, exclusion, data, ready_or_excluded, any }
     }
 
-    /// The same as pieces, one after the other, `rest` where there were no tasks; or as one piece, of which the largest
-    /// part is told.
-    pub(crate) fn pieces(&self, from: u64, to: u64, rest: Option<Ix>) -> Vec<Gap> {
+    /// How long which reason held in an idle worker's gap that was ended by what had waited for `why`: while some task was
+    /// ready, the worker had not found it; else it was `why`, or, if that says nothing, what the tasks that were there
+    /// waited for.
+    pub(crate) fn shares(&self, from: u64, to: u64, why: Reason) -> [(Reason, u64); 4] {
+        let gap = to.saturating_sub(from);
+        let [ready, excluded, any] =
+            [&self.ready, &self.ready_or_excluded, &self.any].map(|times| times.within(from, to));
+        let (excluded, waiting, rest) = match why {
+            Reason::NoWork => (excluded - ready, any - excluded, gap - any),
+            _ => (0, 0, gap - ready),
+        };
+        [(Reason::Latency, ready), (Reason::Exclusion, excluded), (Reason::Data, waiting), (why, rest)]
+    }
+
+    /// The same as pieces, one after the other, with `on` where `why` held; or as one piece, of which the largest part is
+    /// told.
+    pub(crate) fn pieces(&self, from: u64, to: u64, why: Reason, on: Option<Ix>) -> Vec<Gap> {
         let (mut pieces, mut at) = (Vec::<Gap>::new(), from);
         while at < to {
-            let (excluded, waiting) = (self.exclusion.at(at), self.data.at(at));
-            let (reason, until, on) = match (excluded, waiting) {
-                (Ok(end), _) => (Reason::Exclusion, end, self.exclusion.next_end(at)),
-                (Err(start), Ok(end)) => (Reason::Data, end.min(start), self.data.next_end(at)),
-                (Err(one), Err(other)) => (Reason::NoWork, one.min(other), rest),
-            };
+            let (reason, until, on) = self.piece(at, why, on);
             let (until, full) = (until.min(to), pieces.len() == MOST_PIECES);
             match pieces.last_mut() {
                 Some(last) if last.reason == reason => last.to = until,
-                _ if full => return vec![self.mostly(from, to)],
+                _ if full => return vec![self.mostly(from, to, why)],
                 _ => pieces.push(Gap { from: at, to: until, reason, on }),
             }
             at = until;
@@ -73,15 +84,31 @@ impl Blocked {
         pieces
     }
 
-    fn mostly(&self, from: u64, to: u64) -> Gap {
-        let (reason, _) = self.shares(from, to).into_iter().max_by_key(|(_, time)| *time).expect("there are three");
+    /// What held at a time, and until when at least.
+    fn piece(&self, at: u64, why: Reason, on: Option<Ix>) -> (Reason, u64, Option<Ix>) {
+        let ready = match self.ready.at(at) {
+            Ok(end) => return (Reason::Latency, end, None),
+            Err(start) => start,
+        };
+        let (reason, until, on) = match (why, self.exclusion.at(at), self.data.at(at)) {
+            (Reason::NoWork, Ok(end), _) => (Reason::Exclusion, end, self.exclusion.next_end(at)),
+            (Reason::NoWork, Err(start), Ok(end)) => (Reason::Data, end.min(start), self.data.next_end(at)),
+            (Reason::NoWork, Err(one), Err(other)) => (Reason::NoWork, one.min(other), on),
+            _ => (why, u64::MAX, on),
+        };
+        (reason, until.min(ready), on)
+    }
+
+    fn mostly(&self, from: u64, to: u64, why: Reason) -> Gap {
+        let shares = self.shares(from, to, why).into_iter();
+        let (reason, _) = shares.max_by_key(|(_, time)| *time).expect("there are four");
         Gap { from, to, reason, on: None }
     }
 }
 
 impl Times {
-    fn of(waits: impl Iterator<Item = (u64, u64, Option<Ix>)>) -> Times {
-        let mut waits: Vec<_> = waits.filter(|(from, to, _)| from < to).collect();
+    fn of(mut waits: Vec<Wait>) -> Times {
+        waits.retain(|(from, to, _)| from < to);
         waits.sort_unstable();
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for &(from, to, _) in &waits {
@@ -128,9 +155,10 @@ impl Times {
 mod tests {
     use super::*;
 
-    fn blocked(data: &[(u64, u64)], exclusion: &[(u64, u64)]) -> Blocked {
-        let times = |waits: &[(u64, u64)]| Times::of(waits.iter().map(|&(from, to)| (from, to, None)));
-        Blocked { data: times(data), exclusion: times(exclusion), either: times(&[data, exclusion].concat()) }
+    fn blocked(ready: &[(u64, u64)], exclusion: &[(u64, u64)], data: &[(u64, u64)]) -> Blocked {
+        let [ready, exclusion, data] =
+            [ready, exclusion, data].map(|waits| waits.iter().map(|&(from, to)| (from, to, None)).collect());
+        Blocked::by(ready, exclusion, data)
     }
 
     /// How long the pieces of a gap last, by reason.
@@ -140,21 +168,33 @@ mod tests {
 
     #[test]
     fn pieces_are_the_shares() {
-        let blocked = blocked(&[(2, 5), (4, 9), (20, 30)], &[(6, 7), (25, 40)]);
+        let blocked = blocked(&[(3, 4), (28, 33)], &[(6, 7), (25, 40)], &[(2, 5), (4, 9), (20, 30)]);
         for (from, to) in (0..45).flat_map(|from| (from..45).map(move |to| (from, to))) {
-            let pieces = blocked.pieces(from, to, None);
-            for (reason, share) in blocked.shares(from, to) {
-                assert_eq!(drawn(&pieces, reason), share, "{reason} from {from} to {to}");
+            for why in Reason::ALL {
+                let pieces = blocked.pieces(from, to, why, None);
+                let shares = blocked.shares(from, to, why);
+                for reason in Reason::ALL {
+                    let share: u64 = shares.iter().filter(|(of, _)| *of == reason).map(|(_, time)| time).sum();
+                    assert_eq!(drawn(&pieces, reason), share, "{reason} from {from} to {to}, {why} at the end");
+                }
             }
         }
-        let thirds = blocked.shares(0, 45);
-        assert_eq!(thirds, [(Reason::Exclusion, 16), (Reason::Data, 11), (Reason::NoWork, 18)]);
+    }
+
+    #[test]
+    fn what_is_ready_comes_first() {
+        let blocked = blocked(&[(10, 20)], &[(15, 30)], &[(0, 40)]);
+        let expect = |latency, exclusion, data, rest: (Reason, u64)| {
+            [(Reason::Latency, latency), (Reason::Exclusion, exclusion), (Reason::Data, data), rest]
+        };
+        assert_eq!(blocked.shares(0, 50, Reason::NoWork), expect(10, 10, 20, (Reason::NoWork, 10)));
+        assert_eq!(blocked.shares(0, 50, Reason::Window), expect(10, 0, 0, (Reason::Window, 40)));
     }
 
     #[test]
     fn a_gap_of_many_changes_is_one_piece() {
         let waits: Vec<_> = (0..1000).map(|n| (10 * n, 10 * n + 6)).collect();
-        let pieces = blocked(&waits, &[]).pieces(0, 10_000, None);
+        let pieces = blocked(&[], &[], &waits).pieces(0, 10_000, Reason::NoWork, None);
         assert_eq!(pieces.len(), 1);
         assert_eq!((pieces[0].from, pieces[0].to, pieces[0].reason), (0, 10_000, Reason::Data));
     }

@@ -71,8 +71,12 @@ impl Graph {
         let mut data = HashMap::new();
         self.children[ix as usize].sort_by_key(|&child| run.body(child).order);
         if body.session {
-            // Its tasks are spawned wherever it is used.
+            // Its tasks are spawned, and data set, wherever it is used.
+            let mut sets = run.sets_of(ix).iter().peekable();
             for child in self.children[ix as usize].clone() {
+                while let Some(set) = sets.next_if(|set| set.order < run.body(child).order) {
+                    next_version(&mut data, set.datum);
+                }
                 self.task(run, ix, child, &mut data);
             }
             return;

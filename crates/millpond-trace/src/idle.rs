@@ -16,7 +16,7 @@ pub enum Reason {
     Window,
     /// There was no task that could not be run at once, and what ran next was not spawned yet.
     NoWork,
-    /// What ran next was ready before: the worker had to wake up, or to find it.
+    /// Some task was ready: the worker had to wake up, or to find it, or another worker kept it.
     Latency,
     /// It was a body that waited for a future, or for a session.
     Others,
@@ -62,12 +62,6 @@ pub(crate) struct Account {
     pub(crate) gaps: Vec<Gap>,
 }
 
-impl Account {
-    fn add_idle(&mut self, reason: Reason, time: u64) {
-        self.idle[reason as usize] += time;
-    }
-}
-
 /// The time of a track between `from` and `to`.
 pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: u64) -> Account {
     let mut account = Account::default();
@@ -79,17 +73,10 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
         // Idle from the first look in vain until something runs.
         let lazy = idle.peek().map(|(since, _)| (*since).max(at)).filter(|since| *since < start);
         if let Some(since) = lazy {
-            match next.map_or((Reason::NoWork, None), |segment| why(run, segment, since)) {
-                // Nothing came, or nothing that had been there: but others may have been there that could not run.
-                (Reason::NoWork, on) => {
-                    blocked.shares(since, start).into_iter().for_each(|(reason, time)| account.add_idle(reason, time));
-                    account.gaps.extend(blocked.pieces(since, start, on));
-                }
-                (reason, on) => {
-                    account.add_idle(reason, start - since);
-                    account.gaps.push(Gap { from: since, to: start, reason, on });
-                }
-            }
+            let (why, on) = next.map_or((Reason::NoWork, None), |segment| why(run, segment, since));
+            let shares = blocked.shares(since, start, why);
+            shares.into_iter().for_each(|(reason, time)| account.idle[reason as usize] += time);
+            account.gaps.extend(blocked.pieces(since, start, why, on));
         }
         account.overhead += lazy.unwrap_or(start).saturating_sub(at);
         account.busy += end.saturating_sub(start);

@@ -87,6 +87,15 @@ pub(crate) enum Does {
     Meet(Ix),
 }
 
+/// A new version of a datum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Set {
+    pub(crate) scope: Ix,
+    /// Its place among the children.
+    pub(crate) order: u64,
+    pub(crate) datum: u64,
+}
+
 /// A body stands still.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -140,6 +149,8 @@ pub(crate) struct Run {
     pub(crate) accesses: Vec<Access>,
     pub(crate) ops: Vec<Op>,
     pub(crate) waits: Vec<Wait>,
+    /// By scope and order.
+    pub(crate) sets: Vec<Set>,
     pub(crate) tracks: Vec<Line>,
     pub(crate) ticks_per_second: f64,
     pub(crate) workers: usize,
@@ -164,6 +175,13 @@ impl Run {
     pub(crate) fn ops_of(&self, ix: Ix) -> &[Op] {
         let ops = &self.body(ix).ops;
         &self.ops[ops.start as usize..ops.end as usize]
+    }
+
+    /// What was set in a scope, by order.
+    pub(crate) fn sets_of(&self, ix: Ix) -> &[Set] {
+        let (from, to) =
+            (self.sets.partition_point(|set| set.scope < ix), self.sets.partition_point(|set| set.scope <= ix));
+        &self.sets[from..to]
     }
 
     pub(crate) fn accesses_of(&self, ix: Ix) -> &[Access] {

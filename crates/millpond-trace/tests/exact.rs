@@ -364,3 +364,22 @@ fn a_graph_that_changes_is_noticed() {
     });
     assert_eq!(recording.report().unwrap().repeated, Some(false));
 }
+
+#[test]
+fn a_set_in_a_session_starts_a_version() {
+    for workers in [1, 2, 8] {
+        let recorder = Recorder::with_clock(|| NOW.get());
+        let rt = Runtime::builder().workers(workers).recorder(&recorder).build().unwrap();
+        let x = Handle::new(0);
+        let ((), recording) = rt.record(|| {
+            let open = rt.session();
+            open.spawn(x.inout(), |_| works(100));
+            open.spawn(x.inout(), |_| works(10));
+            open.set(&x, 1);
+            open.spawn(x.inout(), |_| works(70));
+            open.close().unwrap();
+        });
+        let report = recording.report().unwrap();
+        assert_eq!((report.work * 1e9, report.span * 1e9), (180.0, 110.0), "{workers} workers");
+    }
+}

@@ -124,7 +124,7 @@ fn anything(random: &mut Random, bodies: usize) -> What {
         }
         18 => What::Resumed { body },
         19 => What::Joined { body, task },
-        20 => What::Set { body, datum },
+        20 => What::Set { body, order: random.next(), datum },
         _ => random.pick(&[What::Stole, What::Idle, What::Awake, What::Issued { body }]),
     }
 }

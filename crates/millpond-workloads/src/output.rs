@@ -4,6 +4,7 @@
 use crate::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// Fails if `file` cannot be written, before a long run finds out.
@@ -27,13 +28,22 @@ pub fn write(file: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 
 /// Where `file` is, or is to be, behind links: files with the same place are one, whatever they are called.
 pub fn place(file: &Path) -> PathBuf {
-    let beside = || {
+    let beside = |file: &Path| {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(parent.canonicalize().ok()?.join(file.file_name()?))
     };
-    // Without a directory there can be no file either: that is found out where it is to be written.
-    file.canonicalize().ok().or_else(beside).unwrap_or_else(|| file.to_owned())
+    if let Ok(place) = file.canonicalize() {
+        return place;
+    }
+    // A link to what is not there yet. Links that lead to each other are found out where the file is to be written; so is a
+    // directory that does not exist.
+    let behind = |link: &PathBuf| Some(link.parent()?.join(link.read_link().ok()?));
+    let last = iter::successors(Some(file.to_owned()), behind).take(MOST_LINKS).last();
+    beside(&last.unwrap_or_else(|| file.to_owned())).unwrap_or_else(|| file.to_owned())
 }
+
+/// As many as Linux follows.
+const MOST_LINKS: usize = 40;
 
 fn failed(file: &Path, why: io::Error) -> Error {
     Error::Write { file: file.to_owned(), why }

@@ -245,6 +245,33 @@ fn bodies_that_wait_for_data() {
     });
 }
 
+/// It is the closure of the inner scope that waits, for a task of the outer one.
+#[test]
+fn closures_that_wait_for_data_of_a_scope_further_out() {
+    limit(20, "waiting for a datum of another scope", || {
+        let (rt, (body, gate), mut x) = (dumping(2), gate(), Handle::new(0));
+        let standing = |dump: &Dump| {
+            let datum = |body: &&Unfinished| matches!(body.state, State::Waiting { cause: Cause::Datum, .. });
+            dump.unfinished.iter().find(datum).map(after)
+        };
+        let dumps = thread::scope(|t| {
+            let dumps = t.spawn(|| {
+                let dump = until(&rt, |dump| standing(dump).is_some());
+                gate.open();
+                standing(&dump)
+            });
+            rt.scope(|s| {
+                s.task("slow").priority(1).spawn(x.inout(), move |_| body());
+                rt.scope(|_| _ = s.wait_on(&mut x).unwrap()).unwrap();
+            })
+            .unwrap();
+            dumps.join().unwrap()
+        });
+        assert_eq!(dumps.unwrap(), "body: slow");
+        empty(&rt);
+    });
+}
+
 #[test]
 fn closures_that_wait_for_room() {
     limit(20, "window", || {

@@ -48,7 +48,7 @@ fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
     let recording = Recording::read(file).map_err(failed)?;
     progress.say(|| format!("profiling {}", file.display()));
     let profile = recording.report().map_err(failed)?;
-    outputs.check_size(profile.tasks)?;
+    outputs.check_size(profile.tasks + profile.combinations)?;
     outputs.write(&Made { recording: &recording, profile: &profile, points: &[] }, &progress)?;
     drop(progress);
     if matches.get_flag("json") {
@@ -85,6 +85,8 @@ fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let Profiled { recording, profile, measured } = profiled;
     let report = Report { workload: workload.name, params: job.params(), tasks: job.tasks(), config, measured };
     let verified = report.measured.verdict.verified;
+    // What combines reductions is known only now.
+    outputs.check_size(profile.tasks + profile.combinations)?;
     if verified {
         job.save()?;
     }

@@ -31,7 +31,7 @@ pub(crate) enum Told {
     Waits { body: u64, cause: Cause, on: u64 },
     Resumed { body: u64 },
     Joined { body: u64, task: u64 },
-    Set { body: u64, datum: u64 },
+    Set { body: u64, order: u64, datum: u64 },
     Stole,
     Idle,
     Awake,
@@ -106,8 +106,9 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels:
             put.ids(&[body, task]);
             29
         }
-        What::Set { body, datum } => {
+        What::Set { body, order, datum } => {
             put.ids(&[body]);
+            put_number(put.out, order);
             put.datum(datum);
             30
         }
@@ -186,7 +187,7 @@ pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Op
         }
         28 => Told::Resumed { body: get.id()? },
         29 => Told::Joined { body: get.id()?, task: get.id()? },
-        30 => Told::Set { body: get.id()?, datum: get.datum()? },
+        30 => Told::Set { body: get.id()?, order: get.bytes.number()?, datum: get.datum()? },
         31 => Told::Stole,
         32 => Told::Idle,
         33 => Told::Awake,

@@ -35,7 +35,7 @@
 //! | 23 + cause | waits (task, datum, written, window, others) | id: the body; id or datum: for what |
 //! | 28 | resumed | id |
 //! | 29 | joined | id: the body; id: the task |
-//! | 30 | set | id: the body; datum |
+//! | 30 | set | id: the body; number: its order; datum |
 //! | 31, 32, 33 | stole, idle, awake | |
 //! | 34 | session | id; number: the label of the place |
 //!

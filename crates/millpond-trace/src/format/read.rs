@@ -1,5 +1,7 @@
 //! Reading a recording.
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -74,7 +76,14 @@ impl Recording {
     /// If it cannot be read, is no recording, is of another version, is cut off or damaged: with the offset.
     pub fn read(path: &Path) -> Result<Recording, ReadError> {
         let in_file = |error: ReadError| ReadError { file: Some(path.to_owned()), ..error };
-        let bytes = std::fs::read(path).map_err(|error| in_file(wrong(0, error.into())))?;
+        let cannot = |error: std::io::Error| in_file(wrong(0, error.into()));
+        let mut file = File::open(path).map_err(cannot)?;
+        let mut bytes = Vec::new();
+        file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(cannot)?;
+        // What is not ours may be of any length, or have no end.
+        if bytes == MAGIC {
+            file.read_to_end(&mut bytes).map_err(cannot)?;
+        }
         Recording::parse(bytes).map_err(in_file)
     }
 

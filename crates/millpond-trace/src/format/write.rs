@@ -144,7 +144,7 @@ impl Writer {
     pub fn finish(&self) -> io::Result<()> {
         let mut state = self.state();
         state.end();
-        let failed = state.failed.take();
+        let failed = state.failed.as_ref().map(|error| io::Error::new(error.kind(), error.to_string()));
         let Out::File(file, path) = &mut state.out else { return Ok(()) };
         let result = failed.map_or_else(|| file.flush(), Err);
         if result.is_err() {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use millpond::record::{Cause, Event, Role, Track};
 
-use super::{Access, Body, Does, Ix, Kind, Line, On, Op, Run, Segment, Wait};
+use super::{Access, Body, Does, Ix, Kind, Line, On, Op, Run, Segment, Set, Wait};
 use crate::format::{Ev, LabelText, Recording, Told};
 
 /// Reads events into bodies.
@@ -18,6 +18,7 @@ pub(super) struct Replay {
     accesses: Vec<Access>,
     ops: Vec<Op>,
     waits: Vec<Wait>,
+    sets: Vec<Set>,
     /// Grants of bodies that waited, with the time.
     wait_grants: Vec<(Ix, Option<Ix>, u64)>,
     tracks: Vec<Line>,
@@ -156,9 +157,10 @@ impl Replay {
                     self.does(Does::Join(task));
                 }
             }
-            Told::Set { body, datum } => {
+            Told::Set { body, order, datum } => {
                 if let Some(scope) = self.body(body) {
                     self.does(Does::Set(scope, datum));
+                    self.sets.push(Set { scope, order, datum });
                 }
             }
             Told::Stole => self.line().steals += 1,
@@ -303,6 +305,7 @@ impl Replay {
         self.attribute_wait_grants();
         self.forget_strangers();
         self.name_tracks();
+        self.sets.sort_by_key(|set| (set.scope, set.order));
         for body in &mut self.bodies {
             if !matches!(body.kind, Kind::Scope | Kind::Task(Role::Parent)) {
                 body.completed = body.ended;
@@ -320,9 +323,9 @@ impl Replay {
         labels.push("(not recorded)".to_owned());
         let nameless = labels.len() as u32 - 1;
         self.bodies.iter_mut().for_each(|body| body.label = body.label.min(nameless));
-        let Replay { bodies, accesses, ops, waits, tracks, .. } = self;
+        let Replay { bodies, accesses, ops, waits, sets, tracks, .. } = self;
         let (ticks_per_second, workers) = (recording.ticks_per_second, recording.workers);
-        Run { labels, bodies, accesses, ops, waits, tracks, ticks_per_second, workers }
+        Run { labels, bodies, accesses, ops, waits, sets, tracks, ticks_per_second, workers }
     }
 
     /// What was spawned by a body that is not known is not known either: nobody can say what it had to wait for.
@@ -359,20 +362,18 @@ impl Replay {
         }
     }
 
-    /// Of several runtimes, tracks are numbered as they are made.
+    /// Where several runtimes have a worker of one number, the tracks tell them apart.
     fn name_tracks(&mut self) {
         let mut order: Vec<_> = (0..self.tracks.len()).collect();
         order.sort_by_key(|&track| self.tracks[track].track.number);
-        let mut so_far = HashMap::<_, u32>::new();
+        let (mut workers, mut guests) = (HashSet::new(), 0..);
         for track in order {
             let line = &mut self.tracks[track];
-            let nth = so_far.entry(line.track.worker).or_default();
-            line.name = match (line.track.worker, *nth) {
-                (None, guest) => format!("guest {guest}"),
-                (Some(worker), 0) => format!("worker {worker}"),
-                (Some(worker), runtime) => format!("worker {worker} of runtime {runtime}"),
+            line.name = match line.track.worker {
+                None => format!("guest {}", guests.next().unwrap_or(u32::MAX)),
+                Some(worker) if workers.insert(worker) => format!("worker {worker}"),
+                Some(worker) => format!("worker {worker}, track {}", line.track.number),
             };
-            *nth += 1;
         }
     }
 

@@ -190,7 +190,7 @@ impl Table {
             What::Resumed { body } => {
                 self.with(body, |entry| (entry.stands, entry.runs) = (None, Some((at, track))));
             }
-            What::Set { body, datum } => self.set(body, datum),
+            What::Set { body, datum, .. } => self.set(body, datum),
             What::Ended { body, .. } => {
                 self.with(body, |entry| entry.ended = Some(at));
                 self.leave(body);

@@ -238,8 +238,10 @@ pub enum What {
     },
     /// A body has set a datum: a new version.
     Set {
-        /// The body.
+        /// The body, or the session, whose scope it is.
         body: Id,
+        /// Its place among the children in reference order.
+        order: u64,
         /// The datum.
         datum: u64,
     },

@@ -27,7 +27,9 @@ impl<E: Engine> Worker<E> {
     #[cold]
     pub(super) fn record_draft<'s, B>(&self, task: TaskRef, domain: &Domain, accesses: &impl Accesses<'s, B>) {
         self.log.spawned(task, domain.record());
-        drop(accesses.visit(&mut Noter { log: &self.log, claim: domain.claim(), records: task.records().iter() }));
+        let mut noter = Noter { log: &self.log, claim: domain.claim(), records: task.records().iter() };
+        drop(accesses.visit(&mut noter));
+        debug_assert!(noter.records.next().is_none(), "every record is of one of the accesses");
     }
 }
 
@@ -40,12 +42,15 @@ struct Noter<'a> {
 }
 
 impl Noter<'_> {
-    /// The datum of the next access, and what its record would point to: an access that was misuse has none.
-    fn note<T>(&mut self, datum: &Datum, target: Option<NonNull<T>>) {
-        let next = self.records.as_slice().first();
-        if let (Some(record), Some(target)) = (next, target)
-            && record.target() == target.addr().get()
-        {
+    /// The datum of the next access, if it is that of the next record: an access that was misuse has none. Another
+    /// scope's must not be looked at.
+    fn note(&mut self, datum: NonNull<Datum>) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        let Some(record) = self.records.as_slice().first().filter(|_| datum.is_claimed_by(self.claim)) else { return };
+        // Of two reductions that are misuse, the first has become an access to the version.
+        let reduction = datum.reduction().map(|reduction| reduction.addr().get());
+        if record.target() == datum.current().addr().get() || Some(record.target()) == reduction {
             self.log.declared(record.mode(), datum);
             self.records.next();
         }
@@ -54,19 +59,10 @@ impl Noter<'_> {
 
 impl Visitor for Noter<'_> {
     fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
-        // SAFETY: the access token borrows the handle.
-        let datum = unsafe { datum.as_ref() };
-        // Another scope's must not be looked at.
-        if datum.is_claimed_by(self.claim) {
-            self.note(datum, Some(datum.current()));
-        }
+        self.note(datum);
     }
 
     fn reduce(&mut self, datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
-        // SAFETY: the access token borrows the handle.
-        let datum = unsafe { datum.as_ref() };
-        if datum.is_claimed_by(self.claim) {
-            self.note(datum, datum.reduction());
-        }
+        self.note(datum);
     }
 }

@@ -230,7 +230,7 @@ impl<E: Engine> Worker<E> {
         version.set_full(true);
         version.set_state(State::Produced);
         if domain.record() != 0 {
-            self.log.note(What::Set { body: domain.record(), datum: datum.number() });
+            self.log.note(What::Set { body: domain.record(), order, datum: datum.number() });
         }
         Replaced { _value: old, retired }
     }

@@ -171,7 +171,7 @@ impl Ledger {
             What::Handed { task, .. } => GrantedToWhoWaits.kept_if(self.body(task)?.state == State::Spawned),
             What::Started { task } => self.started(track, task),
             What::Spawning { body } | What::Issued { body } => self.acts(track, body),
-            What::Set { body, datum } => {
+            What::Set { body, datum, .. } => {
                 self.acts(track, body)?;
                 self.body(body).map(|body| drop(body.uses.remove(&datum)))
             }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use millpond::{Handle, In, Runtime, Scope, Spawn, Sum, join};
+use millpond::{Handle, In, Prod, Runtime, Scope, Spawn, Sum, join};
 
 use crate::common::{builder, join_all, must_not_run};
 
@@ -122,6 +122,7 @@ fn handles_named_twice(rt: &Runtime) {
             s.spawn((b.commutative(), b.commutative(), a.inout()), |_| must_not_run());
             s.nest((a.write(), a.write()), |_, _| must_not_run());
             s.spawn((a.reduce(Sum), a.reduce(Sum)), |_| must_not_run());
+            s.spawn((a.reduce(Sum), a.reduce(Prod), b.inout()), |_| must_not_run());
             s.spawn(a.write(), |a| a.set(1));
         }
     });

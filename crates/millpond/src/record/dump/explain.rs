@@ -6,6 +6,7 @@
 //! version has one. What of that is complete already is not in the table, and is not waited for.
 
 use std::collections::HashMap;
+use std::iter;
 use std::time::Duration;
 
 use super::{State, Unfinished, WaitsFor, Who};
@@ -215,7 +216,7 @@ impl All<'_> {
             Cause::Written => Mode::Read,
             Cause::Window | Cause::Others => return Vec::new(),
         };
-        let datum = (id, stands.on);
+        let datum = (self.scope_of(id, stands.on), stands.on);
         let list = self.data.lists.get(&datum).map_or(&[][..], Vec::as_slice);
         let sets = self.sets.get(&datum).copied().unwrap_or(0);
         // Its own access comes last, and joins the last generation if that reads, too.
@@ -227,6 +228,16 @@ impl All<'_> {
         };
         let what = What { access: None, mode: Some(mode), datum: Some(stands.on) };
         vec![self.named(what, ahead.iter().map(|earlier| earlier.body))]
+    }
+
+    /// In which scope a body uses a datum: its own, or, if it is the closure of a scope, one further out.
+    fn scope_of(&self, id: Id, datum: u64) -> Id {
+        let opener = |id: &Id| {
+            let entry = &self.bodies[*self.places.get(id)?].1;
+            Some(entry.spawner).filter(|&opener| entry.role.is_none() && opener != 0)
+        };
+        let mut around = iter::successors(Some(id), opener);
+        around.find(|&scope| self.data.lists.contains_key(&(scope, datum))).unwrap_or(id)
     }
 
     /// What a body does, since when, and what it waits for.

@@ -146,7 +146,7 @@ fn sets_are_forgotten() {
     let scope = id(0, 1);
     take(&live, 0, &[What::Opened { scope, within: 0, place: Location::caller() }]);
     for datum in 1..10_000 {
-        take(&live, 0, &[What::Set { body: scope, datum }]);
+        take(&live, 0, &[What::Set { body: scope, order: 2 * datum, datum }]);
     }
     assert!(live.0.lock().sets.len() <= 64);
 }
