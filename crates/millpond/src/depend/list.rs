@@ -25,6 +25,8 @@
 //!    not the oldest is released meanwhile.
 //! 4. The records of the new oldest generation are taken off the list under the lock, but granted after it is given
 //!    back: a grant may run other code (it puts a task into a pool).
+//! 5. A task counts its accesses that wait (`Header::unmet`), plus a guard while it is issued: who brings the count to 0
+//!    has the task.
 //!
 //! Where Fig. 4 differs: its line 47 resets the youngest mode when the list runs empty; here an idle version is one
 //! with no generation, and its youngest mode is not read. `retired` says that the issuer has gone on to another
@@ -32,13 +34,10 @@
 
 use std::ptr;
 
-use super::{Mode, Scheme};
+use super::{Mode, Released, Scheme};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{Guarded, prefetch_for_write};
-use crate::task::{Header, Record};
-
-#[cfg(all(test, loom))]
-mod loom_tests;
+use crate::task::{Header, Record, TaskRef};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -62,6 +61,11 @@ pub struct ListMeta {
 
 type Link = Option<ptr::NonNull<Record>>;
 
+/// Says in `Record::own` that the record is the last of its generation.
+fn mark_last(record: &Record) {
+    record.set_own(ptr::from_ref(record).cast_mut().cast());
+}
+
 const LOCKED: u32 = 1;
 
 // SAFETY: the cells are only touched under the lock, except `youngest`, which the issuer alone writes and reads
@@ -71,6 +75,13 @@ unsafe impl Send for ListMeta {}
 unsafe impl Sync for ListMeta {}
 
 impl ListMeta {
+    /// A model's sign that the memory is used for something else.
+    #[cfg(all(test, loom))]
+    pub(super) fn end(&mut self) {
+        self.state.with_mut(|_| ());
+        self.head.with_mut(|head| *head = ptr::null_mut());
+    }
+
     /// Takes the lock; the number of generations.
     #[inline]
     fn lock(&self) -> u32 {
@@ -141,7 +152,7 @@ impl ListMeta {
             // The grants come after the walk: the headers are on their way meanwhile.
             prefetch_for_write(record.task().cast(), size_of::<Header>());
             match ptr::NonNull::new(record.link().cast::<Record>()) {
-                Some(next) if !record.is_last() => (last, count) = (next, count + 1),
+                Some(next) if record.own().is_null() => (last, count) = (next, count + 1),
                 rest => {
                     record.set_link(ptr::null_mut());
                     self.head.store(rest.map_or(ptr::null_mut(), ptr::NonNull::as_ptr), Ordering::Relaxed);
@@ -163,6 +174,7 @@ impl ListMeta {
 // version with no generation.
 unsafe impl Scheme for List {
     type Meta = ListMeta;
+    type Local = ();
 
     const NAME: &'static str = "list";
 
@@ -181,7 +193,7 @@ unsafe impl Scheme for List {
     }
 
     #[inline]
-    fn prefetch(meta: &ListMeta) {
+    fn prefetch(meta: &ListMeta, _record: &Record) {
         prefetch_for_write(ptr::NonNull::from(meta).cast(), size_of::<ListMeta>());
         // Which task is granted next, unless others run in between: its record, and the header before that.
         if let Some(next) = ptr::NonNull::new(meta.head.load(Ordering::Relaxed)) {
@@ -190,10 +202,10 @@ unsafe impl Scheme for List {
         }
     }
 
-    unsafe fn issue(meta: &ListMeta, record: &Record) -> bool {
+    unsafe fn issue((): &mut (), meta: &ListMeta, record: &Record) -> bool {
         let mode = record.mode();
         record.set_link(ptr::null_mut());
-        record.set_last(false);
+        record.set_own(ptr::null_mut());
         let generations = meta.lock();
         if generations == 0 {
             meta.oldest.set(1);
@@ -211,7 +223,7 @@ unsafe impl Scheme for List {
             meta.youngest.set(mode as u8);
             if let Some(tail) = meta.tail.get() {
                 // SAFETY: as in `append`.
-                unsafe { tail.as_ref() }.set_last(true);
+                mark_last(unsafe { tail.as_ref() });
             }
         }
         meta.append(record);
@@ -219,25 +231,28 @@ unsafe impl Scheme for List {
         false
     }
 
-    unsafe fn release(meta: &ListMeta, _record: &Record, grant: &mut impl FnMut(&Record)) -> bool {
+    #[inline]
+    unsafe fn enter(task: TaskRef, waiting: usize) -> bool {
+        task.header().unguard(waiting as u32)
+    }
+
+    #[inline]
+    unsafe fn granted(record: &Record) -> bool {
+        TaskRef(record.task()).header().meet()
+    }
+
+    unsafe fn release((): &mut (), meta: &ListMeta, _record: &Record) -> Released {
         let generations = meta.lock();
         let left = meta.oldest.get() - 1;
         meta.oldest.set(left);
         if left > 0 {
             meta.unlock(generations);
-            return false;
+            return Released { granted: None, last: false };
         }
-        let mut next = meta.advance();
+        let granted = meta.advance();
         let last = generations == 1 && meta.retired.get();
         meta.unlock(generations - 1);
-        while let Some(record) = next {
-            // SAFETY: a record stays valid until it is released, which needs the grant below; the link is read
-            // before that.
-            let record = unsafe { record.as_ref() };
-            next = ptr::NonNull::new(record.link().cast());
-            grant(record);
-        }
-        last
+        Released { granted, last }
     }
 
     unsafe fn retire(meta: &ListMeta) -> bool {

@@ -6,9 +6,12 @@
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 
-use crate::task::Record;
+use crate::task::{Record, TaskRef};
 
 pub mod list;
+#[cfg(all(test, loom))]
+mod loom_tests;
+pub mod parked;
 
 /// How the accesses of a generation behave among themselves; what a scheme sees of an access mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,19 @@ impl Mode {
     #[inline]
     pub fn shares(self) -> bool {
         !matches!(self, Mode::Write | Mode::Inout)
+    }
+
+    /// The mode of a number.
+    #[inline]
+    pub(crate) fn of(number: u32) -> Mode {
+        match number {
+            1 => Mode::Read,
+            2 => Mode::Write,
+            3 => Mode::Inout,
+            4 => Mode::Commutative,
+            5 => Mode::Concurrent,
+            _ => Mode::Reduce,
+        }
     }
 }
 
@@ -100,28 +116,47 @@ impl Meta {
     }
 }
 
+/// What the release of an access entails.
+#[derive(Clone, Copy, Debug)]
+pub struct Released {
+    /// The accesses that are granted by it, as a chain by [`Record::link`]. Of each, the caller reads the link first and
+    /// then calls [`Scheme::granted`].
+    pub granted: Option<NonNull<Record>>,
+    /// The version was retired and this was its last access: the caller frees it.
+    pub last: bool,
+}
+
 /// When a task is ready.
 ///
-/// Implemented by the members of the family ([`list::List`]); a user only names one, as a parameter of
-/// [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, for each access,
-/// and on any worker when a task is complete.
+/// Implemented by the members of the family ([`parked::Parked`], [`list::List`]); a user only names one, as a parameter
+/// of [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, and on any worker
+/// when a task is complete. A task is issued access by access, then as a whole:
+///
+/// ```text
+///   issue(access) … issue(access)  enter(task) ─── true ────────────────────────────▶ ready
+///                                      └── false ─▶ release of another access
+///                                                      └─▶ granted(access) ── true ─▶ ready
+/// ```
 ///
 /// ```
-/// use millpond::depend::{Mode, Scheme, list::List};
+/// use millpond::depend::{Mode, Scheme, parked::Parked};
 ///
-/// assert_eq!(millpond::catalogue::SCHEMES[0].name, List::NAME);
+/// assert_eq!(millpond::catalogue::SCHEMES[0].name, Parked::NAME);
 /// // A version that nobody uses.
-/// let version = <List as Scheme>::Meta::default();
-/// assert!(List::is_idle(&version) && List::is_ready(&version, Mode::Inout));
+/// let version = <Parked as Scheme>::Meta::default();
+/// assert!(Parked::is_idle(&version) && Parked::is_ready(&version, Mode::Inout));
 /// ```
 ///
 /// # Safety
 ///
-/// An access is granted only when every earlier conflicting access to the version was released, and what happened
-/// before that release happens before the grant. Zeroed bytes are a valid `Meta` that nobody uses.
+/// A task becomes ready once, when every earlier access that conflicts with one of its own was released; and what
+/// happened before those releases happens before that. Zeroed bytes are a valid `Meta` that nobody uses.
 pub unsafe trait Scheme: Send + Sync + 'static {
     /// What the scheme keeps beside a version: at most 64 bytes.
     type Meta: Send + Sync;
+
+    /// What the scheme keeps with a worker.
+    type Local: Default + Send;
 
     /// The name by which the command line chooses it.
     const NAME: &'static str;
@@ -134,25 +169,40 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     fn is_ready(meta: &Self::Meta, mode: Mode) -> bool;
 
     /// Asks the processor for the lines that the release of an access will touch. A hint, before the body runs.
-    fn prefetch(meta: &Self::Meta);
+    fn prefetch(meta: &Self::Meta, record: &Record);
 
-    /// Adds an access behind the earlier ones. True if it is granted at once; else it is granted by a later release.
+    /// Adds an access behind the earlier ones. True if it is granted at once.
     ///
     /// # Safety
     ///
     /// Only the thread that owns the scope issues; `record` stays valid until it is released.
-    unsafe fn issue(meta: &Self::Meta, record: &Record) -> bool;
+    unsafe fn issue(local: &mut Self::Local, meta: &Self::Meta, record: &Record) -> bool;
 
-    /// Removes a granted access, and hands the accesses that are granted by this to `grant`. True if the version was
-    /// retired and this was its last access: the caller then frees it.
+    /// The accesses of a task were issued, of which `waiting` were not granted. True if the task is ready; else it will
+    /// be, by [`granted`](Scheme::granted), and may be already, so that the caller does not touch it again.
+    ///
+    /// # Safety
+    ///
+    /// Only the thread that issued them, once.
+    unsafe fn enter(task: TaskRef, waiting: usize) -> bool;
+
+    /// An access was granted: true if its task is ready, which the caller has then. Else the task may be ready by
+    /// another's doing, and the caller does not touch it again.
+    ///
+    /// # Safety
+    ///
+    /// The record came from [`Released::granted`], once.
+    unsafe fn granted(record: &Record) -> bool;
+
+    /// Removes a granted access.
     ///
     /// # Safety
     ///
     /// `record` was issued on this version, granted, and not released before.
-    unsafe fn release(meta: &Self::Meta, record: &Record, grant: &mut impl FnMut(&Record)) -> bool;
+    unsafe fn release(local: &mut Self::Local, meta: &Self::Meta, record: &Record) -> Released;
 
     /// Says that no further access will be issued. True if none is outstanding: the caller then frees the version;
-    /// else the last release returns true.
+    /// else the last release says so.
     ///
     /// # Safety
     ///

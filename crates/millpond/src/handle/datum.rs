@@ -176,13 +176,22 @@ impl Datum {
             self.claim.store(owner, Ordering::Release);
             return false;
         }
-        // SAFETY: the version is idle and the claim is ours.
-        unsafe { self.version().meta().reset() };
+        self.forget_accesses();
         self.scheme.set(Some(SchemeOps::of::<D>()));
         self.last_use.set(0);
         self.mode.set(None);
         self.quiet.set(false);
         true
+    }
+
+    /// Lets go of what the scheme has kept of past accesses. The current version is idle, and this thread issues.
+    pub(crate) fn forget_accesses(&self) {
+        if let Some(scheme) = self.scheme.get() {
+            // SAFETY: nothing is issued on what the scheme knows; the version is idle, so nobody else frees it.
+            let _idle = unsafe { (scheme.retire)(self.version().meta()) };
+        }
+        // SAFETY: nobody else issues, and no access is outstanding.
+        unsafe { self.version().meta().reset() };
     }
 
     /// Whether no access is outstanding and no reduction open.

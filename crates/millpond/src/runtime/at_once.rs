@@ -75,7 +75,7 @@ impl<E: Engine> Visitor for Look<'_, E> {
             return;
         }
         self.records.writes |= mode == Mode::Write;
-        let record = Record::new(datum.current().cast(), NonNull::dangling(), 0, mode, mode);
+        let record = Record::new(datum.current().cast(), 0, 0, mode, false);
         self.records.room[self.records.count].write(record);
         self.records.count += 1;
     }

@@ -57,7 +57,7 @@ impl<E: Engine> Worker<E> {
         let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
         // SAFETY: as above.
         let group = unsafe { datum.as_ref() }.enter_group(Mode::Reduce);
-        let record = Record::new(reduction.cast(), task.0, group, Mode::Reduce, Mode::Inout);
+        let record = Record::new(reduction.cast(), task.record_behind(0), group, Mode::Reduce, true);
         // SAFETY: the block has room for one record.
         unsafe { task.records_at().write(record) };
         if domain.record() != 0 {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::depend::Scheme;
-use crate::depend::list::List;
+use crate::depend::parked::Parked;
 use crate::memory::Memory;
 use crate::memory::slab::Slabs;
 use crate::pool::Pool;
@@ -14,7 +14,7 @@ pub type DefaultMemory = Slabs;
 /// The default pool.
 pub type DefaultPool = Split;
 /// The default dependence scheme.
-pub type DefaultScheme = List;
+pub type DefaultScheme = Parked;
 
 /// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
 pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;

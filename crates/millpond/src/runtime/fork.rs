@@ -199,7 +199,7 @@ where
     // SAFETY: this thread is that worker; so below.
     let seat = unsafe { (ops.seat)(worker) };
     let fork = Fork {
-        header: Header::on_stack(Fork::<B, RB>::TABLE, NonNull::dangling(), place, 0),
+        header: Header::on_stack(Fork::<B, RB>::TABLE, NonNull::dangling(), place),
         // SAFETY: a worker's seat lives as long as its runtime.
         waiter: Waiter::new(unsafe { seat.as_ref() }),
         id: Cell::new(0),

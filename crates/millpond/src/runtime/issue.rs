@@ -113,6 +113,7 @@ impl<E: Engine> Worker<E> {
             domain.note_long();
         }
         let count = accesses.count();
+        assert!(count <= Record::MOST, "a task of {count} accesses is too large");
         let extras = if RECORDED { Some(self.begin_record(domain, options)) } else { options.extras() };
         let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
@@ -158,15 +159,27 @@ impl<E: Engine> Worker<E> {
     #[inline]
     pub(crate) fn issue(&self, task: TaskRef, why: Put) {
         self.grains.note_issue(task.header().domain());
-        let mut waiting = 0;
-        for record in task.records() {
-            let meta = record.version().meta().of::<E::Scheme>();
-            // SAFETY: this thread owns the scope; the record stays in its block until it is released.
-            waiting += u32::from(!unsafe { E::Scheme::issue(meta, record) });
-        }
-        if task.header().unguard(waiting) {
+        // SAFETY: this thread owns the scope; the records stay in their block until they are released.
+        if unsafe { self.issue_accesses(task) } {
             self.ready(task, why);
         }
+    }
+
+    /// Hands the accesses of a task to the scheme; whether it is ready at once.
+    ///
+    /// # Safety
+    ///
+    /// This thread owns the scope; the records stay until they are released.
+    #[inline]
+    pub(crate) unsafe fn issue_accesses(&self, task: TaskRef) -> bool {
+        let (mut waiting, local) = (0, self.scheme_local());
+        for record in task.records() {
+            let meta = record.version().meta().of::<E::Scheme>();
+            // SAFETY: as the caller promises.
+            waiting += usize::from(!unsafe { E::Scheme::issue(local, meta, record) });
+        }
+        // SAFETY: they were issued, here.
+        unsafe { E::Scheme::enter(task, waiting) }
     }
 }
 
@@ -199,9 +212,10 @@ impl<E: Engine> Drafter<'_, E> {
     }
 
     #[inline]
-    fn write(&mut self, record: Record) {
+    fn write(&mut self, target: NonNull<()>, group: u32, mode: Mode, as_inout: bool) {
         // SAFETY: the block has room for one record an access.
         let at = unsafe { self.task.records_at().add(self.written) };
+        let record = Record::new(target, self.task.record_behind(self.written), group, mode, as_inout);
         // SAFETY: as above; the place is not used yet.
         unsafe { at.write(record) };
         self.written += 1;
@@ -231,7 +245,7 @@ impl<E: Engine> Drafter<'_, E> {
             }
             if record.declared() != Mode::Write && !(alike && record.declared() == mode) {
                 let group = datum.enter_group(Mode::Inout);
-                let stronger = Record::new(version.cast(), self.task.0, group, Mode::Inout, Mode::Inout);
+                let stronger = Record::new(version.cast(), self.task.record_behind(place), group, Mode::Inout, false);
                 // SAFETY: as above; a record needs no drop, and only the spawner knows it.
                 unsafe { at.write(stronger) };
             }
@@ -281,7 +295,7 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             // SAFETY: the current version lives.
             unsafe { version.as_ref() }.meta().prefetch();
         }
-        self.write(Record::new(version.cast(), self.task.0, group, mode, ordered));
+        self.write(version.cast(), group, mode, ordered != mode);
     }
 
     fn reduce(&mut self, datum_at: NonNull<Datum>, reducer: ReducerRef<'_>) {
@@ -304,6 +318,6 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         let group = datum.enter_group(Mode::Reduce);
         self.flags |= flag::REDUCE;
         self.ask(datum, Mode::Reduce);
-        self.write(Record::new(reduction.cast(), self.task.0, group, Mode::Reduce, Mode::Reduce));
+        self.write(reduction.cast(), group, Mode::Reduce, false);
     }
 }

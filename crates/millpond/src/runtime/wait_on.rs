@@ -1,6 +1,7 @@
 //! What a scope does at once instead of spawning: wait for a datum, set one; and make room in its window.
 
 use std::marker::PhantomData;
+use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -16,7 +17,7 @@ use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
 use crate::sync::spin_loop;
-use crate::task::{Header, Record, Role, TaskRef, VTable, flag};
+use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::current::{with_log_of_body, worker_within};
 use crate::worker::wait::Waiter;
@@ -77,12 +78,12 @@ impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
     }
 }
 
-/// An access that a body itself waits for, on its stack: a header so that the scheme can grant it.
+/// An access that a body itself waits for, on its stack: laid out as a task's block, so that the scheme can grant it.
 #[repr(C)]
 struct Waiting {
     header: Header,
-    /// The body's number in a recording: at this place, for `TaskRef::record_id`.
-    _body: Id,
+    _extras: Extras,
+    record: Record,
     waiter: Waiter,
 }
 
@@ -127,12 +128,13 @@ struct Who {
 ///
 /// # Safety
 ///
-/// As `Worker::wait_on`. The waiter is new; `wait` returns when it was woken.
+/// As `Worker::wait_on`. The waiter is new; `issue` is `Worker::issue_accesses`, and `wait` returns when it was woken.
 unsafe fn await_access<E: Engine>(
     domain: &Domain,
     datum: &Datum,
     mode: Mode,
     who: Who,
+    issue: impl FnOnce(TaskRef) -> bool,
     wait: impl FnOnce(&Waiter),
     release: impl FnOnce(&Record),
 ) {
@@ -142,18 +144,18 @@ unsafe fn await_access<E: Engine>(
         return;
     }
     let Who { body, place, waiter } = who;
-    let header = Header::on_stack(&WAIT, domain.into(), place, 1);
-    let waiting = Waiting { header, _body: body, waiter };
-    let task = NonNull::from(&waiting).cast::<Header>();
-    if body != 0 {
-        TaskRef(task).add_flags(flag::RECORDED);
-    }
-    let record = Record::new(datum.current().cast(), task, group, mode, mode);
-    // SAFETY: only this body issues on the datum; the record stays on this stack until it is released below.
-    if !unsafe { E::Scheme::issue(meta, &record) } {
+    let header = Header::on_stack(&WAIT, domain.into(), place);
+    let extras = Extras { id: body, label: Label::place(place), bytes: 0 };
+    let record = Record::new(datum.current().cast(), offset_of!(Waiting, record), group, mode, false);
+    let waiting = Waiting { header, _extras: extras, record, waiter };
+    let task = TaskRef(NonNull::from(&waiting).cast());
+    task.expose();
+    task.set_accesses(1);
+    task.add_flags(flag::EXTRAS | if body == 0 { 0 } else { flag::RECORDED });
+    if !issue(task) {
         wait(&waiting.waiter);
     }
-    release(&record);
+    release(&waiting.record);
 }
 
 /// What a `set` leaves to be dropped once everything is in order: that may run any code.
@@ -186,11 +188,13 @@ impl<E: Engine> Worker<E> {
         if !self.admit_now(domain, datum) {
             return Err(busy(place));
         }
+        // SAFETY: only this body issues on the datum; the record stays on its stack until it is released.
+        let issue = |task| unsafe { self.issue_accesses(task) };
         let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
         let until = |body| unsafe {
             let who = Who { body, place, waiter: Waiter::new(self.seat()) };
-            await_access::<E>(domain, datum, R::WAIT, who, wait, release);
+            await_access::<E>(domain, datum, R::WAIT, who, issue, wait, release);
         };
         match domain.record() {
             0 => until(0),
@@ -355,11 +359,13 @@ impl<E: Engine> Shared<E> {
             return Err(busy(place));
         }
         self.sit(|at| {
+            // SAFETY: as in `Worker::wait_on`.
+            let issue = |task| self.visit(|worker| unsafe { worker.issue_accesses(task) });
             let (wait, release) =
                 (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
             let who = Who { body: domain.record(), place, waiter: at.waiter() };
             // SAFETY: as the caller promises; the waiter is of the place that waits.
-            unsafe { await_access::<E>(domain, datum, R::WAIT, who, wait, release) }
+            unsafe { await_access::<E>(domain, datum, R::WAIT, who, issue, wait, release) }
         });
         lend(datum, place)
     }

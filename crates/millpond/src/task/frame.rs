@@ -122,6 +122,7 @@ impl NestFrame {
     unsafe fn hand_back_one(&self, index: usize, record: &Record) -> Dropped {
         // SAFETY: the datum was made and lives as long as the frame.
         let datum = unsafe { self.datum_at(index).as_ref() };
+        datum.forget_accesses();
         match record.declared() {
             Mode::Read => {
                 datum.first().set_state(State::Unset);

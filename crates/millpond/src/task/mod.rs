@@ -57,6 +57,7 @@ pub struct Header {
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() == 64 && size_of::<Record>() == 32);
+const _: () = assert!(size_of::<Extras>().is_multiple_of(align_of::<Record>()));
 
 /// What a spawn may say beyond its accesses and its body.
 #[derive(Clone, Copy, Debug)]
@@ -206,6 +207,7 @@ impl TaskRef {
             priority: new.priority;
         }
         let task = TaskRef(header);
+        task.expose();
         if let Some(extras) = new.extras {
             // SAFETY: the caller made room for extras behind the header.
             unsafe { task.set_extras(extras) };
@@ -225,6 +227,18 @@ impl TaskRef {
         // SAFETY: as above.
         unsafe { behind.cast().write(extras) };
         self.add_flags(flag::EXTRAS);
+    }
+
+    /// Lets records find their header from here on, which does not move any more.
+    #[inline]
+    pub(crate) fn expose(self) {
+        let _ = self.0.as_ptr().expose_provenance();
+    }
+
+    /// How far behind the header record `index` lies, in bytes.
+    #[inline]
+    pub(crate) fn record_behind(self, index: usize) -> usize {
+        self.shape().records_at() + index * size_of::<Record>()
     }
 
     /// The header.
@@ -309,10 +323,15 @@ impl TaskRef {
         self.add_flags(flag::RECORDED);
     }
 
-    /// Which of the task's accesses a record is.
+    /// Which of the task's records this is.
+    #[inline]
+    pub(crate) fn index_of(self, record: &Record) -> usize {
+        (std::ptr::from_ref(record).addr() - self.records_at().addr().get()) / size_of::<Record>()
+    }
+
+    /// Which of the task's accesses a record is, as recordings say it.
     pub(crate) fn place_of(self, record: &Record) -> u16 {
-        let place = self.records().iter().position(|own| std::ptr::eq(own, record));
-        place.map_or(0, |place| place.min(usize::from(u16::MAX) - 2) as u16)
+        self.index_of(record).min(usize::from(u16::MAX) - 2) as u16
     }
 
     pub(crate) fn label(self) -> Label {
@@ -353,17 +372,14 @@ impl Header {
         vtable: &'static VTable,
         domain: NonNull<Domain>,
         place: &'static Location<'static>,
-        unmet: u32,
     ) -> Self {
-        let state = State::default();
-        let unmet = AtomicU32::new(unmet);
         Header {
-            state,
+            state: State::default(),
             vtable,
             domain,
             order: 0,
             place,
-            unmet,
+            unmet: AtomicU32::new(GUARD),
             tag: 0,
             accesses: Cell::new(0),
             flags: Cell::new(0),
@@ -402,6 +418,12 @@ impl Header {
     #[inline]
     pub(crate) fn order(&self) -> u64 {
         self.order
+    }
+
+    /// How many records there are.
+    #[inline]
+    pub(crate) fn accesses(&self) -> u32 {
+        self.accesses.get()
     }
 
     #[inline]

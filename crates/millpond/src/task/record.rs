@@ -1,6 +1,6 @@
 //! The access record: one access of one task, embedded in the task's block.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use super::Header;
 use crate::depend::Mode;
@@ -14,34 +14,44 @@ use crate::sync::{Guarded, prefetch_for_write};
 /// ```text
 ///   0  target    the version, or the reduction that stands before it
 ///   8  link      the next waiting record (scheme, then exclusion); while the body runs: its private copy
-///  16  task      the task whose access this is
+///  16  own       the scheme's, from issue to release
 ///  24  group     which generation of the datum, for poison
-///  28  declared  the mode that the task declared
-///  29  ordered   the mode by which the scheme orders it
-///  30  last      scheme: last of its generation
+///  28  behind    how far behind the task's header the record lies, in units of 8 bytes (28 bits); whether the scheme
+///                orders the access as an `inout` (1), the mode that the task declared (3)
 /// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct Record {
     target: NonNull<()>,
     link: AtomicPtr<()>,
-    task: NonNull<Header>,
+    own: Guarded<*mut ()>,
     group: u32,
-    declared: Mode,
-    ordered: Mode,
-    last: Guarded<bool>,
+    behind: u32,
 }
 
+const DECLARED: u32 = 7;
+const AS_INOUT: u32 = 8;
+const BEHIND_SHIFT: u32 = 4;
+const UNIT: usize = 8;
+
 impl Record {
-    pub(crate) fn new(target: NonNull<()>, task: NonNull<Header>, group: u32, declared: Mode, ordered: Mode) -> Self {
-        Record { target, link: AtomicPtr::default(), task, group, declared, ordered, last: Guarded::new(false) }
+    /// More accesses than this no task can have: their records would lie too far behind its header.
+    pub(crate) const MOST: usize = (1 << (u32::BITS - BEHIND_SHIFT - 1)) * UNIT / size_of::<Record>();
+
+    /// A record that will lie `behind` bytes behind its task's header, which is exposed when somebody asks for
+    /// [`task`](Record::task). The scheme orders the access by its mode, or as an `inout`.
+    #[inline]
+    pub(crate) fn new(target: NonNull<()>, behind: usize, group: u32, declared: Mode, as_inout: bool) -> Self {
+        let as_inout = if as_inout { AS_INOUT } else { 0 };
+        let behind = ((behind / UNIT) as u32) << BEHIND_SHIFT | as_inout | declared as u32;
+        Record { target, link: AtomicPtr::default(), own: Guarded::new(ptr::null_mut()), group, behind }
     }
 
     /// Asks for the lines that a body with this access, and its release, will write.
     #[inline]
     pub(crate) fn prefetch(&self) {
         // A value that is only read may be in use elsewhere: asking for its line would take it away there.
-        let bytes = if self.ordered.shares() { 64 } else { size_of::<Version>() };
+        let bytes = if self.mode().shares() { 64 } else { size_of::<Version>() };
         prefetch_for_write(self.target.cast(), bytes);
     }
 
@@ -53,19 +63,22 @@ impl Record {
     /// The mode by which the scheme orders the access.
     #[inline]
     pub fn mode(&self) -> Mode {
-        self.ordered
+        if self.behind & AS_INOUT == 0 { self.declared() } else { Mode::Inout }
     }
 
     /// The mode that the task declared.
     #[inline]
     pub(crate) fn declared(&self) -> Mode {
-        self.declared
+        Mode::of(self.behind & DECLARED)
     }
 
     /// The task whose access this is.
     #[inline]
     pub(crate) fn task(&self) -> NonNull<Header> {
-        self.task
+        let header = ptr::from_ref(self).addr() - (self.behind >> BEHIND_SHIFT) as usize * UNIT;
+        // Exposed when the header got its place (`TaskRef::expose`).
+        let header = ptr::with_exposed_provenance_mut(header);
+        NonNull::new(header).expect("a record lies behind its header")
     }
 
     /// The generation of the datum that the access belongs to, counted by the front end.
@@ -87,7 +100,7 @@ impl Record {
     /// The version, of an access that is no reduction.
     #[inline]
     pub(crate) fn own_version(&self) -> &Version {
-        debug_assert!(self.declared != Mode::Reduce);
+        debug_assert!(self.declared() != Mode::Reduce);
         // SAFETY: the target of any access but a reduction is a version, which lives until this access is released.
         unsafe { self.target.cast().as_ref() }
     }
@@ -102,7 +115,7 @@ impl Record {
     #[inline]
     pub(crate) fn reduction(&self) -> Option<&Reduction> {
         // SAFETY: the target of a `Reduce` access is a reduction, which lives until it is combined, after this access.
-        (self.declared == Mode::Reduce).then(|| unsafe { self.target.cast().as_ref() })
+        (self.declared() == Mode::Reduce).then(|| unsafe { self.target.cast().as_ref() })
     }
 
     /// The link, for whoever holds the record: the scheme until it grants it, then the exclusion, then the body.
@@ -125,15 +138,15 @@ impl Record {
         }
     }
 
-    /// Whether the scheme marked the record as the last of its generation.
+    /// What the scheme keeps with the access, from its issue to its release; under the scheme's own protection.
     #[inline]
-    pub fn is_last(&self) -> bool {
-        self.last.get()
+    pub fn own(&self) -> *mut () {
+        self.own.get()
     }
 
-    /// Marks the record; under the scheme's own protection.
+    /// Sets what the scheme keeps; see [`own`](Record::own).
     #[inline]
-    pub fn set_last(&self, last: bool) {
-        self.last.set(last);
+    pub fn set_own(&self, to: *mut ()) {
+        self.own.set(to);
     }
 }

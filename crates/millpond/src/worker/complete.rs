@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use super::Worker;
 use crate::caught::{Caught, catch};
-use crate::depend::{Mode, Scheme};
+use crate::depend::{Mode, Released, Scheme};
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
@@ -177,23 +177,35 @@ impl<E: Engine> Worker<E> {
     /// Releases one access; what it grants becomes ready if it waited for nothing else.
     pub(crate) fn release_one(&self, record: &Record) {
         let version = record.version_at();
-        let mut grant = |next: &Record| {
-            let granted = TaskRef(next.task());
-            if granted.header().has(flag::RECORDED) {
-                self.log.granted(next, record);
-            }
-            if granted.header().meet() {
-                self.ready(granted, Put::Released);
-            }
-        };
         // SAFETY: the version has this access outstanding.
         let meta = unsafe { version.as_ref() }.meta().of::<E::Scheme>();
         // SAFETY: the access was issued and granted, and is released once.
-        if unsafe { E::Scheme::release(meta, record, &mut grant) } {
+        let Released { granted, last } = unsafe { E::Scheme::release(self.scheme_local(), meta, record) };
+        let mut next = granted;
+        while let Some(granted) = next {
+            // SAFETY: a record stays valid until it is released, and it is granted below.
+            let granted = unsafe { granted.as_ref() };
+            next = NonNull::new(granted.link().cast());
+            self.grant(granted, record);
+        }
+        if last {
             // SAFETY: the scheme says that this was the last access to a retired version.
             if let Err(caught) = unsafe { Version::free(version) } {
                 report_drop(TaskRef(record.task()), &caught);
             }
+        }
+    }
+
+    /// Access `record` was granted since `by` was released.
+    #[inline]
+    fn grant(&self, record: &Record, by: &Record) {
+        let task = TaskRef(record.task());
+        if task.header().has(flag::RECORDED) {
+            self.log.granted(record, by);
+        }
+        // SAFETY: a release has granted it.
+        if unsafe { E::Scheme::granted(record) } {
+            self.ready(task, Put::Released);
         }
     }
 

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use crossbeam_utils::CachePadded;
 
+use crate::depend::Scheme;
 use crate::memory::{Block, Memory};
 use crate::pool::{Pool, Put};
 use crate::record::log::Log;
@@ -41,6 +42,7 @@ pub(crate) struct Worker<E: Engine> {
     shared: Cell<Option<NonNull<Shared<E>>>>,
     pool: UnsafeCell<<E::Pool as Pool>::Local>,
     memory: UnsafeCell<<E::Memory as Memory>::Local>,
+    scheme: UnsafeCell<<E::Scheme as Scheme>::Local>,
     fibers: Fibers,
     /// Waiters that were taken from the seat's inbox, to be resumed in this order.
     resumable: RefCell<VecDeque<NonNull<Waiter>>>,
@@ -107,6 +109,7 @@ impl<E: Engine> Worker<E> {
             shared: Cell::new(None),
             pool: UnsafeCell::new(pool),
             memory: UnsafeCell::new(memory),
+            scheme: UnsafeCell::default(),
             fibers: Fibers::new(config.stack_size),
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
@@ -165,6 +168,13 @@ impl<E: Engine> Worker<E> {
     fn memory_local(&self) -> &mut <E::Memory as Memory>::Local {
         // SAFETY: only this worker's thread, and no method of a memory manager calls back into the worker.
         unsafe { &mut *self.memory.get() }
+    }
+
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
+    pub(crate) fn scheme_local(&self) -> &mut <E::Scheme as Scheme>::Local {
+        // SAFETY: only this worker's thread, and no method of a scheme calls back into the worker.
+        unsafe { &mut *self.scheme.get() }
     }
 
     #[inline]

@@ -87,7 +87,9 @@ impl<E: Engine> Worker<E> {
         // A combination is no task of the program's.
         let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
         self.expose_before(header.vtable());
-        task.records().iter().for_each(|record| E::Scheme::prefetch(record.version().meta().of::<E::Scheme>()));
+        task.records().iter().for_each(|record| {
+            E::Scheme::prefetch(record.version().meta().of::<E::Scheme>(), record);
+        });
         let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
         self.grains.end(&self.shared().kinds, header.vtable(), started);

@@ -25,7 +25,7 @@ unsafe impl Send for World {}
 impl World {
     fn new(tasks: usize) -> Arc<World> {
         let mode = Mode::Commutative;
-        let record = |_| Record::new(NonNull::dangling(), NonNull::dangling(), 0, mode, mode);
+        let record = |_| Record::new(NonNull::dangling(), 0, 0, mode, false);
         Arc::new(World {
             exclusion: Exclusion::default(),
             records: (0..tasks).map(record).collect(),

@@ -45,16 +45,16 @@ impl World {
 
     /// A task that declares both versions, in this order. Its block is never freed.
     fn task(&self, order: [usize; 2]) -> TaskRef {
-        let record = |version: usize, task| {
+        let record = |place: usize, version: usize| {
             let target = NonNull::from(&self.versions[version]).cast();
-            Record::new(target, task, 0, Mode::Commutative, Mode::Commutative)
+            let behind = size_of::<Header>() + place * size_of::<Record>();
+            Record::new(target, behind, 0, Mode::Commutative, false)
         };
-        let header = || Header::on_stack(&TASK, NonNull::dangling(), Location::caller(), 0);
-        let records = order.map(|version| record(version, NonNull::dangling()));
+        let header = || Header::on_stack(&TASK, NonNull::dangling(), Location::caller());
+        let records = [record(0, order[0]), record(1, order[1])];
         let block = Box::leak(Box::new(Block { header: header(), records }));
-        let task = NonNull::from(&mut block.header);
-        block.records = order.map(|version| record(version, task));
         let task = TaskRef(NonNull::from(block).cast());
+        task.expose();
         task.set_accesses(2);
         task.add_flags(flag::COMMUTATIVE);
         task

@@ -1,0 +1,380 @@
+//! Models of the schemes. The value of a version is a cell that loom watches: a task that runs touches those of its
+//! accesses, and so does the issuer when the scheme says that it may.
+
+use std::ptr::{self, NonNull};
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::list::List;
+use super::parked::Parked;
+use super::{Mode, Released, Scheme};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::task::{Header, Record, Role, TaskRef, VTable};
+use Mode::{Concurrent, Inout, Read};
+
+/// What a model needs of a scheme beyond the trait.
+trait Modelled: Scheme<Meta: Default> {
+    /// The version's memory is used for something else: loom finds who touches it later.
+    fn end(meta: &mut Self::Meta);
+}
+
+impl Modelled for List {
+    fn end(meta: &mut Self::Meta) {
+        meta.end();
+    }
+}
+
+impl Modelled for Parked {
+    fn end(meta: &mut Self::Meta) {
+        meta.end();
+    }
+}
+
+/// An access of a task: to which version, and how.
+type Declared = (usize, Mode);
+
+/// A task of at most two accesses, laid out as a block.
+#[repr(C)]
+struct Block {
+    header: Header,
+    records: [Record; 2],
+}
+
+static TASK: VTable = VTable {
+    role: Role::Leaf,
+    run: |_, _| unreachable!("the model runs it"),
+    discard: |_| (),
+    fail: |_, _, _| (),
+    drop_result: |_| (),
+};
+
+const VERSIONS: usize = 2;
+
+/// Versions, and the tasks of a program on them, in order of issue.
+struct World<D: Modelled> {
+    program: Vec<Vec<Declared>>,
+    metas: [std::cell::UnsafeCell<D::Meta>; VERSIONS],
+    values: [UnsafeCell<usize>; VERSIONS],
+    /// How often version 0 was freed.
+    freed: UnsafeCell<u32>,
+    tasks: Vec<TaskRef>,
+    ran: Vec<AtomicU32>,
+}
+
+// SAFETY: whether the cells are touched in order is what the models are about.
+unsafe impl<D: Modelled> Sync for World<D> {}
+// SAFETY: as above.
+unsafe impl<D: Modelled> Send for World<D> {}
+
+fn block(accesses: &[Declared]) -> TaskRef {
+    let record = |place: usize| {
+        let (version, mode) = *accesses.get(place).unwrap_or(&(0, Read));
+        // The target is the version's number: nobody follows it.
+        let target = NonNull::new(ptr::without_provenance_mut(version + 1)).unwrap();
+        Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, mode, false)
+    };
+    let header = Header::on_stack(&TASK, NonNull::dangling(), std::panic::Location::caller());
+    let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, records: [record(0), record(1)] }))).cast());
+    task.expose();
+    task.set_accesses(accesses.len());
+    task
+}
+
+impl<D: Modelled> World<D> {
+    fn of(program: &[&[Declared]]) -> Arc<Self> {
+        Arc::new(World {
+            program: program.iter().map(|accesses| accesses.to_vec()).collect(),
+            metas: Default::default(),
+            values: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            freed: UnsafeCell::new(0),
+            tasks: program.iter().map(|accesses| block(accesses)).collect(),
+            ran: program.iter().map(|_| AtomicU32::new(0)).collect(),
+        })
+    }
+
+    /// Tasks of one access each, to version 0.
+    fn new(modes: &[Mode]) -> Arc<Self> {
+        let program: Vec<_> = modes.iter().map(|&mode| [(0, mode)]).collect();
+        Self::of(&program.iter().map(<[Declared; 1]>::as_slice).collect::<Vec<_>>())
+    }
+
+    fn meta(&self, version: usize) -> &D::Meta {
+        // SAFETY: exclusive only in `free`, and there loom looks whether somebody else uses it.
+        unsafe { &*self.metas[version].get() }
+    }
+
+    /// Frees version 0: from here on, loom finds who still touches it.
+    fn free(&self) {
+        self.freed.with_mut(|freed| {
+            // SAFETY: loom checks it.
+            unsafe { *freed += 1 };
+        });
+        // SAFETY: as above.
+        D::end(unsafe { &mut *self.metas[0].get() });
+    }
+
+    /// What task `number` must find in a version: the number of the last one before it that writes, plus 1.
+    fn expected(&self, version: usize, number: usize) -> usize {
+        let writes = |accesses: &Vec<Declared>| accesses.iter().any(|&(v, mode)| v == version && !mode.shares());
+        self.program[..number].iter().rposition(writes).map_or(0, |last| last + 1)
+    }
+
+    fn look(&self, version: usize, number: usize) {
+        self.values[version].with(|value| {
+            // SAFETY: loom checks it.
+            assert_eq!(unsafe { *value }, self.expected(version, number));
+        });
+    }
+
+    fn change(&self, version: usize, number: usize, to: usize) {
+        self.values[version].with_mut(|value| {
+            // SAFETY: loom checks it.
+            assert_eq!(unsafe { *value }, self.expected(version, number));
+            // SAFETY: as above.
+            unsafe { *value = to };
+        });
+    }
+
+    fn issue(&self, number: usize) -> bool {
+        let (task, mut waiting, mut local) = (self.tasks[number], 0, D::Local::default());
+        for (record, &(version, _)) in task.records().iter().zip(&self.program[number]) {
+            // SAFETY: one thread issues; the records outlive the model.
+            waiting += usize::from(!unsafe { D::issue(&mut local, self.meta(version), record) });
+        }
+        // SAFETY: just issued.
+        unsafe { D::enter(task, waiting) }
+    }
+
+    /// Runs a ready task and all that become ready by it.
+    fn run(&self, number: usize) {
+        let mut todo = vec![number];
+        while let Some(number) = todo.pop() {
+            self.ran[number].fetch_add(1, Ordering::Relaxed);
+            for &(version, mode) in &self.program[number] {
+                if mode.shares() {
+                    self.look(version, number);
+                } else {
+                    self.change(version, number, number + 1);
+                }
+            }
+            for (record, &(version, _)) in self.tasks[number].records().iter().zip(&self.program[number]).rev() {
+                self.release(version, record, &mut todo);
+            }
+        }
+    }
+
+    fn release(&self, version: usize, record: &Record, todo: &mut Vec<usize>) {
+        let mut local = D::Local::default();
+        // SAFETY: issued, granted, and released once.
+        let Released { granted, last } = unsafe { D::release(&mut local, self.meta(version), record) };
+        let mut next = granted;
+        while let Some(record) = next {
+            // SAFETY: granted below, so not released yet.
+            let record = unsafe { record.as_ref() };
+            next = NonNull::new(record.link().cast());
+            let task = TaskRef(record.task());
+            // SAFETY: it came from a release.
+            if unsafe { D::granted(record) } {
+                todo.push(self.tasks.iter().position(|&known| known == task).expect("one of ours"));
+            }
+        }
+        if last {
+            self.free();
+        }
+    }
+
+    /// Issues tasks; runs those that are ready at once after that.
+    fn issue_and_run(&self, numbers: impl Iterator<Item = usize>) {
+        let ready: Vec<_> = numbers.filter(|&number| self.issue(number)).collect();
+        ready.into_iter().for_each(|number| self.run(number));
+    }
+
+    fn all_ran_once(&self) {
+        assert!(self.ran.iter().all(|ran| ran.load(Ordering::Relaxed) == 1));
+        assert!((0..VERSIONS).all(|version| D::is_idle(self.meta(version))));
+    }
+
+    fn retire(&self) {
+        // SAFETY: this thread issues, and nothing afterwards.
+        if unsafe { D::retire(self.meta(0)) } {
+            self.free();
+        }
+    }
+
+    fn freed_once(&self) {
+        self.freed.with(|freed| {
+            // SAFETY: the threads were joined.
+            assert_eq!(unsafe { *freed }, 1);
+        });
+        assert!(self.ran.iter().all(|ran| ran.load(Ordering::Relaxed) == 1));
+    }
+}
+
+fn runs<D: Modelled>(world: &Arc<World<D>>, number: usize) -> thread::JoinHandle<()> {
+    let world = world.clone();
+    thread::spawn(move || world.run(number))
+}
+
+fn issue_and_start<D: Modelled, const N: usize>(world: &Arc<World<D>>) -> [thread::JoinHandle<()>; N] {
+    std::array::from_fn(|number| {
+        assert!(world.issue(number));
+        runs(world, number)
+    })
+}
+
+fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Two readers run while a writer, two readers and a writer are issued behind them.
+fn readers_writer_readers_writer<D: Modelled>() {
+    let world = World::<D>::new(&[Read, Read, Inout, Read, Read, Inout]);
+    let threads = issue_and_start::<D, 2>(&world);
+    world.issue_and_run(2..6);
+    join(threads);
+    world.all_ran_once();
+}
+
+/// Readers join a generation that is open, and empties meanwhile.
+fn readers_join_while_it_empties<D: Modelled>() {
+    let world = World::<D>::new(&[Read, Read, Read, Read, Inout]);
+    let threads = issue_and_start::<D, 2>(&world);
+    world.issue_and_run(2..5);
+    join(threads);
+    world.all_ran_once();
+}
+
+/// A chain of inouts is issued while its head runs; a generation of another kind of sharers is at its end.
+fn a_chain<D: Modelled>() {
+    let world = World::<D>::new(&[Inout, Inout, Inout, Concurrent, Read]);
+    let threads = issue_and_start::<D, 1>(&world);
+    world.issue_and_run(1..5);
+    join(threads);
+    world.all_ran_once();
+}
+
+/// Tasks wait for two data that two threads work on.
+fn two_data<D: Modelled>() {
+    let world = World::<D>::of(&[
+        &[(0, Inout)],
+        &[(1, Inout)],
+        &[(0, Read), (1, Inout)],
+        &[(1, Read), (0, Inout)],
+        &[(0, Inout), (1, Inout)],
+    ]);
+    let threads = issue_and_start::<D, 2>(&world);
+    world.issue_and_run(2..5);
+    join(threads);
+    world.all_ran_once();
+}
+
+/// As above, with readers of one datum between.
+fn two_data_and_readers<D: Modelled>() {
+    let world = World::<D>::of(&[&[(0, Inout)], &[(1, Read)], &[(0, Read), (1, Read)], &[(1, Inout), (0, Read)]]);
+    let threads = issue_and_start::<D, 2>(&world);
+    world.issue_and_run(2..4);
+    join(threads);
+    world.all_ran_once();
+}
+
+/// The issuer does at once what the scheme says would be granted at once, without issuing it.
+fn the_issuer_looks<D: Modelled>() {
+    let world = World::<D>::new(&[Inout, Read, Read]);
+    assert!(world.issue(0));
+    let first = runs(&world, 0);
+    let mut ready = vec![];
+    for number in [1, 2] {
+        if D::is_ready(world.meta(0), Read) {
+            world.look(0, number);
+        }
+        if world.issue(number) {
+            ready.push(number);
+        }
+    }
+    if D::is_ready(world.meta(0), Read) {
+        world.look(0, 3);
+    }
+    ready.into_iter().for_each(|number| world.run(number));
+    if D::is_ready(world.meta(0), Inout) {
+        world.change(0, 3, 1);
+    }
+    join([first]);
+    world.all_ran_once();
+}
+
+/// As above with readers that run at once on two threads: the issuer writes the value when the version is idle.
+fn the_issuer_writes_when_idle<D: Modelled>() {
+    let world = World::<D>::new(&[Read, Read, Inout]);
+    let threads = issue_and_start::<D, 2>(&world);
+    if D::is_idle(world.meta(0)) {
+        world.change(0, 0, 0);
+    }
+    if D::is_ready(world.meta(0), Inout) {
+        world.change(0, 2, 0);
+    }
+    world.issue_and_run(2..3);
+    if D::is_idle(world.meta(0)) {
+        world.change(0, 3, 9);
+    }
+    join(threads);
+    world.all_ran_once();
+}
+
+/// The issuer retires the version while its last accesses are released: it is freed once, and nobody touches it later.
+fn retire_races_with_releases<D: Modelled>() {
+    let world = World::<D>::new(&[Read, Read]);
+    let threads = issue_and_start::<D, 2>(&world);
+    world.retire();
+    join(threads);
+    world.freed_once();
+}
+
+/// As above with an access that waits.
+fn retire_with_one_waiting<D: Modelled>() {
+    let world = World::<D>::new(&[Inout, Inout]);
+    let threads = issue_and_start::<D, 1>(&world);
+    let ready = world.issue(1);
+    world.retire();
+    if ready {
+        world.run(1);
+    }
+    join(threads);
+    world.freed_once();
+}
+
+/// As above with readers that wait, and join a generation that waits no longer.
+fn retire_with_readers_waiting<D: Modelled>() {
+    let world = World::<D>::new(&[Inout, Read, Read]);
+    let threads = issue_and_start::<D, 1>(&world);
+    let ready: Vec<_> = [1, 2].into_iter().filter(|&number| world.issue(number)).collect();
+    world.retire();
+    ready.into_iter().for_each(|number| world.run(number));
+    join(threads);
+    world.freed_once();
+}
+
+macro_rules! models {
+    ($($model:ident)*) => {
+        mod list {
+            $(#[test] fn $model() { loom::model(super::$model::<super::List>) })*
+        }
+        mod parked {
+            $(#[test] fn $model() { loom::model(super::$model::<super::Parked>) })*
+        }
+    };
+}
+
+models! {
+    readers_writer_readers_writer
+    readers_join_while_it_empties
+    a_chain
+    two_data
+    two_data_and_readers
+    the_issuer_looks
+    the_issuer_writes_when_idle
+    retire_races_with_releases
+    retire_with_one_waiting
+    retire_with_readers_waiting
+}
