@@ -165,7 +165,11 @@ impl<'s, E: Engine> Door<'s, E> {
         let task = self.shared().visit(|worker| {
             let recorded = domain.record() != 0;
             let id = if recorded { worker.log.next_id() } else { 0 };
-            let extras = if recorded { Some(options.recorded(id)) } else { options.extras() };
+            let extras = match (recorded, options.is_plain()) {
+                (true, _) => Some(options.recorded(id)),
+                (false, true) => None,
+                (false, false) => Some(options.extras()),
+            };
             let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
             let block = worker.alloc(shape.block_size(size));
             let (place, priority) = (options.place, options.priority);

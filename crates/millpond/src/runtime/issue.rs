@@ -1,7 +1,6 @@
 //! Spawning: from declared accesses to records that a scheme orders.
 
 use std::alloc::Layout;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
@@ -9,58 +8,81 @@ use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
 use crate::depend::{Mode, Scheme};
-use crate::error::{Error, Kind, Label};
+use crate::error::{self, Error};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
-/// A task whose block is filled but for its payload, and whose accesses are not issued.
+/// What a spawn says of its task, besides its accesses.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub(crate) domain: &'a Domain,
+    pub(crate) options: &'a Options,
+    pub(crate) vtable: &'static VTable,
+    pub(crate) payload: Layout,
+    /// Whether the task would run at its spawn if all its accesses would be granted; only then is the scheme asked.
+    pub(crate) may_run: bool,
+}
+
+/// A task whose block is filled but for its payload, and whose accesses are not issued. The versions that it has
+/// retired are freed when it is issued: `Worker::free_retired`.
 pub(crate) struct Drafted<S> {
     pub(crate) task: TaskRef,
     pub(crate) shape: S,
     /// Of the block, as it was allocated.
     pub(crate) size: usize,
-    /// The task may run at its spawn: every access would be granted at once.
+    /// The task may run at its spawn: every access would be granted at once, and nothing was misused.
     pub(crate) ready: bool,
-    /// The task must fail instead of running.
-    pub(crate) misused: bool,
-    pub(crate) retired: Retired,
 }
 
-/// Versions that a draft retired while nobody used them. They are freed when the task is issued: the drop of a value
-/// may run any code, a spawn included.
-#[must_use]
-pub(crate) struct Retired {
-    versions: Vec<NonNull<Version>>,
-    /// Of the task that wrote anew.
-    order: u64,
+/// A version that a draft retired while nobody used it, and the place in reference order of the task that wrote anew.
+pub(crate) type Retired = (NonNull<Version>, u64);
+
+/// Frees versions that a draft has retired, once everything is in order: the drop of a value may run any code, a spawn
+/// included. A drop that panics is the scope's failure; the task that wrote anew has got its own version.
+#[cold]
+pub(crate) fn free_retired(retired: Vec<Retired>, domain: &Domain, options: &Options) {
+    for (version, order) in retired {
+        // SAFETY: retired, with no access outstanding.
+        if let Err(caught) = unsafe { Version::free(version) } {
+            domain.fail(order, Error::new(options.label(), error::Kind::Panicked(caught.text())));
+        }
+    }
 }
 
-impl Retired {
-    #[cold]
-    fn add(&mut self, version: NonNull<Version>) {
-        self.versions.push(version);
-    }
+/// What kind of block a draft fills.
+trait Kind {
+    /// The task is recorded.
+    const RECORDED: bool;
+    /// The spawn said nothing that goes into extras.
+    const PLAIN: bool;
+}
 
-    /// Frees them. A drop that panics is the scope's failure; the task has got its own version.
-    #[inline]
-    pub(crate) fn free(self, domain: &Domain, label: Label) {
-        if !self.versions.is_empty() {
-            self.free_all(domain, label);
-        }
-    }
+struct Plain;
+struct Labelled;
+struct Recorded;
 
-    #[cold]
-    fn free_all(self, domain: &Domain, label: Label) {
-        for version in self.versions {
-            // SAFETY: retired, with no access outstanding.
-            if let Err(caught) = unsafe { Version::free(version) } {
-                domain.fail(self.order, Error::new(label, Kind::Panicked(caught.text())));
-            }
-        }
-    }
+impl Kind for Plain {
+    const RECORDED: bool = false;
+    const PLAIN: bool = true;
+}
+impl Kind for Labelled {
+    const RECORDED: bool = false;
+    const PLAIN: bool = false;
+}
+impl Kind for Recorded {
+    const RECORDED: bool = true;
+    const PLAIN: bool = false;
+}
+
+/// What the types cannot rule out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Misuse {
+    None,
+    Busy,
+    Duplicate,
 }
 
 /// Writes the records of a task, and checks what the types cannot.
@@ -68,91 +90,94 @@ struct Drafter<'a, E: Engine> {
     worker: &'a Worker<E>,
     domain: &'a Domain,
     task: TaskRef,
+    order: u64,
+    claim: u64,
+    /// Where the next record goes.
+    next: NonNull<Record>,
     index: usize,
-    written: usize,
     flags: u8,
-    /// Whether the task would run at its spawn if all its accesses would be granted; only then is it asked.
-    may_run: bool,
     ready: bool,
-    misuse: Option<Kind>,
-    retired: Retired,
-    _engine: PhantomData<E>,
+    misuse: Misuse,
 }
 
 impl<E: Engine> Worker<E> {
     /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
-    #[inline]
-    pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(
-        &self,
-        domain: &Domain,
-        accesses: &A,
-        options: &Options,
-        vtable: &'static VTable,
-        payload: Layout,
-        may_run: bool,
-    ) -> Drafted<A::Shape> {
-        // Compiled twice, so that a task which is not recorded pays for one test.
-        if domain.record() == 0 {
-            self.draft_as::<B, A, false>(domain, accesses, options, vtable, payload, may_run)
+    #[inline(always)]
+    pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
+        // Compiled three times, so that a task with nothing about it pays for two tests.
+        if plan.domain.record() != 0 {
+            self.draft_apart::<B, A, Recorded>(plan, accesses)
+        } else if !plan.options.is_plain() {
+            self.draft_apart::<B, A, Labelled>(plan, accesses)
         } else {
-            self.draft_as::<B, A, true>(domain, accesses, options, vtable, payload, may_run)
+            self.draft_as::<B, A, Plain>(plan, accesses)
         }
     }
 
-    fn draft_as<'s, B, A: Accesses<'s, B>, const RECORDED: bool>(
-        &self,
-        domain: &Domain,
-        accesses: &A,
-        options: &Options,
-        vtable: &'static VTable,
-        payload: Layout,
-        may_run: bool,
-    ) -> Drafted<A::Shape> {
+    #[inline(never)]
+    fn draft_apart<'s, B, A: Accesses<'s, B>, K: Kind>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
+        self.draft_as::<B, A, K>(plan, accesses)
+    }
+
+    #[inline(always)]
+    fn draft_as<'s, B, A: Accesses<'s, B>, K: Kind>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
+        let Plan { domain, options, vtable, payload, may_run } = plan;
         let order = domain.count_spawn();
         if !may_run {
             domain.note_long();
         }
         let count = accesses.count();
         assert!(count <= Record::MOST, "a task of {count} accesses is too large");
-        let extras = if RECORDED { Some(self.begin_record(domain, options)) } else { options.extras() };
-        let shape = Shape { extras: extras.is_some(), accesses: count, nest: vtable.role == Role::Nest };
+        let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = self.alloc(size);
-        if options.bytes != 0 {
+        let extras = match (K::PLAIN, K::RECORDED) {
+            (true, _) => None,
+            (_, true) => Some(self.begin_record(domain, options)),
+            (_, false) => Some(options.extras()),
+        };
+        if !K::PLAIN && options.bytes != 0 {
             domain.add_bytes(options.bytes);
         }
         let (place, priority) = (options.place, options.priority);
         let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
+        // SAFETY: the block was made with room for them.
+        let next = unsafe { task.records_of(shape) };
+        let (claim, ready) = (domain.claim(), may_run);
         let mut drafter = Drafter::<E> {
             worker: self,
             domain,
             task,
+            order,
+            claim,
+            next,
             index: 0,
-            written: 0,
             flags: 0,
-            may_run,
-            ready: may_run,
-            misuse: None,
-            retired: Retired { versions: Vec::new(), order },
-            _engine: PhantomData,
+            ready,
+            misuse: Misuse::None,
         };
         let shape = accesses.visit(&mut drafter);
         if drafter.flags != 0 {
             task.add_flags(drafter.flags);
         }
-        let (ready, misuse, retired) = (drafter.ready, drafter.misuse, drafter.retired);
-        let misused = misuse.is_some();
-        if let Some(kind) = misuse {
-            task.set_accesses(drafter.written);
-            task.add_flags(flag::MISUSED);
-            domain.fail(order, Error::new(task.label(), kind));
+        if drafter.misuse != Misuse::None {
+            drafter.end_misused();
         }
-        if RECORDED {
+        let ready = drafter.ready;
+        if K::RECORDED {
             self.record_draft(task, domain, accesses);
         }
-        Drafted { task, shape, size, ready, misused, retired }
+        Drafted { task, shape, size, ready }
+    }
+
+    /// Frees the versions that a draft has retired.
+    #[inline]
+    pub(crate) fn free_retired(&self, domain: &Domain, options: &Options) {
+        if !self.retired.borrow().is_empty() {
+            free_retired(self.retired.take(), domain, options);
+        }
     }
 
     /// Hands a task to the scheme; if it is ready, to the pool.
@@ -189,36 +214,58 @@ impl<E: Engine> Drafter<'_, E> {
     fn admit(&mut self, datum: &Datum) -> bool {
         let arg = self.index;
         self.index += 1;
-        let claim = self.domain.claim();
-        if !datum.is_claimed_by(claim) && !datum.claim::<E::Scheme>(claim) {
-            self.misuse.get_or_insert(Kind::Busy { arg });
+        let claimed = datum.is_claimed_by(self.claim) || datum.claim::<E::Scheme>(self.claim);
+        if !claimed {
+            self.misused(Misuse::Busy, error::Kind::Busy { arg });
             return false;
         }
-        match datum.note_use(self.task.header().order(), arg) {
+        match datum.note_use(self.order, arg) {
             None => true,
             Some(earlier) => {
-                self.misuse.get_or_insert(Kind::Duplicate { args: (earlier, arg) });
+                self.misused(Misuse::Duplicate, error::Kind::Duplicate { args: (earlier, arg) });
                 false
             }
         }
     }
 
+    /// The task must fail instead of running: with its first misuse.
+    #[cold]
+    fn misused(&mut self, misuse: Misuse, kind: error::Kind) {
+        if self.misuse == Misuse::None {
+            self.misuse = misuse;
+            self.domain.fail(self.order, Error::new(self.task.label(), kind));
+        }
+    }
+
+    /// It has fewer accesses than were declared.
+    #[cold]
+    fn end_misused(&mut self) {
+        self.task.set_accesses(self.written());
+        self.task.add_flags(flag::MISUSED);
+        self.ready = false;
+    }
+
+    /// How many records there are by now.
+    fn written(&self) -> usize {
+        (self.next.addr().get() - self.task.records_at().addr().get()) / size_of::<Record>()
+    }
+
     /// Asks the scheme whether the access would be granted at once, if the answer matters.
     #[inline]
     fn ask(&mut self, datum: &Datum, mode: Mode) {
-        if self.may_run {
-            self.ready &= E::Scheme::is_ready(datum.version().meta().of::<E::Scheme>(), mode);
+        if self.ready {
+            self.ready = E::Scheme::is_ready(datum.version().meta().of::<E::Scheme>(), mode);
         }
     }
 
     #[inline]
     fn write(&mut self, target: NonNull<()>, group: u32, mode: Mode, as_inout: bool) {
-        // SAFETY: the block has room for one record an access.
-        let at = unsafe { self.task.records_at().add(self.written) };
-        let record = Record::new(target, self.task.record_behind(self.written), group, mode, as_inout);
-        // SAFETY: as above; the place is not used yet.
-        unsafe { at.write(record) };
-        self.written += 1;
+        let behind = self.next.addr().get() - self.task.0.addr().get();
+        let record = Record::new(target, behind, group, mode, as_inout);
+        // SAFETY: the block has room for one record an access; the place is not used yet.
+        unsafe { self.next.write(record) };
+        // SAFETY: still in the block.
+        self.next = unsafe { self.next.add(1) };
     }
 
     /// How the scheme is to order a mode.
@@ -231,11 +278,11 @@ impl<E: Engine> Drafter<'_, E> {
     /// alike, they count as one `inout`.
     #[cold]
     fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
-        if !matches!(self.misuse, Some(Kind::Duplicate { .. })) {
+        if self.misuse != Misuse::Duplicate {
             return;
         }
         let version = NonNull::from(datum.version());
-        for place in 0..self.written {
+        for place in 0..self.written() {
             // SAFETY: that many records were written.
             let at = unsafe { self.task.records_at().add(place) };
             // SAFETY: as above.
@@ -245,7 +292,8 @@ impl<E: Engine> Drafter<'_, E> {
             }
             if record.declared() != Mode::Write && !(alike && record.declared() == mode) {
                 let group = datum.enter_group(Mode::Inout);
-                let stronger = Record::new(version.cast(), self.task.record_behind(place), group, Mode::Inout, false);
+                let behind = at.addr().get() - self.task.0.addr().get();
+                let stronger = Record::new(version.cast(), behind, group, Mode::Inout, false);
                 // SAFETY: as above; a record needs no drop, and only the spawner knows it.
                 unsafe { at.write(stronger) };
             }
@@ -264,7 +312,7 @@ impl<E: Engine> Drafter<'_, E> {
     /// Ends the reduction that is open on a datum.
     #[cold]
     fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
-        self.worker.combine(self.domain, reduction, self.task.header().order() - 1);
+        self.worker.combine(self.domain, reduction, self.order - 1);
     }
 }
 
@@ -280,10 +328,11 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             self.end_reduction(reduction);
         }
         let group = datum.enter_group(mode);
-        if mode == Mode::Write
-            && let Some(version) = datum.rename::<E::Scheme>()
-        {
-            self.retired.add(version);
+        if mode == Mode::Write {
+            self.flags |= flag::WRITE;
+            if let Some(version) = datum.rename::<E::Scheme>() {
+                self.worker.retired.borrow_mut().push((version, self.order));
+            }
         }
         let ordered = self.ordered(mode);
         if ordered == Mode::Commutative {

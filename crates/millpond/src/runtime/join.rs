@@ -103,6 +103,8 @@ pub(crate) struct Pending<O, K: Release> {
     result: Option<NonNull<Result<O, Error>>>,
     /// Whom the watcher in the scope's list wakes, if a poll put one there.
     watching: Cell<Option<Waker>>,
+    /// The drop has something to do: the task keeps its block, or there was a poll.
+    holds: Cell<bool>,
     /// The task's number in a recording.
     record: Id,
     release: K,
@@ -194,11 +196,17 @@ impl<'s, B, O> Join<'s, B, O> {
 }
 
 impl<B, O> Drop for Join<'_, B, O> {
-    /// Most joins are dropped where they are made, of tasks that ran at their spawn and return nothing: then it is known
-    /// there that there is nothing to do, and no code is left.
+    /// Most joins are dropped where they are made, of tasks that return nothing: then it is known there that there is
+    /// nothing to do, and little code is left.
     #[inline]
     fn drop(&mut self) {
-        if mem::needs_drop::<O>() || !matches!(*self.source, Source::Ready(Ok(_), _) | Source::Taken) {
+        let empty = match &*self.source {
+            Source::Ready(Ok(_), _) => !mem::needs_drop::<O>(),
+            Source::Ready(Err(_), _) => false,
+            Source::Task(pending) => !pending.holds.get(),
+            Source::Taken => true,
+        };
+        if !empty {
             // SAFETY: this is the drop, and `source` is not used any more.
             unsafe { drop_source(&mut self.source) }
         }
@@ -225,6 +233,7 @@ impl<O, K: Release> Pending<O, K> {
             counted,
             result: must_count::<O>().then(|| result_at::<S, F, O>(task)),
             watching: Cell::new(None),
+            holds: Cell::new(counted),
             record: task.record_id(),
             release,
         }
@@ -280,6 +289,7 @@ impl<O, K: Release> Pending<O, K> {
         let will_be_told = self.watch(Tell::Waker(told));
         if will_be_told {
             self.watching.set(Some(kept));
+            self.holds.set(true);
         }
         will_be_told
     }

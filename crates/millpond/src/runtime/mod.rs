@@ -18,7 +18,7 @@ pub(crate) mod door;
 mod dumps;
 pub(crate) mod engine;
 pub(crate) mod fork;
-mod issue;
+pub(crate) mod issue;
 pub(crate) mod join;
 mod noted;
 mod pin;

@@ -10,6 +10,7 @@ use super::config::Inline;
 use super::domain::Domain;
 use super::door::Door;
 use super::engine::{DefaultEngine, Engine};
+use super::issue::Plan;
 use super::join::{Join, must_count};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
@@ -167,7 +168,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     #[inline(never)]
     fn spawn_task<A, F, O>(
         &self,
-        options: Options,
+        options: &Options,
         accesses: A,
         body: F,
         kind: &'static VTable,
@@ -179,15 +180,16 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         let payload = payload::<A::Shape, F, O>();
-        let drafted = self.worker().draft(self.domain(), &accesses, &options, kind, payload, may_run);
-        let join = if drafted.ready && !drafted.misused && self.may_start(drafted.task) {
+        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run };
+        let drafted = self.worker().draft(plan, &accesses);
+        let join = if drafted.ready && self.may_start(drafted.task) {
             // Read before: the task is gone then.
             let record = drafted.task.record_id();
             Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record)
         } else {
             self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
         };
-        drafted.retired.free(self.domain(), options.label());
+        self.worker().free_retired(self.domain(), options);
         join
     }
 
@@ -248,7 +250,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
             Ok(result) => return Join::ready(result, 0),
             Err(body) => body,
         };
-        self.spawn_task(options, accesses, body, kind, may_run)
+        self.spawn_task(&options, accesses, body, kind, may_run)
     }
 
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
@@ -261,9 +263,10 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         worker.throttle(self.domain(), options.bytes);
         let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
         let payload = payload::<A::Shape, F, O>();
-        let drafted = worker.draft(self.domain(), &accesses, &options, kind, payload, false);
+        let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
+        let drafted = worker.draft(plan, &accesses);
         let join = self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size);
-        drafted.retired.free(self.domain(), options.label());
+        worker.free_retired(self.domain(), &options);
         join
     }
 

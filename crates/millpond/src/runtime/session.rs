@@ -12,6 +12,7 @@ use super::body::{Body, Code, ParentCode, payload, write_body};
 use super::cancel::{CancelToken, Cancels};
 use super::domain::{Domain, NO_SEAT};
 use super::engine::{DefaultEngine, Engine};
+use super::issue::{Plan, free_retired};
 use super::join::{Pending, Release};
 use super::scope::Scope;
 use super::shared::Shared;
@@ -202,7 +203,9 @@ impl<E: Engine> Session<E> {
     {
         self.shared().throttle(self.domain(), options.bytes);
         let (pending, retired) = self.shared().visit(|worker| {
-            let drafted = worker.draft(self.domain(), accesses, options, kind, payload::<A::Shape, F, O>(), false);
+            let payload = payload::<A::Shape, F, O>();
+            let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run: false };
+            let drafted = worker.draft(plan, accesses);
             let body = Body { shape: drafted.shape, f: body };
             // SAFETY: drafted with the payload of these types.
             unsafe { write_body::<A::Shape, F, O>(drafted.task, body) };
@@ -212,9 +215,9 @@ impl<E: Engine> Session<E> {
             worker.issue(drafted.task, Put::Spawned);
             // Whoever waits for it may be elsewhere, and the body that spawns it here may wait for that one.
             worker.leave_tasks();
-            (pending, drafted.retired)
+            (pending, worker.retired.take())
         });
-        retired.free(self.domain(), options.label());
+        free_retired(retired, self.domain(), options);
         SessionJoin { pending: Some(pending) }
     }
 }

@@ -302,12 +302,14 @@ impl Options {
         Options { place, label: None, bytes: 0, priority: 0 }
     }
 
+    /// Whether nothing was said that needs extras.
     #[inline]
-    pub(crate) fn extras(&self) -> Option<Extras> {
-        if self.label.is_none() && self.bytes == 0 {
-            return None;
-        }
-        Some(Extras { id: 0, label: self.label(), bytes: self.bytes })
+    pub(crate) fn is_plain(&self) -> bool {
+        self.label.is_none() && self.bytes == 0
+    }
+
+    pub(crate) fn extras(&self) -> Extras {
+        Extras { id: 0, label: self.label(), bytes: self.bytes }
     }
 
     /// The same of a task that is recorded.

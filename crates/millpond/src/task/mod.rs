@@ -81,6 +81,8 @@ pub(crate) mod flag {
     pub(crate) const REDUCE: u8 = 8;
     /// Misuse at the spawn: the task's failure is in its scope already, and its body must not run.
     pub(crate) const MISUSED: u8 = 16;
+    /// Some access is a `write`.
+    pub(crate) const WRITE: u8 = 64;
     /// The task is recorded: its number follows the header, set by whoever sets this.
     pub(crate) const RECORDED: u8 = 32;
 }
@@ -272,6 +274,16 @@ impl TaskRef {
     #[inline]
     pub(crate) fn records_at(self) -> NonNull<Record> {
         self.at(self.shape().records_at())
+    }
+
+    /// Where the records of a task of this shape are.
+    ///
+    /// # Safety
+    ///
+    /// The block was made for it.
+    #[inline]
+    pub(crate) unsafe fn records_of(self, shape: Shape) -> NonNull<Record> {
+        self.at(shape.records_at())
     }
 
     /// The access records.

@@ -24,7 +24,17 @@ pub(crate) enum Ran {
     Yes,
 }
 
+/// Whether a task may start: else there is a [`refusal`].
+#[inline]
+pub(crate) fn may_start(task: TaskRef) -> bool {
+    let header = task.header();
+    // SAFETY: the scope outlives its tasks.
+    let cancelled = unsafe { header.domain().as_ref() }.is_cancelled();
+    !cancelled && !header.has(flag::MISUSED) && !header.is_abandoned() && task.records().iter().all(serves)
+}
+
 /// Why a task that is about to start must not.
+#[cold]
 pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
     let header = task.header();
     // SAFETY: the scope outlives its tasks.
@@ -69,14 +79,21 @@ pub(crate) fn settle(task: TaskRef, result: Result<(), Error>, poison: bool) -> 
     result
 }
 
+/// A `write` that the body has not set.
+fn is_unwritten(record: &Record) -> bool {
+    record.declared() == Mode::Write && !record.version().is_produced()
+}
+
 /// The outputs of a body that ended well: all written, all parts of reductions handed in.
 #[inline]
 fn check_outputs(task: TaskRef) -> Result<(), Error> {
-    let unwritten = |record: &Record| record.declared() == Mode::Write && !record.version().is_produced();
-    if let Some(arg) = task.records().iter().position(unwritten) {
+    let header = task.header();
+    if header.has(flag::WRITE)
+        && let Some(arg) = task.records().iter().position(is_unwritten)
+    {
         return Err(Error::new(task.label(), Kind::Unwritten { arg }));
     }
-    if task.header().has(flag::REDUCE) { contribute(task) } else { Ok(()) }
+    if header.has(flag::REDUCE) { contribute(task) } else { Ok(()) }
 }
 
 #[cold]
@@ -120,7 +137,22 @@ fn poison_one(record: &Record, cause: &Error) {
 }
 
 impl<E: Engine> Worker<E> {
+    /// A leaf has ended well. The parent that is complete with it, if any: the caller goes on with that one.
+    #[inline]
+    pub(super) fn conclude_well(&self, task: TaskRef) -> Option<TaskRef> {
+        let header = task.header();
+        if header.has(flag::WRITE | flag::REDUCE | flag::EXTRAS) || header.role() != Role::Leaf {
+            return self.conclude(task, Ok(()), true, Ran::Yes);
+        }
+        self.release(task);
+        let domain = header.domain();
+        // SAFETY: the scope outlives its tasks, and this one is counted below.
+        self.retire(task, unsafe { domain.as_ref() });
+        self.count_finished(domain)
+    }
+
     /// A task has ended. The parent that is complete with it, if any: the caller goes on with that one.
+    #[inline(never)]
     pub(super) fn conclude(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) -> Option<TaskRef> {
         let header = task.header();
         let result = if header.role() == Role::Combine {
@@ -166,8 +198,9 @@ impl<E: Engine> Worker<E> {
     /// Gives exclusions back and releases all accesses, the last one first: a successor that needs several of them
     /// is granted the one that it waits for last, so it is looked at once.
     pub(crate) fn release(&self, task: TaskRef) {
+        let excludes = task.header().has(flag::COMMUTATIVE);
         for record in task.records().iter().rev() {
-            if record.mode() == Mode::Commutative {
+            if excludes && record.mode() == Mode::Commutative {
                 self.release_exclusion(task, record.version());
             }
             self.release_one(record);
@@ -175,6 +208,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Releases one access; what it grants becomes ready if it waited for nothing else.
+    #[inline]
     pub(crate) fn release_one(&self, record: &Record) {
         let version = record.version_at();
         // SAFETY: the version has this access outstanding.
@@ -222,6 +256,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Tells joins, and frees the block unless one keeps it.
+    #[inline]
     fn retire(&self, task: TaskRef, scope: &Domain) {
         let header = task.header();
         let usage = header.state().usage();
@@ -241,6 +276,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Counts a completion in `domain`; the parent that is complete with it, if any.
+    #[inline]
     fn count_finished(&self, domain: NonNull<Domain>) -> Option<TaskRef> {
         // SAFETY: the completion is not counted yet, so the scope is there.
         if unsafe { domain.as_ref() }.is_owned_by(self.seat.index()) {

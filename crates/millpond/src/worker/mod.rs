@@ -14,6 +14,7 @@ use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
+use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +54,8 @@ pub(crate) struct Worker<E: Engine> {
     /// Whether it was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
+    /// Versions that the spawn which runs here has retired.
+    pub(crate) retired: RefCell<Vec<Retired>>,
     pub(crate) log: Log,
 }
 
@@ -116,6 +119,7 @@ impl<E: Engine> Worker<E> {
             budget: Cell::new(u32::MAX),
             owes: Cell::new(false),
             grains: Grains::default(),
+            retired: RefCell::default(),
             log: Log::new(recorder, (index < config.workers && !config.annex).then_some(index as u32)),
         }
     }

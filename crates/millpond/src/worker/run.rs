@@ -3,7 +3,7 @@
 use std::mem;
 use std::ptr::NonNull;
 
-use super::complete::{Ran, refusal};
+use super::complete::{Ran, may_start, refusal};
 use super::grain::Length;
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
@@ -81,7 +81,9 @@ impl<E: Engine> Worker<E> {
 
     fn run_leaf(&self, task: TaskRef) -> Option<TaskRef> {
         let header = task.header();
-        if let Some(error) = refusal(task) {
+        if !may_start(task)
+            && let Some(error) = refusal(task)
+        {
             return self.refuse(task, error);
         }
         // A combination is no task of the program's.
@@ -93,8 +95,7 @@ impl<E: Engine> Worker<E> {
         let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
         self.grains.end(&self.shared().kinds, header.vtable(), started);
-        let ran = if result.is_ok() { Ran::Yes } else { Ran::No };
-        self.conclude(task, result, true, ran)
+        if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
     }
 
     /// Runs the body of a task that was taken from the pool.
