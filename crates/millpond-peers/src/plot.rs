@@ -164,6 +164,12 @@ mod tests {
     }
 
     #[test]
+    fn what_xml_would_take_for_its_own_is_escaped() {
+        let text = plot(&[row("join", "fib", "chili-every", 5)]);
+        assert!(text.contains("join_with_heartbeat_every::&lt;1&gt;"), "{text}");
+    }
+
+    #[test]
     fn a_point_without_a_run_is_no_bar_and_curves_have_all_points() {
         let mut none = row("empty", "chain", "starpu", 5);
         none.runs.clear();

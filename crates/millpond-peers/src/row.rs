@@ -147,15 +147,16 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Says how much faster the runtime of the same name would have to be: the ratio of each row to millpond's in the same
-/// place, by nanoseconds a task.
+/// Adds to each row how it compares with the rows of millpond in the same place, by nanoseconds a task.
 pub fn compare(rows: &mut [Row]) {
-    let base: Vec<_> = rows.iter().filter(|row| row.runtime == MILLPOND).cloned().collect();
+    let all = rows.to_vec();
+    let cost = |row: &Row| row.ns_per_task(row.median_seconds());
     for row in rows {
-        let like = |other: &&Row| other.shape == row.shape && other.workers == row.workers;
-        let ours = base.iter().find(like).and_then(|row| row.ns_per_task(row.median_seconds()));
-        if let (Some(ours), Some(theirs)) = (ours, row.ns_per_task(row.median_seconds())) {
-            row.extra.push(("ratio_to_millpond", json!(theirs / ours)));
+        for (ours, field) in [(MILLPOND, "ratio_to_millpond"), (QUEUED, "ratio_to_queued")] {
+            let like = |other: &&Row| (other.runtime, other.shape, other.workers) == (ours, row.shape, row.workers);
+            if let (Some(base), Some(ns)) = (all.iter().find(like).and_then(cost), cost(row)) {
+                row.extra.push((field, json!(ns / base)));
+            }
         }
     }
 }

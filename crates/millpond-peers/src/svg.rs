@@ -25,7 +25,7 @@ pub enum Anchor {
     End,
 }
 
-/// A drawing in progress. No text that is drawn has a character that XML takes for its own.
+/// A drawing in progress.
 #[derive(Debug, Default)]
 pub struct Svg(String);
 
@@ -38,7 +38,7 @@ impl Svg {
     /// A rectangle from a point, of a width and height; `title` appears where it is pointed at.
     pub fn rect(&mut self, (x, y): Point, (w, h): Point, fill: &str, title: &str) {
         let place = format_args!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\"");
-        self.element(format_args!("<rect {place} fill=\"{fill}\"><title>{title}</title></rect>"));
+        self.element(format_args!("<rect {place} fill=\"{fill}\"><title>{}</title></rect>", escaped(title)));
     }
 
     /// A straight line.
@@ -51,7 +51,8 @@ impl Svg {
     pub fn curve(&mut self, points: &[Point], stroke: &str, title: &str) {
         let path: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let look = format_args!("fill=\"none\" stroke=\"{stroke}\" stroke-width=\"1.5\"");
-        self.element(format_args!("<polyline {look} points=\"{}\"><title>{title}</title></polyline>", path.join(" ")));
+        let (path, title) = (path.join(" "), escaped(title));
+        self.element(format_args!("<polyline {look} points=\"{path}\"><title>{title}</title></polyline>"));
         for (x, y) in points {
             self.element(format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{stroke}\"/>"));
         }
@@ -64,6 +65,7 @@ impl Svg {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
+        let text = escaped(text);
         self.element(format_args!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"));
     }
 
@@ -76,4 +78,9 @@ impl Svg {
             self.0
         )
     }
+}
+
+/// A text without what XML would take for its own.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

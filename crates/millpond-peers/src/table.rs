@@ -33,8 +33,8 @@ fn table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
 /// Nanoseconds a task, of `join` a join.
 fn costs(rows: &[Row]) -> Table {
     let unit = if rows[0].suite == "join" { "joins" } else { "tasks" };
-    let header =
-        ["shape", "runtime", "workers", unit, "median ns", "min ns", "x millpond", "shares", "left out", "verified"];
+    let figures = ["median ns", "min ns", "x millpond", "x queued", "shares", "left out", "verified"];
+    let header = ["shape", "runtime", "workers", unit].into_iter().chain(figures);
     let mut table = table(header);
     for row in rows {
         table.add_row([
@@ -45,6 +45,7 @@ fn costs(rows: &[Row]) -> Table {
             number(row.ns_per_task(row.median_seconds()), 1),
             number(row.ns_per_task(row.min_seconds()), 1),
             number(row.extra("ratio_to_millpond"), 2),
+            number(row.extra("ratio_to_queued"), 2),
             shares(row),
             if row.left_out == 0 {
                 String::new()
