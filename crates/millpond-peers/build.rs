@@ -35,6 +35,7 @@ fn main() {
     for place in ["build.rs", "cpp", "/usr/bin", "/usr/include"].iter().filter(|place| Path::new(place).exists()) {
         println!("cargo::rerun-if-changed={place}");
     }
+    println!("cargo::rerun-if-env-changed=CXX");
     println!("cargo::rustc-env=MILLPOND_PEERS={}", out.display());
     for program in PROGRAMS {
         let (made, said) = (out.join(program.name), out.join(format!("{}.txt", program.name)));
@@ -52,10 +53,11 @@ fn compile(program: &Program, made: &Path) -> Result<(), String> {
     }
     let mut messages = String::new();
     for flags in program.flags {
-        match compiler(program)?.arg(format!("cpp/{}", program.source)).args(*flags).arg("-o").arg(made).output() {
+        let mut command = compiler(program)?;
+        match command.arg(format!("cpp/{}", program.source)).args(*flags).arg("-o").arg(made).output() {
             Ok(output) if output.status.success() => return Ok(()),
             Ok(output) => messages += &String::from_utf8_lossy(&output.stderr),
-            Err(error) => messages += &format!("{error}\n"),
+            Err(error) => messages += &format!("{}: {error}\n", command.get_program().display()),
         }
     }
     Err(messages)

@@ -10,9 +10,12 @@ use std::path::PathBuf;
 pub fn command() -> Command {
     let suites = PossibleValuesParser::new(SUITES.iter().map(|suite| suite.name));
     let runtimes = PossibleValuesParser::new(RUNTIMES.iter().map(|runtime| runtime.name));
-    let mut shapes: Vec<_> = SUITES.iter().flat_map(|suite| suite.shapes.iter().map(|(name, _)| *name)).collect();
-    shapes.sort_unstable();
-    shapes.dedup();
+    let mut shapes = Vec::new();
+    for (name, _) in SUITES.iter().flat_map(|suite| suite.shapes) {
+        if !shapes.contains(name) {
+            shapes.push(*name);
+        }
+    }
     let many = |name, value, help| Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help);
     let file =
         |name, help| Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help);

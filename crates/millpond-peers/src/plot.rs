@@ -110,7 +110,7 @@ fn curve_panel(svg: &mut Svg, rows: &[&Row], (left, top): Point) {
     let x = |ns: f64| x0 + CURVES * (ns / least).ln() / (most / least).ln().max(1e-9);
     let y = |efficiency: f64| base - HEIGHT * efficiency.clamp(0.0, 1.1) / 1.1;
 
-    let title = format!("{}, {}: efficiency in % against us a task", rows[0].shape, workers(rows[0]));
+    let title = format!("{}, {}: efficiency in % against µs a task", rows[0].shape, workers(rows[0]));
     svg.text((x0, top + 18.0), Anchor::Start, &title);
     for percent in [0.0, 25.0, 50.0, 75.0, 100.0] {
         let at = y(percent / 100.0);

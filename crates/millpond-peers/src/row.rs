@@ -1,6 +1,6 @@
 //! A row: a measured point of one runtime, and how rows are printed for programs.
 
-use crate::graph::{Case, Graph};
+use crate::graph::Case;
 use crate::runtimes::{MILLPOND, QUEUED};
 use crate::work::Outcome;
 use serde_json::{Map, Value, json};
@@ -203,12 +203,10 @@ fn field(value: &Value) -> String {
     }
 }
 
-/// What a shape is called in a suite.
-pub type Named = (&'static str, Graph);
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Graph;
     use std::time::Duration;
 
     fn row(runtime: &'static str, workers: usize) -> Row {

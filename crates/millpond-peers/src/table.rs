@@ -63,9 +63,9 @@ fn bodies(rows: &[Row]) -> Table {
     let mut lengths: Vec<f64> = rows.iter().filter_map(|row| row.extra("body_ns")).collect();
     lengths.sort_by(f64::total_cmp);
     lengths.dedup();
-    let columns = lengths.iter().map(|ns| format!("{} us, %", ns / 1000.0));
+    let columns = lengths.iter().map(|ns| format!("{} µs, %", ns / 1000.0));
     let header = ["shape", "runtime", "workers"].map(str::to_owned).into_iter().chain(columns);
-    let mut table = table(header.chain(["METG(50 %), us", "verified"].map(str::to_owned)));
+    let mut table = table(header.chain(["METG(50 %), µs", "verified"].map(str::to_owned)));
     for (k, row) in rows.iter().enumerate() {
         let same = |other: &&Row| (other.shape, other.runtime, other.workers) == (row.shape, row.runtime, row.workers);
         if rows[..k].iter().any(|other| same(&other)) {
@@ -159,7 +159,7 @@ mod tests {
             row
         };
         let text = tables(&[at(200, 0.5), at(5000, 0.97)], &[]);
-        assert!(text.contains("0.2 us, %") && text.contains("5 us, %"), "{text}");
+        assert!(text.contains("0.2 µs, %") && text.contains("5 µs, %"), "{text}");
         let line = text.lines().find(|line| line.contains("millpond")).expect("one row");
         assert!(line.contains(" 50 ") && line.contains(" 97 ") && line.contains("< 0.20"), "{line}");
         assert_eq!(text.matches("millpond").count(), 1);

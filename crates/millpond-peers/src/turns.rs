@@ -8,7 +8,7 @@ use crate::work::Outcome;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// A run of empty tasks may take that long; who is slower gets a smaller graph.
+/// A program's run of empty tasks may take that long; a slower one gets a smaller graph.
 const LONGEST_RUN: f64 = 0.2;
 /// The part of a graph that tells how long all of it would take.
 const PROBE: f64 = 1.0 / 32.0;
@@ -37,7 +37,7 @@ impl Started {
         self.run(SERIAL, 1, case).map(|outcome| outcome.sum)
     }
 
-    /// The graph, or a smaller one if a run of this runtime would take too long.
+    /// The graph, or a smaller one if the runtime is a program whose run would take too long. It has run before.
     pub fn fitting(&mut self, runtime: &'static str, workers: usize, graph: Graph) -> Result<Graph, String> {
         let probe = graph.scaled(PROBE);
         let mut time = f64::INFINITY;
@@ -49,7 +49,8 @@ impl Started {
             }
         }
         let expected = time / probe.tasks().max(1) as f64 * graph.tasks() as f64;
-        Ok(if expected <= LONGEST_RUN { graph } else { graph.scaled(LONGEST_RUN / expected) })
+        let is_program = Runtime::find(runtime).is_some_and(Runtime::is_program);
+        Ok(if !is_program || expected <= LONGEST_RUN { graph } else { graph.scaled(LONGEST_RUN / expected) })
     }
 }
 

@@ -48,7 +48,7 @@ impl Program {
 
     /// A peer that starts the program when it is first asked.
     pub fn peer(&'static self, workers: usize) -> Box<dyn Peer> {
-        Box::new(Asked { program: self, workers, child: None })
+        Box::new(Asked { command: move || self.command(workers), workers, child: None })
     }
 
     fn command(&self, workers: usize) -> Command {
@@ -62,17 +62,18 @@ impl Program {
     }
 }
 
-struct Asked {
-    program: &'static Program,
+/// A program that is started when it is needed, and again if it was lost.
+struct Asked<F> {
+    command: F,
     workers: usize,
     child: Option<Child>,
 }
 
-impl Peer for Asked {
+impl<F: Fn() -> Command> Peer for Asked<F> {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let mut child = match self.child.take() {
             Some(child) => child,
-            None => Child::start(self.program.command(self.workers), LIMIT)?,
+            None => Child::start((self.command)(), LIMIT)?,
         };
         let answer = child.ask(&question(case, self.workers))?;
         self.child = Some(child);
@@ -121,6 +122,20 @@ mod tests {
         for nonsense in ["", "ok", "ok 5", "ok x 5", "5 5"] {
             assert_eq!(outcome(nonsense), Err(format!("answers '{nonsense}'")));
         }
+    }
+
+    #[test]
+    fn a_program_that_died_is_started_again() {
+        let once = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "read line; echo ok 5 6 7"]);
+            command
+        };
+        let mut peer = Asked { command: once, workers: 1, child: None };
+        let mut ask = || peer.run(&Case::empty(Graph::Flat { tasks: 1 })).map(|outcome| outcome.sum);
+        assert_eq!(ask(), Ok(6));
+        assert_eq!(ask(), Err("died (exit status: 0)".to_owned()));
+        assert_eq!(ask(), Ok(6));
     }
 
     #[test]

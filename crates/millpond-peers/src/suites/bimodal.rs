@@ -1,4 +1,4 @@
-//! One task in a thousand takes 1 ms, the others 0.2 us, all spawned at one place: does a runtime that saves on the
+//! One task in a thousand takes 1 ms, the others 0.2 µs, all spawned at one place: does a runtime that saves on the
 //! short ones still give the long ones to both workers?
 
 use super::{Request, Suite};

@@ -1,9 +1,9 @@
 //! How long must a task be to be worth it? Efficiency against the length of the body, graph building included, and the
 //! length at which half the speed-up is left.
 
-use super::{Request, Suite};
+use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
-use crate::row::{Named, Row};
+use crate::row::Row;
 use crate::turns::{Started, by_turns};
 use serde_json::json;
 

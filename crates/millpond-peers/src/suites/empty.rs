@@ -1,8 +1,8 @@
 //! What does a task cost? Graphs whose bodies count themselves and mix a few numbers, behind a call that is not inlined.
 
-use super::{Request, Suite};
+use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
-use crate::row::{Named, Row, compare};
+use crate::row::{Row, compare};
 use crate::turns::{Started, by_turns};
 
 /// The graphs.

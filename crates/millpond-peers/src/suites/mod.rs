@@ -7,9 +7,12 @@ mod join;
 
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
-use crate::row::{Named, Row};
+use crate::row::Row;
 use crate::runtimes::{MILLPOND, RUNTIMES, Runtime, SERIAL};
 use crate::turns::Started;
+
+/// What a graph is called in a suite, and its full size.
+pub type Named = (&'static str, Graph);
 
 /// A suite: a row of data before it is code.
 pub struct Suite {
@@ -43,14 +46,14 @@ pub static SUITES: &[Suite] = &[
     },
     Suite {
         name: "bodies",
-        summary: "bodies of 0.2 to 20 us on four graphs; efficiency, and METG(50 %)",
+        summary: "bodies of 0.2 to 20 µs on four graphs; efficiency, and METG(50 %)",
         shapes: bodies::SHAPES,
         workers: &[2],
         measure: bodies::measure,
     },
     Suite {
         name: "bimodal",
-        summary: "one task in a thousand takes 1 ms, the others 0.2 us; speed-up over the serial loop",
+        summary: "one task in a thousand takes 1 ms, the others 0.2 µs; speed-up over the serial loop",
         shapes: &[("bimodal", Graph::Bimodal { tasks: 200_000 })],
         workers: &[2],
         measure: bimodal::measure,
