@@ -86,7 +86,9 @@ struct Spawner {
         task->cl = &many_codelet<N>;
         starpu_data_handle_t* into = task->handles;
         // StarPU frees these with the task.
-        if (N > STARPU_NMAXBUFS) into = task->dyn_handles = static_cast<starpu_data_handle_t*>(malloc(N * sizeof *into));
+        if (N > STARPU_NMAXBUFS) {
+            into = task->dyn_handles = static_cast<starpu_data_handle_t*>(malloc(N * sizeof *into));
+        }
         for (size_t k = 0; k < N; k++) into[k] = handles[first + k];
         submit(task);
     }
@@ -112,7 +114,8 @@ struct StarPu {
         steps_now = c.steps;
         handles.resize(data.size());
         for (size_t k = 0; k < data.size(); k++) {
-            starpu_variable_data_register(&handles[k], STARPU_MAIN_RAM, reinterpret_cast<uintptr_t>(&data[k]), sizeof data[k]);
+            auto place = reinterpret_cast<uintptr_t>(&data[k]);
+            starpu_variable_data_register(&handles[k], STARPU_MAIN_RAM, place, sizeof data[k]);
         }
     }
     uint64_t run(const Case& c, std::vector<uint64_t>&) {

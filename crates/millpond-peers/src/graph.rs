@@ -1,5 +1,5 @@
-//! The graphs, as in `cpp/graphs.hpp`. A graph is walked in spawn order, and tells a [`Sink`] of each task: so a runtime
-//! spawns from loops, as a program would, and not from a list.
+//! The graphs, as in `cpp/graphs.hpp`. A graph is walked in spawn order, and tells a [`Sink`] of each task: so a
+//! runtime spawns from loops, as a program would, and not from a list.
 
 /// A task graph and its sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,16 +121,13 @@ impl Graph {
         }
     }
 
-    /// Tells `sink` of every task.
-    #[inline(always)]
+    /// Tells `sink` of every task. Each graph is a function of its own, as in a program that has just this one.
     pub fn walk(self, sink: &mut impl Sink) {
         match self {
             Graph::Fib { .. } => {}
-            Graph::Flat { tasks } => (0..tasks).for_each(|k| sink.alone(k, false)),
-            Graph::Bimodal { tasks } => (0..tasks).for_each(|k| sink.alone(k, k % 1000 == 500)),
-            Graph::Chains { chains, length } => {
-                (0..length).for_each(|_| (0..chains as usize).for_each(|chain| sink.inout(chain)));
-            }
+            Graph::Flat { tasks } => flat(tasks, sink),
+            Graph::Bimodal { tasks } => bimodal(tasks, sink),
+            Graph::Chains { chains, length } => side_by_side(chains as usize, length, sink),
             Graph::Generations { rounds } => generations(rounds, sink),
             Graph::Cholesky { tiles } => cholesky(tiles as usize, sink),
             Graph::MatmulIjk { tiles } => matmul(tiles as usize, |x, y, z| (x, y, z), sink),
@@ -143,7 +140,22 @@ impl Graph {
     }
 }
 
-#[inline(always)]
+#[inline(never)]
+fn flat(tasks: u64, sink: &mut impl Sink) {
+    (0..tasks).for_each(|k| sink.alone(k, false));
+}
+
+#[inline(never)]
+fn bimodal(tasks: u64, sink: &mut impl Sink) {
+    (0..tasks).for_each(|k| sink.alone(k, k % 1000 == 500));
+}
+
+#[inline(never)]
+fn side_by_side(chains: usize, length: u64, sink: &mut impl Sink) {
+    (0..length).for_each(|_| (0..chains).for_each(|chain| sink.inout(chain)));
+}
+
+#[inline(never)]
 fn generations(rounds: u64, sink: &mut impl Sink) {
     for _ in 0..rounds {
         sink.inout(0);
@@ -155,7 +167,7 @@ fn generations(rounds: u64, sink: &mut impl Sink) {
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 fn cholesky(tiles: usize, sink: &mut impl Sink) {
     let at = |i: usize, j: usize| i * tiles + j;
     for k in 0..tiles {
@@ -169,7 +181,7 @@ fn cholesky(tiles: usize, sink: &mut impl Sink) {
 }
 
 /// `ijk` says which are the row, the column and the step, of the numbers of the three loops.
-#[inline(always)]
+#[inline(never)]
 fn matmul(tiles: usize, ijk: impl Fn(usize, usize, usize) -> (usize, usize, usize), sink: &mut impl Sink) {
     let at = |matrix: usize, i: usize, j: usize| (matrix * tiles + i) * tiles + j;
     for x in 0..tiles {
@@ -182,7 +194,7 @@ fn matmul(tiles: usize, ijk: impl Fn(usize, usize, usize) -> (usize, usize, usiz
     }
 }
 
-#[inline(always)]
+#[inline(never)]
 fn args<const N: usize>(tasks: u64, sink: &mut impl Sink) {
     let mut set = 0;
     for _ in 0..tasks {

@@ -1,8 +1,8 @@
 //! The same task graphs on millpond and on other runtimes, by turns; see the README.
 //!
-//! With `--json` one object on stdout and nothing else; a failure or a refusal leaves stdout empty and says what is wrong
-//! in one line on stderr. Exit status: 0 verified, 1 an answer is wrong or a runtime failed, 2 the arguments are wrong. A
-//! runtime that is missing is no failure.
+//! With `--json` one object on stdout and nothing else; a failure or a refusal leaves stdout empty and says what is
+//! wrong in one line on stderr. Exit status: 0 verified, 1 an answer is wrong or a runtime failed, 2 the arguments are
+//! wrong. A runtime that is missing is no failure.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,4 +1,5 @@
-//! What does a task cost? Graphs whose bodies count themselves and mix a few numbers, behind a call that is not inlined.
+//! What does a task cost? Graphs whose bodies count themselves and mix a few numbers, behind a call that is not
+//! inlined.
 
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
