@@ -46,6 +46,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(shape) = missed_shape(&matches) {
+        eprintln!("error: none of the suites that are asked for has a graph '{shape}'");
+        return ExitCode::from(2);
+    }
     match bench(&matches) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -79,6 +83,13 @@ fn bench(matches: &ArgMatches) -> Result<bool, String> {
         if matches.get_flag("json") { row::to_json(name, &rows, &missing) } else { table::tables(&rows, &missing) };
     writeln!(std::io::stdout(), "{text}").map_err(|error| format!("cannot write the output: {error}"))?;
     Ok(all_is_well(&rows))
+}
+
+/// A graph that was named and that no suite that was named has.
+fn missed_shape(matches: &ArgMatches) -> Option<&String> {
+    let mut shapes = matches.get_many::<String>("shape").into_iter().flatten();
+    let has = |suite: &Suite, shape: &str| suite.shapes.iter().any(|(name, _)| *name == shape);
+    shapes.find(|shape| !SUITES.iter().any(|suite| is_asked_for(matches, suite) && has(suite, shape)))
 }
 
 /// Whether a suite was named, or none was.

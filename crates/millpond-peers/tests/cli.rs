@@ -21,8 +21,12 @@ fn place(name: &str) -> PathBuf {
 
 #[test]
 fn refusals_are_one_line_with_status_2() {
-    let refusals =
-        [(&["--shape", "cholesk"][..], "cholesky"), (&["--suit", "empty"], "--suite"), (&["--reps", "0"], "1..=1000")];
+    let refusals = [
+        (&["--shape", "cholesk"][..], "cholesky"),
+        (&["--suit", "empty"], "--suite"),
+        (&["--reps", "0"], "1..=1000"),
+        (&["--suite", "join", "--shape", "chain"], "none of the suites"),
+    ];
     for (words, hint) in refusals {
         let output = peers(words);
         let (stdout, stderr) = texts(&output);
