@@ -1,0 +1,270 @@
+//! A row: a measured point of one runtime, and how rows are printed for programs.
+
+use crate::graph::Case;
+use crate::runtimes::{MILLPOND, QUEUED};
+use crate::work::Outcome;
+use serde_json::{Map, Value, json};
+
+/// What the least active worker must have run of a queued run that counts: with empty bodies, running everything on one
+/// worker looks best and shows nothing.
+const LEAST_SHARE: f64 = 0.2;
+
+/// A measured point.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The suite that asked for it.
+    pub suite: &'static str,
+    /// The name of the graph in the suite.
+    pub shape: &'static str,
+    /// The runtime.
+    pub runtime: &'static str,
+    /// Its workers.
+    pub workers: usize,
+    /// What was run.
+    pub case: Case,
+    /// Every run that counts.
+    pub runs: Vec<Outcome>,
+    /// How many runs were left out, since one worker ran nearly everything.
+    pub left_out: usize,
+    /// Whether every run gave the serial sum.
+    pub verified: bool,
+    /// Why there are no more runs, if the runtime failed.
+    pub failure: Option<String>,
+    /// What the suite adds.
+    pub extra: Vec<(&'static str, Value)>,
+}
+
+impl Row {
+    /// A row without a run.
+    pub fn new(suite: &'static str, shape: &'static str, runtime: &'static str, workers: usize, case: Case) -> Self {
+        let (runs, extra) = (Vec::new(), Vec::new());
+        Row { suite, shape, runtime, workers, case, runs, left_out: 0, verified: true, failure: None, extra }
+    }
+
+    /// Which point this is, in words.
+    pub fn name(&self) -> String {
+        format!("{}: {}, {} workers", self.runtime, self.shape, self.workers)
+    }
+
+    /// Whether runs of one worker are left out.
+    fn needs_both(&self) -> bool {
+        // A chain is one worker's after the other.
+        self.suite == "empty" && self.runtime == QUEUED && self.workers > 1 && self.shape != "chain"
+    }
+
+    /// Takes a run, whose sum should be `want`.
+    pub fn take(&mut self, run: Outcome, want: u64) {
+        self.verified &= run.sum == want;
+        if self.needs_both() && shares(&run.ran, self.workers).last().is_some_and(|least| *least < LEAST_SHARE) {
+            self.left_out += 1;
+        } else {
+            self.runs.push(run);
+        }
+    }
+
+    fn seconds(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.time.as_secs_f64()).collect()
+    }
+
+    /// The median of the runs that count, if there are any.
+    pub fn median_seconds(&self) -> Option<f64> {
+        median(self.seconds())
+    }
+
+    /// The least of them.
+    pub fn min_seconds(&self) -> Option<f64> {
+        self.seconds().into_iter().min_by(f64::total_cmp)
+    }
+
+    /// That time for a task, in nanoseconds.
+    pub fn ns_per_task(&self, seconds: Option<f64>) -> Option<f64> {
+        seconds.map(|seconds| seconds * 1e9 / self.case.graph.tasks().max(1) as f64)
+    }
+
+    /// The part of the tasks that each worker ran, the most active of each run first; nothing where they do not count.
+    pub fn worker_shares(&self) -> Vec<f64> {
+        let all: Vec<_> = self.runs.iter().map(|run| shares(&run.ran, self.workers)).collect();
+        let runs = all.iter().filter(|shares| !shares.is_empty()).count().max(1) as f64;
+        let most = all.iter().map(Vec::len).max().unwrap_or_default();
+        (0..most).map(|k| all.iter().filter_map(|shares| shares.get(k)).sum::<f64>() / runs).collect()
+    }
+
+    /// As an object: the fields that every bench row has, and what the suite adds.
+    pub fn json(&self) -> Map<String, Value> {
+        let params: Map<_, _> =
+            self.case.graph.params().into_iter().map(|(name, size)| (name.to_owned(), json!(size))).collect();
+        let mut config = json!({ "workers": self.workers });
+        if [MILLPOND, QUEUED].contains(&self.runtime) {
+            config["inline"] = json!(if self.runtime == QUEUED { "never" } else { "auto" });
+        }
+        let median = self.median_seconds();
+        let fields = [
+            ("shape", json!(self.shape)),
+            ("runtime", json!(self.runtime)),
+            ("config", config),
+            ("params", Value::Object(params)),
+            ("tasks", json!(self.case.graph.tasks())),
+            ("reps", json!(self.runs.len())),
+            ("median_seconds", json!(median)),
+            ("min_seconds", json!(self.min_seconds())),
+            ("ns_per_task", json!(self.ns_per_task(median))),
+            ("worker_shares", json!(self.worker_shares())),
+            ("verified", json!(self.verified)),
+            ("suite", json!(self.suite)),
+            ("min_ns_per_task", json!(self.ns_per_task(self.min_seconds()))),
+            ("left_out", json!(self.left_out)),
+        ];
+        fields.into_iter().chain(self.extra.iter().cloned()).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// A field that the suite has added.
+    pub fn extra(&self, name: &str) -> Option<f64> {
+        self.extra.iter().find(|(known, _)| *known == name).and_then(|(_, value)| value.as_f64())
+    }
+}
+
+/// The part of the tasks that each worker ran, the most active first.
+fn shares(ran: &[u64], workers: usize) -> Vec<f64> {
+    let all = ran.iter().sum::<u64>() as f64;
+    if ran.is_empty() {
+        return Vec::new();
+    }
+    let mut shares: Vec<f64> = ran.iter().map(|n| *n as f64 / all).collect();
+    shares.sort_by(|a, b| b.total_cmp(a));
+    // Who ran nothing did not say so.
+    shares.resize(shares.len().max(workers), 0.0);
+    shares
+}
+
+/// The median, of anything.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+/// Adds to each row how it compares with the rows of millpond in the same place, by nanoseconds a task.
+pub fn compare(rows: &mut [Row]) {
+    let all = rows.to_vec();
+    let cost = |row: &Row| row.ns_per_task(row.median_seconds());
+    for row in rows {
+        for (ours, field) in [(MILLPOND, "ratio_to_millpond"), (QUEUED, "ratio_to_queued")] {
+            let like = |other: &&Row| (other.runtime, other.shape, other.workers) == (ours, row.shape, row.workers);
+            if let (Some(base), Some(ns)) = (all.iter().find(like).and_then(cost), cost(row)) {
+                row.extra.push((field, json!(ns / base)));
+            }
+        }
+    }
+}
+
+/// One object, and nothing else.
+pub fn to_json(suite: &str, rows: &[Row], missing: &[String]) -> String {
+    let failed: Vec<_> = rows.iter().filter_map(failure).collect();
+    let rows: Vec<_> = rows.iter().map(Row::json).collect();
+    json!({ "suite": suite, "rows": rows, "missing": missing, "failed": failed }).to_string()
+}
+
+/// Which point failed, and why.
+pub fn failure(row: &Row) -> Option<String> {
+    row.failure.as_ref().map(|why| format!("{}: {why}", row.name()))
+}
+
+/// As CSV. What has parts (configuration, sizes, shares) is one field, `name=value` or values, separated by spaces.
+pub fn to_csv(rows: &[Row]) -> String {
+    let rows: Vec<_> = rows.iter().map(Row::json).collect();
+    let mut columns: Vec<&String> = Vec::new();
+    for name in rows.iter().flat_map(Map::keys) {
+        if !columns.contains(&name) {
+            columns.push(name);
+        }
+    }
+    let mut text = columns.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(",") + "\n";
+    for row in &rows {
+        text += &(columns.iter().map(|name| row.get(*name).map_or(String::new(), field)).collect::<Vec<_>>().join(","));
+        text.push('\n');
+    }
+    text
+}
+
+/// No value holds a comma or a quote: names are ours, the rest are numbers.
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(Value::to_string).collect::<Vec<_>>().join(" "),
+        Value::Object(parts) => {
+            parts.iter().map(|(name, part)| format!("{name}={}", field(part))).collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Graph;
+    use std::time::Duration;
+
+    fn row(runtime: &'static str, workers: usize) -> Row {
+        Row::new("empty", "flat", runtime, workers, Case::empty(Graph::Flat { tasks: 100 }))
+    }
+
+    fn run(micros: u64, ran: &[u64]) -> Outcome {
+        Outcome { time: Duration::from_micros(micros), sum: 7, ran: ran.to_vec() }
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn queued_runs_of_one_worker_are_left_out() {
+        let mut queued = row(QUEUED, 2);
+        for ran in [&[50, 50][..], &[81, 19], &[100], &[79, 21]] {
+            queued.take(run(10, ran), 7);
+        }
+        assert_eq!((queued.runs.len(), queued.left_out), (2, 2));
+        assert!((queued.worker_shares()[1] - 0.355).abs() < 1e-9);
+        let mut inline = row(MILLPOND, 2);
+        inline.take(run(10, &[100]), 7);
+        assert_eq!((inline.runs.len(), inline.worker_shares()), (1, vec![1.0, 0.0]));
+        let mut alone = row(QUEUED, 1);
+        alone.take(run(10, &[100]), 7);
+        assert_eq!(alone.left_out, 0);
+    }
+
+    #[test]
+    fn one_wrong_sum_is_remembered() {
+        let mut row = row(MILLPOND, 1);
+        row.take(run(10, &[100]), 7);
+        assert!(row.verified);
+        row.take(run(10, &[100]), 8);
+        row.take(run(10, &[100]), 7);
+        assert!(!row.verified);
+        assert_eq!(row.json()["verified"], json!(false));
+    }
+
+    #[test]
+    fn rows_have_the_fields_of_every_bench() {
+        let mut rows = vec![row(MILLPOND, 1), row("rayon", 1)];
+        rows[0].take(run(1, &[100]), 7);
+        rows[1].take(run(3, &[100]), 7);
+        compare(&mut rows);
+        let object = rows[1].json();
+        assert_eq!(object["ns_per_task"], json!(30.0));
+        assert!((object["ratio_to_millpond"].as_f64().expect("a number") - 3.0).abs() < 1e-9);
+        assert_eq!(object["config"], json!({ "workers": 1 }));
+        assert_eq!(rows[0].json()["config"]["inline"], json!("auto"));
+        let csv = to_csv(&rows);
+        assert!(csv.starts_with("shape,runtime,config,params,tasks,reps,median_seconds"), "{csv}");
+        assert!(csv.lines().all(|line| line.matches(',').count() == 14), "{csv}");
+        assert!(csv.contains("flat,rayon,workers=1,tasks=100,100,1,"), "{csv}");
+    }
+}

@@ -1,0 +1,103 @@
+//! millpond, with everything in place that a program has: accesses, checks, poison, cancellation, labels.
+
+use super::Peer;
+use crate::graph::{Case, Graph, Sink};
+use crate::work::{Outcome, measured, work, work_many};
+use millpond::{Handle, Inline, Runtime, Spawn};
+use std::array;
+use std::time::{Duration, Instant};
+
+struct Millpond(Runtime);
+
+/// At its defaults.
+pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
+    start_with(workers, Inline::default())
+}
+
+/// With every task through the pool.
+pub fn start_queued(workers: usize) -> Result<Box<dyn Peer>, String> {
+    start_with(workers, Inline::Never)
+}
+
+fn start_with(workers: usize, inline: Inline) -> Result<Box<dyn Peer>, String> {
+    let runtime = Runtime::builder().workers(workers).inline(inline).build();
+    Ok(Box::new(Millpond(runtime.map_err(|error| error.to_string())?)))
+}
+
+impl Peer for Millpond {
+    fn run(&mut self, case: &Case) -> Result<Outcome, String> {
+        let outcome = match case.graph {
+            Graph::Fib { n } => measured(|| join(&self.0, n)),
+            _ => {
+                let handles: Vec<Handle<u64>> = case.graph.start().map(Handle::new).collect();
+                measured(|| spawn_all(&self.0, case, &handles))
+            }
+        };
+        outcome.map_err(|error| error.to_string())
+    }
+}
+
+fn spawn_all(runtime: &Runtime, case: &Case, handles: &[Handle<u64>]) -> Result<(Duration, u64), millpond::Error> {
+    let start = Instant::now();
+    runtime.scope(|s| case.graph.walk(&mut Spawner { s, handles, steps: case.steps, long_steps: case.long_steps }))?;
+    Ok((start.elapsed(), 0))
+}
+
+fn join(runtime: &Runtime, n: u64) -> Result<(Duration, u64), millpond::Error> {
+    let start = Instant::now();
+    let value = runtime.scope(|_| fib(n))?;
+    Ok((start.elapsed(), value))
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = millpond::join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+struct Spawner<'a, 's, S: Spawn<'s>> {
+    s: &'a S,
+    handles: &'a [Handle<u64, <S as Spawn<'s>>::Brand>],
+    steps: u64,
+    long_steps: u64,
+}
+
+impl<'s, S: Spawn<'s>> Sink for Spawner<'_, 's, S> {
+    #[inline(always)]
+    fn alone(&mut self, k: u64, long: bool) {
+        let steps = if long { self.long_steps } else { self.steps };
+        self.s.spawn((), move |()| _ = work(steps, k, 0, 0));
+    }
+
+    #[inline(always)]
+    fn read(&mut self, a: usize) {
+        let steps = self.steps;
+        self.s.spawn(self.handles[a].read(), move |a| _ = work(steps, 0, *a, 0));
+    }
+
+    #[inline(always)]
+    fn inout(&mut self, c: usize) {
+        let steps = self.steps;
+        self.s.spawn(self.handles[c].inout(), move |c| *c = work(steps, *c, 0, 0));
+    }
+
+    #[inline(always)]
+    fn update(&mut self, a: usize, c: usize) {
+        let (h, steps) = (self.handles, self.steps);
+        self.s.spawn((h[a].read(), h[c].inout()), move |(a, c)| *c = work(steps, *c, *a, 0));
+    }
+
+    #[inline(always)]
+    fn update_by_two(&mut self, a: usize, b: usize, c: usize) {
+        let (h, steps) = (self.handles, self.steps);
+        self.s.spawn((h[a].read(), h[b].read(), h[c].inout()), move |(a, b, c)| *c = work(steps, *c, *a, *b));
+    }
+
+    #[inline(always)]
+    fn many<const N: usize>(&mut self, first: usize) {
+        let (set, steps) = (&self.handles[first..first + N], self.steps);
+        self.s.spawn(array::from_fn::<_, N, _>(|k| set[k].inout()), move |data| work_many(steps, data));
+    }
+}

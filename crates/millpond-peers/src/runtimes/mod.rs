@@ -1,0 +1,147 @@
+//! The runtimes: a row of data each, and a file for how each of them runs a graph.
+
+mod chili;
+mod millpond;
+mod program;
+mod rayon;
+mod serial;
+
+use crate::graph::{Case, Graph};
+use crate::work::Outcome;
+use program::Program;
+
+/// A runtime that has been started with a number of workers, and keeps them.
+pub trait Peer {
+    /// Runs a case that it can express. The data are made before the clock starts, and dropped after it has stopped.
+    fn run(&mut self, case: &Case) -> Result<Outcome, String>;
+}
+
+/// A runtime of the table.
+pub struct Runtime {
+    /// Its name.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// Whether it can express a graph.
+    pub can: fn(Graph) -> bool,
+    /// How it is started.
+    start: Start,
+}
+
+enum Start {
+    /// In this process.
+    Here(fn(usize) -> Result<Box<dyn Peer>, String>),
+    /// As a program that the build script made, if it could.
+    Program(&'static Program),
+}
+
+/// Every runtime, in the order of the tables.
+pub static RUNTIMES: &[Runtime] = &[
+    Runtime {
+        name: SERIAL,
+        summary: "The bodies in a plain loop; no runtime at all",
+        can: |_| true,
+        start: Start::Here(serial::start),
+    },
+    Runtime {
+        name: MILLPOND,
+        summary: "millpond at its defaults: short tasks that are ready run at their spawn",
+        can: |_| true,
+        start: Start::Here(millpond::start),
+    },
+    Runtime {
+        name: QUEUED,
+        summary: "millpond without that: every task goes through the pool",
+        can: is_graph,
+        start: Start::Here(millpond::start_queued),
+    },
+    Runtime {
+        name: "rayon",
+        summary: "rayon: join, and scope for independent tasks",
+        can: |graph| is_join(graph) || is_independent(graph),
+        start: Start::Here(rayon::start),
+    },
+    Runtime {
+        name: "chili",
+        summary: "chili: Scope::join, which makes one join in 64 stealable",
+        can: is_join,
+        start: Start::Here(chili::start),
+    },
+    Runtime {
+        name: "chili-every",
+        summary: "chili: Scope::join_with_heartbeat_every::<1>, which makes every join stealable",
+        can: is_join,
+        start: Start::Here(chili::start_every),
+    },
+    Runtime {
+        name: "onetbb",
+        summary: "oneTBB: flow graph, task_group for independent tasks, parallel_invoke",
+        can: |_| true,
+        start: Start::Program(&program::ONETBB),
+    },
+    Runtime {
+        name: "libgomp",
+        summary: "OpenMP of g++: task depend, taskwait",
+        can: |_| true,
+        start: Start::Program(&program::LIBGOMP),
+    },
+    Runtime {
+        name: "libomp",
+        summary: "OpenMP of clang++: task depend, taskwait; one thread skips dependences",
+        can: |_| true,
+        start: Start::Program(&program::LIBOMP),
+    },
+    Runtime {
+        name: "starpu",
+        summary: "StarPU: implicit dependences; the thread that submits is no worker",
+        can: is_graph,
+        start: Start::Program(&program::STARPU),
+    },
+];
+
+/// The plain loop.
+pub const SERIAL: &str = "serial";
+/// What the others are compared with.
+pub const MILLPOND: &str = "millpond";
+/// The same without running anything at its spawn.
+pub const QUEUED: &str = "millpond-queued";
+
+fn is_join(graph: Graph) -> bool {
+    matches!(graph, Graph::Fib { .. })
+}
+
+fn is_graph(graph: Graph) -> bool {
+    !is_join(graph)
+}
+
+fn is_independent(graph: Graph) -> bool {
+    matches!(graph, Graph::Flat { .. } | Graph::Bimodal { .. })
+}
+
+impl Runtime {
+    /// The runtime of that name.
+    pub fn find(name: &str) -> Option<&'static Runtime> {
+        RUNTIMES.iter().find(|runtime| runtime.name == name)
+    }
+
+    /// Starts it.
+    pub fn start(&self, workers: usize) -> Result<Box<dyn Peer>, String> {
+        match self.start {
+            Start::Here(start) => start(workers),
+            Start::Program(program) => Ok(program.peer(workers)),
+        }
+    }
+
+    /// What to say if it is not there: what would bring it, and where the reason stands.
+    pub fn missing(&self) -> Option<String> {
+        match self.start {
+            Start::Program(program) if !program.is_here() => Some(program.missing()),
+            _ => None,
+        }
+    }
+
+    /// Whether it runs in a process of its own.
+    pub fn is_program(&self) -> bool {
+        matches!(self.start, Start::Program(_))
+    }
+}

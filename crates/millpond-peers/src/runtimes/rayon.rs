@@ -1,0 +1,74 @@
+//! rayon: what needs no order between tasks.
+
+use super::Peer;
+use crate::graph::{Case, Graph, Sink};
+use crate::work::{Outcome, measured, work};
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
+use std::convert::Infallible;
+use std::time::Instant;
+
+struct Rayon(ThreadPool);
+
+/// A pool of its own.
+pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
+    let pool = ThreadPoolBuilder::new().num_threads(workers).build();
+    Ok(Box::new(Rayon(pool.map_err(|error| error.to_string())?)))
+}
+
+impl Peer for Rayon {
+    fn run(&mut self, case: &Case) -> Result<Outcome, String> {
+        let run = || {
+            // The way into the pool is not counted.
+            let start = Instant::now();
+            let value = match case.graph {
+                Graph::Fib { n } => fib(n),
+                graph => {
+                    rayon::scope(|scope| graph.walk(&mut Spawner { scope, case }));
+                    0
+                }
+            };
+            Ok((start.elapsed(), value))
+        };
+        measured::<Infallible>(|| self.0.install(run)).map_err(|never| match never {})
+    }
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = rayon::join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+struct Spawner<'a, 's> {
+    scope: &'a Scope<'s>,
+    case: &'a Case,
+}
+
+impl Sink for Spawner<'_, '_> {
+    fn alone(&mut self, k: u64, long: bool) {
+        let steps = if long { self.case.long_steps } else { self.case.steps };
+        self.scope.spawn(move |_| _ = work(steps, k, 0, 0));
+    }
+
+    fn read(&mut self, _: usize) {
+        unreachable!("the table says that rayon has no accesses");
+    }
+
+    fn inout(&mut self, c: usize) {
+        self.read(c);
+    }
+
+    fn update(&mut self, _: usize, c: usize) {
+        self.read(c);
+    }
+
+    fn update_by_two(&mut self, _: usize, _: usize, c: usize) {
+        self.read(c);
+    }
+
+    fn many<const N: usize>(&mut self, first: usize) {
+        self.read(first);
+    }
+}

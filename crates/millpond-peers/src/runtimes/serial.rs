@@ -1,0 +1,70 @@
+//! The bodies in a plain loop: what the others' answers are checked against, and what their times are compared with.
+
+use super::Peer;
+use crate::graph::{Case, Graph, Sink};
+use crate::work::{Outcome, measured, work, work_many};
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::time::Instant;
+
+struct Serial;
+
+/// The same however many workers there are.
+pub fn start(_: usize) -> Result<Box<dyn Peer>, String> {
+    Ok(Box::new(Serial))
+}
+
+impl Peer for Serial {
+    fn run(&mut self, case: &Case) -> Result<Outcome, String> {
+        let mut data: Vec<u64> = case.graph.start().collect();
+        let outcome = measured::<Infallible>(|| {
+            let start = Instant::now();
+            let value = match case.graph {
+                Graph::Fib { n } => fib(n),
+                graph => {
+                    graph.walk(&mut Loop { data: &mut data, case });
+                    0
+                }
+            };
+            Ok((start.elapsed(), value))
+        });
+        outcome.map_err(|never| match never {})
+    }
+}
+
+#[inline(never)]
+fn fib(n: u64) -> u64 {
+    if n < 2 { n } else { black_box(fib(n - 1)) + fib(n - 2) }
+}
+
+struct Loop<'a> {
+    data: &'a mut [u64],
+    case: &'a Case,
+}
+
+impl Sink for Loop<'_> {
+    fn alone(&mut self, k: u64, long: bool) {
+        work(if long { self.case.long_steps } else { self.case.steps }, k, 0, 0);
+    }
+
+    fn read(&mut self, a: usize) {
+        work(self.case.steps, 0, self.data[a], 0);
+    }
+
+    fn inout(&mut self, c: usize) {
+        self.data[c] = work(self.case.steps, self.data[c], 0, 0);
+    }
+
+    fn update(&mut self, a: usize, c: usize) {
+        self.data[c] = work(self.case.steps, self.data[c], self.data[a], 0);
+    }
+
+    fn update_by_two(&mut self, a: usize, b: usize, c: usize) {
+        self.data[c] = work(self.case.steps, self.data[c], self.data[a], self.data[b]);
+    }
+
+    fn many<const N: usize>(&mut self, first: usize) {
+        let set = self.data[first..].first_chunk_mut::<N>();
+        work_many(self.case.steps, set.expect("the data of a set").each_mut());
+    }
+}

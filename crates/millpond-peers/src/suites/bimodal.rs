@@ -1,0 +1,31 @@
+//! One task in a thousand takes 1 ms, the others 0.2 µs, all spawned at one place: does a runtime that saves on the
+//! short ones still give the long ones to both workers?
+
+use super::{Request, Suite};
+use crate::graph::Case;
+use crate::row::Row;
+use crate::turns::{Started, by_turns};
+use serde_json::json;
+
+const SHORT_NS: u64 = 200;
+const LONG_NS: u64 = 1_000_000;
+
+pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for (shape, graph) in request.shapes(suite) {
+        let case = Case { graph, steps: request.steps(SHORT_NS), long_steps: request.steps(LONG_NS) };
+        for &workers in request.workers(suite) {
+            let mut some = request.rows_beside_serial(suite, shape, workers, case);
+            by_turns(started, &mut some, request.reps, &request.progress)?;
+            let serial = some.remove(0).median_seconds().ok_or("the serial loop did not run")?;
+            for row in &mut some {
+                row.extra.push(("serial_seconds", json!(serial)));
+                if let Some(seconds) = row.median_seconds() {
+                    row.extra.push(("speed_up", json!(serial / seconds)));
+                }
+            }
+            rows.extend(some);
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,120 @@
+//! The suites: which graphs, with which bodies, on which runtimes.
+
+mod bimodal;
+mod bodies;
+mod empty;
+mod join;
+
+use crate::graph::{Case, Graph};
+use crate::progress::Progress;
+use crate::row::Row;
+use crate::runtimes::{MILLPOND, RUNTIMES, Runtime, SERIAL};
+use crate::turns::Started;
+
+/// What a graph is called in a suite, and its full size.
+pub type Named = (&'static str, Graph);
+
+/// A suite: a row of data before it is code.
+pub struct Suite {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line that says what it measures.
+    pub summary: &'static str,
+    /// Its graphs at full size.
+    pub shapes: &'static [Named],
+    /// The workers with which it measures unless others are asked for.
+    pub workers: &'static [usize],
+    /// Takes the measurements.
+    pub measure: fn(&Suite, &Request, &mut Started) -> Result<Vec<Row>, String>,
+}
+
+/// Every suite.
+pub static SUITES: &[Suite] = &[
+    Suite {
+        name: "join",
+        summary: "fork-join: Fibonacci without a cut-off; ns a spawn, that is, a join",
+        shapes: &[("fib", Graph::Fib { n: 36 })],
+        workers: &[1, 2],
+        measure: join::measure,
+    },
+    Suite {
+        name: "empty",
+        summary: "empty tasks on ten graphs; ns a task",
+        shapes: empty::SHAPES,
+        workers: &[1, 2],
+        measure: empty::measure,
+    },
+    Suite {
+        name: "bodies",
+        summary: "bodies of 0.2 to 20 µs on four graphs; efficiency, and METG(50 %)",
+        shapes: bodies::SHAPES,
+        workers: &[2],
+        measure: bodies::measure,
+    },
+    Suite {
+        name: "bimodal",
+        summary: "one task in a thousand takes 1 ms, the others 0.2 µs; speed-up over the serial loop",
+        shapes: &[("bimodal", Graph::Bimodal { tasks: 200_000 })],
+        workers: &[2],
+        measure: bimodal::measure,
+    },
+];
+
+/// What is asked for.
+pub struct Request {
+    /// The shapes by name; all if there is none.
+    pub shapes: Vec<String>,
+    /// The runtimes by name; all if there is none.
+    pub runtimes: Vec<String>,
+    /// Numbers of workers; the suite's own if there is none.
+    pub workers: Vec<usize>,
+    /// Repetitions.
+    pub reps: usize,
+    /// The part of each graph that is run.
+    pub part: f64,
+    /// Steps of a body in a nanosecond.
+    pub steps_per_ns: f64,
+    /// Says how far it is.
+    pub progress: Progress,
+}
+
+impl Request {
+    /// The shapes of a suite that are asked for, at the size that is asked for.
+    fn shapes(&self, suite: &Suite) -> Vec<Named> {
+        let chosen =
+            suite.shapes.iter().filter(|(name, _)| self.shapes.is_empty() || self.shapes.iter().any(|s| s == name));
+        chosen.map(|(name, graph)| (*name, if self.part < 1.0 { graph.scaled(self.part) } else { *graph })).collect()
+    }
+
+    /// Whether a runtime is asked for; millpond is needed for comparison.
+    pub fn asks_for(&self, runtime: &Runtime) -> bool {
+        self.runtimes.is_empty() || runtime.name == MILLPOND || self.runtimes.iter().any(|name| name == runtime.name)
+    }
+
+    /// The numbers of workers with which a suite measures.
+    fn workers<'a>(&'a self, suite: &'a Suite) -> &'a [usize] {
+        if self.workers.is_empty() { suite.workers } else { &self.workers }
+    }
+
+    fn steps(&self, body_ns: u64) -> u64 {
+        (body_ns as f64 * self.steps_per_ns).round().max(1.0) as u64
+    }
+
+    /// A row for every runtime that is asked for, is here, and can express the graph.
+    fn rows(&self, suite: &Suite, shape: &'static str, workers: usize, case: Case) -> Vec<Row> {
+        let here = |runtime: &Runtime| runtime.missing().is_none() && (runtime.can)(case.graph);
+        // A loop has no workers: it stands beside one.
+        let alone = |runtime: &Runtime| runtime.name != SERIAL || workers == 1;
+        let fits = |runtime: &&Runtime| self.asks_for(runtime) && here(runtime) && alone(runtime);
+        let row = |runtime: &Runtime| Row::new(suite.name, shape, runtime.name, workers, case);
+        RUNTIMES.iter().filter(fits).map(row).collect()
+    }
+
+    /// The serial loop's row, and one for every runtime as above.
+    fn rows_beside_serial(&self, suite: &Suite, shape: &'static str, workers: usize, case: Case) -> Vec<Row> {
+        let mut rows = self.rows(suite, shape, workers, case);
+        rows.retain(|row| row.runtime != SERIAL);
+        rows.insert(0, Row::new(suite.name, shape, SERIAL, 1, case));
+        rows
+    }
+}

@@ -1,0 +1,65 @@
+//! Every runtime that is here gives the right answer on every graph that it can express, with empty bodies and with
+//! others.
+
+use crate::graph::{Case, Graph};
+use crate::runtimes::{RUNTIMES, SERIAL};
+use crate::turns::Started;
+
+/// Every shape, small; and at its smallest.
+const GRAPHS: &[Graph] = &[
+    Graph::Fib { n: 12 },
+    Graph::Fib { n: 2 },
+    Graph::Flat { tasks: 3000 },
+    Graph::Flat { tasks: 1 },
+    Graph::Bimodal { tasks: 2000 },
+    Graph::Chains { chains: 1, length: 1000 },
+    Graph::Chains { chains: 7, length: 100 },
+    Graph::Generations { rounds: 2 },
+    Graph::Cholesky { tiles: 9 },
+    Graph::Cholesky { tiles: 2 },
+    Graph::MatmulIjk { tiles: 7 },
+    Graph::MatmulKij { tiles: 7 },
+    Graph::Args { accesses: 1, tasks: 100 },
+    Graph::Args { accesses: 4, tasks: 100 },
+    Graph::Args { accesses: 8, tasks: 100 },
+    Graph::Args { accesses: 20, tasks: 100 },
+];
+
+fn every_graph_is_right(workers: usize) {
+    let mut started = Started::default();
+    for &graph in GRAPHS {
+        for steps in [0, 300] {
+            let case = Case { graph, steps, long_steps: 10 * steps };
+            let want = started.want(&case).expect("a loop");
+            for runtime in RUNTIMES.iter().filter(|runtime| runtime.missing().is_none() && (runtime.can)(graph)) {
+                let got = started.run(runtime.name, workers, &case).map(|outcome| (outcome.sum, outcome.ran));
+                let (sum, ran) = got.unwrap_or_else(|why| panic!("{}: {case:?}: {why}", runtime.name));
+                assert_eq!(sum, want, "{}: {case:?}", runtime.name);
+                if !matches!(graph, Graph::Fib { .. }) {
+                    assert_eq!(ran.iter().sum::<u64>(), graph.tasks(), "{}: {case:?}", runtime.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_runtime_is_right_with_one_worker() {
+    every_graph_is_right(1);
+}
+
+#[test]
+fn every_runtime_is_right_with_two_workers() {
+    every_graph_is_right(2);
+}
+
+#[test]
+fn the_serial_loop_tells_graphs_apart() {
+    let mut started = Started::default();
+    let mut sum = |graph| started.run(SERIAL, 1, &Case::empty(graph)).expect("a loop").sum;
+    let both = [sum(Graph::MatmulIjk { tiles: 5 }), sum(Graph::MatmulKij { tiles: 5 })];
+    // The order between updates of different tiles does not matter, that of one tile's does.
+    assert_eq!(both[0], both[1]);
+    assert_ne!(both[0], sum(Graph::MatmulIjk { tiles: 4 }));
+    assert_ne!(sum(Graph::Chains { chains: 2, length: 4 }), sum(Graph::Chains { chains: 4, length: 2 }));
+}

@@ -1,0 +1,101 @@
+//! Measuring by turns: for each repetition every runtime runs once, so that all see the same machine.
+
+use crate::graph::{Case, Graph};
+use crate::progress::Progress;
+use crate::row::Row;
+use crate::runtimes::{Peer, Runtime, SERIAL};
+use crate::work::Outcome;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// A program's run of empty tasks may take that long; a slower one gets a smaller graph.
+const LONGEST_RUN: f64 = 0.2;
+/// The part of a graph that tells how long all of it would take.
+const PROBE: f64 = 1.0 / 32.0;
+/// How often it is run; the least counts.
+const PROBES: u32 = 3;
+
+/// The runtimes that have been started, by name and workers.
+#[derive(Default)]
+pub struct Started(HashMap<(&'static str, usize), Box<dyn Peer>>);
+
+impl Started {
+    /// Runs a case, on a runtime that is started if need be.
+    pub fn run(&mut self, runtime: &'static str, workers: usize, case: &Case) -> Result<Outcome, String> {
+        let peer = match self.0.entry((runtime, workers)) {
+            Entry::Occupied(peer) => peer.into_mut(),
+            Entry::Vacant(place) => {
+                let known = Runtime::find(runtime).ok_or("no such runtime")?;
+                place.insert(known.start(workers)?)
+            }
+        };
+        peer.run(case)
+    }
+
+    /// The sum that a case should give.
+    pub fn want(&mut self, case: &Case) -> Result<u64, String> {
+        self.run(SERIAL, 1, case).map(|outcome| outcome.sum)
+    }
+
+    /// The graph, or a smaller one if the runtime is a program whose run would take too long. It has run before.
+    pub fn fitting(&mut self, runtime: &'static str, workers: usize, graph: Graph) -> Result<Graph, String> {
+        let probe = graph.scaled(PROBE);
+        let mut time = f64::INFINITY;
+        // Threads that wake up, and whatever else comes once, are not what a large graph costs.
+        for _ in 0..PROBES {
+            time = time.min(self.run(runtime, workers, &Case::empty(probe))?.time.as_secs_f64());
+            if time > LONGEST_RUN {
+                break;
+            }
+        }
+        let expected = time / probe.tasks().max(1) as f64 * graph.tasks() as f64;
+        let is_program = Runtime::find(runtime).is_some_and(Runtime::is_program);
+        Ok(if !is_program || expected <= LONGEST_RUN { graph } else { graph.scaled(LONGEST_RUN / expected) })
+    }
+}
+
+/// Runs the rows by turns. One that fails is not run again, and says why.
+pub fn by_turns(started: &mut Started, rows: &mut [Row], reps: usize, progress: &Progress) -> Result<(), String> {
+    let wants: Vec<u64> = rows.iter().map(|row| started.want(&row.case)).collect::<Result<_, _>>()?;
+    let points = rows.len();
+    for rep in 0..reps {
+        // Each time another is first, so that nobody always follows the same.
+        for turn in 0..points {
+            let at = (rep + turn) % points;
+            let row = &mut rows[at];
+            if row.failure.is_some() {
+                continue;
+            }
+            progress.say(|| format!("{} ({}): {} of {reps}", row.name(), row.suite, rep + 1));
+            match started.run(row.runtime, row.workers, &row.case) {
+                Ok(outcome) => row.take(outcome, wants[at]),
+                Err(why) => row.failure = Some(why),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_fails_is_not_asked_again_and_the_others_go_on() {
+        struct Failing(u64);
+        impl Peer for Failing {
+            fn run(&mut self, _: &Case) -> Result<Outcome, String> {
+                self.0 += 1;
+                Err(format!("failure {}", self.0))
+            }
+        }
+        let mut started = Started::default();
+        started.0.insert(("starpu", 1), Box::new(Failing(0)));
+        let case = Case::empty(Graph::Flat { tasks: 10 });
+        let row = |runtime| Row::new("empty", "flat", runtime, 1, case);
+        let mut rows = [row("starpu"), row("millpond")];
+        by_turns(&mut started, &mut rows, 3, &Progress::new()).expect("the serial loop runs");
+        assert_eq!(rows[0].failure.as_deref(), Some("failure 1"));
+        assert_eq!((rows[1].runs.len(), rows[1].verified), (3, true));
+    }
+}

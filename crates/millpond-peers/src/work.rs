@@ -1,0 +1,130 @@
+//! The bodies, as in `cpp/graphs.hpp`: a fixed amount of work that counts itself.
+//!
+//! A loop that watched the clock would end on time even while its thread is not running, and so would hide what it is
+//! meant to show. A fixed number of dependent steps does not.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What one thread has run: how many bodies, and the sum of what they gave. Only that thread writes.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Tally {
+    ran: AtomicU64,
+    sum: AtomicU64,
+}
+
+static TALLIES: Mutex<Vec<&'static Tally>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static OWN: Cell<Option<&'static Tally>> = const { Cell::new(None) };
+}
+
+#[cold]
+fn enlist() -> &'static Tally {
+    let tally: &Tally = Box::leak(Box::default());
+    TALLIES.lock().unwrap_or_else(PoisonError::into_inner).push(tally);
+    OWN.set(Some(tally));
+    tally
+}
+
+/// Mixes `x` through `steps` dependent steps: neither can be left out or put together with the next.
+#[inline(always)]
+fn spin(steps: u64, x: u64) -> u64 {
+    let mut x = x;
+    for _ in 0..steps {
+        x = (x ^ (x >> 29)).wrapping_mul(6_364_136_223_846_793_005);
+    }
+    x
+}
+
+/// The body: mixes what a task reads into what it changes, so that the sum of all tells whether each task ran once and
+/// after all that it had to wait for.
+#[inline(never)]
+pub fn work(steps: u64, c: u64, a: u64, b: u64) -> u64 {
+    let mixed = c.rotate_left(7) ^ a.rotate_left(21).wrapping_add(b);
+    let x = spin(steps, mixed.wrapping_add(1));
+    let tally = OWN.get().unwrap_or_else(enlist);
+    tally.ran.store(tally.ran.load(Relaxed) + 1, Relaxed);
+    tally.sum.store(tally.sum.load(Relaxed).wrapping_add(x), Relaxed);
+    x
+}
+
+/// The body of a task that changes many data.
+#[inline(never)]
+pub fn work_many<const N: usize>(steps: u64, data: [&mut u64; N]) {
+    let x = work(steps, *data[0], 0, 0);
+    for datum in data {
+        *datum = datum.rotate_left(7).wrapping_add(x);
+    }
+}
+
+/// What a measured run gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// From the first task to the last.
+    pub time: Duration,
+    /// The sum of what the bodies gave, or the value that was computed.
+    pub sum: u64,
+    /// How many bodies each thread ran that ran any; nothing where they do not count.
+    pub ran: Vec<u64>,
+}
+
+/// Measures a run of this process. `run` gives its time, and the value that it computed or 0. One at a time: the
+/// tallies are the process's.
+pub fn measured<E>(run: impl FnOnce() -> Result<(Duration, u64), E>) -> Result<Outcome, E> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = read_tallies();
+    let (time, value) = run()?;
+    let (mut sum, mut ran) = (value, Vec::new());
+    for (k, (count, total)) in read_tallies().into_iter().enumerate() {
+        let (count_before, total_before) = before.get(k).copied().unwrap_or_default();
+        sum = sum.wrapping_add(total.wrapping_sub(total_before));
+        ran.extend(Some(count - count_before).filter(|count| *count > 0));
+    }
+    Ok(Outcome { time, sum, ran })
+}
+
+fn read_tallies() -> Vec<(u64, u64)> {
+    let tallies = TALLIES.lock().unwrap_or_else(PoisonError::into_inner);
+    tallies.iter().map(|tally| (tally.ran.load(Relaxed), tally.sum.load(Relaxed))).collect()
+}
+
+/// How many steps take a nanosecond.
+pub fn steps_per_ns() -> f64 {
+    const STEPS: u64 = 1_000_000;
+    let once = || {
+        let start = Instant::now();
+        black_box(spin(black_box(STEPS), black_box(1)));
+        start.elapsed().as_nanos() as f64
+    };
+    // The least of many: an interruption only ever adds.
+    let least = (0..25).map(|_| once()).fold(f64::INFINITY, f64::min);
+    STEPS as f64 / least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_runs_twice_or_elsewhere_is_noticed() {
+        let of = |bodies: &[u64]| {
+            let run = || {
+                bodies.iter().for_each(|k| _ = work(3, *k, 0, 0));
+                Ok::<_, ()>((Duration::ZERO, 0))
+            };
+            measured(run).expect("it never fails")
+        };
+        let right = of(&[1, 2]);
+        assert_eq!(right.ran, [2]);
+        assert_eq!(right, of(&[2, 1]));
+        assert_ne!(right.sum, of(&[1]).sum);
+        assert_ne!(right.sum, of(&[1, 2, 2]).sum);
+        assert_ne!(right.sum, of(&[1, 1]).sum);
+    }
+}
