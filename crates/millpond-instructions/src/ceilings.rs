@@ -16,7 +16,8 @@ const HEADER: &str = "\
 # Written by `.ci/instructions --record`.
 ";
 
-/// The most instructions a task of a path may take; 0 of a path that has no ceiling, so that it fails until it gets one.
+/// The most instructions a task of a path may take; 0 of a path that has no ceiling, so that it fails until it gets
+/// one.
 pub fn of(name: &str) -> f64 {
     let lines = FILE.lines().filter_map(|line| line.split_once('='));
     lines.filter(|(key, _)| key.trim() == name).find_map(|(_, value)| value.trim().parse().ok()).unwrap_or(0.0)
@@ -72,7 +73,7 @@ mod tests {
     fn counts_are_found_in_the_output() {
         let output = "instructions::paths::inline flat:(at_once(\"flat\"))\n  Instructions:     600000|N/A   (*)\n\n\
              Performance has regressed: Instructions (600000) exceeds limit by 1 (>599999)\n\
-             instructions::paths::queued chain:(through_the_pool(\"chain\"))\n  Instructions:  10500000|9 (No change)\n\n\
+             instructions::paths::queued chain:(through_the_pool(\"chain\"))\n  Instructions:  10500000|9 (*)\n\n\
              Regressions:\n\n  instructions::paths::inline flat:\n    Callgrind: Instructions (6): 6 exceeds 5 by 1\n";
         let counts = counted(output);
         assert_eq!(counts, [("inline.flat".to_owned(), 60.0), ("queued.chain".to_owned(), 1050.0)]);

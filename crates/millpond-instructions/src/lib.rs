@@ -85,8 +85,9 @@ pub enum Way {
     Queued,
 }
 
-/// Steps of the bodies of queued tasks. The runtime measures how long bodies take, and under valgrind an empty one takes
-/// as long as one at its break-even, so that the machine would decide which way is counted. These are far beyond it.
+/// Steps of the bodies of queued tasks. The runtime measures how long bodies take, and under valgrind an empty one
+/// takes as long as one at its break-even, so that the machine would decide which way is counted. These are far beyond
+/// it.
 const STEPS: u64 = 16;
 
 /// A runtime of one worker, the data of a path, and what was counted.
