@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// The most workers, repetitions and tasks in flight that can be asked for.
 pub const MAX_WORKERS: u64 = 1024;
 const MAX_REPS: u64 = 1_000_000;
-const MAX_WINDOW: u64 = 1 << 32;
+/// So many are never in flight.
+pub const MAX_WINDOW: u64 = 1 << 32;
 
 /// The whole command.
 pub fn command() -> Command {

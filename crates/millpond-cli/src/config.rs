@@ -1,5 +1,6 @@
 //! The configuration of a runtime, as asked for on the command line.
 
+use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
@@ -50,6 +51,21 @@ impl Config {
     /// The same with another number of workers.
     pub fn with_workers(&self, workers: usize) -> Self {
         Self { workers, ..self.clone() }
+    }
+
+    /// The same without a bound on the tasks in flight.
+    pub fn without_window(&self) -> Self {
+        Self { window: MAX_WINDOW as usize, ..self.clone() }
+    }
+
+    /// The options that ask for the same parts.
+    pub fn parts(&self) -> Vec<String> {
+        let named = [(&SCHEME, &self.scheme), (&POOL, &self.pool), (&MEMORY, &self.memory)];
+        let mut args: Vec<_> =
+            named.into_iter().flat_map(|(family, name)| [format!("--{}", family.option), name.clone()]).collect();
+        args.extend(self.deterministic.then(|| "--deterministic".to_owned()));
+        args.extend(self.pin.then(|| "--pin".to_owned()));
+        args
     }
 
     /// The configuration as it is reported.

@@ -61,7 +61,7 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 #[test]
 fn missing_names_are_listed() {
     refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens");
-    refused("bench", "a name is missing: expected one of grain, cost");
+    refused("bench", "a name is missing: expected one of grain, cost, bimodal, idle, bytes");
     refused("", "a name is missing: expected one of run, profile, list, bench");
 }
 
@@ -85,6 +85,22 @@ fn numbers_out_of_range_get_the_range() {
         "run matmul --n 18446744073709551615",
         "invalid value '18446744073709551615' for '--n <N>': expected 1..=1048576",
     );
+}
+
+#[test]
+fn options_of_the_suites() {
+    refused("bench grain --body-ns 0", "invalid value '0' for '--body-ns <NS>': expected 1..=1000000");
+    let shapes = "the nearest valid: readers, readers-parked";
+    refused("bench cost --shape reader", &format!("unknown shape 'reader'; {shapes}"));
+    let shapes = "the nearest valid: clustered-last, clustered-first";
+    refused("bench bimodal --shape clustered", &format!("unknown shape 'clustered'; {shapes}"));
+    refused("bench bimodal --one-in 0", "invalid value '0' for '--one-in <N>': expected 1..=100000000");
+    refused("bench idle --sleep-ms 0", "invalid value '0' for '--sleep-ms <MS>': expected 1..=60000");
+    refused("bench idle --shape news", "unknown shape 'news'; the nearest valid: new");
+    refused("bench bytes --tasks 999", "invalid value '999' for '--tasks <N>': expected 1000..=100000000");
+    let fixed = "bytes has one worker and no window, so that every task is outstanding at once";
+    refused("bench bytes --workers 1", &format!("--workers: {fixed}"));
+    refused("bench bytes --window 5", &format!("--window: {fixed}"));
 }
 
 #[test]

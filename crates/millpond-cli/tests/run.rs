@@ -1,4 +1,4 @@
-//! `millpond run`, `list` and `bench` as their contract says.
+//! `millpond run` and `list` as their contract says.
 
 mod common;
 
@@ -157,35 +157,4 @@ fn lists() {
         assert_eq!(one[kind][0]["name"], name);
         assert!(words(&format!("list {kind}")).stdout.contains(name));
     }
-}
-
-#[test]
-fn bench_rows() {
-    let line = "bench grain --workers 2 --reps 2 --body-ns 100 --shape chains --shape cholesky";
-    let bench = json(&format!("{line} --json"));
-    assert_eq!(keys(&bench), ["suite", "rows"]);
-    assert_eq!(bench["suite"], "grain");
-    let rows = bench["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), 2);
-    for row in rows {
-        let fields = "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares \
-             verified body_ns serial_seconds efficiency";
-        assert_eq!(keys(row), fields.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(row["verified"], true);
-        let shares = row["worker_shares"].as_array().expect("shares");
-        assert!(shares.len() >= 2);
-        let sum: f64 = shares.iter().map(|s| s.as_f64().expect("a number")).sum();
-        assert!((sum - 1.0).abs() < 1e-9);
-    }
-    let cost = json("bench cost --workers 2 --reps 2 --shape independent --json");
-    let rows = cost["rows"].as_array().expect("rows");
-    assert_eq!(rows.iter().filter(|row| row["verified"] == true).count(), 4);
-    let dir = Dir::new("csv");
-    let file = dir.path("rows.csv");
-    let ran = words(&format!("{line} --csv {file}"));
-    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
-    let text = std::fs::read_to_string(&file).expect("the rows");
-    assert_eq!(text.lines().count(), 3);
-    let columns: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(columns, [14, 14, 14]);
 }

@@ -1,9 +1,10 @@
 //! What does a task cost, and does it depend on how many there are? Bodies that count or leave a mark, from 10⁴ to
-//! 10⁷ tasks.
+//! 10⁷ tasks; and readers that all wait for one writer, with nothing to bound them.
 
 use super::Request;
 use super::row::Row;
 use super::shares::{ran, ran_since, shares};
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::stats::median;
 use clap::Arg;
@@ -12,11 +13,14 @@ use millpond::{Handle, Runtime, Spawn};
 use serde_json::json;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// A graph of tasks that do next to nothing.
 struct Shape {
     name: &'static str,
+    /// Whether it has no window: all its tasks must be in flight together.
+    unbounded: bool,
     /// The numbers of tasks; the first is what the others are compared with.
     sizes: &'static [u64],
     /// Runs that many tasks: the time, and whether each ran once, as the data tell.
@@ -24,9 +28,10 @@ struct Shape {
 }
 
 static SHAPES: &[Shape] = &[
-    Shape { name: "independent", sizes: &[10_000, 100_000, 1_000_000, 10_000_000], run: independent },
-    Shape { name: "chain", sizes: &[10_000, 100_000, 1_000_000, 10_000_000], run: chain },
-    Shape { name: "readers", sizes: &[100_000, 1_000_000, 10_000_000], run: readers },
+    Shape { name: "independent", unbounded: false, sizes: &[10_000, 100_000, 1_000_000, 10_000_000], run: independent },
+    Shape { name: "chain", unbounded: false, sizes: &[10_000, 100_000, 1_000_000, 10_000_000], run: chain },
+    Shape { name: "readers", unbounded: false, sizes: &[100_000, 1_000_000, 10_000_000], run: readers },
+    Shape { name: "readers-parked", unbounded: true, sizes: &[100_000, 1_000_000], run: readers_parked },
 ];
 
 /// A point is repeated within a measurement until it has taken this long.
@@ -50,17 +55,17 @@ pub fn args() -> Vec<Arg> {
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let never = request.matches.get_one::<String>("inline").is_some_and(|when| when == "never");
     let inline = if never { millpond::Inline::Never } else { millpond::Inline::Auto };
-    let runtime = request.config.build_inline(inline)?;
     let chosen = request.matches.get_one::<String>("shape");
     let mut rows = Vec::new();
     for shape in SHAPES.iter().filter(|shape| chosen.is_none_or(|name| name == shape.name)) {
-        rows.extend(points(request, &runtime, shape)?);
+        let config = if shape.unbounded { request.config.without_window() } else { request.config.clone() };
+        rows.extend(points(request, &config, &config.build_inline(inline)?, shape)?);
     }
     Ok(rows)
 }
 
-fn points(request: &Request, runtime: &Runtime, shape: &Shape) -> Result<Vec<Row>, Failure> {
-    let mut rows: Vec<Row> = shape.sizes.iter().map(|&n| row(request, shape, n)).collect();
+fn points(request: &Request, config: &Config, runtime: &Runtime, shape: &Shape) -> Result<Vec<Row>, Failure> {
+    let mut rows: Vec<Row> = shape.sizes.iter().map(|&n| row(config, shape, n)).collect();
     let mut bodies = vec![vec![0; ran(runtime).len()]; rows.len()];
     for rep in 1..=request.reps {
         for (row, bodies) in rows.iter_mut().zip(&mut bodies) {
@@ -79,11 +84,11 @@ fn points(request: &Request, runtime: &Runtime, shape: &Shape) -> Result<Vec<Row
     Ok(rows)
 }
 
-fn row(request: &Request, shape: &Shape, tasks: u64) -> Row {
+fn row(config: &Config, shape: &Shape, tasks: u64) -> Row {
     Row {
         shape: shape.name,
         runtime: "millpond",
-        config: request.config.json(),
+        config: config.json(),
         params: vec![("tasks", tasks)],
         tasks,
         seconds: Vec::new(),
@@ -164,15 +169,40 @@ fn readers(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::
     Ok((start.elapsed(), n.into_inner()? == 2 && all_once(marks)))
 }
 
+/// A writer that ends when all readers are there. It is a parent, since these do not run at their spawn.
+fn readers_parked(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+    // The parent and its child are two.
+    let (n, marks) = (Handle::new(0_u64), marks(tasks - 2));
+    let start = Instant::now();
+    runtime.scope(|s| {
+        let (open, opened) = channel::<()>();
+        s.nest(n.inout(), move |s, n| {
+            // An error, as soon as the other end is gone.
+            let _ = opened.recv();
+            s.spawn(n.inout(), count);
+        });
+        for one in &marks {
+            s.spawn(n.read(), move |n: &u64| {
+                black_box(n);
+                mark(one);
+            });
+        }
+        drop(open);
+    })?;
+    Ok((start.elapsed(), n.into_inner()? == 1 && all_once(marks)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_shape_is_verified() {
-        let runtime = Runtime::builder().workers(2).build().expect("a runtime");
-        for shape in SHAPES {
-            assert!((shape.run)(&runtime, 1000).expect("nothing fails").1, "{}", shape.name);
+        for workers in [1, 2] {
+            let runtime = Runtime::builder().workers(workers).window(10_000).build().expect("a runtime");
+            for shape in SHAPES {
+                assert!((shape.run)(&runtime, 1000).expect("nothing fails").1, "{}", shape.name);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
-//! How long must a task be to be worth it? Efficiency against the length of the body, on four task graphs.
+//! How long must a task be to be worth it? Efficiency against the length of the body, on four task graphs, and the
+//! length at which half of it is left.
 
 use super::Request;
 use super::graph::{Graph, SHAPES};
+use super::metg::Metg;
 use super::row::Row;
 use super::shares::{ran, ran_since, shares};
 use super::spin;
@@ -15,13 +17,12 @@ use serde_json::json;
 use std::time::Instant;
 
 /// The lengths of the bodies unless others are asked for, in nanoseconds.
-const BODIES: [u64; 5] = [500, 1000, 2000, 5000, 20_000];
+const BODIES: [u64; 7] = [50, 100, 200, 500, 1000, 5000, 20_000];
 
 /// The options of this suite.
 pub fn args() -> Vec<Arg> {
     let shapes = PossibleValuesParser::new(SHAPES);
-    let body =
-        integer("body-ns", "NS", 1, 1_000_000, "Measure this length only; may be repeated [default: 500..20000]");
+    let body = integer("body-ns", "NS", 1, 1_000_000, "Measure this length only; may be repeated [default: 50..20000]");
     let shape = Arg::new("shape").long("shape").value_name("NAME").value_parser(shapes);
     vec![
         body.action(ArgAction::Append),
@@ -33,22 +34,44 @@ pub fn args() -> Vec<Arg> {
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let chosen = |name| request.matches.get_many::<String>(name).map(|all| all.cloned().collect::<Vec<_>>());
     let shapes = chosen("shape").unwrap_or_else(|| SHAPES.iter().map(|s| (*s).to_owned()).collect());
-    let bodies = request.matches.get_many::<u64>("body-ns").map_or(BODIES.to_vec(), |all| all.copied().collect());
+    let mut bodies = request.matches.get_many::<u64>("body-ns").map_or(BODIES.to_vec(), |all| all.copied().collect());
+    bodies.sort_unstable();
+    bodies.dedup();
     let steps = spin::steps_per_ns();
     let runtime = request.config.build()?;
     let mut rows = Vec::new();
     for shape in &shapes {
         let graph = Graph::new(shape);
-        for &body_ns in &bodies {
-            let spins = (body_ns as f64 * steps).round().max(1.0) as u64;
-            rows.push(point(request, &runtime, &graph, body_ns, spins)?);
-        }
+        let points =
+            bodies.iter().map(|&body_ns| point(request, &runtime, &graph, body_ns, spin::steps(body_ns, steps)));
+        let points = points.collect::<Result<Vec<_>, _>>()?;
+        let efficiencies: Vec<_> = points.iter().map(|point| (point.body_ns, point.efficiency)).collect();
+        let metg = Metg::of(&efficiencies);
+        rows.extend(points.into_iter().map(|point| point.row(metg)));
     }
     Ok(rows)
 }
 
+/// A graph with one length.
+struct Point {
+    row: Row,
+    body_ns: u64,
+    serial_seconds: f64,
+    efficiency: f64,
+}
+
+impl Point {
+    /// The row of a graph with that METG.
+    fn row(mut self, metg: Metg) -> Row {
+        let (serial, efficiency) = (json!(self.serial_seconds), json!(self.efficiency));
+        self.row.extra = vec![("body_ns", json!(self.body_ns)), ("serial_seconds", serial), ("efficiency", efficiency)];
+        self.row.extra.extend(metg.fields());
+        self.row
+    }
+}
+
 /// Measures one graph with one length: serial and parallel runs by turns, so that both see the same machine.
-fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Row, Failure> {
+fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Point, Failure> {
     let workers = request.config.workers;
     let before = ran(runtime);
     let (mut serial, mut seconds, mut verified) = (Vec::new(), Vec::new(), true);
@@ -62,9 +85,9 @@ fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spin
         seconds.push(time);
         verified &= found == wanted;
     }
-    let serial = median(&serial);
-    let efficiency = serial / (workers as f64 * median(&seconds));
-    Ok(Row {
+    let serial_seconds = median(&serial);
+    let efficiency = serial_seconds / (workers as f64 * median(&seconds));
+    let row = Row {
         shape: graph.shape,
         runtime: "millpond",
         config: request.config.json(),
@@ -73,8 +96,9 @@ fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spin
         seconds,
         worker_shares: shares(&ran_since(&before, runtime)),
         verified,
-        extra: vec![("body_ns", json!(body_ns)), ("serial_seconds", json!(serial)), ("efficiency", json!(efficiency))],
-    })
+        extra: Vec::new(),
+    };
+    Ok(Point { row, body_ns, serial_seconds, efficiency })
 }
 
 /// The time of a parallel run, and what the data are after it.

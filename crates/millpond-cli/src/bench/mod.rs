@@ -1,8 +1,12 @@
 //! `millpond bench`: suites of measurements, a row a measured point.
 
+mod bimodal;
+mod bytes;
 mod cost;
 mod grain;
 mod graph;
+mod idle;
+mod metg;
 mod row;
 mod shares;
 mod spin;
@@ -30,15 +34,33 @@ pub struct Suite {
 pub static SUITES: &[Suite] = &[
     Suite {
         name: "grain",
-        summary: "Efficiency against the length of a task, on four graphs",
+        summary: "Efficiency against the length of a task, and METG, on four graphs",
         args: grain::args,
         measure: grain::measure,
     },
     Suite {
         name: "cost",
-        summary: "Cost of an empty task against their number, on three graphs",
+        summary: "Cost of an empty task against their number, on four graphs",
         args: cost::args,
         measure: cost::measure,
+    },
+    Suite {
+        name: "bimodal",
+        summary: "Speed-up of a mix of few long and many short tasks",
+        args: bimodal::args,
+        measure: bimodal::measure,
+    },
+    Suite {
+        name: "idle",
+        summary: "Processor time of a runtime that has nothing to do",
+        args: idle::args,
+        measure: idle::measure,
+    },
+    Suite {
+        name: "bytes",
+        summary: "Memory of a task that is outstanding, on four graphs",
+        args: bytes::args,
+        measure: bytes::measure,
     },
 ];
 

@@ -19,7 +19,7 @@ pub struct Row {
     pub config: Value,
     /// The sizes of the graph.
     pub params: Vec<(&'static str, u64)>,
-    /// Tasks in a repetition.
+    /// Tasks in a repetition; 0 where none runs in the time that is measured.
     pub tasks: u64,
     /// The time of each repetition.
     pub seconds: Vec<f64>,
@@ -50,7 +50,7 @@ impl Row {
             ("reps", json!(self.seconds.len())),
             ("median_seconds", json!(middle)),
             ("min_seconds", json!(least(&self.seconds))),
-            ("ns_per_task", json!(middle * 1e9 / self.tasks.max(1) as f64)),
+            ("ns_per_task", json!(if self.tasks == 0 { 0.0 } else { middle * 1e9 / self.tasks as f64 })),
             ("worker_shares", json!(self.worker_shares)),
             ("verified", json!(self.verified)),
         ];

@@ -29,3 +29,8 @@ pub fn steps_per_ns() -> f64 {
     let least = (0..25).map(|_| once()).fold(f64::INFINITY, f64::min);
     STEPS as f64 / least
 }
+
+/// How many steps take so long, where so many take a nanosecond.
+pub fn steps(ns: u64, steps_per_ns: f64) -> u64 {
+    (ns as f64 * steps_per_ns).round().max(1.0) as u64
+}

@@ -1,0 +1,64 @@
+//! Instructions of the fast paths, counted by callgrind; more than the ceiling fails.
+//!
+//! What is counted is the benchmark function alone, from its entry to its return (gungraun's default entry point):
+//! runtime, data and the run that warms up are made by the setup, before it; checks and drops come after it.
+#![allow(missing_docs, clippy::needless_pass_by_value, reason = "what gungraun's macros make, and ask for")]
+
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EventKind};
+use millpond_instructions::{Bench, Way, ceilings, path};
+
+/// Fails beyond what a run of the path may take.
+fn ceiling(way: &str, name: &str) -> LibraryBenchmarkConfig {
+    let most = (ceilings::of(&format!("{way}.{name}")) * path(name).tasks as f64) as u64;
+    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
+    callgrind.hard_limits([(EventKind::Ir, most)]).format([EventKind::Ir]);
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind);
+    config
+}
+
+fn at_once(name: &str) -> Bench {
+    Bench::new(name, Way::Inline)
+}
+
+fn through_the_pool(name: &str) -> Bench {
+    Bench::new(name, Way::Queued)
+}
+
+/// The run that was counted, and the one before it.
+fn check(bench: Bench) {
+    bench.check(2);
+}
+
+#[library_benchmark(setup = at_once, teardown = check)]
+#[bench::flat(args = ("flat"), config = ceiling("inline", "flat"))]
+#[bench::chain(args = ("chain"), config = ceiling("inline", "chain"))]
+#[bench::generations(args = ("generations"), config = ceiling("inline", "generations"))]
+#[bench::cholesky(args = ("cholesky"), config = ceiling("inline", "cholesky"))]
+#[bench::accesses_1(args = ("accesses_1"), config = ceiling("inline", "accesses_1"))]
+#[bench::accesses_4(args = ("accesses_4"), config = ceiling("inline", "accesses_4"))]
+#[bench::accesses_8(args = ("accesses_8"), config = ceiling("inline", "accesses_8"))]
+#[bench::accesses_20(args = ("accesses_20"), config = ceiling("inline", "accesses_20"))]
+#[bench::join(args = ("join"), config = ceiling("inline", "join"))]
+fn inline(bench: Bench) -> Bench {
+    bench.run();
+    bench
+}
+
+#[library_benchmark(setup = through_the_pool, teardown = check)]
+#[bench::flat(args = ("flat"), config = ceiling("queued", "flat"))]
+#[bench::chain(args = ("chain"), config = ceiling("queued", "chain"))]
+#[bench::generations(args = ("generations"), config = ceiling("queued", "generations"))]
+#[bench::cholesky(args = ("cholesky"), config = ceiling("queued", "cholesky"))]
+#[bench::accesses_1(args = ("accesses_1"), config = ceiling("queued", "accesses_1"))]
+#[bench::accesses_4(args = ("accesses_4"), config = ceiling("queued", "accesses_4"))]
+#[bench::accesses_8(args = ("accesses_8"), config = ceiling("queued", "accesses_8"))]
+#[bench::accesses_20(args = ("accesses_20"), config = ceiling("queued", "accesses_20"))]
+fn queued(bench: Bench) -> Bench {
+    bench.run();
+    bench
+}
+
+library_benchmark_group!(name = paths, benchmarks = [inline, queued]);
+main!(library_benchmark_groups = paths);

@@ -1,0 +1,273 @@
+//! The paths whose instructions are counted: task graphs with bodies that do next to nothing, on one worker.
+//!
+//! `benches/instructions.rs` runs each once under valgrind; `ceilings.toml` says how many instructions a task may take.
+#![forbid(unsafe_code)]
+
+pub mod ceilings;
+
+use millpond::{Handle, Inline, Runtime, Spawn};
+use std::array::from_fn;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A graph of tasks that do next to nothing.
+pub struct Path {
+    /// Its name.
+    pub name: &'static str,
+    /// How many tasks a run has.
+    pub tasks: u64,
+    /// How many data they use.
+    data: u64,
+    /// How often they change one, in all.
+    changes: u64,
+    run: fn(&Bench) -> Result<(), millpond::Error>,
+}
+
+/// Tasks of a graph of one access or none.
+const TASKS: u64 = 10_000;
+/// Tasks of a graph of several accesses.
+const FEWER: u64 = 2000;
+/// Tiles in a row of the matrix.
+const TILES: u64 = 16;
+/// Rounds of generations, and the readers that follow one another in a round.
+const ROUNDS: u64 = 5;
+const READERS: u64 = 1000;
+/// The argument of the recursion.
+const FIB: u64 = 20;
+
+/// The graphs whose tasks run at their spawn, or through the pool.
+pub static PATHS: [Path; 8] = [
+    Path { name: "flat", tasks: TASKS, data: 1, changes: 0, run: flat },
+    Path { name: "chain", tasks: TASKS, data: 1, changes: TASKS, run: chain },
+    Path {
+        name: "generations",
+        tasks: ROUNDS * (1 + 2 * READERS),
+        data: 1,
+        changes: ROUNDS * (1 + READERS / 2),
+        run: generations,
+    },
+    Path {
+        name: "cholesky",
+        tasks: TILES * (TILES + 1) * (TILES + 2) / 6,
+        data: TILES * TILES,
+        changes: TILES * (TILES + 1) * (TILES + 2) / 6,
+        run: cholesky,
+    },
+    accesses::<1>("accesses_1"),
+    accesses::<4>("accesses_4"),
+    accesses::<8>("accesses_8"),
+    accesses::<20>("accesses_20"),
+];
+
+/// The recursion of plain fork-joins: one a node that is no leaf.
+pub static JOIN: Path = Path { name: "join", tasks: fib(FIB + 1) - 1, data: 1, changes: 0, run: join };
+
+/// Tasks that each change `N` data of their own.
+const fn accesses<const N: usize>(name: &'static str) -> Path {
+    Path { name, tasks: FEWER, data: FEWER * N as u64, changes: FEWER * N as u64, run: several::<N> }
+}
+
+/// The path of that name.
+///
+/// # Panics
+///
+/// If there is none.
+pub fn path(name: &str) -> &'static Path {
+    PATHS.iter().chain([&JOIN]).find(|path| path.name == name).expect("a path of that name")
+}
+
+/// How ready tasks run.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// At their spawn, as the builder's default has it where there is one worker.
+    Inline,
+    /// All through the pool.
+    Queued,
+}
+
+/// Steps of the bodies of queued tasks. The runtime measures how long bodies take, and under valgrind an empty one
+/// takes as long as one at its break-even, so that the machine would decide which way is counted. These are far beyond
+/// it.
+const STEPS: u64 = 16;
+
+/// A runtime of one worker, the data of a path, and what was counted.
+pub struct Bench {
+    runtime: Runtime,
+    path: &'static Path,
+    steps: u64,
+    data: Vec<Handle<u64>>,
+    /// What tasks without a datum count in.
+    count: AtomicU64,
+}
+
+impl Bench {
+    /// Builds the runtime and warms it up: a run leaves it what the next one needs.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such path, or a run fails.
+    pub fn new(name: &str, way: Way) -> Self {
+        let path = path(name);
+        let (inline, steps) = match way {
+            Way::Inline => (Inline::Auto, 0),
+            Way::Queued => (Inline::Never, STEPS),
+        };
+        let runtime = Runtime::builder().workers(1).inline(inline).build().expect("a runtime of one worker");
+        let data = (0..path.data).map(|_| Handle::new(0)).collect();
+        let bench = Self { runtime, path, steps, data, count: AtomicU64::new(0) };
+        bench.run();
+        bench
+    }
+
+    /// Runs the graph once.
+    ///
+    /// # Panics
+    ///
+    /// If a task fails.
+    #[inline(never)]
+    pub fn run(&self) {
+        (self.path.run)(self).expect("nothing fails");
+    }
+
+    /// Makes sure that in `runs` runs every task ran once.
+    ///
+    /// # Panics
+    ///
+    /// If one did not.
+    pub fn check(self, runs: u64) {
+        let changes: u64 = self.data.into_iter().map(|datum| datum.into_inner().expect("nothing failed")).sum();
+        assert_eq!(changes, runs * self.path.changes, "{}", self.path.name);
+        let counted = if self.path.changes == 0 { self.path.tasks } else { 0 };
+        assert_eq!(self.count.into_inner(), runs * counted, "{}", self.path.name);
+    }
+}
+
+// Bodies behind a call that is not inlined, so that a task costs what it costs in a program.
+
+#[inline(never)]
+fn change(datum: &mut u64, steps: u64) {
+    *datum += 1;
+    work(steps);
+}
+
+#[inline(never)]
+fn look(datum: &u64, steps: u64) {
+    black_box(*datum);
+    work(steps);
+}
+
+#[inline(never)]
+fn count(count: &AtomicU64, steps: u64) {
+    // No read-modify-write: one worker.
+    count.store(count.load(Relaxed) + 1, Relaxed);
+    work(steps);
+}
+
+#[inline(always)]
+fn work(steps: u64) {
+    for step in 0..steps {
+        black_box(step);
+    }
+}
+
+fn flat(bench: &Bench) -> Result<(), millpond::Error> {
+    let steps = bench.steps;
+    bench.runtime.scope(|s| {
+        for _ in 0..TASKS {
+            s.spawn((), move |()| count(&bench.count, steps));
+        }
+    })
+}
+
+fn chain(bench: &Bench) -> Result<(), millpond::Error> {
+    let steps = bench.steps;
+    bench.runtime.scope(|s| {
+        for _ in 0..TASKS {
+            s.spawn(bench.data[0].inout(), move |datum| change(datum, steps));
+        }
+    })
+}
+
+fn generations(bench: &Bench) -> Result<(), millpond::Error> {
+    let (datum, steps) = (&bench.data[0], bench.steps);
+    bench.runtime.scope(|s| {
+        for _ in 0..ROUNDS {
+            s.spawn(datum.inout(), move |datum| change(datum, steps));
+            for _ in 0..READERS {
+                s.spawn(datum.read(), move |datum| look(datum, steps));
+            }
+            for _ in 0..READERS / 2 {
+                s.spawn(datum.inout(), move |datum| change(datum, steps));
+                s.spawn(datum.read(), move |datum| look(datum, steps));
+            }
+        }
+    })
+}
+
+/// The right-looking tile factorisation.
+fn cholesky(bench: &Bench) -> Result<(), millpond::Error> {
+    let at = |i: u64, j: u64| &bench.data[(i * TILES + j) as usize];
+    let steps = bench.steps;
+    bench.runtime.scope(|s| {
+        for k in 0..TILES {
+            s.spawn(at(k, k).inout(), move |c| change(c, steps));
+            for i in k + 1..TILES {
+                s.spawn((at(k, k).read(), at(i, k).inout()), move |(_, c)| change(c, steps));
+            }
+            for i in k + 1..TILES {
+                s.spawn((at(i, k).read(), at(i, i).inout()), move |(_, c)| change(c, steps));
+                for j in k + 1..i {
+                    let all = (at(i, k).read(), at(j, k).read(), at(i, j).inout());
+                    s.spawn(all, move |(_, _, c)| change(c, steps));
+                }
+            }
+        }
+    })
+}
+
+fn several<const N: usize>(bench: &Bench) -> Result<(), millpond::Error> {
+    let steps = bench.steps;
+    bench.runtime.scope(|s| {
+        for data in bench.data.chunks_exact(N) {
+            let all: [_; N] = from_fn(|k| data[k].inout());
+            s.spawn(all, move |all| all.into_iter().for_each(|datum| change(datum, steps)));
+        }
+    })
+}
+
+fn join(bench: &Bench) -> Result<(), millpond::Error> {
+    bench.runtime.scope(|_| {
+        assert_eq!(forked(black_box(FIB), &bench.count), fib(FIB));
+    })
+}
+
+fn forked(n: u64, calls: &AtomicU64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    count(calls, 0);
+    let (a, b) = millpond::join(|| forked(n - 1, calls), || forked(n - 2, calls));
+    a + b
+}
+
+const fn fib(n: u64) -> u64 {
+    if n < 2 { n } else { fib(n - 1) + fib(n - 2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_has_the_tasks_that_it_claims() {
+        for path in PATHS.iter().chain([&JOIN]) {
+            for way in [Way::Inline, Way::Queued] {
+                let bench = Bench::new(path.name, way);
+                bench.run();
+                let ran: u64 = bench.runtime.counts().iter().map(|counts| counts.tasks).sum();
+                assert!(path.name == "join" || ran == 2 * path.tasks, "{}: {ran}", path.name);
+                bench.check(2);
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Reads what the bench printed and says how many instructions a task of each path takes; with `--record`, makes that,
+//! and a little more, the ceilings. `.ci/instructions` runs it.
+#![forbid(unsafe_code)]
+
+use millpond_instructions::{JOIN, PATHS, ceilings};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let output = match std::io::read_to_string(std::io::stdin()) {
+        Ok(output) => output,
+        Err(error) => return failed(&format!("cannot read what the bench printed: {error}")),
+    };
+    let counts = ceilings::counted(&output);
+    // Each path both ways, and the join one.
+    let (found, expected) = (counts.len(), 2 * PATHS.len() + [&JOIN].len());
+    if found != expected {
+        return failed(&format!("the bench printed {found} counts, not {expected}"));
+    }
+    println!("{:<20} {:>14} {:>10}", "path", "instructions", "ceiling");
+    for (name, count) in &counts {
+        println!("{name:<20} {count:>14.1} {:>10.1}", ceilings::of(name));
+    }
+    if std::env::args().nth(1).as_deref() == Some("--record") {
+        if let Err(error) = std::fs::write(ceilings::PLACE, ceilings::file(&counts)) {
+            return failed(&format!("cannot write {}: {error}", ceilings::PLACE));
+        }
+        println!("recorded as the ceilings, with a margin");
+    }
+    ExitCode::SUCCESS
+}
+
+fn failed(what: &str) -> ExitCode {
+    eprintln!("error: {what}");
+    ExitCode::FAILURE
+}
