@@ -51,15 +51,15 @@ fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
     if !must_count::<O>() { task.payload::<Body<S, F>>().cast() } else { task.payload::<Room<S, F, O>>().cast() }
 }
 
-/// Puts a body into a drafted task.
+/// Puts a body into the room of a drafted task.
 ///
 /// # Safety
 ///
 /// The task was drafted with the payload of these types and its table.
 #[inline]
-pub(crate) unsafe fn write_body<S, F, O>(task: TaskRef, body: Body<S, F>) {
+pub(crate) unsafe fn write_body<S, F>(room: NonNull<()>, body: Body<S, F>) {
     // SAFETY: the block has room for it.
-    unsafe { room::<S, F, O>(task).cast().write(body) }
+    unsafe { room.cast().write(body) }
 }
 
 /// # Safety

@@ -162,7 +162,7 @@ impl<'s, E: Engine> Door<'s, E> {
         // SAFETY: the scope is not complete while the door is used.
         let domain = unsafe { self.domain.as_ref() };
         let (order, size) = (domain.count_door_spawn(), payload::<(), F, ()>());
-        let task = self.shared().visit(|worker| {
+        let (task, room) = self.shared().visit(|worker| {
             let recorded = domain.record() != 0;
             let id = if recorded { worker.log.next_id() } else { 0 };
             let extras = match (recorded, options.is_plain()) {
@@ -179,10 +179,11 @@ impl<'s, E: Engine> Door<'s, E> {
             if recorded {
                 worker.log.spawned(task, domain.record());
             }
-            task
+            // SAFETY: the block was made for both.
+            (task, unsafe { task.payload_of(shape, size.align()) })
         });
         // SAFETY: the task has room for this payload.
-        unsafe { write_body::<(), F, ()>(task, Body { shape: (), f }) };
+        unsafe { write_body::<(), F>(room, Body { shape: (), f }) };
         task.header().only_one_unmet();
         let first = Precondition { task, shared: self.shared, _lives: PhantomData };
         Pending(ManuallyDrop::new(first))

@@ -33,6 +33,8 @@ pub(crate) struct Drafted<S> {
     pub(crate) shape: S,
     /// Of the block, as it was allocated.
     pub(crate) size: usize,
+    /// Where body and result go.
+    pub(crate) room: NonNull<()>,
     /// The task may run at its spawn: every access would be granted at once, and nothing was misused.
     pub(crate) ready: bool,
 }
@@ -144,7 +146,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: the block was made with room for them.
-        let next = unsafe { task.records_of(shape) };
+        let (next, room) = unsafe { (task.records_of(shape), task.payload_of(shape, payload.align())) };
         let (claim, ready) = (domain.claim(), may_run);
         let mut drafter = Drafter::<E> {
             worker: self,
@@ -169,7 +171,7 @@ impl<E: Engine> Worker<E> {
         if K::RECORDED {
             self.record_draft(task, domain, accesses);
         }
-        Drafted { task, shape, size, ready }
+        Drafted { task, shape, size, room, ready }
     }
 
     /// Frees the versions that a draft has retired.

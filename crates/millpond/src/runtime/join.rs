@@ -152,9 +152,10 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: ManuallyDrop::new(Source::Ready(result, record)), _of: PhantomData }
     }
 
-    pub(crate) fn to_task<S, F, E: Engine>(task: TaskRef, counted: bool, worker: NonNull<Worker<E>>) -> Self {
+    #[inline]
+    pub(crate) fn to_task<S, F, E: Engine>(spawned: Spawned, worker: NonNull<Worker<E>>) -> Self {
         let release = OnWorker { worker: worker.as_ptr().cast_const().cast(), free: free::<E> };
-        let source = Source::Task(Pending::new::<S, F>(task, counted, release));
+        let source = Source::Task(Pending::new::<S, F>(spawned, release));
         Join { source: ManuallyDrop::new(source), _of: PhantomData }
     }
 
@@ -222,21 +223,35 @@ unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
     unsafe { ManuallyDrop::drop(source) }
 }
 
-impl<O, K: Release> Pending<O, K> {
-    pub(crate) fn new<S, F>(task: TaskRef, counted: bool, release: K) -> Self {
+/// What a join remembers of its task, read before that is issued: afterwards it may be gone.
+#[derive(Clone, Copy)]
+pub(crate) struct Spawned {
+    task: TaskRef,
+    usage: u64,
+    order: u64,
+    domain: NonNull<Domain>,
+    record: Id,
+    counted: bool,
+}
+
+impl Spawned {
+    /// `counted`: the task keeps its block for the join.
+    #[inline]
+    pub(crate) fn new(task: TaskRef, counted: bool) -> Self {
         let header = task.header();
-        Pending {
-            task: task.0,
-            usage: header.state().usage(),
-            order: header.order(),
-            domain: header.domain(),
-            counted,
-            result: must_count::<O>().then(|| result_at::<S, F, O>(task)),
-            watching: Cell::new(None),
-            holds: Cell::new(counted),
-            record: task.record_id(),
-            release,
-        }
+        let (usage, record) = (header.state().usage(), task.record_id());
+        Spawned { task, usage, order: header.order(), domain: header.domain(), record, counted }
+    }
+}
+
+impl<O, K: Release> Pending<O, K> {
+    #[inline]
+    pub(crate) fn new<S, F>(spawned: Spawned, release: K) -> Self {
+        let Spawned { task, usage, order, domain, record, counted } = spawned;
+        // A counted task keeps its block, and such is every task with a result.
+        let result = must_count::<O>().then(|| result_at::<S, F, O>(task));
+        let (watching, holds) = (Cell::new(None), Cell::new(counted));
+        Pending { task: task.0, usage, order, domain, counted, result, watching, holds, record, release }
     }
 
     fn state(&self) -> &State {

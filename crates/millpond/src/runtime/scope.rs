@@ -10,8 +10,8 @@ use super::config::Inline;
 use super::domain::Domain;
 use super::door::Door;
 use super::engine::{DefaultEngine, Engine};
-use super::issue::Plan;
-use super::join::{Join, must_count};
+use super::issue::{Drafted, Plan};
+use super::join::{Join, Spawned, must_count};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
@@ -164,49 +164,57 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         outcome.map(|()| value.expect("a body that ended well has a value"))
     }
 
-    /// Spawns a leaf as a task; it may still run here.
+    /// Spawns a leaf as a task.
     #[inline(never)]
-    fn spawn_task<A, F, O>(
-        &self,
-        options: &Options,
-        accesses: A,
-        body: F,
-        kind: &'static VTable,
-        may_run: bool,
-    ) -> Join<'s, B, O>
+    fn spawn_task<A, F, O>(&self, options: &Options, accesses: A, body: F, kind: &'static VTable) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run };
+        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run: false };
+        self.send(self.worker().draft(plan, &accesses), body, options)
+    }
+
+    /// Spawns a leaf as a task that may still run here.
+    #[inline(never)]
+    fn spawn_and_run<A, F, O>(&self, options: &Options, accesses: A, body: F, kind: &'static VTable) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        let payload = payload::<A::Shape, F, O>();
+        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run: true };
         let drafted = self.worker().draft(plan, &accesses);
-        let join = if drafted.ready && self.may_start(drafted.task) {
-            // Read before: the task is gone then.
-            let record = drafted.task.record_id();
-            Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record)
-        } else {
-            self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size)
-        };
+        if !drafted.ready || !self.may_start(drafted.task) {
+            return self.send(drafted, body, options);
+        }
+        // Read before: the task is gone then.
+        let record = drafted.task.record_id();
+        let join = Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record);
         self.worker().free_retired(self.domain(), options);
         join
     }
 
     /// Hands a drafted task to the scheme, and makes its join.
-    fn send<S, F, O>(&self, task: TaskRef, body: Body<S, F>, size: usize) -> Join<'s, B, O> {
+    #[inline]
+    fn send<S, F, O>(&self, drafted: Drafted<S>, body: F, options: &Options) -> Join<'s, B, O> {
+        let Drafted { task, shape, size, room, .. } = drafted;
         // SAFETY: the task was drafted with the payload of these types.
-        unsafe { write_body::<S, F, O>(task, body) };
+        unsafe { write_body::<S, F>(room, Body { shape, f: body }) };
         let counted = must_count::<O>() || !E::Memory::TYPE_STABLE || size > E::Memory::largest_stable();
         if counted {
             task.add_flags(flag::COUNTED);
         }
-        let join = Join::to_task::<S, F, E>(task, counted, self.at.worker);
-        self.worker().issue(task, Put::Spawned);
+        let (spawned, worker) = (Spawned::new(task, counted), self.worker());
+        worker.issue(task, Put::Spawned);
         if self.domain().record() != 0 {
-            self.worker().log.note(What::Issued { body: self.domain().record() });
+            worker.log.note(What::Issued { body: self.domain().record() });
         }
-        join
+        worker.free_retired(self.domain(), options);
+        Join::to_task::<S, F, E>(spawned, self.at.worker)
     }
 }
 
@@ -246,11 +254,13 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         worker.throttle(self.domain(), options.bytes);
         let kind = Code::<'s, B, A, F, O>::LEAF;
         let may_run = self.runs_inline(kind);
-        let body = match if may_run { self.run_at_once(kind, &options, &accesses, body) } else { Err(body) } {
-            Ok(result) => return Join::ready(result, 0),
-            Err(body) => body,
-        };
-        self.spawn_task(&options, accesses, body, kind, may_run)
+        if !may_run {
+            return self.spawn_task(&options, accesses, body, kind);
+        }
+        match self.run_at_once(kind, &options, &accesses, body) {
+            Ok(result) => Join::ready(result, 0),
+            Err(body) => self.spawn_and_run(&options, accesses, body, kind),
+        }
     }
 
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
@@ -264,10 +274,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
         let payload = payload::<A::Shape, F, O>();
         let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
-        let drafted = worker.draft(plan, &accesses);
-        let join = self.send(drafted.task, Body { shape: drafted.shape, f: body }, drafted.size);
-        worker.free_retired(self.domain(), &options);
-        join
+        self.send(worker.draft(plan, &accesses), body, &options)
     }
 
     #[track_caller]

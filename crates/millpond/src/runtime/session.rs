@@ -13,7 +13,7 @@ use super::cancel::{CancelToken, Cancels};
 use super::domain::{Domain, NO_SEAT};
 use super::engine::{DefaultEngine, Engine};
 use super::issue::{Plan, free_retired};
-use super::join::{Pending, Release};
+use super::join::{Pending, Release, Spawned};
 use super::scope::Scope;
 use super::shared::Shared;
 use super::spawn::{Options, Spawn};
@@ -208,10 +208,10 @@ impl<E: Engine> Session<E> {
             let drafted = worker.draft(plan, accesses);
             let body = Body { shape: drafted.shape, f: body };
             // SAFETY: drafted with the payload of these types.
-            unsafe { write_body::<A::Shape, F, O>(drafted.task, body) };
+            unsafe { write_body::<A::Shape, F>(drafted.room, body) };
             drafted.task.add_flags(flag::COUNTED);
             let release: Box<dyn Release + Send> = Box::new(Arc::clone(&self.core));
-            let pending = Pending::new::<A::Shape, F>(drafted.task, true, release);
+            let pending = Pending::new::<A::Shape, F>(Spawned::new(drafted.task, true), release);
             worker.issue(drafted.task, Put::Spawned);
             // Whoever waits for it may be elsewhere, and the body that spawns it here may wait for that one.
             worker.leave_tasks();

@@ -286,6 +286,16 @@ impl TaskRef {
         self.at(shape.records_at())
     }
 
+    /// Where the payload of a task of this shape is.
+    ///
+    /// # Safety
+    ///
+    /// The block was made for it, and a payload of this alignment.
+    #[inline]
+    pub(crate) unsafe fn payload_of(self, shape: Shape, align: usize) -> NonNull<()> {
+        self.at(shape.payload_at(align))
+    }
+
     /// The access records.
     #[inline]
     pub(crate) fn records<'a>(self) -> &'a [Record] {

@@ -85,6 +85,14 @@ impl State {
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }
 
+    /// As `complete`, on the thread that alone uses the task's join.
+    #[inline]
+    pub(crate) fn complete_alone(&self) -> Completed {
+        let old = self.0.load(Ordering::Relaxed);
+        self.0.store(old + DONE, Ordering::Release);
+        Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
+    }
+
     /// The join of a counted task is gone; true if the task is complete, so the caller frees the block.
     pub(crate) fn drop_join(&self) -> bool {
         self.0.fetch_or(DROPPED, Ordering::AcqRel) & DONE != 0

@@ -261,7 +261,9 @@ impl<E: Engine> Worker<E> {
         let header = task.header();
         let usage = header.state().usage();
         let counted = header.has(flag::COUNTED);
-        let completed = header.state().complete();
+        // The joins of a scope that this thread runs the body of are used by this thread alone.
+        let alone = scope.is_owned_by(self.seat.index());
+        let completed = if alone { header.state().complete_alone() } else { header.state().complete() };
         if completed.watched {
             scope.watchers().tell((task.0, usage));
         }
