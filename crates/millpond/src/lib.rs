@@ -177,7 +177,7 @@ pub use runtime::catalogue;
 pub use runtime::config::Inline;
 pub use runtime::door::{Door, Pending, Precondition};
 pub use runtime::engine::{DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
-pub use runtime::fork::join;
+pub use runtime::fork::{Joiner, join};
 pub use runtime::join::Join;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Session, SessionJoin};

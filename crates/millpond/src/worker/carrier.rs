@@ -59,6 +59,7 @@ impl<E: Engine> Worker<E> {
         waiter.deliver();
         // Without a fiber it is this thread's own stack that waits: the caller looks.
         if let Some(fiber) = waiter.take_fiber() {
+            // All forks, too, as before each switch (`forks`, 5).
             self.step_back();
             self.fibers.resume(fiber, Order::Resume);
         }
@@ -69,6 +70,7 @@ impl<E: Engine> Worker<E> {
         let Some(task) = self.take().or_else(|| self.steal()) else { return false };
         self.owes.set(false);
         self.budget.set(budget);
+        self.forks.offer_all();
         let fiber = self.fibers.take(self.erased(), Self::entry);
         let on_stack = OnStack::save();
         OnStack::bottom(self).restore();
