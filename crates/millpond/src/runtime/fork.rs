@@ -23,8 +23,8 @@ pub(crate) struct ForkOps {
     pub(crate) seat: unsafe fn(*const ()) -> NonNull<Seat>,
     pub(crate) offer: unsafe fn(*const (), NonNull<Head>, Option<Place>),
     pub(crate) is_hungry: unsafe fn(*const ()) -> bool,
-    take_back: unsafe fn(*const (), TaskRef) -> bool,
-    free: unsafe fn(*const (), TaskRef),
+    pub(crate) take_back: unsafe fn(*const (), TaskRef) -> bool,
+    pub(crate) free: unsafe fn(*const (), TaskRef),
     pub(crate) wait: unsafe fn(*const (), &Waiter),
     pub(crate) step_back: unsafe fn(*const ()),
     pub(crate) log: unsafe fn(*const ()) -> NonNull<Log>,
@@ -326,7 +326,7 @@ impl Joiner {
             Ok(left) => left,
             Err(caught) => self.fail(&fork, caught),
         };
-        if self.0.pop() {
+        if self.0.pop(&fork.head) {
             // SAFETY: it was private, so the body is there.
             return (left, unsafe { fork.take_body() }(self));
         }
@@ -337,7 +337,7 @@ impl Joiner {
     #[cold]
     #[inline(never)]
     fn fail<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>, caught: Caught) -> ! {
-        if self.0.pop() {
+        if self.0.pop(&fork.head) {
             // SAFETY: it was private, so the body is there.
             let _unused = unsafe { fork.take_body() };
             caught.resume()

@@ -67,10 +67,10 @@ impl<E: Engine> Worker<E> {
 
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber.
     pub(super) fn run_something(&self, budget: u32) -> bool {
+        self.forks.offer_all();
         let Some(task) = self.take().or_else(|| self.steal()) else { return false };
         self.owes.set(false);
         self.budget.set(budget);
-        self.forks.offer_all();
         let fiber = self.fibers.take(self.erased(), Self::entry);
         let on_stack = OnStack::save();
         OnStack::bottom(self).restore();

@@ -262,28 +262,36 @@ impl Forks {
         }
     }
 
-    /// Takes the newest fork; false if it has been offered (2).
+    /// Takes the newest fork, which is `fork`; false if it has been offered (2).
     #[inline(always)]
-    pub(crate) fn pop(&self) -> bool {
+    pub(crate) fn pop(&self, fork: &Head) -> bool {
         let next = self.next.get().wrapping_sub(1);
         if next.addr() < self.limits.floor.load(Relaxed) {
-            return self.pop_with_care();
+            return self.pop_with_care(fork);
         }
         self.next.set(next);
+        debug_assert!(self.has_popped(fork));
         true
     }
 
     /// Step 3.
     #[cold]
     #[inline(never)]
-    fn pop_with_care(&self) -> bool {
+    fn pop_with_care(&self, fork: &Head) -> bool {
         if self.private() == 0 {
             self.start_anew();
             return false;
         }
         self.next.set(self.next.get().wrapping_sub(1));
+        debug_assert!(self.has_popped(fork));
         self.look();
         true
+    }
+
+    /// Whether the fork that was just popped is this one.
+    fn has_popped(&self, fork: &Head) -> bool {
+        // SAFETY: the slot of a fork that was private.
+        ptr::eq(unsafe { self.next.get().read() }, fork)
     }
 
     /// A push has ended above `ceiling`.
