@@ -105,6 +105,10 @@ pub(crate) struct Forks {
     next: Cell<*mut Slot>,
     limits: Limits,
     first: Cell<*mut Slot>,
+    base: Cell<*mut Slot>,
+    /// The ceiling that leaves as much as there is.
+    full: Cell<usize>,
+    /// What the above point into.
     slots: RefCell<Vec<Slot>>,
     /// How many times it was closed.
     closed: Cell<u32>,
@@ -211,15 +215,23 @@ impl Limits {
     }
 }
 
+/// Slots, the first of them, and the ceiling that leaves all of them.
+fn room(capacity: usize) -> (Vec<Slot>, *mut Slot, usize) {
+    let mut slots = vec![ptr::null(); capacity];
+    let base = slots.as_mut_ptr();
+    (slots, base, base.wrapping_add(capacity - 1).addr())
+}
+
 impl Forks {
     /// The forks of a worker that is not told yet.
     pub(crate) fn new() -> Self {
-        let mut slots = vec![ptr::null(); CAPACITY];
-        let base = slots.as_mut_ptr();
+        let (slots, base, full) = room(CAPACITY);
         Forks {
             next: Cell::new(base),
             limits: Limits { floor: AtomicUsize::new(base.addr()), ceiling: AtomicUsize::new(0) },
             first: Cell::new(base),
+            base: Cell::new(base),
+            full: Cell::new(full),
             slots: RefCell::new(slots),
             closed: Cell::new(0),
             recorded: Cell::new(false),
@@ -298,31 +310,38 @@ impl Forks {
     #[cold]
     #[inline(never)]
     fn attend(&self, place: Place) {
-        if self.next.get().addr() > self.full() {
+        if self.next.get().addr() > self.full.get() {
             self.make_room();
         }
         if self.recorded.get() && self.closed.get() == 0 {
-            // What lies below was pushed by bodies that are not recorded.
-            self.next.set(self.next.get().wrapping_sub(1));
-            // SAFETY: the slot of the newest fork.
-            let newest = unsafe { self.next.get().read() };
-            self.offer_all();
-            self.offer(newest, Some(place));
+            self.offer_recorded(place);
         } else {
             self.look();
         }
     }
 
+    /// The newest fork is recorded; what lies below was pushed by bodies that are not.
+    #[cold]
+    #[inline(never)]
+    fn offer_recorded(&self, place: Place) {
+        self.next.set(self.next.get().wrapping_sub(1));
+        // SAFETY: the slot of the newest fork.
+        let newest = unsafe { self.next.get().read() };
+        self.offer_all();
+        self.offer(newest, Some(place));
+    }
+
     /// Step 4.
+    #[inline]
     fn look(&self) {
         let first = self.first.get();
         if self.closed.get() > 0 {
-            self.limits.set(first.addr(), self.full());
+            self.limits.set(first.addr(), self.full.get());
         } else if self.recorded.get() {
             self.offer_all();
         } else if self.should_offer() {
             self.first.set(first.wrapping_add(1));
-            self.limits.set(self.first.get().addr(), self.full());
+            self.limits.set(self.first.get().addr(), self.full.get());
             // SAFETY: the slot of a private fork.
             self.offer(unsafe { first.read() }, None);
         } else {
@@ -367,7 +386,7 @@ impl Forks {
 
     /// No fork is private.
     fn start_anew(&self) {
-        let base = self.slots.borrow_mut().as_mut_ptr();
+        let base = self.base.get();
         self.first.set(base);
         self.next.set(base);
         self.limits.set(base.addr(), 0);
@@ -379,19 +398,16 @@ impl Forks {
         (self.next.get().addr() - self.first.get().addr()) / size_of::<Slot>()
     }
 
-    /// The ceiling that leaves as much as there is.
-    fn full(&self) -> usize {
-        let slots = self.slots.borrow();
-        slots.as_ptr().wrapping_add(slots.len() - 1).addr()
-    }
-
     /// All slots are in use, or were.
+    #[cold]
+    #[inline(never)]
     fn make_room(&self) {
         let private = self.private();
-        let mut slots = vec![ptr::null(); CAPACITY.max(2 * private)];
-        let base = slots.as_mut_ptr();
+        let (slots, base, full) = room(CAPACITY.max(2 * private));
         // SAFETY: the private forks' slots, in the old memory, and room for them in the new.
         unsafe { ptr::copy_nonoverlapping(self.first.get(), base, private) };
+        self.base.set(base);
+        self.full.set(full);
         self.first.set(base);
         self.next.set(base.wrapping_add(private));
         self.limits.set(base.addr(), 0);
