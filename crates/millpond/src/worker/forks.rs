@@ -22,8 +22,8 @@
 //! 3. **Pop below `floor`**: if `first == next`, it has been offered. The slots start anew at their base with `ceiling`
 //!    0, and the caller takes the fork back from the pool or waits for it. Else it is private: `next -= 1`, look (4).
 //! 4. **Look**: with two private forks, or with one while some worker has nothing to do, the oldest is *offered*: first
-//!    `first += 1`, `floor = first`, `ceiling = end - 1`; then the task is put into the pool where all can find it. Else
-//!    `floor = first`, `ceiling = 0`: the next push looks, too.
+//!    `first += 1`, `floor = first`, `ceiling = end - 1`; then the task is put into the pool where all can find it.
+//!    Else `floor = first`, `ceiling = 0`: the next push looks, too.
 //! 5. **Before the worker leaves this stack for another, or disappears for long** all private forks are offered, the
 //!    oldest first, and `ceiling` is 0.
 //!
@@ -33,22 +33,22 @@
 //!
 //! # Why it works
 //!
-//! * **Which forks are private.** A join takes its own fork, so forks are taken in the reverse order of their pushes, as
-//!   long as the worker stays on one stack; and when it leaves it, none is private (5). Forks are offered oldest first.
-//!   So whoever pops with `first == next` has a fork that was offered, and else the newest private one is his.
+//! * **Which forks are private.** A join takes its own fork, so forks are taken in the reverse order of their pushes,
+//!   as long as the worker stays on one stack; and when it leaves it, none is private (5). Forks are offered oldest
+//!   first. So whoever pops with `first == next` has a fork that was offered, and else the newest private one is his.
 //! * **`floor` is never too low.** It is `first`, by the owner, or above everything, by a thief: so a pop that does not
 //!   look has a private fork. Both limits are otherwise hints, and relaxed: nothing is handed over through them.
 //! * **An ask is not lost.** The owner opens the limits (4) before the fork can be found, so the ask of its thief comes
-//!   after. One that the owner overwrites is about a fork that was offered before, and another has just been offered. If
-//!   `ceiling` is 0 anyway, the next push looks without being asked.
+//!   after. One that the owner overwrites is about a fork that was offered before, and another has just been offered.
+//!   If `ceiling` is 0 anyway, the next push looks without being asked.
 //! * **Nobody starves beside a tree of forks.** While a worker has two forks or more, one of them, the largest piece of
 //!   its work, lies in the pool; when that is stolen, the owner's next push or pop offers another. A lone fork is
 //!   offered when somebody has nothing to do, asleep or not, as a lone task is (`pool::split`). The price: between two
 //!   joins of its owner nobody is answered.
 //!
-//! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no worker: what is pushed
-//! meanwhile stays private, so that the two halves run one after the other. While a recorded body runs, each fork is
-//! offered as it is pushed: a recording tells of each.
+//! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no worker: what is
+//! pushed meanwhile stays private, so that the two halves run one after the other. While a recorded body runs, each
+//! fork is offered as it is pushed: a recording tells of each.
 
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
