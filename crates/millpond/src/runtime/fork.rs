@@ -1,6 +1,7 @@
 //! `join(a, b)`: plain fork-join, without declared data.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -248,13 +249,14 @@ fn one_after_the_other<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[repr(transparent)]
-pub struct Joiner(Forks);
+// The pointer keeps it from other threads.
+pub struct Joiner(Forks, PhantomData<*const ()>);
 
 impl Joiner {
     #[inline(always)]
     fn of(forks: &Forks) -> &Joiner {
         let forks: *const Forks = forks;
-        // SAFETY: it is nothing but forks, which this reference keeps borrowed.
+        // SAFETY: it is nothing but forks, which this reference keeps borrowed, and stays on this thread.
         unsafe { &*(forks as *const Joiner) }
     }
 

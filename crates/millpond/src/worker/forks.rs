@@ -215,6 +215,10 @@ impl Limits {
     }
 }
 
+// SAFETY: only the thread that holds their worker's seat touches them, and their limits, which are atomics, are reached
+// by a pointer of their own. A joiner, through which users reach them, stays on its thread.
+unsafe impl Sync for Forks {}
+
 /// Slots, the first of them, and the ceiling that leaves all of them.
 fn room(capacity: usize) -> (Vec<Slot>, *mut Slot, usize) {
     let mut slots = vec![ptr::null(); capacity];
