@@ -143,7 +143,7 @@
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
-//! * [`join`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
+//! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).
 //! * [`CancelToken`], [`Reducer`], [`catalogue`] (the exchangeable parts).
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
@@ -177,7 +177,7 @@ pub use runtime::catalogue;
 pub use runtime::config::Inline;
 pub use runtime::door::{Door, Pending, Precondition};
 pub use runtime::engine::{DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
-pub use runtime::fork::join;
+pub use runtime::fork::{Joiner, join};
 pub use runtime::join::Join;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Session, SessionJoin};

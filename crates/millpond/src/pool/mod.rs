@@ -80,6 +80,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// Tells the pool that a worker has nothing to do from now on (`true`), or no longer; it may be asleep meanwhile.
     fn hungry(&self, searching: bool);
 
+    /// Whether some worker has nothing to do, by what [`hungry`](Pool::hungry) was told.
+    fn is_hungry(&self) -> bool;
+
     /// Whether [`steal`](Pool::steal) might find something: the last look before a worker sleeps. It may err
     /// towards `true`, never towards `false` for a task whose put returned `true` before the sleeper's fence, unless
     /// its owner, who is awake then, has taken it back or is about to.

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::tape::Tape;
@@ -10,6 +11,7 @@ use crate::depend::Mode;
 use crate::error::Label;
 use crate::handle::Datum;
 use crate::task::{self, Record, TaskRef, flag};
+use crate::worker::forks::Forks;
 
 /// A body's number, of those that its track has given, takes so many bits; its track's number stands above.
 pub(super) const NUMBER_BITS: u32 = 40;
@@ -22,11 +24,14 @@ pub(crate) struct Log {
     given: Cell<u64>,
     /// The recorded body that runs now; 0 if none does.
     body: Cell<Id>,
+    /// Of the same worker: they ask whether the body that runs is recorded.
+    forks: Rc<Forks>,
 }
 
 impl Log {
-    pub(crate) fn new(recorder: &Recorder, worker: Option<u32>) -> Self {
-        Log { recorder: recorder.clone(), tape: recorder.tape(worker), given: Cell::new(0), body: Cell::new(0) }
+    pub(crate) fn new(recorder: &Recorder, worker: Option<u32>, forks: Rc<Forks>) -> Self {
+        let (recorder, tape) = (recorder.clone(), recorder.tape(worker));
+        Log { recorder, tape, given: Cell::new(0), body: Cell::new(0), forks }
     }
 
     /// Whether there is a sink.
@@ -48,6 +53,12 @@ impl Log {
     #[inline]
     pub(crate) fn body(&self) -> Id {
         self.body.get()
+    }
+
+    /// `body` runs from now on; the one that ran before.
+    fn turn_to(&self, body: Id) -> Id {
+        self.forks.set_recorded(body != 0);
+        self.body.replace(body)
     }
 
     /// Notes an event, unless the recording has ended.
@@ -78,7 +89,7 @@ impl Log {
             return 0;
         }
         let scope = self.next_id();
-        self.note(What::Opened { scope, within: self.body.replace(scope), place });
+        self.note(What::Opened { scope, within: self.turn_to(scope), place });
         scope
     }
 
@@ -92,7 +103,7 @@ impl Log {
     /// The scope that `open` opened is complete; `within` ran before.
     pub(crate) fn close(&self, scope: Id, within: Id) {
         self.note(What::Completed { body: scope });
-        self.body.set(within);
+        self.turn_to(within);
     }
 
     /// A task was drafted, its number in its extras: it is recorded from now on. Its accesses follow (`declared`).
@@ -148,18 +159,18 @@ impl Log {
     /// A body starts; the one that ran before, for `ended`.
     pub(crate) fn started(&self, task: Id) -> Id {
         self.note(What::Started { task });
-        self.body.replace(task)
+        self.turn_to(task)
     }
 
     /// A body has ended, or will not run; `before` runs again.
     pub(crate) fn ended(&self, body: Id, ok: bool, before: Id) {
         self.note(What::Ended { body, ok });
-        self.body.set(before);
+        self.turn_to(before);
     }
 
     /// `body` runs again on this track, or nobody does.
     pub(crate) fn runs(&self, body: Id) {
-        self.body.set(body);
+        self.turn_to(body);
     }
 
     /// A task's body must not run.
@@ -196,12 +207,12 @@ impl Log {
         if body == 0 || !self.is_with(to) {
             return enter();
         }
-        let before = to.body.replace(body);
+        let before = to.turn_to(body);
         let result = self.waits(body, Cause::Join, to.coming_id(), || {
             self.note(What::Idle);
             enter()
         });
-        to.body.set(before);
+        to.turn_to(before);
         result
     }
 
@@ -224,9 +235,9 @@ impl Log {
             return wait();
         }
         self.note(What::Waits { body, cause, on });
-        let running = self.body.replace(0);
+        let running = self.turn_to(0);
         let result = wait();
-        self.body.set(running);
+        self.turn_to(running);
         self.note(What::Resumed { body });
         result
     }

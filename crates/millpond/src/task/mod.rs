@@ -111,7 +111,7 @@ pub(crate) enum Role {
     Combine,
     /// Not a task: somebody waits for an access; the payload is a `Waiter`.
     Wait,
-    /// One half of a `join(a, b)`, on its caller's stack.
+    /// One half of a `join(a, b)` that others may take.
     Fork,
 }
 
@@ -389,7 +389,7 @@ impl TaskRef {
 }
 
 impl Header {
-    /// A header that is not in a block: of a waiter or of a fork, on its owner's stack.
+    /// A header that is not in a block: of a waiter, on its owner's stack.
     pub(crate) fn on_stack(
         vtable: &'static VTable,
         domain: NonNull<Domain>,

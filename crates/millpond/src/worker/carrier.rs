@@ -59,6 +59,7 @@ impl<E: Engine> Worker<E> {
         waiter.deliver();
         // Without a fiber it is this thread's own stack that waits: the caller looks.
         if let Some(fiber) = waiter.take_fiber() {
+            // All forks, too, as before each switch (`forks`, 5).
             self.step_back();
             self.fibers.resume(fiber, Order::Resume);
         }
@@ -66,6 +67,7 @@ impl<E: Engine> Worker<E> {
 
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber.
     pub(super) fn run_something(&self, budget: u32) -> bool {
+        self.forks.offer_all();
         let Some(task) = self.take().or_else(|| self.steal()) else { return false };
         self.owes.set(false);
         self.budget.set(budget);

@@ -1,8 +1,10 @@
 //! Which worker this thread is.
 
 use std::cell::Cell;
+use std::ptr::NonNull;
 
 use super::Worker;
+use super::forks::{Forks, Head, Place};
 use crate::record::log::Log;
 use crate::runtime::engine::Engine;
 use crate::runtime::fork::ForkOps;
@@ -15,7 +17,8 @@ struct Current {
     house: u64,
     /// The shared part that the worker is of, as an identity.
     shared: *const (),
-    worker: Option<CurrentWorker>,
+    /// Those of the worker; `None` where nobody works.
+    forks: Option<NonNull<Forks>>,
 }
 
 /// A worker whose engine is not known.
@@ -25,13 +28,35 @@ pub(crate) struct CurrentWorker {
     pub(crate) ops: &'static ForkOps,
 }
 
+impl CurrentWorker {
+    /// Puts a fork that lies on this thread's stack into the pool.
+    pub(crate) fn offer(self, fork: NonNull<Head>, recorded_at: Option<Place>) {
+        // SAFETY: this thread is that worker: it has just pushed the fork, or leaves the stack that it lies on.
+        unsafe { (self.ops.offer)(self.worker, fork, recorded_at) }
+    }
+
+    /// Whether some worker has nothing to do.
+    pub(crate) fn is_hungry(self) -> bool {
+        // SAFETY: this thread is that worker.
+        unsafe { (self.ops.is_hungry)(self.worker) }
+    }
+}
+
 impl Current {
-    const NOBODY: Current = Current { house: 0, shared: std::ptr::null(), worker: None };
+    const NOBODY: Current = Current { house: 0, shared: std::ptr::null(), forks: None };
 
     fn of<E: Engine>(worker: &Worker<E>) -> Self {
         let (house, shared) = (worker.shared().house(), std::ptr::from_ref(worker.shared()).cast());
-        let worker = CurrentWorker { worker: worker.erased(), ops: ForkOps::of::<E>() };
-        Current { house, shared, worker: Some(worker) }
+        Current { house, shared, forks: Some(NonNull::from(worker.forks())) }
+    }
+
+    fn with_forks<R>(&self, f: impl FnOnce(&Forks) -> R) -> Option<R> {
+        // SAFETY: a worker's forks live as long as its runtime, whose thread this is.
+        self.forks.map(|forks| f(unsafe { forks.as_ref() }))
+    }
+
+    fn worker(&self) -> Option<CurrentWorker> {
+        self.with_forks(Forks::worker)
     }
 }
 
@@ -42,7 +67,13 @@ thread_local! {
 /// The worker that this thread is, if it is one of any runtime.
 #[inline]
 pub(crate) fn any() -> Option<CurrentWorker> {
-    CURRENT.get().worker
+    CURRENT.get().worker()
+}
+
+/// The private forks of the worker that this thread is, if it is one. They live as long as its runtime.
+#[inline]
+pub(crate) fn forks() -> Option<NonNull<Forks>> {
+    CURRENT.get().forks
 }
 
 /// What follows may keep this thread, whatever worker it is: that worker keeps nothing from the others.
@@ -77,7 +108,7 @@ pub(crate) fn with_log_of_body<R>(own: &Log, f: impl FnOnce(&Log) -> R) -> R {
 /// Whether this thread is a worker of runtime `house`, or of an annex of it.
 pub(crate) fn is_of(house: u64) -> bool {
     let current = CURRENT.get();
-    current.worker.is_some() && current.house == house
+    current.forks.is_some() && current.house == house
 }
 
 /// The worker of `shared` that this thread is, if it is one; not one of its annexes.
@@ -88,10 +119,10 @@ pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
 
 /// The worker of runtime `shared`, or of an annex of it, that this thread is, if it is one.
 pub(crate) fn worker_within<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
-    let Current { house, worker, .. } = CURRENT.get();
+    let current = CURRENT.get();
     // SAFETY: the worker belongs to that very runtime, whose annexes are of its engine too: so it has its type. The
     // runtime keeps its workers, in annexes as well, as long as it lives.
-    worker.filter(|_| house == shared.house()).map(|current| unsafe { &*current.worker.cast() })
+    current.worker().filter(|_| current.house == shared.house()).map(|current| unsafe { &*current.worker.cast() })
 }
 
 thread_local! {
@@ -146,22 +177,29 @@ impl OnStack {
     }
 }
 
-/// Makes this thread a worker until the guard is dropped.
+/// Makes this thread a worker until the guard is dropped. The forks of the one that it was stay where they are.
 pub(crate) struct Enter(Current);
 
 impl Enter {
     pub(crate) fn new<E: Engine>(worker: &Worker<E>) -> Self {
-        Enter(CURRENT.replace(Current::of(worker)))
+        Self::replace(Current::of(worker))
     }
 
     /// Makes this thread no worker until the guard is dropped.
     pub(crate) fn nobody() -> Self {
-        Enter(CURRENT.replace(Current::NOBODY))
+        Self::replace(Current::NOBODY)
+    }
+
+    fn replace(now: Current) -> Self {
+        let before = CURRENT.replace(now);
+        before.with_forks(Forks::close);
+        Enter(before)
     }
 }
 
 impl Drop for Enter {
     fn drop(&mut self) {
         CURRENT.set(self.0);
+        self.0.with_forks(Forks::reopen);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
+use std::panic::Location;
 use std::ptr::NonNull;
+use std::rc::Rc;
 
 use crossbeam_utils::CachePadded;
 
@@ -14,6 +16,7 @@ use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
+use crate::runtime::fork::ForkOps;
 use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
 use crate::sync::Arc;
@@ -26,12 +29,15 @@ pub(crate) mod complete;
 pub(crate) mod current;
 mod exclude;
 pub(crate) mod fiber;
+pub(crate) mod forks;
 pub(crate) mod grain;
 mod run;
 pub(crate) mod sleep;
 pub(crate) mod wait;
 
+use current::CurrentWorker;
 use fiber::Fibers;
+use forks::{Forks, Head, Offer, Place};
 use grain::Grains;
 use sleep::Sleep;
 use wait::{Seat, Waiter};
@@ -45,6 +51,7 @@ pub(crate) struct Worker<E: Engine> {
     memory: UnsafeCell<<E::Memory as Memory>::Local>,
     scheme: UnsafeCell<<E::Scheme as Scheme>::Local>,
     fibers: Fibers,
+    forks: Rc<Forks>,
     /// Waiters that were taken from the seat's inbox, to be resumed in this order.
     resumable: RefCell<VecDeque<NonNull<Waiter>>>,
     /// Completions of one scope that were not yet subtracted from its count.
@@ -106,6 +113,8 @@ impl<E: Engine> Worker<E> {
         pool: <E::Pool as Pool>::Local,
         memory: <E::Memory as Memory>::Local,
     ) -> Self {
+        let forks = Rc::new(Forks::new());
+        let number = (index < config.workers && !config.annex).then_some(index as u32);
         Worker {
             seat: Seat::new(index, sleep),
             counters: CachePadded::default(),
@@ -120,13 +129,15 @@ impl<E: Engine> Worker<E> {
             owes: Cell::new(false),
             grains: Grains::default(),
             retired: RefCell::default(),
-            log: Log::new(recorder, (index < config.workers && !config.annex).then_some(index as u32)),
+            log: Log::new(recorder, number, forks.clone()),
+            forks,
         }
     }
 
     /// Tells the worker where it belongs, once, before it runs.
     pub(crate) fn attach(&self, shared: NonNull<Shared<E>>) {
         self.shared.set(Some(shared));
+        self.forks.attach(CurrentWorker { worker: self.erased(), ops: ForkOps::of::<E>() });
     }
 
     #[inline]
@@ -202,8 +213,9 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Makes all that this worker has put visible to others.
+    /// Makes all that this worker has put, or forked, visible to others.
     pub(crate) fn leave_tasks(&self) {
+        self.forks.offer_all();
         if self.shared().pool.leave(self.pool_local()) {
             self.shared().sleep.work_arrived();
         }
@@ -231,6 +243,35 @@ impl<E: Engine> Worker<E> {
             self.leave_tasks();
         }
         task
+    }
+
+    pub(crate) fn forks(&self) -> &Forks {
+        &self.forks
+    }
+
+    /// Makes a task of a fork that this worker alone knew, for all to find; or, if its body is recorded, a task as
+    /// others are.
+    ///
+    /// # Safety
+    ///
+    /// The fork was pushed onto this worker's stack of forks, and is not on it any more. It stays where it is until
+    /// the offer has come to an end.
+    pub(crate) unsafe fn offer(&self, fork: NonNull<Head>, recorded_at: Option<Place>) {
+        let block = self.alloc(Offer::SIZE);
+        let place = recorded_at.unwrap_or(Location::caller());
+        // SAFETY: as the caller promises; the block is new. A worker's seat and forks live as long as its runtime.
+        let task = unsafe { Offer::create(block, fork, &self.forks, &self.seat, place) };
+        let pool = &self.shared().pool;
+        if recorded_at.is_some() {
+            // SAFETY: the number's cell is the second field of an offer.
+            unsafe { task.set_record_id(self.log.next_id()) };
+            self.log.forked(task);
+            return self.put(task, Put::Spawned);
+        }
+        let put = pool.put(self.pool_local(), task, Put::Spawned);
+        if pool.leave(self.pool_local()) || put {
+            self.shared().sleep.work_arrived();
+        }
     }
 
     /// Takes a fork back that is at the working end. Its second half goes on, over what others saw before.

@@ -4,6 +4,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 use super::complete::{Ran, may_start, refusal};
+use super::forks::Offer;
 use super::grain::Length;
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
@@ -66,6 +67,8 @@ impl<E: Engine> Worker<E> {
 
     /// Runs the half of a fork that was stolen, or met below another's.
     fn run_fork(&self, fork: TaskRef) -> Option<TaskRef> {
+        // SAFETY: of this role, and there until it has run.
+        unsafe { Offer::of(fork) }.ask_for_another();
         // Who knows how long it takes.
         self.leave_tasks();
         // Read before: once it has run, it is gone.
@@ -167,6 +170,7 @@ impl<E: Engine> Worker<E> {
     }
 
     fn wait_below(&self, waiter: &Waiter, domain: &Domain) {
+        self.forks.offer_all();
         while !waiter.is_woken() {
             match self.take_below(domain) {
                 Some(task) => self.execute(task),
@@ -188,6 +192,7 @@ impl<E: Engine> Worker<E> {
     }
 
     fn step_aside(&self) {
+        self.forks.offer_all();
         if self.is_carrier() {
             if !self.help(1) {
                 std::thread::yield_now();
@@ -206,6 +211,7 @@ impl<E: Engine> Worker<E> {
 
     /// Waits without running anything on this stack.
     pub(crate) fn wait_apart(&self, waiter: &Waiter) {
+        self.forks.offer_all();
         self.log.waits_for_others(|| {
             self.flush_all();
             if waiter.park() {
@@ -239,6 +245,7 @@ impl<E: Engine> Worker<E> {
 
     /// Leaves a parked waiter's stack until it was woken.
     fn suspend(&self, waiter: &Waiter) {
+        debug_assert_eq!(self.forks.private(), 0, "forks of one stack only (`forks`, 5)");
         match self.fibers.current() {
             Some(fiber) => {
                 waiter.keep(fiber);

@@ -134,6 +134,11 @@ unsafe impl Pool for Split {
         }
     }
 
+    #[inline]
+    fn is_hungry(&self) -> bool {
+        self.hungry.load(Relaxed) > 0
+    }
+
     fn has_work(&self) -> bool {
         !self.urgent.is_empty() || self.thieves.iter().any(Thief::public_seen)
     }
@@ -158,7 +163,7 @@ impl Split {
     /// The rules at the top of this file.
     #[inline]
     fn publish(&self, local: &mut Seat, why: Put) -> bool {
-        let hungry = self.hungry.load(Relaxed) > 0;
+        let hungry = self.is_hungry();
         let keep = if hungry && why == Put::Spawned { 0 } else { 1 };
         if local.deque.private() <= keep {
             return false;

@@ -1,0 +1,105 @@
+//! Loom models of what is shared: that a pop knows whether its fork was offered, and that no ask is lost.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use loom::thread;
+
+use super::*;
+use crate::runtime::fork::ForkOps;
+use crate::task::Role;
+
+static TABLE: VTable = VTable {
+    role: Role::Fork,
+    run: |_, _| unreachable!("models run no forks"),
+    discard: |_| unreachable!("models run no forks"),
+    fail: |_, _, _| unreachable!("models run no forks"),
+    drop_result: |_| unreachable!("models run no forks"),
+};
+
+/// A worker that shows one fork at a time to its thief, and counts.
+#[derive(Default)]
+struct Shelf {
+    shown: AtomicPtr<Head>,
+    offers: AtomicUsize,
+}
+
+/// # Safety
+///
+/// `worker` is a `Shelf`.
+unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<Place>) {
+    // SAFETY: as the caller promises.
+    let shelf = unsafe { &*worker.cast::<Shelf>() };
+    shelf.offers.fetch_add(1, Ordering::Relaxed);
+    shelf.shown.store(fork.as_ptr(), Ordering::Release);
+}
+
+static OPS: ForkOps = ForkOps {
+    offer,
+    is_hungry: |_| false,
+    seat: |_| unreachable!("nobody waits"),
+    take_back: |_, _| unreachable!("the models pop only"),
+    free: |_, _| unreachable!("the models pop only"),
+    wait: |_, _| unreachable!("nobody waits"),
+    step_back: |_| unreachable!("nobody waits"),
+    log: |_| unreachable!("nothing is recorded"),
+};
+
+/// What a thief may touch.
+struct Theft(NonNull<Limits>, Arc<Shelf>);
+
+// SAFETY: the limits are atomics; their forks outlive the thread, which the models join.
+unsafe impl Send for Theft {}
+
+impl Theft {
+    /// Takes what is shown, if anything is, and asks for more.
+    fn steal(self) -> bool {
+        let Theft(limits, shelf) = self;
+        let stolen = !shelf.shown.swap(ptr::null_mut(), Ordering::AcqRel).is_null();
+        if stolen {
+            // SAFETY: see above.
+            unsafe { limits.as_ref() }.ask();
+        }
+        stolen
+    }
+}
+
+fn with_a_thief(owner: impl Fn(&Forks, &Shelf, Theft) + Sync + Send + 'static) {
+    loom::model(move || {
+        let (forks, shelf) = (Forks::new(), Arc::new(Shelf::default()));
+        forks.attach(CurrentWorker { worker: (&raw const *shelf).cast(), ops: &OPS });
+        owner(&forks, &shelf, Theft(NonNull::from(&forks.limits), shelf.clone()));
+    });
+}
+
+fn push(forks: &Forks, fork: &Head) {
+    // SAFETY: the models pop what they push.
+    unsafe { forks.push(NonNull::from(fork), Location::caller()) };
+}
+
+#[test]
+fn an_ask_is_not_lost() {
+    with_a_thief(|forks, shelf, theft| {
+        let heads: [Head; 5] = std::array::from_fn(|_| Head::new(&TABLE));
+        push(forks, &heads[0]);
+        let thief = thread::spawn(move || theft.steal());
+        // The second push offers the first fork; the third may meet the ask, or come before the theft.
+        push(forks, &heads[1]);
+        push(forks, &heads[2]);
+        let stolen = thief.join().unwrap();
+        push(forks, &heads[3]);
+        push(forks, &heads[4]);
+        assert_eq!(shelf.offers.load(Ordering::Relaxed), if stolen { 2 } else { 1 });
+    });
+}
+
+#[test]
+fn a_pop_knows_what_was_offered() {
+    with_a_thief(|forks, shelf, theft| {
+        let heads: [Head; 3] = std::array::from_fn(|_| Head::new(&TABLE));
+        let thief = thread::spawn(move || theft.steal());
+        heads.iter().for_each(|head| push(forks, head));
+        let private = heads.iter().rev().filter(|head| forks.pop(head)).count();
+        assert_eq!(private + shelf.offers.load(Ordering::Relaxed), 3);
+        thief.join().unwrap();
+    });
+}
