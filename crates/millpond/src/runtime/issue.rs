@@ -164,10 +164,8 @@ impl<E: Engine> Worker<E> {
         if drafter.flags != 0 {
             task.add_flags(drafter.flags);
         }
-        if drafter.misuse != Misuse::None {
-            drafter.end_misused();
-        }
-        let ready = drafter.ready;
+        let (ready, misused) = (drafter.ready, drafter.misuse != Misuse::None);
+        let room = if misused { drafter.end_misused(payload.align()) } else { room };
         if K::RECORDED {
             self.record_draft(task, domain, accesses);
         }
@@ -233,18 +231,20 @@ impl<E: Engine> Drafter<'_, E> {
     /// The task must fail instead of running: with its first misuse.
     #[cold]
     fn misused(&mut self, misuse: Misuse, kind: error::Kind) {
+        self.ready = false;
         if self.misuse == Misuse::None {
             self.misuse = misuse;
             self.domain.fail(self.order, Error::new(self.task.label(), kind));
         }
     }
 
-    /// It has fewer accesses than were declared.
+    /// It has fewer accesses than were declared: where its payload is therefore.
     #[cold]
-    fn end_misused(&mut self) {
+    fn end_misused(&self, align: usize) -> NonNull<()> {
         self.task.set_accesses(self.written());
         self.task.add_flags(flag::MISUSED);
-        self.ready = false;
+        // SAFETY: the block was made for more accesses and such a payload.
+        unsafe { self.task.payload_of(self.task.shape(), align) }
     }
 
     /// How many records there are by now.
