@@ -14,7 +14,8 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
-use millpond::Runtime;
+use millpond::DefaultScheme;
+use millpond::depend::{Scheme, list::List};
 
 #[path = "serial_equivalence/compare.rs"]
 mod compare;
@@ -47,7 +48,7 @@ mod value;
 #[path = "serial_equivalence/watchdog.rs"]
 mod watchdog;
 
-use config::Config;
+use config::{Config, With};
 use program::Program;
 use watchdog::Watchdog;
 
@@ -76,7 +77,7 @@ fn silence_expected_panics() {
 }
 
 /// What is wrong with one run of a program, if anything is.
-fn wrong(program: &Program, config: &Config, runtime: &Runtime, dog: &Watchdog) -> Option<String> {
+fn wrong<D: Scheme>(program: &Program, config: &Config, runtime: &With<D>, dog: &Watchdog) -> Option<String> {
     let expected = model::run(program);
     let show = {
         let (program, config) = (Arc::new(program.clone()), *config);
@@ -90,7 +91,7 @@ fn wrong(program: &Program, config: &Config, runtime: &Runtime, dog: &Watchdog) 
 }
 
 /// Runs a program while another thread dumps.
-fn dumping<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
+fn dumping<D: Scheme, R>(runtime: &With<D>, run: impl FnOnce() -> R) -> R {
     let (done, end) = channel::<()>();
     thread::scope(|threads| {
         let dumps = threads.spawn(move || {
@@ -109,8 +110,8 @@ fn dumping<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
 }
 
 /// Makes a failing program small. A failure may need some luck, so each candidate gets several runs.
-fn report(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
-    let runtime = config.build();
+fn report<D: Scheme>(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
+    let runtime = config.build::<D>();
     let fails = |program: &Program| (0..200).find_map(|_| wrong(program, config, &runtime, dog)).is_some();
     let small = shrink::shrink(program, fails);
     let last = (0..1000).find_map(|_| wrong(&small, config, &runtime, dog));
@@ -135,15 +136,31 @@ fn random_programs_give_the_serial_result() {
     let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
     for seed in from..from + cases {
         let config = Config::of(seed);
-        let runtime = dog.over(move || format!("the start of {config:?}"), || config.build());
         let program = generate::program(seed, config.deterministic);
         let program = shrink::follow(&program, &steps).expect("the steps of this program");
         if std::env::var_os("MILLPOND_TRACE").is_some() {
             eprintln!("MILLPOND_SEED={seed} {config:?}\n{program}");
         }
-        let found = (0..repeats).find_map(|_| wrong(&program, &config, &runtime, &dog));
+        let case = Case { seed, config, program: &program, repeats };
+        if config.list { case.check::<List>(&dog) } else { case.check::<DefaultScheme>(&dog) }
+    }
+}
+
+/// One of the random programs, and how it is run.
+struct Case<'a> {
+    seed: u64,
+    config: Config,
+    program: &'a Program,
+    repeats: u64,
+}
+
+impl Case<'_> {
+    fn check<D: Scheme>(&self, dog: &Watchdog) {
+        let Case { seed, config, program, repeats } = *self;
+        let runtime = dog.over(move || format!("the start of {config:?}"), || config.build::<D>());
+        let found = (0..repeats).find_map(|_| wrong(program, &config, &runtime, dog));
         if let Some(first) = found {
-            report(seed, &program, &config, &first, &dog);
+            report::<D>(seed, program, &config, &first, dog);
         }
         dog.over(move || format!("the end of {config:?}"), || drop(runtime));
     }
@@ -154,7 +171,7 @@ fn random_programs_give_the_serial_result() {
 fn a_wrong_interpreter_is_noticed() {
     silence_expected_panics();
     let config = Config::of(0);
-    let (runtime, dog) = (config.build(), Watchdog::new(Duration::from_secs(20)));
+    let (runtime, dog) = (config.build::<DefaultScheme>(), Watchdog::new(Duration::from_secs(20)));
     let (mut noticed, mut tried) = (0, 0);
     for seed in 0..20_000 {
         let program = generate::program(seed, config.deterministic);

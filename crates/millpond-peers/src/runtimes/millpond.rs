@@ -3,7 +3,7 @@
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
 use crate::work::{Outcome, measured, work, work_many};
-use millpond::{Handle, Inline, Runtime, Spawn};
+use millpond::{Handle, Inline, Joiner, Runtime, Spawn};
 use std::array;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,34 @@ impl Peer for Millpond {
         };
         outcome.map_err(|error| error.to_string())
     }
+}
+
+/// Joins through the worker at hand.
+struct Joining(Runtime);
+
+pub fn start_joiner(workers: usize) -> Result<Box<dyn Peer>, String> {
+    let runtime = Runtime::builder().workers(workers).build();
+    Ok(Box::new(Joining(runtime.map_err(|error| error.to_string())?)))
+}
+
+impl Peer for Joining {
+    fn run(&mut self, case: &Case) -> Result<Outcome, String> {
+        let Graph::Fib { n } = case.graph else { unreachable!("it only joins") };
+        let run = || {
+            let start = Instant::now();
+            let value = self.0.scope(|_| Joiner::with(|joiner| fib_by(joiner, n)))?;
+            Ok((start.elapsed(), value))
+        };
+        measured(run).map_err(|error: millpond::Error| error.to_string())
+    }
+}
+
+fn fib_by(joiner: &Joiner, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = joiner.join(|joiner| fib_by(joiner, n - 1), |joiner| fib_by(joiner, n - 2));
+    a + b
 }
 
 fn spawn_all(runtime: &Runtime, case: &Case, handles: &[Handle<u64>]) -> Result<(Duration, u64), millpond::Error> {

@@ -56,6 +56,12 @@ pub static RUNTIMES: &[Runtime] = &[
         start: Start::Here(millpond::start_queued),
     },
     Runtime {
+        name: "millpond-joiner",
+        summary: "millpond: Joiner::join, through the worker at hand",
+        can: is_join,
+        start: Start::Here(millpond::start_joiner),
+    },
+    Runtime {
         name: "rayon",
         summary: "rayon: join, and scope for independent tasks",
         can: |graph| is_join(graph) || is_independent(graph),

@@ -1,7 +1,7 @@
 //! The members of each family, as rows: what a command lists and a test walks.
 
 use super::engine::{DefaultMemory, DefaultPool, DefaultScheme};
-use crate::depend::{Scheme, list::List};
+use crate::depend::Scheme;
 use crate::memory::Memory;
 use crate::pool::Pool;
 
@@ -42,17 +42,9 @@ pub const POOLS: &[Row] = &[Row {
 }];
 
 /// When a task is ready.
-pub const SCHEMES: &[Row] = &[
-    Row {
-        name: DefaultScheme::NAME,
-        summary: "a task waits at one place at a time, at the generation before its first unmet access",
-        source: "millpond, after TG section 4.4",
-        honours_priority: None,
-    },
-    Row {
-        name: List::NAME,
-        summary: "one list of waiting accesses a version, one lock",
-        source: "TG section 4.3, Fig. 4",
-        honours_priority: None,
-    },
-];
+pub const SCHEMES: &[Row] = &[Row {
+    name: DefaultScheme::NAME,
+    summary: "a task waits at one place at a time, at the generation before its first unmet access",
+    source: "millpond, after TG section 4.4",
+    honours_priority: None,
+}];

@@ -1,8 +1,12 @@
 //! The runtimes that programs are run on.
 
-use millpond::{Builder, Idle, Inline, Runtime};
+use millpond::depend::Scheme;
+use millpond::{Builder, DefaultMemory, DefaultPool, Idle, Inline, Runtime};
 
 use super::generate::Rng;
+
+/// A runtime with a scheme of one's choice.
+pub type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
 
 /// What a case chooses at the builder.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +22,8 @@ pub struct Config {
     pub dumps: bool,
     /// Whether the program's root is a session, if it can be one.
     pub session: bool,
+    /// Whether the scheme is `list`, not the default one.
+    pub list: bool,
 }
 
 impl Config {
@@ -34,16 +40,18 @@ impl Config {
             stack_size: rng.pick(&[128 << 10, 256 << 10, 2 << 20]),
             session: rng.percent(20),
             dumps: false,
+            list: false,
         };
         // Workers that never sleep take the processors from everybody else.
         if config.workers <= 2 && rng.percent(10) {
             config.idle = Idle::Busy;
         }
         config.dumps = rng.percent(25);
+        config.list = rng.percent(25);
         config
     }
 
-    pub fn build(&self) -> Runtime {
+    pub fn build<D: Scheme>(&self) -> With<D> {
         let builder: Builder = Runtime::builder()
             .workers(self.workers)
             .window(self.window)
@@ -53,6 +61,6 @@ impl Config {
             .idle(self.idle)
             .stack_size(self.stack_size)
             .dumps(self.dumps);
-        builder.build().expect("every choice is in its range")
+        builder.build_with().expect("every choice is in its range")
     }
 }

@@ -4,8 +4,10 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use millpond::{CancelToken, Door, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn};
+use millpond::depend::Scheme;
+use millpond::{CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Scope, Spawn};
 
+use super::config::With;
 use super::datum::first;
 use super::leaf;
 use super::lock::Mutex;
@@ -141,11 +143,11 @@ pub fn expected_panic(id: Id) -> ! {
 }
 
 /// Runs a program on a runtime; in a session if that is asked for and the program fits one.
-pub fn execute(program: &Program, runtime: &Runtime, session: bool) -> Outcome {
+pub fn execute<D: Scheme>(program: &Program, runtime: &With<D>, session: bool) -> Outcome {
     if session && program.fits_a_session() { in_session(program, runtime) } else { in_scope(program, runtime) }
 }
 
-fn in_scope(program: &Program, runtime: &Runtime) -> Outcome {
+fn in_scope<D: Scheme>(program: &Program, runtime: &With<D>) -> Outcome {
     let run = Run::new(program);
     let mut slots = roots(program, &run);
     let scope = runtime.scope(|s| {
@@ -160,7 +162,7 @@ fn in_scope(program: &Program, runtime: &Runtime) -> Outcome {
 
 /// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
 /// leaves it leaked.
-fn in_session(program: &Program, runtime: &Runtime) -> Outcome {
+fn in_session<D: Scheme>(program: &Program, runtime: &With<D>) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
     // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.
@@ -170,7 +172,7 @@ fn in_session(program: &Program, runtime: &Runtime) -> Outcome {
     let mut slots = roots(program, run);
     let session = runtime.session();
     run.root.get_or_init(|| session.cancel_token());
-    let hash = body(&session, run, code, &mut slots, Hash::default(), &mut Doors::none());
+    let hash = body(&session, run, code, &mut slots, Hash::default(), &mut Doors::<DefaultEngine>::none());
     slots.0.truncate(program.roots.len());
     let scope = session.close().map(|()| hash);
     let roots = last(slots);
@@ -202,15 +204,15 @@ fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
 }
 
 /// The pending tasks that may still get preconditions.
-struct Doors<'s> {
-    door: Option<Door<'s>>,
-    open: Vec<(Id, Pending<'s>)>,
+struct Doors<'s, E: Engine> {
+    door: Option<Door<'s, E>>,
+    open: Vec<(Id, Pending<'s, E>)>,
 }
 
 /// Preconditions that a task meets, or drops, at its end.
-type Holds<'s> = Vec<(Precondition<'s>, bool)>;
+type Holds<'s, E> = Vec<(Precondition<'s, E>, bool)>;
 
-fn meet(holds: Holds<'_>) {
+fn meet<E: Engine>(holds: Holds<'_, E>) {
     for (precondition, satisfy) in holds {
         if satisfy {
             precondition.satisfy();
@@ -218,7 +220,7 @@ fn meet(holds: Holds<'_>) {
     }
 }
 
-impl<'s> Doors<'s> {
+impl<'s, E: Engine> Doors<'s, E> {
     fn none() -> Self {
         Doors { door: None, open: Vec::new() }
     }
@@ -227,7 +229,7 @@ impl<'s> Doors<'s> {
         self.open.iter().position(|one| one.0 == id).expect("a clean program names what it has")
     }
 
-    fn holds(&self, task: &Task) -> Holds<'s> {
+    fn holds(&self, task: &Task) -> Holds<'s, E> {
         let hold = |&(id, satisfy): &(Id, bool)| (self.open[self.at(id)].1.hold(), satisfy);
         task.holds.iter().map(hold).collect()
     }
@@ -239,10 +241,10 @@ impl<'s> Doors<'s> {
             None => door.pending(move || {
                 run.start(id, seed);
             }),
-            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, _>| {
+            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, _, E>| {
                 run.start(id, seed);
                 let mut slots = Slots(Vec::new());
-                let hash = body(s, run, inner, &mut slots, seed, &mut Doors::none());
+                let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none());
                 run.digest(id, hash);
             }),
         };
@@ -256,13 +258,13 @@ enum Kept<'s, S: Spawn<'s>> {
     Nothing(S::Join<()>),
 }
 
-fn body<'s, S: Spawn<'s>>(
+fn body<'s, S: Spawn<'s>, E: Engine>(
     s: &S,
     run: &'s Run,
     body: &'s Body,
     slots: &mut Slots<S::Brand>,
     seed: Hash,
-    doors: &mut Doors<'s>,
+    doors: &mut Doors<'s, E>,
 ) -> Hash {
     let mut acc = seed;
     let mut joins: Vec<(Id, Kept<'s, S>)> = Vec::new();
@@ -332,13 +334,13 @@ fn wait_on<'s, S: Spawn<'s>>(
     run.saw(id, acc, result);
 }
 
-fn spawn<'s, S: Spawn<'s>>(
+fn spawn<'s, S: Spawn<'s>, E: Engine>(
     s: &S,
     run: &'s Run,
     task: &'s Task,
     slots: &Slots<S::Brand>,
     seed: Hash,
-    doors: &Doors<'s>,
+    doors: &Doors<'s, E>,
 ) -> Kept<'s, S> {
     let accesses = slots.accesses(task);
     let holds = doors.holds(task);
@@ -354,7 +356,7 @@ fn spawn<'s, S: Spawn<'s>>(
                 Work::Nest(inner) => $with.nest(accesses, move |s, helds| {
                     run.start(task.id, seed);
                     let mut slots = Slots::held(task, helds);
-                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::none());
+                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none());
                     run.digest(task.id, hash);
                     meet(holds);
                     $finish(hash)

@@ -1,13 +1,15 @@
 //! Lists of free blocks, linked through the blocks themselves.
 //!
 //! ```text
-//!      0          8          16                  size
-//!     +----------+----------+---------------------+
-//!     | last use |   link   |   last use, stale   |     a free block
-//!     +----------+----------+---------------------+
+//!      0          8          16         24                  size
+//!     +----------+----------+----------+---------------------+
+//!     | last use |   next   |  ahead   |   last use, stale   |     a free block
+//!     +----------+----------+----------+---------------------+
 //! ```
 //!
-//! The link is the second word: the first is left as its last user wrote it (trait `Memory`).
+//! The links come behind the first word, which is left as its last user wrote it (trait `Memory`). `ahead` is a block
+//! that comes some places after the next one, if it was freed elsewhere: its lines are at another processor, and whoever
+//! takes this block asks for them early enough. Along `next` alone nobody knows them in time.
 
 use std::mem;
 use std::ptr::NonNull;
@@ -18,52 +20,63 @@ use crate::sync::prefetch_for_write;
 /// The start of a free block, or the end of a list.
 pub(super) type Link = Option<NonNull<u8>>;
 
-/// Where the link is, in bytes; its size is the same.
+/// What a free block says of its list.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Links {
+    next: Link,
+    ahead: Link,
+}
+
+/// Where the links are, in bytes.
 pub(super) const LINK: usize = size_of::<u64>();
 
-/// The link's place in `block`.
+/// How many places `ahead` looks: a block's lines take as long to come as several spawns.
+const AHEAD: usize = 4;
+
+/// The links' place in `block`.
 ///
 /// # Safety
 ///
 /// `block` is the start of a block of a slab.
 #[inline(always)]
-unsafe fn link_of(block: NonNull<u8>) -> NonNull<Link> {
+unsafe fn links_of(block: NonNull<u8>) -> NonNull<Links> {
     // SAFETY: by the caller; the smallest block has 64 bytes, so 8 bytes on is still inside it.
     unsafe { block.byte_add(LINK) }.cast()
 }
 
-/// The block after `block`.
+/// What `block` says.
 ///
 /// # Safety
 ///
 /// `block` is the start of a free block of a slab, in a list that the caller owns.
 #[inline(always)]
-unsafe fn next(block: NonNull<u8>) -> Link {
+unsafe fn links(block: NonNull<u8>) -> Links {
     // SAFETY: a slab's block, by the caller.
-    let link = unsafe { link_of(block) };
-    poison::permit(link.cast(), size_of::<Link>());
+    let at = unsafe { links_of(block) };
+    poison::permit(at.cast(), size_of::<Links>());
     // SAFETY: mapped (lists are used by calls on their manager only, which keeps the chunks), aligned (blocks are to
-    // 64), and a `Link` since a block gets one when it enters a list. Nobody writes it meanwhile: the list is the
+    // 64), and `Links` since a block gets them when it enters a list. Nobody writes them meanwhile: the list is the
     // caller's.
-    let next = unsafe { link.read() };
-    poison::forbid(link.cast(), size_of::<Link>());
-    next
+    let links = unsafe { at.read() };
+    poison::forbid(at.cast(), size_of::<Links>());
+    links
 }
 
-/// Puts `next` after `block`.
+/// Lets `next` follow `block`.
 ///
 /// # Safety
 ///
 /// `block` is the start of a free block of a slab, and the caller owns it.
 #[inline(always)]
-unsafe fn set_next(block: NonNull<u8>, next: Link) {
+unsafe fn set_links(block: NonNull<u8>, next: Link, ahead: Link) {
     // SAFETY: a slab's block, by the caller.
-    let link = unsafe { link_of(block) };
-    poison::permit(link.cast(), size_of::<Link>());
-    // SAFETY: mapped and aligned as in `next`; nobody else touches the block past its first word, since it is free
+    let at = unsafe { links_of(block) };
+    poison::permit(at.cast(), size_of::<Links>());
+    // SAFETY: mapped and aligned as in `links`; nobody else touches the block past its first word, since it is free
     // and the caller's.
-    unsafe { link.write(next) };
-    poison::forbid(link.cast(), size_of::<Link>());
+    unsafe { at.write(Links { next, ahead }) };
+    poison::forbid(at.cast(), size_of::<Links>());
 }
 
 /// The free blocks of one class on their home worker, last freed first.
@@ -88,25 +101,25 @@ impl FreeList {
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, block: NonNull<u8>) {
         // SAFETY: by the caller.
-        unsafe { set_next(block, self.head) };
+        unsafe { set_links(block, self.head, None) };
         self.head = Some(block);
     }
 
+    /// The block that was freed last; asks for the lines of those that are taken soon, `size` bytes each: the worker that
+    /// freed them may have written them.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Link {
+    pub(super) fn pop(&mut self, size: usize) -> Link {
         let block = self.head?;
         // SAFETY: `push` and `of_chain` let only free blocks of slabs in, and their owner gave them to this list.
-        self.head = unsafe { next(block) };
-        Some(block)
-    }
-
-    /// Asks for the lines of the block that is taken next, `size` bytes: the worker that freed it may have written
-    /// them, and the transfer then overlaps with what comes before that.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, size: usize) {
-        if let Some(block) = self.head {
-            prefetch_for_write(block, size);
+        let Links { next, ahead } = unsafe { links(block) };
+        self.head = next;
+        if let Some(next) = next {
+            prefetch_for_write(next, size);
         }
+        if let Some(ahead) = ahead {
+            prefetch_for_write(ahead, size);
+        }
+        Some(block)
     }
 }
 
@@ -115,6 +128,8 @@ impl FreeList {
 pub(super) struct Batch {
     ends: Option<Chain>,
     len: usize,
+    /// The last blocks that were pushed, in turn.
+    recent: [Link; AHEAD],
 }
 
 /// The ends of a chain of free blocks that its holder owns. The last one's link means nothing until it is set.
@@ -132,7 +147,7 @@ impl Chain {
     /// The caller still owns the chain.
     pub(super) unsafe fn continue_with(self, next: Link) {
         // SAFETY: `tail` is a free block of a slab, which the caller owns.
-        unsafe { set_next(self.tail, next) };
+        unsafe { set_links(self.tail, next, None) };
     }
 }
 
@@ -145,8 +160,9 @@ impl Batch {
     #[inline]
     pub(super) unsafe fn push(&mut self, block: NonNull<u8>) -> usize {
         let old = self.ends;
+        let ahead = self.recent[self.len % AHEAD].replace(block);
         // SAFETY: by the caller.
-        unsafe { set_next(block, old.map(|chain| chain.head)) };
+        unsafe { set_links(block, old.map(|chain| chain.head), ahead) };
         self.ends = Some(Chain { head: block, tail: old.map_or(block, |chain| chain.tail) });
         self.len += 1;
         self.len
@@ -155,6 +171,7 @@ impl Batch {
     /// Takes the whole batch, and says how many blocks it has.
     pub(super) fn take(&mut self) -> Option<(Chain, usize)> {
         let chain = self.ends.take()?;
+        self.recent = [None; AHEAD];
         Some((chain, mem::take(&mut self.len)))
     }
 }

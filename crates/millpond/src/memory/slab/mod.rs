@@ -99,11 +99,10 @@ unsafe impl Memory for Slabs {
     fn alloc(&self, local: &mut Local, size: usize) -> Block {
         self.check(local);
         let Some(class) = class_of(size) else { return system_block(size) };
-        let start = match local.slabs[class].free.pop() {
+        let start = match local.slabs[class].free.pop(SIZES[class]) {
             Some(block) => block,
             None => self.refill(local, class),
         };
-        local.slabs[class].free.prefetch(SIZES[class]);
         poison::permit(start, SIZES[class]);
         Block { start, tag: Tag::slab(local.seat, class).0 }
     }
@@ -141,7 +140,7 @@ impl Slabs {
     fn refill(&self, local: &mut Local, class: usize) -> NonNull<u8> {
         let slab = &mut local.slabs[class];
         slab.free = self.inboxes[local.seat as usize].take(class);
-        slab.free.pop().unwrap_or_else(|| {
+        slab.free.pop(SIZES[class]).unwrap_or_else(|| {
             let keep = |chunk| self.chunks.lock().push(chunk);
             slab.fresh.cut(SIZES[class], keep)
         })

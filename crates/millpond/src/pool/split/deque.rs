@@ -28,7 +28,7 @@
 //!    looks at a private slot, so both are plain.
 //! 2. **Publish**: store a larger `split`, *release*. A thief that acquires it sees the slots and what the tasks hold.
 //! 3. **Take back**, the private part being empty: read `top`. With n >= 2 public tasks (3) store
-//!    `split = middle`, (4) SeqCst fence, (5) read `top` again as t. With one, go to 7.
+//!    `split = middle` (half of them, but few: the owner may be long with one), (4) SeqCst fence, (5) read `top` again as t. With one, go to 7.
 //! 4. If t < middle, `[middle, old split)` is private now.
 //! 5. If t >= middle, a thief may be between its steps b and e with index t, and only t: that task is left public, by
 //!    storing `split = t + 1`, and `[t + 1, old split)` is private now.
@@ -84,6 +84,9 @@ use crate::task::{Header, TaskRef};
 mod loom_models;
 #[cfg(all(test, not(loom)))]
 mod tests;
+
+/// The most tasks that the owner takes back at a time. What it has private, nobody can steal while it runs a long body.
+const MOST_BACK: u64 = 32;
 
 /// A ring of slots; its capacity is a power of two.
 struct Buffer {
@@ -270,7 +273,7 @@ impl Owner {
         match self.split - self.seen {
             0 => false,
             1 => self.win_last(),
-            public => self.shrink_public(self.seen + public / 2),
+            public => self.shrink_public(self.split - (public - public / 2).min(MOST_BACK)),
         }
     }
 
@@ -338,9 +341,9 @@ impl Thief {
         // this borrow; the acquire load makes its initialisation visible; a `Buffer` is only ever borrowed as shared.
         let buffer = unsafe { &*buffer };
         let task = buffer.slot(index).load(Relaxed);
-        // The victim has written the header, and this thread will: one transfer instead of two.
+        // The victim has written the header and what follows, and this thread will: one transfer instead of two.
         if let Some(header) = NonNull::new(task) {
-            prefetch_for_write(header.cast(), size_of::<Header>());
+            prefetch_for_write(header.cast(), 2 * size_of::<Header>());
         }
         if top.compare_exchange(index, index + 1, AcqRel, Relaxed).is_err() {
             return Steal::Lost;

@@ -10,7 +10,7 @@
 //!   half of a fork, and one that goes on after a wait ([`leave`](Pool::leave)), in any case.
 //! * With one seat nothing is.
 //!
-//! A thief takes a quarter of what its victim shows divided by the number of seats (callers' seats, too), up to eight
+//! A thief takes a quarter of what its victim shows divided by the number of seats (callers' seats, too), up to 32
 //! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of
 //! them, and those of the next task while the one before it runs ([`next`](Pool::next)). If the first is a fork it
 //! takes no more: the oldest fork is worth the most.
@@ -44,7 +44,7 @@ const CAPACITY: usize = if cfg!(loom) { 2 } else { 256 };
 const PATIENCE: u32 = 64;
 
 /// Tasks that a thief takes from one victim at a time.
-const MOST_AT_ONCE: u64 = 8;
+const MOST_AT_ONCE: u64 = 32;
 
 /// How often a thief tries one victim anew after another was faster.
 const ATTEMPTS: usize = 4;
