@@ -17,7 +17,7 @@ fn unknown_names_get_the_nearest_valid_ones() {
     refused("rum fib", "unknown command 'rum'; the nearest valid: run");
     refused("bench grian", "unknown suite 'grian'; the nearest valid: grain");
     refused("list workload", "unknown list 'workload'; the nearest valid: workloads");
-    refused("run fib --scheme lists", "unknown scheme 'lists'; the nearest valid: list");
+    refused("run fib --scheme parkt", "unknown scheme 'parkt'; the nearest valid: parked");
     refused("run fib --pool defautl", "unknown pool 'defautl'; the nearest valid: default");
     refused("run fib --memory slab", "unknown memory 'slab'; the nearest valid: default");
     refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile");

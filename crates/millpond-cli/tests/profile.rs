@@ -194,7 +194,7 @@ fn a_recording_or_a_workload() {
         "--pin",
         "--window 10",
         "--deterministic",
-        "--scheme list",
+        "--scheme parked",
         "--pool default",
         "--memory default",
         "--reps 3",

@@ -18,7 +18,7 @@ fn the_object_has_exactly_the_fields_of_the_contract() {
     assert_eq!(keys(&run), FIELDS);
     assert_eq!(run["workload"], "cholesky");
     assert_eq!(run["params"], json!({ "n": 100, "tile": 30, "seed": 1 }));
-    let config = json!({ "workers": 2, "scheme": "list", "pool": "default", "memory": "default",
+    let config = json!({ "workers": 2, "scheme": "parked", "pool": "default", "memory": "default",
         "deterministic": false, "window": 2048 });
     assert_eq!(run["config"], config);
     assert_eq!(run["tasks"], 20);
@@ -92,7 +92,7 @@ fn the_number_of_tasks() {
 fn a_table_for_people() {
     let ran = words("run nqueens --n 6 --verbose --serial --reps 2");
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
-    for word in ["nqueens", "solutions", "4", "verified", "yes", "serial", "scheme list"] {
+    for word in ["nqueens", "solutions", "4", "verified", "yes", "serial", "scheme parked"] {
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
     }
 }
@@ -151,7 +151,7 @@ fn what_is_written_can_be_read() {
 fn lists() {
     let all = json("list --json");
     assert_eq!(keys(&all), ["workloads", "schemes", "pools", "memory"]);
-    for (kind, name) in [("workloads", "cholesky"), ("schemes", "list"), ("pools", "default"), ("memory", "default")] {
+    for (kind, name) in [("workloads", "cholesky"), ("schemes", "parked"), ("pools", "default"), ("memory", "default")] {
         let one = json(&format!("list {kind} --json"));
         assert_eq!(keys(&one), [kind]);
         assert_eq!(one[kind][0]["name"], name);

@@ -145,8 +145,10 @@ impl<E: Engine> Worker<E> {
         let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
-        // SAFETY: the block was made with room for them.
-        let (next, room) = unsafe { (task.records_of(shape), task.payload_of(shape, payload.align())) };
+        // SAFETY: the block was made for this shape; so below.
+        let next = unsafe { task.records_of(shape) };
+        // SAFETY: as above, and for such a payload.
+        let room = unsafe { task.payload_of(shape, payload.align()) };
         let (claim, ready) = (domain.claim(), may_run);
         let mut drafter = Drafter::<E> {
             worker: self,
