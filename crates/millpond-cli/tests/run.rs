@@ -19,7 +19,7 @@ fn the_object_has_exactly_the_fields_of_the_contract() {
     assert_eq!(run["workload"], "cholesky");
     assert_eq!(run["params"], json!({ "n": 100, "tile": 30, "seed": 1 }));
     let config = json!({ "workers": 2, "scheme": "parked", "pool": "default", "memory": "default",
-        "deterministic": false, "window": 2048 });
+        "deterministic": false, "window": 4096 });
     assert_eq!(run["config"], config);
     assert_eq!(run["tasks"], 20);
     assert_eq!(run["seconds"].as_array().expect("an array").len(), 3);
@@ -151,7 +151,8 @@ fn what_is_written_can_be_read() {
 fn lists() {
     let all = json("list --json");
     assert_eq!(keys(&all), ["workloads", "schemes", "pools", "memory"]);
-    for (kind, name) in [("workloads", "cholesky"), ("schemes", "parked"), ("pools", "default"), ("memory", "default")] {
+    for (kind, name) in [("workloads", "cholesky"), ("schemes", "parked"), ("pools", "default"), ("memory", "default")]
+    {
         let one = json(&format!("list {kind} --json"));
         assert_eq!(keys(&one), [kind]);
         assert_eq!(one[kind][0]["name"], name);

@@ -103,7 +103,7 @@ impl Builder {
         self
     }
 
-    /// The most tasks in flight in one scope (2048): a spawner that has that many outstanding runs tasks instead. A
+    /// The most tasks in flight in one scope (4096): a spawner that has that many outstanding runs tasks instead. A
     /// body that can run none of its own exceeds the bound. Once full, it is open again when a quarter is free, and
     /// a window full of short tasks is emptied first if the spawner finds them. At least 1.
     ///

@@ -51,7 +51,7 @@ pub(crate) struct Config {
 
 /// Tasks in flight in one scope unless the builder says otherwise: enough to look far ahead, few enough for the
 /// second-level cache.
-pub(crate) const DEFAULT_WINDOW: u64 = 2048;
+pub(crate) const DEFAULT_WINDOW: u64 = 4096;
 /// Reserved for the stack of a body that may wait; only what is touched costs memory.
 pub(crate) const DEFAULT_STACK: usize = 2 << 20;
 /// Less could not run a body on top of a waiting one.

@@ -197,17 +197,11 @@ impl<'s, B, O> Join<'s, B, O> {
 }
 
 impl<B, O> Drop for Join<'_, B, O> {
-    /// Most joins are dropped where they are made, of tasks that return nothing: then it is known there that there is
-    /// nothing to do, and little code is left.
+    /// Most joins are dropped where they are made, of tasks that ran at their spawn and return nothing: then it is known
+    /// there that there is nothing to do, and no code is left.
     #[inline]
     fn drop(&mut self) {
-        let empty = match &*self.source {
-            Source::Ready(Ok(_), _) => !mem::needs_drop::<O>(),
-            Source::Ready(Err(_), _) => false,
-            Source::Task(pending) => !pending.holds.get(),
-            Source::Taken => true,
-        };
-        if !empty {
+        if mem::needs_drop::<O>() || !matches!(*self.source, Source::Ready(Ok(_), _) | Source::Taken) {
             // SAFETY: this is the drop, and `source` is not used any more.
             unsafe { drop_source(&mut self.source) }
         }
@@ -219,6 +213,9 @@ impl<B, O> Drop for Join<'_, B, O> {
 /// Nobody uses the source afterwards.
 #[inline(never)]
 unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
+    if matches!(&**source, Source::Task(pending) if !pending.holds.get()) {
+        return;
+    }
     // SAFETY: the caller's.
     unsafe { ManuallyDrop::drop(source) }
 }

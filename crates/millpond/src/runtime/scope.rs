@@ -164,29 +164,23 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         outcome.map(|()| value.expect("a body that ended well has a value"))
     }
 
-    /// Spawns a leaf as a task.
+    /// Spawns a leaf as a task; it may still run here.
     #[inline(never)]
-    fn spawn_task<A, F, O>(&self, options: &Options, accesses: A, body: F, kind: &'static VTable) -> Join<'s, B, O>
+    fn spawn_task<A, F, O>(
+        &self,
+        options: &Options,
+        accesses: A,
+        body: F,
+        kind: &'static VTable,
+        may_run: bool,
+    ) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run: false };
-        self.send(self.worker().draft(plan, &accesses), body, options)
-    }
-
-    /// Spawns a leaf as a task that may still run here.
-    #[inline(never)]
-    fn spawn_and_run<A, F, O>(&self, options: &Options, accesses: A, body: F, kind: &'static VTable) -> Join<'s, B, O>
-    where
-        A: Accesses<'s, B>,
-        O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
-    {
-        let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run: true };
+        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run };
         let drafted = self.worker().draft(plan, &accesses);
         if !drafted.ready || !self.may_start(drafted.task) {
             return self.send(drafted, body, options);
@@ -254,13 +248,11 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         worker.throttle(self.domain(), options.bytes);
         let kind = Code::<'s, B, A, F, O>::LEAF;
         let may_run = self.runs_inline(kind);
-        if !may_run {
-            return self.spawn_task(&options, accesses, body, kind);
-        }
-        match self.run_at_once(kind, &options, &accesses, body) {
-            Ok(result) => Join::ready(result, 0),
-            Err(body) => self.spawn_and_run(&options, accesses, body, kind),
-        }
+        let body = match if may_run { self.run_at_once(kind, &options, &accesses, body) } else { Err(body) } {
+            Ok(result) => return Join::ready(result, 0),
+            Err(body) => body,
+        };
+        self.spawn_task(&options, accesses, body, kind, may_run)
     }
 
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
