@@ -119,7 +119,7 @@ impl Meta {
 /// What the release of an access entails.
 #[derive(Clone, Copy, Debug)]
 pub struct Released {
-    /// The accesses that are granted by it, as a chain by [`Record::link`]. Of each, the caller reads the link first and
+    /// The accesses that are granted by it, as a chain by their `link`. Of each, the caller reads the link first and
     /// then calls [`Scheme::granted`].
     pub granted: Option<NonNull<Record>>,
     /// The version was retired and this was its last access: the caller frees it.

@@ -168,7 +168,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     #[inline(never)]
     fn spawn_task<A, F, O>(
         &self,
-        options: &Options,
+        options: Options,
         accesses: A,
         body: F,
         kind: &'static VTable,
@@ -180,15 +180,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options, vtable: kind, payload, may_run };
+        let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run };
         let drafted = self.worker().draft(plan, &accesses);
         if !drafted.ready || !self.may_start(drafted.task) {
-            return self.send(drafted, body, options);
+            return self.send(drafted, body, &options);
         }
         // Read before: the task is gone then.
         let record = drafted.task.record_id();
         let join = Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record);
-        self.worker().free_retired(self.domain(), options);
+        self.worker().free_retired(self.domain(), &options);
         join
     }
 
@@ -252,7 +252,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
             Ok(result) => return Join::ready(result, 0),
             Err(body) => body,
         };
-        self.spawn_task(&options, accesses, body, kind, may_run)
+        self.spawn_task(options, accesses, body, kind, may_run)
     }
 
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
