@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -317,4 +317,43 @@ fn mixed_with_everything_that_waits() {
             }
         }
     });
+}
+
+/// Whether somebody has taken a fork within 5 s from a body that the caller runs, if it does: while that caller waits
+/// for it in the scope of another runtime.
+fn is_shared(rt: &Runtime, away: &Runtime) -> Option<bool> {
+    let caller = thread::current().id();
+    let (taken, here, starved) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+    let body = || {
+        here.store(thread::current().id() == caller, SeqCst);
+        let begun = Instant::now();
+        let wait = || {
+            while !taken.load(SeqCst) && !starved.load(SeqCst) {
+                join(|| (), || ());
+                thread::yield_now();
+                starved.store(begun.elapsed() > Duration::from_secs(5), SeqCst);
+            }
+        };
+        join(wait, || taken.store(true, SeqCst));
+    };
+    let result = rt.scope(|s| {
+        let task = s.nest((), |_, ()| body());
+        away.scope(|_| s.wait(task))
+    });
+    result.unwrap().unwrap().unwrap();
+    here.load(SeqCst).then(|| !starved.load(SeqCst))
+}
+
+/// What a runtime further in has closed is open for other bodies of the worker, on stacks of their own.
+#[test]
+fn forks_are_shared_beside_a_body_that_waits_from_within_another_runtime() {
+    let [rt, away] = [2, 2].map(|workers| Runtime::builder().workers(workers).build().unwrap());
+    let begun = Instant::now();
+    let mut ran_here = 0;
+    while ran_here < 50 && begun.elapsed() < Duration::from_secs(10) {
+        if let Some(shared) = is_shared(&rt, &away) {
+            assert!(shared, "an idle worker has not got the fork");
+            ran_here += 1;
+        }
+    }
 }

@@ -69,7 +69,7 @@ pub struct ParkedMeta {
     /// The youngest generation. This and what follows is the issuer's.
     tail: Guarded<Link>,
     /// The accesses that were issued to it.
-    members: Guarded<u32>,
+    members: Guarded<u64>,
     /// Its mode, as a number.
     mode: Guarded<u8>,
     /// Whether accesses of its mode may still join it.

@@ -37,6 +37,8 @@ pub(crate) struct Drafted<S> {
     pub(crate) room: NonNull<()>,
     /// The task may run at its spawn: every access would be granted at once, and nothing was misused.
     pub(crate) ready: bool,
+    /// How many versions spawns further out had retired before.
+    pub(crate) retired_before: usize,
 }
 
 /// A version that a draft retired while nobody used it, and the place in reference order of the task that wrote anew.
@@ -124,12 +126,12 @@ impl<E: Engine> Worker<E> {
     #[inline(always)]
     fn draft_as<'s, B, A: Accesses<'s, B>, K: Kind>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
         let Plan { domain, options, vtable, payload, may_run } = plan;
+        let (count, retired_before) = (accesses.count(), self.retired.borrow().len());
+        assert!(count <= Record::MOST, "a task of {count} accesses is too large");
         let order = domain.count_spawn();
         if !may_run {
             domain.note_long();
         }
-        let count = accesses.count();
-        assert!(count <= Record::MOST, "a task of {count} accesses is too large");
         let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = self.alloc(size);
@@ -171,15 +173,20 @@ impl<E: Engine> Worker<E> {
         if K::RECORDED {
             self.record_draft(task, domain, accesses);
         }
-        Drafted { task, shape, size, room, ready }
+        Drafted { task, shape, size, room, ready, retired_before }
     }
 
-    /// Frees the versions that a draft has retired.
+    /// Frees the versions that a draft has retired; `before` is its [`Drafted::retired_before`].
     #[inline]
-    pub(crate) fn free_retired(&self, domain: &Domain, options: &Options) {
-        if !self.retired.borrow().is_empty() {
-            free_retired(self.retired.take(), domain, options);
+    pub(crate) fn free_retired(&self, before: usize, domain: &Domain, options: &Options) {
+        if self.retired.borrow().len() > before {
+            free_retired(self.take_retired(before), domain, options);
         }
+    }
+
+    /// The versions that a draft has retired, as [`free_retired`](Worker::free_retired).
+    pub(crate) fn take_retired(&self, before: usize) -> Vec<Retired> {
+        self.retired.borrow_mut().split_off(before)
     }
 
     /// Hands a task to the scheme; if it is ready, to the pool.

@@ -188,14 +188,14 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         // Read before: the task is gone then.
         let record = drafted.task.record_id();
         let join = Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record);
-        self.worker().free_retired(self.domain(), &options);
+        self.worker().free_retired(drafted.retired_before, self.domain(), &options);
         join
     }
 
     /// Hands a drafted task to the scheme, and makes its join.
     #[inline]
     fn send<S, F, O>(&self, drafted: Drafted<S>, body: F, options: &Options) -> Join<'s, B, O> {
-        let Drafted { task, shape, size, room, .. } = drafted;
+        let Drafted { task, shape, size, room, retired_before, .. } = drafted;
         // SAFETY: the task was drafted with the payload of these types.
         unsafe { write_body::<S, F>(room, Body { shape, f: body }) };
         let counted = must_count::<O>() || !E::Memory::TYPE_STABLE || size > E::Memory::largest_stable();
@@ -207,7 +207,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if self.domain().record() != 0 {
             worker.log.note(What::Issued { body: self.domain().record() });
         }
-        worker.free_retired(self.domain(), options);
+        worker.free_retired(retired_before, self.domain(), options);
         Join::to_task::<S, F, E>(spawned, self.at.worker)
     }
 }

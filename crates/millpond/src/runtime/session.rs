@@ -215,7 +215,7 @@ impl<E: Engine> Session<E> {
             worker.issue(drafted.task, Put::Spawned);
             // Whoever waits for it may be elsewhere, and the body that spawns it here may wait for that one.
             worker.leave_tasks();
-            (pending, worker.retired.take())
+            (pending, worker.take_retired(drafted.retired_before))
         });
         free_retired(retired, self.domain(), options);
         SessionJoin { pending: Some(pending) }

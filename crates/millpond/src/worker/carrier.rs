@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use super::Worker;
 use super::current::OnStack;
-use super::fiber::Order;
+use super::fiber::{Fiber, Order};
 use super::wait::Waiter;
 use crate::memory::Memory;
 use crate::pool::Pool;
@@ -61,8 +61,15 @@ impl<E: Engine> Worker<E> {
         if let Some(fiber) = waiter.take_fiber() {
             // All forks, too, as before each switch (`forks`, 5).
             self.step_back();
-            self.fibers.resume(fiber, Order::Resume);
+            self.run_on(fiber, Order::Resume);
         }
+    }
+
+    /// Runs a fiber until it parks or has nothing to do.
+    fn run_on(&self, fiber: NonNull<Fiber>, order: Order) {
+        let closed = self.forks.set_aside();
+        self.fibers.resume(fiber, order);
+        self.forks.put_back(closed);
     }
 
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber.
@@ -74,7 +81,7 @@ impl<E: Engine> Worker<E> {
         let fiber = self.fibers.take(self.erased(), Self::entry);
         let on_stack = OnStack::save();
         OnStack::bottom(self).restore();
-        self.fibers.resume(fiber, Order::Run(task));
+        self.run_on(fiber, Order::Run(task));
         on_stack.restore();
         true
     }

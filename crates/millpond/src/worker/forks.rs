@@ -48,7 +48,8 @@
 //!
 //! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no worker: what is
 //! pushed meanwhile stays private, so that the two halves run one after the other. While a recorded body runs, each
-//! fork is offered as it is pushed: a recording tells of each.
+//! fork is offered as it is pushed: a recording tells of each. (Also while the thread unwinds: then a drop that joins may
+//! leave its stack, and other bodies of this worker keep their forks until it is back.)
 
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
@@ -421,6 +422,18 @@ impl Forks {
     /// Until `reopen`, forks stay private.
     pub(crate) fn close(&self) {
         self.closed.set(self.closed.get() + 1);
+    }
+
+    /// Another stack runs from now on, on which it was not closed; how many times it was on this one.
+    pub(crate) fn set_aside(&self) -> u32 {
+        self.limits.ceiling.store(0, Relaxed);
+        self.closed.replace(0)
+    }
+
+    /// The stack of `set_aside` runs again.
+    pub(crate) fn put_back(&self, closed: u32) {
+        self.closed.set(closed);
+        self.limits.ceiling.store(0, Relaxed);
     }
 
     pub(crate) fn reopen(&self) {

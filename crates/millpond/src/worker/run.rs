@@ -249,7 +249,9 @@ impl<E: Engine> Worker<E> {
         match self.fibers.current() {
             Some(fiber) => {
                 waiter.keep(fiber);
+                let closed = self.forks.set_aside();
                 self.fibers.park();
+                self.forks.put_back(closed);
             }
             None => self.carry_until(|| waiter.is_delivered()),
         }

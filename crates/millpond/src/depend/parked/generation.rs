@@ -4,7 +4,7 @@ use std::ptr::{self, NonNull};
 
 use crate::sync::Guarded;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use crate::sync::atomic::{AtomicPtr, AtomicU32};
+use crate::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::task::Record;
 
 /// One generation of a version: its members are the accesses that were issued to it.
@@ -13,8 +13,8 @@ use crate::task::Record;
 pub(super) struct Generation {
     /// Null, a chain of records parked here, `DONE` or `RETIRED`.
     word: AtomicPtr<Record>,
-    /// Members that were not released, once it is closed; see the protocol, 2.
-    pub(super) left: AtomicU32,
+    /// Members that were not released, once it is closed; see the protocol, 2. Counts all that there ever were, so 64 bits.
+    pub(super) left: AtomicU64,
     /// The generation before, until it is given back; of a free one, the next free one (`store`).
     pub(super) before: Guarded<Link>,
 }

@@ -109,7 +109,7 @@ fn send(mut batch: Batch, inbox: &Inbox, watch: &Watch) {
 fn take(inbox: &Inbox, watch: &Watch) -> Vec<NonNull<u8>> {
     let mut list = inbox.take(0);
     let mut taken = Vec::new();
-    while let Some(block) = list.pop() {
+    while let Some(block) = list.pop(SIZES[0]) {
         watch.hold(block);
         taken.push(block);
     }

@@ -28,7 +28,8 @@
 //!    looks at a private slot, so both are plain.
 //! 2. **Publish**: store a larger `split`, *release*. A thief that acquires it sees the slots and what the tasks hold.
 //! 3. **Take back**, the private part being empty: read `top`. With n >= 2 public tasks (3) store
-//!    `split = middle` (half of them, but few: the owner may be long with one), (4) SeqCst fence, (5) read `top` again as t. With one, go to 7.
+//!    `split = middle` (half of them, but few: the owner may be long with one), (4) SeqCst fence, (5) read `top` again
+//!    as t. With one, go to 7.
 //! 4. If t < middle, `[middle, old split)` is private now.
 //! 5. If t >= middle, a thief may be between its steps b and e with index t, and only t: that task is left public, by
 //!    storing `split = t + 1`, and `[t + 1, old split)` is private now.
