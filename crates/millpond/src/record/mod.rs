@@ -179,7 +179,8 @@ pub enum What {
         /// The body that spawned it.
         body: Id,
     },
-    /// An access for which a task had to wait was granted; for a body that waits for a datum, its access.
+    /// An access for which a task had to wait was granted; for a body that waits for a datum, its access. Where a task
+    /// waits for several, this is told of the one that is granted last, and of others as the scheme comes to know them.
     Granted {
         /// The task or body that waited.
         task: Id,

@@ -157,6 +157,10 @@ impl<E: Engine> Shared<E> {
     }
 
     pub(crate) fn shut_down(&self) {
+        // What threads that visited have done here is over, and seen to be.
+        if !visits(self) {
+            drop(self.front.lock());
+        }
         self.shut_down.store(true, Ordering::Release);
         self.sleep.wake_all();
     }
