@@ -4,7 +4,7 @@
 use super::{Request, Suite};
 use crate::graph::Case;
 use crate::row::Row;
-use crate::turns::{Started, by_turns};
+use crate::turns::Started;
 use serde_json::json;
 
 const SHORT_NS: u64 = 200;
@@ -15,9 +15,7 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
     for (shape, graph) in request.shapes(suite) {
         let case = Case { graph, steps: request.steps(SHORT_NS), long_steps: request.steps(LONG_NS) };
         for &workers in request.workers(suite) {
-            let mut some = request.rows_beside_serial(suite, shape, workers, case);
-            by_turns(started, &mut some, request.reps, &request.progress)?;
-            let serial = some.remove(0).median_seconds().ok_or("the serial loop did not run")?;
+            let (mut some, serial) = request.measure_beside_serial(suite, started, shape, workers, case)?;
             for row in &mut some {
                 row.extra.push(("serial_seconds", json!(serial)));
                 if let Some(seconds) = row.median_seconds() {

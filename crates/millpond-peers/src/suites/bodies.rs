@@ -4,7 +4,7 @@
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
 use crate::row::Row;
-use crate::turns::{Started, by_turns};
+use crate::turns::Started;
 use serde_json::json;
 
 /// The graphs, of about 50 000 tasks.
@@ -47,9 +47,7 @@ fn point(
     let part = LONGEST_LOOP_NS / (graph.tasks() * body_ns) as f64;
     let graph = if part < 1.0 { graph.scaled(part) } else { graph };
     let case = Case { steps: request.steps(body_ns), ..Case::empty(graph) };
-    let mut rows = request.rows_beside_serial(suite, shape, workers, case);
-    by_turns(started, &mut rows, request.reps, &request.progress)?;
-    let serial = rows.remove(0).median_seconds().ok_or("the serial loop did not run")?;
+    let (mut rows, serial) = request.measure_beside_serial(suite, started, shape, workers, case)?;
     for row in &mut rows {
         row.extra.push(("body_ns", json!(body_ns)));
         row.extra.push(("serial_seconds", json!(serial)));

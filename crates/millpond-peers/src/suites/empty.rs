@@ -2,9 +2,9 @@
 //! inlined.
 
 use super::{Named, Request, Suite};
-use crate::graph::{Case, Graph};
-use crate::row::{Row, compare};
-use crate::turns::{Started, by_turns};
+use crate::graph::Graph;
+use crate::row::Row;
+use crate::turns::Started;
 
 /// The graphs.
 pub const SHAPES: &[Named] = &[
@@ -21,21 +21,11 @@ pub const SHAPES: &[Named] = &[
 ];
 
 pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Result<Vec<Row>, String> {
-    let mut rows = Vec::new();
-    for (shape, graph) in request.shapes(suite) {
-        for &workers in request.workers(suite) {
-            let mut some = request.rows(suite, shape, workers, Case::empty(graph));
-            for row in &mut some {
-                request.progress.say(|| format!("{}: how long it takes", row.name()));
-                match started.fitting(row.runtime, workers, graph) {
-                    Ok(graph) => row.case.graph = graph,
-                    Err(why) => row.failure = Some(why),
-                }
-            }
-            by_turns(started, &mut some, request.reps, &request.progress)?;
-            compare(&mut some);
-            rows.extend(some);
+    request.measure_empty(suite, started, |started, row| {
+        request.progress.say(|| format!("{}: how long it takes", row.name()));
+        match started.fitting(row.runtime, row.workers, row.case.graph) {
+            Ok(graph) => row.case.graph = graph,
+            Err(why) => row.failure = Some(why),
         }
-    }
-    Ok(rows)
+    })
 }

@@ -7,9 +7,9 @@ mod join;
 
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
-use crate::row::Row;
+use crate::row::{Row, compare};
 use crate::runtimes::{MILLPOND, RUNTIMES, Runtime, SERIAL};
-use crate::turns::Started;
+use crate::turns::{Started, by_turns};
 
 /// What a graph is called in a suite, and its full size.
 pub type Named = (&'static str, Graph);
@@ -110,11 +110,40 @@ impl Request {
         RUNTIMES.iter().filter(fits).map(row).collect()
     }
 
-    /// The serial loop's row, and one for every runtime as above.
-    fn rows_beside_serial(&self, suite: &Suite, shape: &'static str, workers: usize, case: Case) -> Vec<Row> {
+    /// Measures empty bodies on every graph of a suite; `fit` says first of what size a row's graph is to be.
+    fn measure_empty(
+        &self,
+        suite: &Suite,
+        started: &mut Started,
+        fit: impl Fn(&mut Started, &mut Row),
+    ) -> Result<Vec<Row>, String> {
+        let mut rows = Vec::new();
+        for (shape, graph) in self.shapes(suite) {
+            for &workers in self.workers(suite) {
+                let mut some = self.rows(suite, shape, workers, Case::empty(graph));
+                some.iter_mut().for_each(|row| fit(started, row));
+                by_turns(started, &mut some, self.reps, &self.progress)?;
+                compare(&mut some);
+                rows.extend(some);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Measures a case on every runtime as above, by turns with the serial loop: their rows, and the loop's seconds.
+    fn measure_beside_serial(
+        &self,
+        suite: &Suite,
+        started: &mut Started,
+        shape: &'static str,
+        workers: usize,
+        case: Case,
+    ) -> Result<(Vec<Row>, f64), String> {
         let mut rows = self.rows(suite, shape, workers, case);
         rows.retain(|row| row.runtime != SERIAL);
         rows.insert(0, Row::new(suite.name, shape, SERIAL, 1, case));
-        rows
+        by_turns(started, &mut rows, self.reps, &self.progress)?;
+        let serial = rows.remove(0).median_seconds().ok_or("the serial loop did not run")?;
+        Ok((rows, serial))
     }
 }
