@@ -6,15 +6,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// What a panic carried. It may be any value, one whose own drop panics included, so it is dropped behind a catch: the
 /// runtime's frames must not unwind.
-pub(crate) struct Caught(Option<Box<dyn Any + Send>>);
+///
+/// One word, so that the result of a body that ended well stays in registers.
+pub(crate) struct Caught(Box<Option<Box<dyn Any + Send>>>);
 
 /// Calls the user's code. What it leaves behind if it panics is the caller's to put in order.
 #[inline]
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| Caught(Some(payload)))
+    catch_unwind(AssertUnwindSafe(call)).map_err(Caught::new)
 }
 
 impl Caught {
+    #[cold]
+    fn new(payload: Box<dyn Any + Send>) -> Self {
+        Caught(Box::new(Some(payload)))
+    }
+
     /// Goes on with the panic.
     pub(crate) fn resume(mut self) -> ! {
         resume_unwind(self.0.take().expect("there until the drop"))

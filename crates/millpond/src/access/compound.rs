@@ -92,12 +92,15 @@ impl<'t, A: for<'x> ArgsOf<'x>, const N: usize> ArgsOf<'t> for [A; N] {
 // SAFETY: the elements are visited in order, each as its own type.
 unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N] {
     type Shape = [A::Shape; N];
+    #[inline]
     fn count(&self) -> usize {
         self.iter().map(A::count).sum()
     }
+    #[inline(always)]
     fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
         std::array::from_fn(|i| self[i].visit(visitor))
     }
+    #[inline]
     unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
     where
         Self: 't,

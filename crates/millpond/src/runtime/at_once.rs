@@ -28,13 +28,13 @@ use crate::task::{Record, VTable};
 
 /// The most accesses of such a leaf: all that a tuple can have.
 const MOST: usize = 20;
+/// With so many accesses at most, each is compared with all before it, which spares the datum a store.
+const FEW: usize = 4;
 
-/// The records of a leaf that runs at once.
+/// The records of a leaf that runs at once. The room lies apart from what is counted, which can then stay in registers.
 struct Records<'a> {
     room: &'a mut [MaybeUninit<Record>; MOST],
     count: usize,
-    /// Some access is a `write`.
-    writes: bool,
 }
 
 /// Looks whether every access would be granted, and its value is there.
@@ -43,6 +43,9 @@ struct Look<'a, E: Engine> {
     /// The place in reference order that the leaf would have.
     order: u64,
     free: bool,
+    few: bool,
+    /// Some access is a `write`.
+    writes: bool,
     records: Records<'a>,
     _engine: PhantomData<E>,
 }
@@ -53,7 +56,18 @@ impl<E: Engine> Look<'_, E> {
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
         matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
             && (datum.is_quiet_for(self.claim) || becomes_free::<E>(datum, self.claim, mode))
-            && datum.note_use(self.order, self.records.count).is_none()
+            && self.is_first(datum)
+    }
+
+    /// Whether the leaf has no other access to the datum.
+    #[inline(always)]
+    fn is_first(&self, datum: &Datum) -> bool {
+        if self.few {
+            let target = datum.current().addr().get();
+            self.records.get().iter().all(|record| record.target() != target)
+        } else {
+            datum.note_use(self.order, self.records.count).is_none()
+        }
     }
 }
 
@@ -70,11 +84,9 @@ impl<E: Engine> Visitor for Look<'_, E> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        if !self.free || !self.is_free(datum, mode) {
-            self.free = false;
-            return;
-        }
-        self.records.writes |= mode == Mode::Write;
+        // In any case a record, and no early return: so its place in `room` is known where this is compiled.
+        self.free = self.free && self.is_free(datum, mode);
+        self.writes |= mode == Mode::Write;
         let record = Record::new(datum.current().cast(), 0, 0, mode, false);
         self.records.room[self.records.count].write(record);
         self.records.count += 1;
@@ -86,81 +98,106 @@ impl<E: Engine> Visitor for Look<'_, E> {
 }
 
 impl Records<'_> {
-    #[inline]
+    #[inline(always)]
     fn get(&self) -> &[Record] {
         let first = self.room.as_ptr().cast();
         // SAFETY: so many were written.
         unsafe { slice::from_raw_parts(first, self.count) }
     }
-
-    /// The first `write` that was not set.
-    #[cold]
-    fn unwritten(&self) -> Option<usize> {
-        self.get().iter().position(|record| record.declared() == Mode::Write && !record.own_version().is_produced())
-    }
-
-    /// The body failed: what it would have written is not there.
-    fn poison(&self, error: &Error) {
-        for record in self.get().iter().filter(|record| record.declared() != Mode::Read) {
-            record.own_version().set_state(State::Failed(error.root().clone()));
-        }
-    }
 }
 
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
-    /// Runs a leaf now, if that can be done without a task; else gives its body back.
-    #[inline]
+    /// Runs a leaf now, if that can be done without a task; else gives its accesses and its body back.
+    // By value, and nothing lent to what is called only if the leaf fails: so all of it can stay in registers.
+    #[inline(always)]
     pub(super) fn run_at_once<A, F, O>(
         &self,
         kind: &'static VTable,
         options: &Options,
-        accesses: &A,
+        accesses: A,
         body: F,
-    ) -> Result<Result<O, Error>, F>
+    ) -> Result<Result<O, Error>, (A, F)>
     where
         A: Accesses<'s, B>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
     {
-        let (worker, domain) = (self.worker(), self.domain());
-        if domain.record() != 0 || options.bytes != 0 || accesses.count() > MOST || domain.is_cancelled() {
-            return Err(body);
+        let (worker, domain, count) = (self.worker(), self.domain(), accesses.count());
+        // No more records than there is room for.
+        if domain.record() != 0 || options.bytes != 0 || count > MOST || domain.is_cancelled() {
+            return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MOST];
-        let order = domain.next_order();
-        let records = Records { room: &mut room, count: 0, writes: false };
-        let mut look = Look::<E> { claim: domain.claim(), order, free: true, records, _engine: PhantomData };
+        let records = Records { room: &mut room, count: 0 };
+        let (claim, order) = (domain.claim(), domain.next_order());
+        let (free, few, writes) = (true, count <= FEW, false);
+        let mut look = Look::<E> { claim, order, free, few, writes, records, _engine: PhantomData };
         let shape = accesses.visit(&mut look);
         if !look.free {
-            return Err(body);
+            return Err((accesses, body));
         }
         domain.count_at_once();
         let started = worker.grains.start(worker.count_body());
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
         let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, O>(look.records.get(), &shape, body) });
-        worker.grains.end(&worker.shared().kinds, kind, started);
-        let kind = match result {
-            Ok(value) if !look.records.writes => return Ok(Ok(value)),
-            Ok(value) => match look.records.unwritten() {
+        worker.grains.end(|| &worker.shared().kinds, kind, started);
+        let caught = match result {
+            Ok(value) if !look.writes => return Ok(Ok(value)),
+            Ok(value) => match first_unwritten(&accesses) {
                 None => return Ok(Ok(value)),
                 Some(arg) => Kind::Unwritten { arg },
             },
             Err(caught) => Kind::Panicked(caught.text()),
         };
-        let error = Error::new(options.label(), kind);
-        look.records.poison(&error);
-        accesses.visit(&mut Disturb);
-        domain.fail(order, error.clone());
-        Ok(Err(error))
+        Ok(Err(self.failed_at_once(Error::new(options.label(), caught), order, accesses)))
+    }
+
+    /// A leaf that ran at once has failed: what it would have written is not there.
+    #[cold]
+    #[inline(never)]
+    fn failed_at_once<A: Accesses<'s, B>>(&self, error: Error, order: u64, accesses: A) -> Error {
+        accesses.visit(&mut Poison(&error));
+        self.domain().fail(order, error.clone());
+        error
     }
 }
 
-/// What a failed leaf has used is not what it was.
-struct Disturb;
+/// The first `write` of a leaf that was not set.
+#[inline]
+fn first_unwritten<'s, B, A: Accesses<'s, B>>(accesses: &A) -> Option<usize> {
+    let mut unwritten = Unwritten { index: 0, first: None };
+    accesses.visit(&mut unwritten);
+    unwritten.first
+}
 
-impl Visitor for Disturb {
-    fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
+struct Unwritten {
+    index: usize,
+    first: Option<usize>,
+}
+
+impl Visitor for Unwritten {
+    #[inline(always)]
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
-        unsafe { datum.as_ref() }.disturb();
+        if mode == Mode::Write && self.first.is_none() && !unsafe { datum.as_ref() }.version().is_produced() {
+            self.first = Some(self.index);
+        }
+        self.index += 1;
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}
+}
+
+/// What a failed leaf would have written is not there, and what it has used is not what it was.
+struct Poison<'a>(&'a Error);
+
+impl Visitor for Poison<'_> {
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        if mode != Mode::Read {
+            datum.version().set_state(State::Failed(self.0.root().clone()));
+        }
+        datum.disturb();
     }
 
     fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}

@@ -69,6 +69,7 @@ pub trait Spawn<'s>: Sized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
+    #[inline(always)]
     fn spawn<A, F, O>(&self, accesses: A, body: F) -> Self::Join<O>
     where
         A: Accesses<'s, Self::Brand>,

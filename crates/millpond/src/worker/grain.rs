@@ -144,11 +144,11 @@ impl Grains {
         Started(nth.is_multiple_of(EVERY).then(ticks))
     }
 
-    /// It has ended.
+    /// It has ended; `kinds` is asked for if the body was measured.
     #[inline]
-    pub(crate) fn end(&self, kinds: &Kinds, kind: &'static VTable, started: Started) {
+    pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started) {
         if let Some(start) = started.0 {
-            kinds.note(kind, ticks().wrapping_sub(start));
+            kinds().note(kind, ticks().wrapping_sub(start));
         }
     }
 }

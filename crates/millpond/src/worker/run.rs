@@ -97,7 +97,7 @@ impl<E: Engine> Worker<E> {
         });
         let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
-        self.grains.end(&self.shared().kinds, header.vtable(), started);
+        self.grains.end(|| &self.shared().kinds, header.vtable(), started);
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
     }
 
