@@ -4,8 +4,11 @@ use std::ptr::NonNull;
 
 pub mod slab;
 
-/// Every block is aligned to a cache line.
-pub const BLOCK_ALIGN: usize = 64;
+/// Every block is aligned to half a cache line; one of more than 96 bytes begins a line.
+pub const BLOCK_ALIGN: usize = 32;
+
+/// A cache line.
+pub(crate) const LINE: usize = 64;
 
 /// A block and what its manager wants to be told when it comes back.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +36,8 @@ pub struct Block {
 ///
 /// # Safety
 ///
-/// `alloc` returns a block of at least `size` bytes, aligned to [`BLOCK_ALIGN`], that nobody else uses until it is
-/// freed. If [`TYPE_STABLE`](Memory::TYPE_STABLE), block memory stays mapped until the manager is dropped, is zeroed
+/// `alloc` returns a block of at least `size` bytes that nobody else uses until it is freed, aligned to 64 if `size` is
+/// more than 96, else to [`BLOCK_ALIGN`]. If [`TYPE_STABLE`](Memory::TYPE_STABLE), block memory stays mapped until the manager is dropped, is zeroed
 /// before its first use, is only ever used for blocks of one size, and the manager never writes the first 8 bytes of
 /// a block: a stale reader may still load them.
 pub unsafe trait Memory: Send + Sync + Sized + 'static {

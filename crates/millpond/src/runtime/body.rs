@@ -58,8 +58,10 @@ fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
 /// The task was drafted with the payload of these types and its table.
 #[inline]
 pub(crate) unsafe fn write_body<S, F>(room: NonNull<()>, body: Body<S, F>) {
+    let room: NonNull<Body<S, F>> = room.cast();
+    debug_assert!(room.is_aligned());
     // SAFETY: the block has room for it.
-    unsafe { room.cast().write(body) }
+    unsafe { room.write(body) }
 }
 
 /// # Safety
@@ -82,7 +84,9 @@ unsafe fn discard<S, F, O>(task: TaskRef) {
 
 /// Where the result of a joined task is.
 pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
-    room::<S, F, O>(task).cast()
+    let room: NonNull<Result<O, Error>> = room::<S, F, O>(task).cast();
+    debug_assert!(room.is_aligned());
+    room
 }
 
 /// # Safety

@@ -1,8 +1,8 @@
 //! Task blocks: header, accesses and closure in one allocation.
 //!
 //! ```text
-//!   0  Header             64 bytes, one cache line
-//!  64  Extras             only if the spawn gave a name, indices or bytes, or is recorded
+//!   0  Header             56 bytes
+//!  56  Extras             only if the spawn gave a name, indices or bytes, or is recorded
 //!   …  Record × accesses  32 bytes each; the scheme's list nodes are in them
 //!   …  NestFrame          only of a parent: its scope's counts; then its Datum × accesses
 //!   …  payload            the closure and the shape of its accesses; afterwards the result
@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use std::slice;
 
 use crate::error::{Error, Label};
-use crate::memory::Block;
+use crate::memory::{BLOCK_ALIGN, Block};
 use crate::record::Id;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -37,7 +37,7 @@ pub struct TaskRef(pub(crate) NonNull<Header>);
 unsafe impl Send for TaskRef {}
 
 /// The fixed part of a task block.
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Header {
     /// What joins see; the first word, since a stale join may load it after the block was used again.
     state: State,
@@ -56,7 +56,7 @@ pub struct Header {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Header>() == 64 && size_of::<Record>() == 32);
+const _: () = assert!(size_of::<Header>() == 56 && size_of::<Record>() == 32);
 const _: () = assert!(size_of::<Extras>().is_multiple_of(align_of::<Record>()));
 
 /// What a spawn may say beyond its accesses and its body.
@@ -145,17 +145,18 @@ impl Shape {
         self.records_end().next_multiple_of(align_of::<NestFrame>())
     }
 
-    /// Where a payload of this layout begins.
+    /// Where what is before the payload ends.
     #[inline]
-    fn payload_at(self, align: usize) -> usize {
-        let end = if self.nest { self.frame_at() + NestFrame::size(self.accesses) } else { self.records_end() };
-        end.next_multiple_of(align)
+    fn payload_after(self) -> usize {
+        if self.nest { self.frame_at() + NestFrame::size(self.accesses) } else { self.records_end() }
     }
 
-    /// The size of the whole block.
+    /// The size of the whole block. A payload that wants a larger alignment than blocks have finds it somewhere in what
+    /// is added.
     #[inline]
     pub(crate) fn block_size(self, payload: Layout) -> usize {
-        self.payload_at(payload.align()) + payload.size()
+        let (align, more) = (payload.align().min(BLOCK_ALIGN), payload.align().saturating_sub(BLOCK_ALIGN));
+        self.payload_after().next_multiple_of(align) + more + payload.size()
     }
 }
 
@@ -293,7 +294,12 @@ impl TaskRef {
     /// The block was made for it, and a payload of this alignment.
     #[inline]
     pub(crate) unsafe fn payload_of(self, shape: Shape, align: usize) -> NonNull<()> {
-        self.at(shape.payload_at(align))
+        let after = shape.payload_after();
+        if align <= BLOCK_ALIGN {
+            return self.at(after.next_multiple_of(align));
+        }
+        let block = self.0.addr().get();
+        self.at((block + after).next_multiple_of(align) - block)
     }
 
     /// The access records.
@@ -379,7 +385,8 @@ impl TaskRef {
     /// Where the payload is.
     #[inline]
     pub(crate) fn payload<P>(self) -> NonNull<P> {
-        self.at(self.shape().payload_at(align_of::<P>()))
+        // SAFETY: the block was made for this shape; that it was for such a payload, whoever uses it knows.
+        unsafe { self.payload_of(self.shape(), align_of::<P>()) }.cast()
     }
 
     /// The block, to be freed.

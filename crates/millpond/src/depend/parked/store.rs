@@ -12,9 +12,10 @@ use crate::sync::global;
 
 /// Generations that are handed from store to store together.
 const BATCH: usize = if cfg!(loom) { 1 } else { 64 };
+/// Batches whose memory comes from the system together: 48 KiB, so that what it adds is nothing beside.
+const BATCHES: usize = 32;
 
-/// A generation in memory of its own: two to a cache line.
-#[repr(C, align(32))]
+/// A generation in memory of its own.
 #[derive(Default)]
 struct Slot(Generation);
 
@@ -29,6 +30,12 @@ struct Chain {
 unsafe impl Send for Chain {}
 
 impl Chain {
+    fn of(slots: &'static [Slot]) -> Self {
+        let mut chain = Chain::default();
+        slots.iter().rev().for_each(|slot| chain.push(NonNull::from(&slot.0)));
+        chain
+    }
+
     #[inline]
     fn push(&mut self, generation: NonNull<Generation>) {
         // SAFETY: free, and the caller's until now.
@@ -47,18 +54,33 @@ impl Chain {
     }
 }
 
-/// The store of the process: full batches, and single ones.
+/// The store of the process: full batches, single ones, and what is left of the newest memory.
 static STORE: global::Mutex<Store> = global::Mutex::new(Store::new());
 
-#[derive(Debug)]
 struct Store {
     batches: Vec<Chain>,
     single: Chain,
+    uncut: &'static [Slot],
 }
+
+// SAFETY: what is not cut yet is the store's alone.
+unsafe impl Send for Store {}
 
 impl Store {
     const fn new() -> Self {
-        Store { batches: Vec::new(), single: Chain { first: None, len: 0 } }
+        Store { batches: Vec::new(), single: Chain { first: None, len: 0 }, uncut: &[] }
+    }
+
+    /// A full batch.
+    fn take(&mut self) -> Chain {
+        self.batches.pop().unwrap_or_else(|| {
+            if self.uncut.is_empty() {
+                self.uncut = slots(BATCHES * BATCH);
+            }
+            let (batch, uncut) = self.uncut.split_at(BATCH);
+            self.uncut = uncut;
+            Chain::of(batch)
+        })
     }
 
     fn give(&mut self, mut chain: Chain) {
@@ -101,7 +123,7 @@ impl Local {
     pub(super) fn take(&mut self) -> NonNull<Generation> {
         // What a model has made cannot be used in the next.
         if cfg!(loom) {
-            return fresh().pop().expect("just made");
+            return Chain::of(slots(1)).pop().expect("just made");
         }
         match self.free.pop() {
             Some(generation) => generation,
@@ -114,7 +136,7 @@ impl Local {
     fn refill(&mut self) -> NonNull<Generation> {
         self.free = mem::take(&mut self.spare);
         if self.free.len == 0 {
-            self.free = STORE.lock().batches.pop().unwrap_or_else(fresh);
+            self.free = STORE.lock().take();
         }
         self.free.pop().expect("a batch is not empty")
     }
@@ -150,10 +172,7 @@ impl Drop for Local {
     }
 }
 
-/// A batch of new ones.
-fn fresh() -> Chain {
-    let slots = Box::leak((0..BATCH).map(|_| Slot::default()).collect::<Box<[Slot]>>());
-    let mut chain = Chain::default();
-    slots.iter().rev().for_each(|slot| chain.push(NonNull::from(&slot.0)));
-    chain
+/// New ones, in memory of their own.
+fn slots(count: usize) -> &'static [Slot] {
+    Box::leak((0..count).map(|_| Slot::default()).collect())
 }

@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-use super::super::BLOCK_ALIGN;
+use super::super::LINE;
 use super::poison;
 
 const FIRST_BYTES: usize = 16 << 10;
@@ -32,8 +32,8 @@ impl Chunk {
 
     /// The part that blocks can be cut from.
     fn usable(&self) -> (NonNull<u8>, usize) {
-        let skip = self.start.addr().get().wrapping_neg() % BLOCK_ALIGN;
-        // SAFETY: `skip` is less than `BLOCK_ALIGN`, and a chunk is larger.
+        let skip = self.start.addr().get().wrapping_neg() % LINE;
+        // SAFETY: `skip` is less than `LINE`, and a chunk is larger.
         (unsafe { self.start.byte_add(skip) }, self.layout.size() - skip)
     }
 }

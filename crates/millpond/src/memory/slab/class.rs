@@ -1,29 +1,30 @@
 //! Size classes, and the tag that says where a block belongs.
 
-use super::super::BLOCK_ALIGN;
+use super::super::{BLOCK_ALIGN, LINE};
 
-/// The block size of each class: multiples of a cache line, so that no two blocks share one.
-pub(super) const SIZES: [usize; CLASSES] = [64, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
+/// The block size of each class: multiples of a cache line, so that no two blocks share one; but for the second, that of
+/// most tasks with one access, since what many such tasks cost is memory.
+pub(super) const SIZES: [usize; CLASSES] = [64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 
 /// How many classes there are.
-pub(super) const CLASSES: usize = 11;
+pub(super) const CLASSES: usize = 12;
 
 /// The largest block that comes from a slab.
 pub(super) const LARGEST: usize = SIZES[CLASSES - 1];
 
-/// The class of a size given in cache lines, rounded up.
+/// The class of a size given in units of `BLOCK_ALIGN`, rounded up.
 const CLASS_OF: [u8; LARGEST / BLOCK_ALIGN + 1] = class_table();
 
 const fn class_table() -> [u8; LARGEST / BLOCK_ALIGN + 1] {
     let mut table = [0; LARGEST / BLOCK_ALIGN + 1];
     let mut class = 0;
-    let mut lines = 0;
-    while lines < table.len() {
-        if lines * BLOCK_ALIGN > SIZES[class] {
+    let mut units = 0;
+    while units < table.len() {
+        if units * BLOCK_ALIGN > SIZES[class] {
             class += 1;
         }
-        table[lines] = class as u8;
-        lines += 1;
+        table[units] = class as u8;
+        units += 1;
     }
     table
 }
@@ -80,6 +81,6 @@ impl Tag {
 
     /// The size in bytes of a block of the system; `None` for a slab's block.
     pub(super) fn system_bytes(self) -> Option<usize> {
-        (self.0 & SYSTEM != 0).then_some((self.0 & !SYSTEM) as usize * BLOCK_ALIGN)
+        (self.0 & SYSTEM != 0).then_some((self.0 & !SYSTEM) as usize * LINE)
     }
 }

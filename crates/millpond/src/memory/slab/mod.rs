@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 
 use crossbeam_utils::CachePadded;
 
-use super::{BLOCK_ALIGN, Block, Memory};
+use super::{Block, LINE, Memory};
 use crate::sync::{Mutex, unique_number};
 use chunk::{Chunk, Fresh};
 use class::{CLASSES, LARGEST, MAX_SEATS, SIZES, Tag, class_of};
@@ -72,8 +72,9 @@ struct Batches {
     held: usize,
 }
 
-// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned to `BLOCK_ALIGN`
-// (`Chunk::usable` and the multiples of 64 in `SIZES`; the layout of system blocks). Nobody else uses it: it is cut
+// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned as it must be: chunks and blocks
+// of the system begin a line, and so do those of a class that is a multiple of one; the one class that is not is a
+// multiple of `BLOCK_ALIGN`, and serves at most 96 bytes. Nobody else uses it: it is cut
 // once, and from then on is either in use or in one list, since `free` gets each block once. Chunks are freed with the
 // manager; they come zeroed; a slab cuts blocks of one size; and the links of the lists are in the second word.
 unsafe impl Memory for Slabs {
@@ -203,16 +204,16 @@ fn forbid_free(start: NonNull<u8>, class: usize) {
 }
 
 fn system_layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes, BLOCK_ALIGN).expect("a tag holds less than the address space")
+    Layout::from_size_align(bytes, LINE).expect("a tag holds less than the address space")
 }
 
 /// A block too large for a slab.
 #[cold]
 #[inline(never)]
 fn system_block(size: usize) -> Block {
-    let lines = size.div_ceil(BLOCK_ALIGN);
+    let lines = size.div_ceil(LINE);
     let tag = Tag::system(lines).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
-    let layout = system_layout(lines * BLOCK_ALIGN);
+    let layout = system_layout(lines * LINE);
     // SAFETY: the layout's size is not 0: small sizes are served by slabs.
     let start = unsafe { alloc(layout) };
     let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
