@@ -328,7 +328,7 @@ impl<E: Engine> Drafter<'_, E> {
 }
 
 impl<E: Engine> Visitor for Drafter<'_, E> {
-    #[inline]
+    #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
