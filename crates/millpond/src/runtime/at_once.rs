@@ -25,6 +25,7 @@ use crate::handle::Datum;
 use crate::handle::reduction::ReducerRef;
 use crate::handle::version::State;
 use crate::task::{Record, VTable};
+use crate::worker::grain;
 
 /// The most accesses of such a leaf: all that a tuple can have.
 const MOST: usize = 20;
@@ -139,7 +140,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let started = worker.grains.start(worker.count_body());
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
         let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, O>(look.records.get(), &shape, body) });
-        worker.grains.end(|| &worker.shared().kinds, kind, started);
+        worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
         let caught = match result {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {

@@ -192,7 +192,7 @@ impl<E: Engine> Worker<E> {
     /// Hands a task to the scheme; if it is ready, to the pool.
     #[inline]
     pub(crate) fn issue(&self, task: TaskRef, why: Put) {
-        self.grains.note_issue(task.header().domain());
+        self.grains.note_scope(task.header().domain());
         // SAFETY: this thread owns the scope; the records stay in their block until they are released.
         if unsafe { self.issue_accesses(task) } {
             self.ready(task, why);

@@ -21,7 +21,7 @@ use crate::memory::Memory;
 use crate::pool::Put;
 use crate::record::{Id, What};
 use crate::task::{TaskRef, VTable, flag};
-use crate::worker::Worker;
+use crate::worker::{Worker, grain};
 use crate::worker::complete::{panicked, serves, settle};
 
 /// A body's scope: spawns tasks and waits for them, through [`Spawn`].
@@ -141,7 +141,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let started = worker.grains.start(worker.count_body());
         // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
         let result = self.domain().run_inline(|| unsafe { call_leaf::<B, A, F, O>(task.records(), shape, body) });
-        worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started);
+        worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started, grain::Ran::AtItsSpawn);
         if record != 0 {
             worker.log.ended(record, result.is_ok(), before);
         }

@@ -28,6 +28,9 @@ const HELP: u32 = 64;
 /// Turns for which it watches others run short tasks: some microseconds.
 const PATIENCE: u32 = 256;
 
+/// Spawns after which an owner counts again at the earliest, if there is room.
+const LEAST_LOOK: u64 = 64;
+
 /// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail
 /// first, and comes back to this body at once.
 const LOOKS: u32 = 2;
@@ -264,7 +267,7 @@ impl<E: Engine> Worker<E> {
 
     #[cold]
     fn make_room(&self, domain: &Domain, bytes: usize) {
-        if !self.shared().has_room(domain, bytes, false) {
+        if !self.shared().has_room(domain, bytes, false) || self.shared().should_empty(domain) {
             let make = || {
                 if domain.task().is_none() && self.is_carrier() {
                     self.make_room_hard(domain, bytes);
@@ -428,10 +431,11 @@ impl<E: Engine> Shared<E> {
         domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
-    /// Whether a scope that was full is full of short tasks. Then its owner goes on running tasks as long as it finds
-    /// some, so that the next ones find what they wait for done, and run at their spawn.
+    /// Whether a scope's tasks have been short for a while, and wait all the same, since those before them do. Then its
+    /// owner goes on running tasks as long as it finds some, so that the next ones find what they wait for done, and run
+    /// at their spawn.
     fn should_empty(&self, domain: &Domain) -> bool {
-        domain.spawned_short() > self.config.window && domain.in_flight() > 0
+        domain.spawned_short() > self.config.window / 4 && domain.in_flight() > 0
     }
 
     /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
@@ -447,6 +451,8 @@ impl<E: Engine> Shared<E> {
     /// The owner has counted.
     fn note_room(&self, domain: &Domain) {
         let room = self.config.window.saturating_sub(domain.in_flight());
-        domain.set_room(room.max(1));
+        // Before it is full: perhaps the tasks have become short (`should_empty`).
+        let look = (self.config.window / 4).max(LEAST_LOOK);
+        domain.set_room(room.clamp(1, look));
     }
 }

@@ -1,9 +1,13 @@
 //! How long bodies take, by kind, so that short ones run inline at their spawn.
 //!
-//! A kind is a closure type (its task table's address). A worker measures one body in [`EVERY`] of those whose scope it
-//! has issued tasks of last, with the processor's time stamp; so what is spawned by threads that are no workers, and
-//! what comes through a door, stays unknown. What is kept is not the mean, which a mix of many short and few long
-//! bodies fools, but a maximum that decays slowly: a kind is short only if none of its recent bodies was long.
+//! A kind is a closure type (its task table's address). A worker measures one body in [`EVERY`], with the processor's
+//! time stamp; of those that come from the pool only such whose scope it has run or issued a task of just before. What
+//! is kept is not the mean, which a mix of many short and few long bodies fools, but a maximum that decays slowly: a
+//! kind is short only if none of its recent bodies was long.
+//!
+//! A body from the pool may first wait for lines that another processor has, which a body at its spawn does not. If that
+//! made a kind long, its tasks would go on through the pool, and go on to wait. So there a body must take longer than
+//! such waits do to count as long.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -19,6 +23,8 @@ const EVERY: u64 = 16;
 const ENOUGH: u32 = 4;
 /// Below this, running a body at once costs less than handing it to somebody else.
 const BREAK_EVEN_NS: f64 = 100.0;
+/// A body that takes longer than this has not only waited for a few lines.
+const COLD_NS: f64 = 1000.0;
 /// Beyond this, it is worth while to look whether others can find everything.
 const LONG_NS: f64 = 20_000.0;
 const SLOTS: usize = 256;
@@ -38,6 +44,7 @@ pub(crate) struct Kinds {
     slots: Box<[Slot]>,
     /// In ticks of the time stamp.
     break_even: u32,
+    cold: u32,
     long: u32,
 }
 
@@ -52,8 +59,15 @@ struct Slot {
 /// A worker's turn at measuring.
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
-    /// The scope of the last task that this worker issued; only compared.
-    issued: Cell<Option<NonNull<Domain>>>,
+    /// The scope of the last task that this worker issued or ran; only compared.
+    last: Cell<Option<NonNull<Domain>>>,
+}
+
+/// Where a body runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    AtItsSpawn,
+    FromThePool,
 }
 
 /// The start of a body, if it is measured.
@@ -64,7 +78,7 @@ impl Kinds {
     pub(crate) fn new() -> Self {
         let slots = (0..SLOTS).map(|_| Slot::default()).collect();
         let ticks = |ns: f64| (ns * ticks_per_ns()) as u32;
-        Kinds { slots, break_even: ticks(BREAK_EVEN_NS), long: ticks(LONG_NS) }
+        Kinds { slots, break_even: ticks(BREAK_EVEN_NS), cold: ticks(COLD_NS), long: ticks(LONG_NS) }
     }
 
     #[inline]
@@ -99,7 +113,7 @@ impl Kinds {
 
     /// Races between workers lose a measurement, no more.
     #[cold]
-    fn note(&self, kind: &'static VTable, ticks: u64) {
+    fn note(&self, kind: &'static VTable, ticks: u64, ran: Ran) {
         let (slot, address) = self.slot(kind);
         let ticks = ticks.min(u64::from(u32::MAX - 1)) as u32;
         if slot.kind.load(Ordering::Relaxed) != address {
@@ -116,6 +130,9 @@ impl Kinds {
             slot.longest.store(ticks, Ordering::Relaxed);
         } else {
             let longest = slot.longest.load(Ordering::Relaxed);
+            if ran == Ran::FromThePool && ticks > longest && ticks < self.cold {
+                return;
+            }
             // Every worker reads the line before each body: no store that does not matter.
             if ticks > longest || ticks < longest - longest / 4 {
                 slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
@@ -125,17 +142,16 @@ impl Kinds {
 }
 
 impl Grains {
-    /// A task of this scope was issued here.
+    /// A task of this scope is issued, or starts, here.
     #[inline]
-    pub(crate) fn note_issue(&self, domain: NonNull<Domain>) {
-        self.issued.set(Some(domain));
+    pub(crate) fn note_scope(&self, domain: NonNull<Domain>) {
+        self.last.set(Some(domain));
     }
 
-    /// The body of a task from the pool starts. It is measured where its scope is at work, and nowhere else: a thief
-    /// first waits for lines that the spawner's processor has, as a body at its spawn does not.
+    /// The body of a task from the pool starts, the `nth` of this worker.
     #[inline]
     pub(crate) fn start_taken(&self, domain: NonNull<Domain>, nth: u64) -> Started {
-        if self.issued.get() == Some(domain) { self.start(nth) } else { Started(None) }
+        if self.last.replace(Some(domain)) == Some(domain) { self.start(nth) } else { Started(None) }
     }
 
     /// A body starts, the `nth` of this worker.
@@ -146,9 +162,15 @@ impl Grains {
 
     /// It has ended; `kinds` is asked for if the body was measured.
     #[inline]
-    pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started) {
+    pub(crate) fn end<'k>(
+        &self,
+        kinds: impl FnOnce() -> &'k Kinds,
+        kind: &'static VTable,
+        started: Started,
+        ran: Ran,
+    ) {
         if let Some(start) = started.0 {
-            kinds().note(kind, ticks().wrapping_sub(start));
+            kinds().note(kind, ticks().wrapping_sub(start), ran);
         }
     }
 }

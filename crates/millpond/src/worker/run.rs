@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use super::complete::{Ran, may_start, refusal};
 use super::forks::Offer;
-use super::grain::Length;
+use super::grain::{self, Length};
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
 use crate::depend::Scheme;
@@ -97,7 +97,7 @@ impl<E: Engine> Worker<E> {
         });
         let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
-        self.grains.end(|| &self.shared().kinds, header.vtable(), started);
+        self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
     }
 
