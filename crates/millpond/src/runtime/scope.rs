@@ -21,8 +21,8 @@ use crate::memory::Memory;
 use crate::pool::Put;
 use crate::record::{Id, What};
 use crate::task::{TaskRef, VTable, flag};
-use crate::worker::{Worker, grain};
 use crate::worker::complete::{panicked, serves, settle};
+use crate::worker::{Worker, grain};
 
 /// A body's scope: spawns tasks and waits for them, through [`Spawn`].
 ///

@@ -162,13 +162,7 @@ impl Grains {
 
     /// It has ended; `kinds` is asked for if the body was measured.
     #[inline]
-    pub(crate) fn end<'k>(
-        &self,
-        kinds: impl FnOnce() -> &'k Kinds,
-        kind: &'static VTable,
-        started: Started,
-        ran: Ran,
-    ) {
+    pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started, ran: Ran) {
         if let Some(start) = started.0 {
             kinds().note(kind, ticks().wrapping_sub(start), ran);
         }

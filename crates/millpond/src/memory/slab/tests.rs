@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::collections::VecDeque;
 use std::thread;
 
+use super::super::BLOCK_ALIGN;
 use super::*;
 use crate::limit::limit;
 
@@ -64,9 +65,9 @@ fn tags_tell_slabs_from_the_system() {
 fn blocks_are_aligned_zeroed_and_apart() {
     let (slabs, mut local) = one_seat();
     let mut spans = Vec::new();
-    for size in (0..=LARGEST).step_by(61).chain([LARGEST]) {
+    for size in (0..=LARGEST).step_by(31).chain([LARGEST]) {
         let block = slabs.alloc(&mut local, size);
-        assert_eq!(block.start.addr().get() % BLOCK_ALIGN, 0);
+        assert_eq!(block.start.addr().get() % if size > 96 { LINE } else { BLOCK_ALIGN }, 0);
         let usable = SIZES[class_of(size).unwrap()];
         // SAFETY: a fresh block of a slab is zeroed and this large; this thread holds it.
         let bytes = unsafe { std::slice::from_raw_parts(block.start.as_ptr(), usable) };
@@ -83,7 +84,7 @@ fn large_blocks_come_from_the_system() {
     let (slabs, mut locals) = Slabs::new(2);
     for size in [LARGEST + 1, 5000, 1 << 20, (1 << 22) + 1] {
         let block = slabs.alloc(&mut locals[0], size);
-        assert_eq!(block.start.addr().get() % BLOCK_ALIGN, 0);
+        assert_eq!(block.start.addr().get() % LINE, 0);
         fill(block, size, 0xa5);
         free(&slabs, &mut locals[1], block);
     }
