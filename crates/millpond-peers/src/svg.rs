@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 /// Colours by rank; the first are the most different.
-const PALETTE: [&str; 10] =
-    ["#8a8a8a", "#c0392b", "#e67e22", "#2e86c1", "#8e44ad", "#bb8fce", "#27ae60", "#d4ac0d", "#7d6608", "#5d6d7e"];
+const PALETTE: [&str; 11] = [
+    "#8a8a8a", "#c0392b", "#e67e22", "#2e86c1", "#8e44ad", "#bb8fce", "#27ae60", "#d4ac0d", "#7d6608", "#5d6d7e",
+    "#16a085",
+];
 
 /// The colour of a rank.
 pub fn colour(rank: usize) -> &'static str {

@@ -197,8 +197,11 @@ unsafe impl Scheme for List {
         prefetch_for_write(ptr::NonNull::from(meta).cast(), size_of::<ListMeta>());
         // Which task is granted next, unless others run in between: its record, and the header before that.
         if let Some(next) = ptr::NonNull::new(meta.head.load(Ordering::Relaxed)) {
-            let block = next.as_ptr().wrapping_byte_sub(64);
-            prefetch_for_write(ptr::NonNull::new(block).unwrap_or(next).cast(), 128);
+            let block = next.as_ptr().wrapping_byte_sub(size_of::<Header>());
+            prefetch_for_write(
+                ptr::NonNull::new(block).unwrap_or(next).cast(),
+                size_of::<Header>() + size_of::<Record>(),
+            );
         }
     }
 
