@@ -190,6 +190,82 @@ fn a_window_of_short_tasks_is_not_emptied_at_any_price() {
     });
 }
 
+/// A kind that is known to be short from here on; and one of its tasks.
+fn add(n: &mut u32) {
+    *n += 1;
+}
+
+fn become_short<'s, S: Spawn<'s>>(s: &S, n: &Handle<u32, S::Brand>) {
+    (0..10_000).for_each(|_| drop(s.spawn(n.inout(), add)));
+    s.wait(s.spawn(n.inout(), |_| ())).unwrap();
+}
+
+/// While there is room, an owner whose tasks have become short waits for none of them: the first may wait for it.
+#[test]
+fn below_the_window_nothing_is_waited_for() {
+    limit(30, "below the window", || {
+        let rt = builder(2).window(256).build().unwrap();
+        let (now, later) = (Handle::new(0), Handle::new(0));
+        let (send, receive) = channel();
+        rt.scope(|s| {
+            become_short(s, &now);
+            s.nest(later.inout(), move |s, _| s.block_on(answer(receive)));
+            (0..31).for_each(|_| drop(s.spawn(later.inout(), add)));
+            // So that the looks do not come at quarters of the window.
+            (0..100).for_each(|_| drop(s.spawn(now.inout(), add)));
+            s.wait(s.spawn(now.inout(), |_| ())).unwrap();
+            (0..219).for_each(|_| drop(s.spawn(later.inout(), add)));
+            send.send(()).unwrap();
+        })
+        .unwrap();
+        assert_eq!(later.into_inner().unwrap(), 250);
+    });
+}
+
+/// Nor does it run a body that may: only leaves of a kind that is known to be short.
+#[test]
+fn below_the_window_nothing_is_run_that_may_wait() {
+    limit(30, "below the window", || {
+        let rt = builder(1).build().unwrap();
+        let (now, later) = (Handle::new(0), Handle::new(0));
+        let (send, receive) = channel();
+        rt.scope(|s| {
+            become_short(s, &now);
+            s.nest(later.inout(), move |_, _| receive.recv().unwrap());
+            (0..2100).for_each(|_| drop(s.spawn(later.inout(), add)));
+            send.send(()).unwrap();
+        })
+        .unwrap();
+        assert_eq!(later.into_inner().unwrap(), 2100);
+        let rt = builder(2).build().unwrap();
+        let (now, later, (send, receive)) = (Handle::new(0), Handle::new(0), channel());
+        let (busy, go_on) = (&AtomicUsize::new(0), &AtomicUsize::new(0));
+        let spin_until = |flag: &AtomicUsize| {
+            while flag.load(SeqCst) == 0 {
+                thread::yield_now()
+            }
+        };
+        rt.scope(|s| {
+            become_short(s, &now);
+            s.spawn((), move |()| {
+                busy.store(1, SeqCst);
+                spin_until(go_on);
+            });
+            // The other worker shall have it, so that nobody is left for what follows: it comes when there is much.
+            while busy.load(SeqCst) == 0 {
+                s.nest((), |_, ()| ());
+                thread::yield_now();
+            }
+            s.spawn(later.inout(), move |_| receive.recv().unwrap());
+            (0..2100).for_each(|_| drop(s.spawn(later.inout(), add)));
+            send.send(()).unwrap();
+            go_on.store(1, SeqCst);
+        })
+        .unwrap();
+        assert_eq!(later.into_inner().unwrap(), 2100);
+    });
+}
+
 /// Polls, rather than blocks.
 fn answer(last: Receiver<()>) -> impl Future<Output = ()> {
     poll_fn(move |context| {

@@ -37,9 +37,9 @@ pub struct Block {
 /// # Safety
 ///
 /// `alloc` returns a block of at least `size` bytes that nobody else uses until it is freed, aligned to 64 if `size` is
-/// more than 96, else to [`BLOCK_ALIGN`]. If [`TYPE_STABLE`](Memory::TYPE_STABLE), block memory stays mapped until the manager is dropped, is zeroed
-/// before its first use, is only ever used for blocks of one size, and the manager never writes the first 8 bytes of
-/// a block: a stale reader may still load them.
+/// more than 96, else to [`BLOCK_ALIGN`]. If [`TYPE_STABLE`](Memory::TYPE_STABLE), block memory stays mapped until the
+/// manager is dropped, is zeroed before its first use, is only ever used for blocks of one size, and the manager never
+/// writes the first 8 bytes of a block: a stale reader may still load them.
 pub unsafe trait Memory: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Local: Send + 'static;

@@ -32,6 +32,9 @@ const MOST: usize = 20;
 /// With so many accesses at most, each is compared with all before it, which spares the datum a store.
 const FEW: usize = 4;
 
+/// Of so many spawns that run beside tasks of the pool, one goes the long way.
+const LONG_WAY: u64 = 64;
+
 /// The records of a leaf that runs at once. The room lies apart from what is counted, which can then stay in registers.
 struct Records<'a> {
     room: &'a mut [MaybeUninit<Record>; MOST],
@@ -56,7 +59,7 @@ impl<E: Engine> Look<'_, E> {
     #[inline(always)]
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
         matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
-            && (datum.is_quiet_for(self.claim) || becomes_free::<E>(datum, self.claim, mode))
+            && (datum.is_quiet_for(self.claim) || becomes_free::<E>(datum, self.claim, self.order, mode))
             && self.is_first(datum)
     }
 
@@ -72,11 +75,14 @@ impl<E: Engine> Look<'_, E> {
     }
 }
 
-/// Whether scope `claim` may use a datum at once that is not known to be quiet. By value, so that what looks stays in
-/// registers.
+/// Whether the leaf at `order` of scope `claim` may use a datum at once that is not known to be quiet. By value, so that
+/// what looks stays in registers.
 #[inline(never)]
-fn becomes_free<E: Engine>(datum: &Datum, claim: u64, mode: Mode) -> bool {
-    (datum.is_claimed_by(claim) || datum.claim::<E::Scheme>(claim)) && datum.is_free::<E::Scheme>(mode)
+fn becomes_free<E: Engine>(datum: &Datum, claim: u64, order: u64, mode: Mode) -> bool {
+    // It reads beside tasks that wait in the pool, perhaps for this very thread: now and then the spawn goes the long way,
+    // where its owner looks after them (`Worker::throttle`).
+    let looks = || !(order / 2).is_multiple_of(LONG_WAY) || datum.is_quiet_for(claim);
+    (datum.is_claimed_by(claim) || datum.claim::<E::Scheme>(claim)) && datum.is_free::<E::Scheme>(mode) && looks()
 }
 
 // Always inlined: where a leaf is spawned its modes are known, and little is left of this.

@@ -269,9 +269,8 @@ impl Builder {
             }
             config.dumps = true;
         }
-        if config.workers == 1 && config.inline == Inline::Auto {
-            // There is nobody else to hand a task to.
-            config.inline = Inline::Always;
+        if config.workers == 1 {
+            config.inline = config.inline.alone();
         }
         config.tally_batch = (config.window / (4 * config.workers as u64)).clamp(1, 16);
         Ok(self.config)

@@ -27,6 +27,13 @@ pub enum Inline {
     Always,
 }
 
+impl Inline {
+    /// The rule for a worker beside whom there is no other, who has nobody to hand a task to.
+    pub(crate) fn alone(self) -> Self {
+        if self == Inline::Auto { Inline::Always } else { self }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) workers: usize,

@@ -85,7 +85,8 @@ impl<E: Engine> Shared<E> {
 
     /// A place of their own for further callers, one at a time.
     fn annex(&self) -> std::sync::Arc<Self> {
-        let config = Config { workers: 1, pin: false, annex: true, ..self.config.clone() };
+        let inline = self.config.inline.alone();
+        let config = Config { workers: 1, pin: false, annex: true, inline, ..self.config.clone() };
         Self::with_seats(config, 2, Vec::new(), self.house, self.recorder.clone(), self.live.clone())
     }
 

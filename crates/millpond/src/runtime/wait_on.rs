@@ -267,9 +267,18 @@ impl<E: Engine> Worker<E> {
 
     #[cold]
     fn make_room(&self, domain: &Domain, bytes: usize) {
-        if !self.shared().has_room(domain, bytes, false) || self.shared().should_empty(domain) {
+        let cause = if !self.shared().has_room(domain, bytes, false) {
+            Some(Cause::Window)
+        } else if self.shared().should_empty(domain, self.shared().config.window / 4) {
+            Some(Cause::Others)
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
             let make = || {
-                if domain.task().is_none() && self.is_carrier() {
+                if cause == Cause::Others {
+                    self.empty_early(domain);
+                } else if domain.task().is_none() && self.is_carrier() {
                     self.make_room_hard(domain, bytes);
                 } else {
                     self.make_room_soft(domain, bytes);
@@ -277,10 +286,34 @@ impl<E: Engine> Worker<E> {
             };
             match domain.record() {
                 0 => make(),
-                _ => with_log_of_body(&self.log, |log| log.waits_for(Cause::Window, 0, |_| make())),
+                _ => with_log_of_body(&self.log, |log| log.waits_for(cause, 0, |_| make())),
             }
         }
         self.shared().note_room(domain);
+    }
+
+    /// There is room, but the tasks have become short: runs those of the scope that this worker has and whose kind is
+    /// known to be short, and watches others run theirs, while that gets anywhere. It runs nothing else, since any other
+    /// body may wait for what the owner does next.
+    fn empty_early(&self, domain: &Domain) {
+        let window = self.shared().config.window;
+        let mut turns = window.div_ceil(HELP.into());
+        while turns > 0 && self.shared().should_empty(domain, window / 4) {
+            turns -= 1;
+            let before = domain.outstanding();
+            let ran = (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute(task)).count();
+            if ran == 0 && !self.sees_progress(domain, before) {
+                break;
+            }
+        }
+        self.step_back();
+    }
+
+    /// Watches for some microseconds; whether any of the `before` tasks that were outstanding has ended.
+    fn sees_progress(&self, domain: &Domain, before: u64) -> bool {
+        self.flush_all();
+        (0..PATIENCE).for_each(|_| spin_loop());
+        domain.outstanding() != before
     }
 
     fn make_room_soft(&self, domain: &Domain, bytes: usize) {
@@ -292,7 +325,7 @@ impl<E: Engine> Worker<E> {
                 None => in_vain = if self.lets_any_end(domain) { 0 } else { in_vain + 1 },
             }
         }
-        while self.shared().should_empty(domain)
+        while self.shared().should_empty(domain, self.shared().config.window)
             && let Some(task) = self.take_leaf_below(domain)
         {
             self.execute(task);
@@ -329,16 +362,14 @@ impl<E: Engine> Worker<E> {
 
     /// Helps to empty a window of short tasks, while that gets anywhere.
     fn empty(&self, domain: &Domain) {
+        let window = self.shared().config.window;
         // A bound, since it also runs what others put.
-        let mut turns = self.shared().config.window.div_ceil(HELP.into());
-        while turns > 0 && self.shared().should_empty(domain) {
+        let mut turns = window.div_ceil(HELP.into());
+        while turns > 0 && self.shared().should_empty(domain, window) {
             turns -= 1;
             let before = domain.outstanding();
-            if !self.help(HELP) {
-                (0..PATIENCE).for_each(|_| spin_loop());
-                if domain.outstanding() == before {
-                    return;
-                }
+            if !self.help(HELP) && !self.sees_progress(domain, before) {
+                return;
             }
         }
     }
@@ -431,11 +462,10 @@ impl<E: Engine> Shared<E> {
         domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
-    /// Whether a scope's tasks have been short for a while, and wait all the same, since those before them do. Then its
-    /// owner goes on running tasks as long as it finds some, so that the next ones find what they wait for done, and run
-    /// at their spawn.
-    fn should_empty(&self, domain: &Domain) -> bool {
-        domain.spawned_short() > self.config.window / 4 && domain.in_flight() > 0
+    /// Whether the last `lately` tasks of a scope and more could have run at their spawn, had those before them not
+    /// waited. Then its owner goes on running tasks, so that the next ones find what they wait for done.
+    fn should_empty(&self, domain: &Domain, lately: u64) -> bool {
+        domain.spawned_short() > lately && domain.in_flight() > 0
     }
 
     /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that

@@ -516,3 +516,34 @@ impl std::fmt::Debug for Header {
         write!(f, "{:?} task {} at {}", self.role(), self.order, self.place)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Wherever a block may begin, payloads of every alignment lie well and inside.
+    #[test]
+    fn payloads_lie_where_their_types_say() {
+        let memory = vec![0_u64; 1 << 12];
+        let shapes = [false, true].into_iter().flat_map(|extras| {
+            let counts = (0..5).flat_map(|accesses| [false, true].map(|nest| (accesses, nest)));
+            counts.map(move |(accesses, nest)| Shape { extras, accesses, nest })
+        });
+        for (shape, align) in shapes.flat_map(|shape| (0..13).map(move |power| (shape, 1 << power))) {
+            let payload = Layout::from_size_align(3 * align, align).expect("it is small");
+            let size = shape.block_size(payload);
+            // Blocks of more than 96 bytes begin a line, and a parent's frame needs that.
+            let step = if size > 96 { 64 } else { BLOCK_ALIGN };
+            for from in (0..512).step_by(step) {
+                let skip = from + memory.as_ptr().addr().wrapping_neg() % 512;
+                let start = NonNull::new(memory.as_ptr().cast_mut()).expect("of a vector");
+                // SAFETY: inside.
+                let block = unsafe { start.byte_add(skip) }.cast::<Header>();
+                // SAFETY: only addresses are computed, inside of `memory` at these sizes or not followed.
+                let at = unsafe { TaskRef(block).payload_of(shape, align) }.addr().get() - block.addr().get();
+                assert!((block.addr().get() + at).is_multiple_of(align), "{shape:?} {align}");
+                assert!(at >= shape.payload_after() && at + payload.size() <= size, "{shape:?} {align}");
+            }
+        }
+    }
+}

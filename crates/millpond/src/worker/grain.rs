@@ -7,7 +7,7 @@
 //!
 //! A body from the pool may first wait for lines that another processor has, which a body at its spawn does not. If that
 //! made a kind long, its tasks would go on through the pool, and go on to wait. So there a body must take longer than
-//! such waits do to count as long.
+//! such waits do to count as long, or many in a row must.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -25,6 +25,8 @@ const ENOUGH: u32 = 4;
 const BREAK_EVEN_NS: f64 = 100.0;
 /// A body that takes longer than this has not only waited for a few lines.
 const COLD_NS: f64 = 1000.0;
+/// After so many of them in a row, they were not cold lines.
+const MANY: u32 = 16;
 /// Beyond this, it is worth while to look whether others can find everything.
 const LONG_NS: f64 = 20_000.0;
 const SLOTS: usize = 256;
@@ -54,6 +56,8 @@ struct Slot {
     /// The decaying maximum, in ticks; `u32::MAX` until enough was measured.
     longest: AtomicU32,
     measured: AtomicU32,
+    /// How many measurements in a row looked as if the body had waited for cold lines.
+    cold: AtomicU32,
 }
 
 /// A worker's turn at measuring.
@@ -130,7 +134,12 @@ impl Kinds {
             slot.longest.store(ticks, Ordering::Relaxed);
         } else {
             let longest = slot.longest.load(Ordering::Relaxed);
-            if ran == Ran::FromThePool && ticks > longest && ticks < self.cold {
+            let cold = ran == Ran::FromThePool && ticks > longest && ticks < self.cold;
+            let in_a_row = if cold { slot.cold.load(Ordering::Relaxed) + 1 } else { 0 };
+            if in_a_row > 0 || slot.cold.load(Ordering::Relaxed) > 0 {
+                slot.cold.store(in_a_row % MANY, Ordering::Relaxed);
+            }
+            if cold && in_a_row < MANY {
                 return;
             }
             // Every worker reads the line before each body: no store that does not matter.

@@ -223,23 +223,29 @@ impl<E: Engine> Worker<E> {
     /// A task from below `domain` that this stack has room for.
     pub(crate) fn take_below(&self, domain: &Domain) -> Option<TaskRef> {
         // A fork has no scope.
-        self.take_below_if(domain, |role| role != Role::Fork)
+        self.take_below_if(domain, |task| task.header().role() != Role::Fork)
     }
 
     /// As `take_below`, but no parent: that might wait for what the body on this stack does next.
     pub(crate) fn take_leaf_below(&self, domain: &Domain) -> Option<TaskRef> {
-        self.take_below_if(domain, |role| matches!(role, Role::Leaf | Role::Combine))
+        self.take_below_if(domain, |task| matches!(task.header().role(), Role::Leaf | Role::Combine))
     }
 
-    /// A task of a wanted role, not that of a fork, from below `domain`.
-    fn take_below_if(&self, domain: &Domain, wanted: impl FnOnce(Role) -> bool) -> Option<TaskRef> {
+    /// A leaf from below `domain` whose kind is known to be short: it waits for nobody.
+    pub(crate) fn take_short_below(&self, domain: &Domain) -> Option<TaskRef> {
+        let short = |task: TaskRef| self.shared().kinds.is_short(task.header().vtable());
+        self.take_below_if(domain, |task| task.header().role() == Role::Leaf && short(task))
+    }
+
+    /// A task that is wanted, which no fork is, from below `domain`.
+    fn take_below_if(&self, domain: &Domain, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
         let least = LEAST_STACK.max(self.shared().config.stack_size / 2);
         if self.fibers.stack_left() < least {
             return None;
         }
         self.take_if(|task| {
             // SAFETY: the scope of a task in the pool is there, but for forks, which nobody wants here.
-            wanted(task.header().role()) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+            wanted(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
         })
     }
 

@@ -15,10 +15,6 @@ const BATCH: usize = if cfg!(loom) { 1 } else { 64 };
 /// Batches whose memory comes from the system together: 48 KiB, so that what it adds is nothing beside.
 const BATCHES: usize = 32;
 
-/// A generation in memory of its own.
-#[derive(Default)]
-struct Slot(Generation);
-
 /// A chain of free generations, linked by `before`.
 #[derive(Debug, Default)]
 struct Chain {
@@ -30,9 +26,9 @@ struct Chain {
 unsafe impl Send for Chain {}
 
 impl Chain {
-    fn of(slots: &'static [Slot]) -> Self {
+    fn of(slots: &'static [Generation]) -> Self {
         let mut chain = Chain::default();
-        slots.iter().rev().for_each(|slot| chain.push(NonNull::from(&slot.0)));
+        slots.iter().rev().for_each(|slot| chain.push(slot.into()));
         chain
     }
 
@@ -60,7 +56,7 @@ static STORE: global::Mutex<Store> = global::Mutex::new(Store::new());
 struct Store {
     batches: Vec<Chain>,
     single: Chain,
-    uncut: &'static [Slot],
+    uncut: &'static [Generation],
 }
 
 // SAFETY: what is not cut yet is the store's alone.
@@ -173,6 +169,6 @@ impl Drop for Local {
 }
 
 /// New ones, in memory of their own.
-fn slots(count: usize) -> &'static [Slot] {
-    Box::leak((0..count).map(|_| Slot::default()).collect())
+fn slots(count: usize) -> &'static [Generation] {
+    Box::leak((0..count).map(|_| Generation::default()).collect())
 }
