@@ -102,6 +102,29 @@ fn a_poisoned_handle_stays_poisoned_in_the_next_scope() {
     });
 }
 
+/// Two generations of the same mode, each with a failure before it, and a leaf between that ran at its spawn.
+#[test]
+fn a_leaf_that_fails_at_its_spawn_is_a_generation_of_its_own() {
+    limit(20, "a generation of its own", || {
+        for inline in [Inline::Never, Inline::Always] {
+            let rt = Runtime::builder().workers(1).inline(inline).build().unwrap();
+            let a = Handle::new(0);
+            rt.scope(|s| {
+                s.task("first").spawn(a.commutative(), |_| fail("no"));
+                s.task("second").spawn(a.write(), |a| {
+                    a.set(1);
+                    fail("nor this")
+                });
+                let last = s.spawn(a.commutative(), |_| must_not_run());
+                assert!(
+                    matches!(s.wait(last).unwrap_err().kind(), Kind::Poisoned { by } if by.name() == Some("second"))
+                );
+            })
+            .unwrap_err();
+        }
+    });
+}
+
 #[test]
 fn captured_values_that_fail_when_dropped() {
     limit(20, "captured bombs", || {

@@ -201,10 +201,12 @@ impl Visitor for Poison<'_> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        if mode != Mode::Read {
-            datum.version().set_state(State::Failed(self.0.root().clone()));
+        if mode == Mode::Read {
+            return datum.disturb();
         }
-        datum.disturb();
+        // A generation of its own: accesses to come are not in that of an earlier failure.
+        datum.enter_group(mode);
+        datum.version().set_state(State::Failed(self.0.root().clone()));
     }
 
     fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}
