@@ -105,7 +105,8 @@ impl Builder {
 
     /// The most tasks in flight in one scope (4096): a spawner that has that many outstanding runs tasks instead. A
     /// body that can run none of its own exceeds the bound. Once full, it is open again when a quarter is free, and
-    /// a window full of short tasks is emptied first if the spawner finds them. At least 1.
+    /// a window full of short tasks is emptied first if the spawner finds them. While there is room, a spawner whose
+    /// tasks have become so short that they would run at their spawn may first run such as it has queued. At least 1.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};

@@ -74,8 +74,9 @@ impl CancelToken {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(&self) {
-        self.0.cancelled.store(true, Ordering::Release);
+        // In this order: once a body has seen the scope cancelled, each task that starts after that looks.
         self.0.cancels.0.fetch_add(1, Ordering::Release);
+        self.0.cancelled.store(true, Ordering::Release);
     }
 
     /// Whether [`cancel`](CancelToken::cancel) was called, of this scope; a scope around it has a token of its own. One
