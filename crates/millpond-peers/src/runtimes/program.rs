@@ -96,7 +96,9 @@ fn outcome(answer: &str) -> Result<Outcome, String> {
     let numbers = answer.strip_prefix("ok ").unwrap_or_default().split(' ').map(str::parse);
     match numbers.collect::<Result<Vec<u64>, _>>().as_deref() {
         Ok([nanoseconds, sum, ran @ ..]) => {
-            Ok(Outcome { time: Duration::from_nanos(*nanoseconds), sum: *sum, ran: ran.to_vec() })
+            let mut ran = ran.to_vec();
+            ran.sort_unstable_by(|a, b| b.cmp(a));
+            Ok(Outcome { time: Duration::from_nanos(*nanoseconds), sum: *sum, ran })
         }
         _ => Err(format!("answers '{answer}'")),
     }
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn answers_are_taken_apart() {
-        let right = Outcome { time: Duration::from_nanos(1500), sum: 7, ran: vec![3, 4] };
+        let right = Outcome { time: Duration::from_nanos(1500), sum: 7, ran: vec![4, 3] };
         assert_eq!(outcome("ok 1500 7 3 4"), Ok(right));
         assert_eq!(outcome("error no memory"), Err("no memory".to_owned()));
         for nonsense in ["", "ok", "ok 5", "ok x 5", "5 5"] {

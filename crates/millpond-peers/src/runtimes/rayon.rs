@@ -29,7 +29,7 @@ impl Peer for Rayon {
             };
             Ok((start.elapsed(), value))
         };
-        measured::<Infallible>(|| self.0.install(run)).map_err(|never| match never {})
+        self.0.install(|| measured::<Infallible>(run)).map_err(|never| match never {})
     }
 }
 
