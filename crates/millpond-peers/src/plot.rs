@@ -78,7 +78,7 @@ fn bar_panel(svg: &mut Svg, rows: &[&Row], top: f64) -> f64 {
     let right = MARGIN + groups.iter().map(|group| (group.len() as f64 + 1.5) * BAR).sum::<f64>();
 
     let each = if rows[0].suite == "join" { "join" } else { "empty task" };
-    svg.text((MARGIN, top + 18.0), Anchor::Start, &format!("ns per {each}, {}", workers(rows[0])));
+    svg.text((MARGIN, top + 18.0), Anchor::Start, &format!("ns per {each}, {}", rows[0].workers_in_words()));
     for decade in low as i32..=high as i32 {
         let ns = 10_f64.powi(decade);
         svg.line((MARGIN, y(ns)), (right, y(ns)), GRID);
@@ -110,7 +110,7 @@ fn curve_panel(svg: &mut Svg, rows: &[&Row], (left, top): Point) {
     let x = |ns: f64| x0 + CURVES * (ns / least).ln() / (most / least).ln().max(1e-9);
     let y = |efficiency: f64| base - HEIGHT * efficiency.clamp(0.0, 1.1) / 1.1;
 
-    let title = format!("{}, {}: efficiency in % against µs a task", rows[0].shape, workers(rows[0]));
+    let title = format!("{}, {}: efficiency in % against µs a task", rows[0].shape, rows[0].workers_in_words());
     svg.text((x0, top + 18.0), Anchor::Start, &title);
     for percent in [0.0, 25.0, 50.0, 75.0, 100.0] {
         let at = y(percent / 100.0);
@@ -129,10 +129,6 @@ fn curve_panel(svg: &mut Svg, rows: &[&Row], (left, top): Point) {
         let curve: Vec<Point> = group.iter().filter_map(points).map(|(ns, part)| (x(ns), y(part))).collect();
         svg.curve(&curve, colour(rank(group[0].runtime)), group[0].runtime);
     }
-}
-
-fn workers(row: &Row) -> String {
-    if row.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", row.workers) }
 }
 
 #[cfg(test)]

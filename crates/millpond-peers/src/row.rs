@@ -43,7 +43,12 @@ impl Row {
 
     /// Which point this is, in words.
     pub fn name(&self) -> String {
-        format!("{}: {}, {} workers", self.runtime, self.shape, self.workers)
+        format!("{}: {}, {}", self.runtime, self.shape, self.workers_in_words())
+    }
+
+    /// How many workers, in words.
+    pub fn workers_in_words(&self) -> String {
+        if self.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", self.workers) }
     }
 
     /// Whether runs in which the spawner ran nearly everything are left out.

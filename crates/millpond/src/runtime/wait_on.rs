@@ -267,23 +267,14 @@ impl<E: Engine> Worker<E> {
 
     #[cold]
     fn make_room(&self, domain: &Domain, bytes: usize) {
-        let cause = if !self.shared().has_room(domain, bytes, false) {
-            Some(Cause::Window)
-        } else if self.shared().should_empty(domain, self.shared().config.window / 4) {
-            Some(Cause::Others)
-        } else {
-            None
-        };
-        if let Some(cause) = cause {
-            let make = || {
-                if cause == Cause::Others {
-                    self.empty_early(domain);
-                } else if domain.task().is_none() && self.is_carrier() {
-                    self.make_room_hard(domain, bytes);
-                } else {
-                    self.make_room_soft(domain, bytes);
-                }
+        let full = !self.shared().has_room(domain, bytes, false);
+        if full || self.shared().should_empty(domain, self.shared().early()) {
+            let make = || match full {
+                false => self.empty_early(domain),
+                true if domain.task().is_none() && self.is_carrier() => self.make_room_hard(domain, bytes),
+                true => self.make_room_soft(domain, bytes),
             };
+            let cause = if full { Cause::Window } else { Cause::Others };
             match domain.record() {
                 0 => make(),
                 _ => with_log_of_body(&self.log, |log| log.waits_for(cause, 0, |_| make())),
@@ -296,16 +287,9 @@ impl<E: Engine> Worker<E> {
     /// known to be short, and watches others run theirs, while that gets anywhere. It runs nothing else, since any other
     /// body may wait for what the owner does next.
     fn empty_early(&self, domain: &Domain) {
-        let window = self.shared().config.window;
-        let mut turns = window.div_ceil(HELP.into());
-        while turns > 0 && self.shared().should_empty(domain, window / 4) {
-            turns -= 1;
-            let before = domain.outstanding();
-            let ran = (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute(task)).count();
-            if ran == 0 && !self.sees_progress(domain, before) {
-                break;
-            }
-        }
+        self.empty(domain, self.shared().early(), || {
+            (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute(task)).count() > 0
+        });
         self.step_back();
     }
 
@@ -356,19 +340,18 @@ impl<E: Engine> Worker<E> {
                 self.carry_until(|| waiter.is_delivered());
             }
         }
-        self.empty(domain);
+        self.empty(domain, self.shared().config.window, || self.help(HELP));
         self.step_back();
     }
 
-    /// Helps to empty a window of short tasks, while that gets anywhere.
-    fn empty(&self, domain: &Domain) {
-        let window = self.shared().config.window;
-        // A bound, since it also runs what others put.
-        let mut turns = window.div_ceil(HELP.into());
-        while turns > 0 && self.shared().should_empty(domain, window) {
+    /// Empties a window of which the last `lately` tasks are short, as long as `run` runs something or others do.
+    fn empty(&self, domain: &Domain, lately: u64, mut run: impl FnMut() -> bool) {
+        // A bound, since it may also run what others put.
+        let mut turns = self.shared().config.window.div_ceil(HELP.into());
+        while turns > 0 && self.shared().should_empty(domain, lately) {
             turns -= 1;
             let before = domain.outstanding();
-            if !self.help(HELP) && !self.sees_progress(domain, before) {
+            if !run() && !self.sees_progress(domain, before) {
                 return;
             }
         }
@@ -482,7 +465,11 @@ impl<E: Engine> Shared<E> {
     fn note_room(&self, domain: &Domain) {
         let room = self.config.window.saturating_sub(domain.in_flight());
         // Before it is full: perhaps the tasks have become short (`should_empty`).
-        let look = (self.config.window / 4).max(LEAST_LOOK);
-        domain.set_room(room.clamp(1, look));
+        domain.set_room(room.clamp(1, self.early().max(LEAST_LOOK)));
+    }
+
+    /// After so many spawns the owner of a scope looks early whether its tasks have become short.
+    fn early(&self) -> u64 {
+        self.config.window / 4
     }
 }

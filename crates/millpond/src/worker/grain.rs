@@ -135,8 +135,9 @@ impl Kinds {
         } else {
             let longest = slot.longest.load(Ordering::Relaxed);
             let cold = ran == Ran::FromThePool && ticks > longest && ticks < self.cold;
-            let in_a_row = if cold { slot.cold.load(Ordering::Relaxed) + 1 } else { 0 };
-            if in_a_row > 0 || slot.cold.load(Ordering::Relaxed) > 0 {
+            let before = slot.cold.load(Ordering::Relaxed);
+            let in_a_row = if cold { before + 1 } else { 0 };
+            if in_a_row != before {
                 slot.cold.store(in_a_row % MANY, Ordering::Relaxed);
             }
             if cold && in_a_row < MANY {

@@ -26,9 +26,9 @@ struct Chain {
 unsafe impl Send for Chain {}
 
 impl Chain {
-    fn of(slots: &'static [Generation]) -> Self {
+    fn of(fresh: &'static [Generation]) -> Self {
         let mut chain = Chain::default();
-        slots.iter().rev().for_each(|slot| chain.push(slot.into()));
+        fresh.iter().rev().for_each(|generation| chain.push(generation.into()));
         chain
     }
 
@@ -71,7 +71,7 @@ impl Store {
     fn take(&mut self) -> Chain {
         self.batches.pop().unwrap_or_else(|| {
             if self.uncut.is_empty() {
-                self.uncut = slots(BATCHES * BATCH);
+                self.uncut = fresh(BATCHES * BATCH);
             }
             let (batch, uncut) = self.uncut.split_at(BATCH);
             self.uncut = uncut;
@@ -119,7 +119,7 @@ impl Local {
     pub(super) fn take(&mut self) -> NonNull<Generation> {
         // What a model has made cannot be used in the next.
         if cfg!(loom) {
-            return Chain::of(slots(1)).pop().expect("just made");
+            return Chain::of(fresh(1)).pop().expect("just made");
         }
         match self.free.pop() {
             Some(generation) => generation,
@@ -169,6 +169,6 @@ impl Drop for Local {
 }
 
 /// New ones, in memory of their own.
-fn slots(count: usize) -> &'static [Generation] {
+fn fresh(count: usize) -> &'static [Generation] {
     Box::leak((0..count).map(|_| Generation::default()).collect())
 }

@@ -74,9 +74,9 @@ struct Batches {
 
 // SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned as it must be: chunks and blocks
 // of the system begin a line, and so do those of a class that is a multiple of one; the one class that is not is a
-// multiple of `BLOCK_ALIGN`, and serves at most 96 bytes. Nobody else uses it: it is cut
-// once, and from then on is either in use or in one list, since `free` gets each block once. Chunks are freed with the
-// manager; they come zeroed; a slab cuts blocks of one size; and the links of the lists are in the second word.
+// multiple of `BLOCK_ALIGN`, and serves at most 96 bytes. Nobody else uses it: it is cut once, and from then on is
+// either in use or in one list, since `free` gets each block once. Chunks are freed with the manager; they come zeroed;
+// a slab cuts blocks of one size; and the links of the lists are in the second word.
 unsafe impl Memory for Slabs {
     type Local = Local;
 
