@@ -206,7 +206,9 @@ impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
 ///
 /// If a closure panics. If it is `a`, then `b` runs to its end before, or not at all: that depends on whether a worker
 /// has got hold of it, so nothing should rely on `b` in that case. If both panic, the panic is that of `a`.
-#[inline]
+// Called, not inlined: then the compiler puts what recurs into it, up to the test that ends the recursion, and a leaf
+// costs no call.
+#[inline(never)]
 #[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -302,7 +304,8 @@ impl Joiner {
     /// # Panics
     ///
     /// As [`join`].
-    #[inline]
+    // As the function.
+    #[inline(never)]
     #[track_caller]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where

@@ -1,57 +1,66 @@
 //! Forks that nobody but their worker knows, and how others come by them.
 //!
-//! The second half of a `join(a, b)` lies on its caller's stack. As long as only its worker knows it, it is a slot in
-//! the worker's stack of forks, and the join costs what storing and taking a pointer costs. To *offer* a fork is to
-//! make a task of it (an [`Offer`], in a block of its own) and put that into the pool, where it is what any task is:
-//! others steal it, its worker may take it back, or waits for it ([`Waiter`]).
+//! The second half of a `join(a, b)` lies on its caller's stack. As long as only its worker knows it, it is one of a
+//! list through that stack, and the join costs what linking and unlinking it costs. To *offer* a fork is to make a task
+//! of it (an [`Offer`], in a block of its own) and put that into the pool, where it is what any task is: others steal
+//! it, its worker may take it back, or waits for it ([`Waiter`]).
 //!
 //! ```text
-//!   slots    | offered | f2 | f3 | f4 |  free ...  |
-//!              base      first          next         end        first, next: the owner's alone
+//!            prev       prev       prev       prev
+//!   root | ◀────── offered ◀── f2 ◀────── f3 ◀────── f4
+//!        | ──────▶         ──▶    ──────▶    ──────▶
+//!           child      ▲                             ▲
+//!                    below: the last that was       top: the newest;      both the owner's alone
+//!                    offered, or the root           `below` if none is private
 //!
-//!   limits   floor    first, or above everything: a pop that ends below it has to look
-//!            ceiling  end - 1, or 0: a push that ends above it has to look
+//!   limits   push    whether the next push has to look
+//!            pop     whether the next pop has to
 //! ```
 //!
 //! # Protocol
 //!
 //! Owner:
 //!
-//! 1. **Push**: store the slot, `next += 1`. If `next` is above `ceiling`, look (4).
-//! 2. **Pop**: if `next - 1` is not below `floor`, the fork is private: `next -= 1`, and its body is called.
-//! 3. **Pop below `floor`**: if `first == next`, it has been offered. The slots start anew at their base with `ceiling`
-//!    0, and the caller takes the fork back from the pool or waits for it. Else it is private: `next -= 1`, look (4).
+//! 1. **Push**: link the fork behind `top`, which it becomes. If `limits.push` is set, look (4).
+//! 2. **Pop** of a fork that was not offered: `top` is the one before. If `limits.pop` is set, look (4). Then its body
+//!    is called.
+//! 3. **Pop** of one that was: none is private. The list starts anew at its root with `limits.push` set, and the caller
+//!    takes the fork back from the pool or waits for it.
 //! 4. **Look**: with two private forks, or with one while some worker has nothing to do, the oldest is *offered*: first
-//!    `first += 1`, `floor = first`, `ceiling = end - 1`; then the task is put into the pool where all can find it.
-//!    Else `floor = first`, `ceiling = 0`: the next push looks, too.
+//!    `below` becomes that one, and the limits are cleared; then the task is put into the pool where all can find it.
+//!    Else `limits.push` alone is set: the next push looks, too.
 //! 5. **Before the worker leaves this stack for another, or disappears for long** all private forks are offered, the
-//!    oldest first, and `ceiling` is 0.
+//!    oldest first, and `limits.push` is set.
 //!
 //! Thief, having taken a fork:
 //!
-//! * a. **Asks** for the next one: `ceiling = 0`, `floor` above everything. Then it runs the fork.
+//! * a. **Asks** for the next one: sets both limits. Then it runs the fork.
 //!
 //! # Why it works
 //!
 //! * **Which forks are private.** A join takes its own fork, so forks are taken in the reverse order of their pushes,
 //!   as long as the worker stays on one stack; and when it leaves it, none is private (5). Forks are offered oldest
-//!   first. So whoever pops with `first == next` has a fork that was offered, and else the newest private one is his.
-//! * **`floor` is never too low.** It is `first`, by the owner, or above everything, by a thief: so a pop that does not
-//!   look has a private fork. Both limits are otherwise hints, and relaxed: nothing is handed over through them.
-//! * **An ask is not lost.** The owner opens the limits (4) before the fork can be found, so the ask of its thief comes
-//!   after. One that the owner overwrites is about a fork that was offered before, and another has just been offered.
-//!   If `ceiling` is 0 anyway, the next push looks without being asked.
+//!   first. So whoever pops a fork that was offered finds none that is private, and else the newest one, `top`, is his.
+//! * **No link leads to a fork that is gone.** `prev` leads to one whose join has not returned, since it called this
+//!   one's. `child` is followed from `below` to `top` only: whoever pushed such a fork found the one before as `top`,
+//!   and what had been pushed there earlier had been popped.
+//! * **The limits are hints**, and relaxed: nothing is handed over through them.
+//! * **An ask is not lost.** The owner clears the limits (4) before the fork can be found, so the ask of its thief
+//!   comes after. One that the owner overwrites is about a fork that was offered before, and another has just been
+//!   offered. If `limits.push` is set anyway, the next push looks without being asked.
 //! * **Nobody starves beside a tree of forks.** While a worker has two forks or more, one of them, the largest piece of
 //!   its work, lies in the pool; when that is stolen, the owner's next push or pop offers another. A lone fork is
 //!   offered when somebody has nothing to do, asleep or not, as a lone task is (`pool::split`). The price: between two
 //!   joins of its owner nobody is answered.
+//!
+//! What a push or pop stores does not come from what it loads, so that none of them waits for the one before.
 //!
 //! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no worker: what is
 //! pushed meanwhile stays private, so that the two halves run one after the other. While a recorded body runs, each
 //! fork is offered as it is pushed: a recording tells of each. (Also while the thread unwinds: then a drop that joins may
 //! leave its stack, and other bodies of this worker keep their forks until it is back.)
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
@@ -61,22 +70,27 @@ use super::current::CurrentWorker;
 use super::wait::{Seat, Waiter};
 use crate::memory::Block;
 use crate::record::Id;
-use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::task::{Header, NewTask, TaskRef, VTable};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Slots of a stack of forks before it first grows: half a page.
-const CAPACITY: usize = 256;
-
 /// What a stack of forks knows of a fork: the first field of one.
 #[derive(Debug)]
 pub(crate) struct Head {
-    table: &'static VTable,
-    /// Set when it is offered.
-    offer: Cell<MaybeUninit<NonNull<Offer>>>,
+    /// Its table while it is private, its offer then; which, says the bit `OFFERED`.
+    what: Cell<*const ()>,
+    prev: Cell<Link>,
+    /// Set by the push of the next.
+    child: Cell<MaybeUninit<Link>>,
 }
+
+/// A fork that is there, or the root; null where there is none.
+type Link = *const Head;
+
+/// Bit of `Head::what`.
+const OFFERED: usize = 1;
 
 /// A fork as a task, in a block of its own.
 #[repr(C)]
@@ -93,24 +107,19 @@ pub(crate) struct Offer {
 /// Where the owner must look before it goes on.
 #[derive(Debug)]
 struct Limits {
-    floor: AtomicUsize,
-    ceiling: AtomicUsize,
+    push: AtomicBool,
+    pop: AtomicBool,
 }
-
-type Slot = *const Head;
 
 /// The private forks of one worker. Aligned, so that nothing else lies in what a thief may write to.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Forks {
-    next: Cell<*mut Slot>,
+    top: Cell<Link>,
     limits: Limits,
-    first: Cell<*mut Slot>,
-    base: Cell<*mut Slot>,
-    /// The ceiling that leaves as much as there is.
-    full: Cell<usize>,
-    /// What the above point into.
-    slots: RefCell<Vec<Slot>>,
+    below: Cell<Link>,
+    /// Stays where it is when this moves.
+    root: Box<Head>,
     /// How many times it was closed.
     closed: Cell<u32>,
     /// Whether the body that runs is recorded.
@@ -121,15 +130,38 @@ pub(crate) struct Forks {
 impl Head {
     #[inline]
     pub(crate) fn new(table: &'static VTable) -> Self {
-        Head { table, offer: Cell::new(MaybeUninit::uninit()) }
+        Head::of(ptr::from_ref(table).cast())
+    }
+
+    #[inline]
+    fn of(what: *const ()) -> Self {
+        Head { what: Cell::new(what), prev: Cell::new(ptr::null()), child: Cell::new(MaybeUninit::uninit()) }
+    }
+
+    #[inline]
+    fn is_offered(&self) -> bool {
+        self.what.get().addr() & OFFERED != 0
+    }
+
+    /// # Safety
+    ///
+    /// The fork was not offered.
+    unsafe fn table(&self) -> &'static VTable {
+        // SAFETY: as it was made.
+        unsafe { &*self.what.get().cast() }
+    }
+
+    fn set_offer(&self, offer: NonNull<Offer>) {
+        self.what.set(offer.as_ptr().cast_const().cast::<()>().map_addr(|addr| addr | OFFERED));
     }
 
     /// # Safety
     ///
     /// The fork was offered, and its offer not freed.
     pub(crate) unsafe fn offer(&self) -> NonNull<Offer> {
-        // SAFETY: set when it was offered.
-        unsafe { self.offer.get().assume_init() }
+        let offer: *const Offer = self.what.get().map_addr(|addr| addr & !OFFERED).cast();
+        // SAFETY: set when it was offered, as the caller promises.
+        unsafe { NonNull::new_unchecked(offer.cast_mut()) }
     }
 }
 
@@ -140,13 +172,14 @@ impl Offer {
     ///
     /// # Safety
     ///
-    /// `block` has room for an offer and nobody else uses it. The fork stays where it is, and the worker's seat and
-    /// `forks` live, until the offer was freed.
+    /// `block` has room for an offer and nobody else uses it. The fork was not offered before; it stays where it is, and
+    /// the worker's seat and `forks` live, until the offer was freed.
     pub(crate) unsafe fn create(block: Block, fork: NonNull<Head>, forks: &Forks, seat: &Seat, at: Place) -> TaskRef {
         // SAFETY: the fork is there, as the caller promises.
         let head = unsafe { fork.as_ref() };
         let new = NewTask {
-            vtable: head.table,
+            // SAFETY: it was not offered, as the caller promises.
+            vtable: unsafe { head.table() },
             domain: NonNull::dangling(),
             order: 0,
             place: at,
@@ -169,7 +202,7 @@ impl Offer {
             fork: fork;
             limits: NonNull::from(&forks.limits);
         }
-        head.offer.set(MaybeUninit::new(task.0.cast()));
+        head.set_offer(task.0.cast());
         task
     }
 
@@ -202,17 +235,26 @@ impl Offer {
     }
 }
 
+/// How many forks are private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Private {
+    None,
+    One,
+    More,
+}
+
 /// Where a join is called.
 pub(crate) type Place = &'static Location<'static>;
 
 impl Limits {
-    fn set(&self, floor: usize, ceiling: usize) {
-        self.floor.store(floor, Relaxed);
-        self.ceiling.store(ceiling, Relaxed);
+    #[inline]
+    fn set(&self, push: bool, pop: bool) {
+        self.push.store(push, Relaxed);
+        self.pop.store(pop, Relaxed);
     }
 
     fn ask(&self) {
-        self.set(usize::MAX, 0);
+        self.set(true, true);
     }
 }
 
@@ -220,24 +262,15 @@ impl Limits {
 // by a pointer of their own. A joiner, through which users reach them, stays on its thread.
 unsafe impl Sync for Forks {}
 
-/// Slots, the first of them, and the ceiling that leaves all of them.
-fn room(capacity: usize) -> (Vec<Slot>, *mut Slot, usize) {
-    let mut slots = vec![ptr::null(); capacity];
-    let base = slots.as_mut_ptr();
-    (slots, base, base.wrapping_add(capacity - 1).addr())
-}
-
 impl Forks {
     /// The forks of a worker that is not told yet.
     pub(crate) fn new() -> Self {
-        let (slots, base, full) = room(CAPACITY);
+        let root = Box::new(Head::of(ptr::null()));
         Forks {
-            next: Cell::new(base),
-            limits: Limits { floor: AtomicUsize::new(base.addr()), ceiling: AtomicUsize::new(0) },
-            first: Cell::new(base),
-            base: Cell::new(base),
-            full: Cell::new(full),
-            slots: RefCell::new(slots),
+            top: Cell::new(&raw const *root),
+            limits: Limits { push: AtomicBool::new(true), pop: AtomicBool::new(false) },
+            below: Cell::new(&raw const *root),
+            root,
             closed: Cell::new(0),
             recorded: Cell::new(false),
             worker: Cell::new(None),
@@ -269,12 +302,13 @@ impl Forks {
     /// thread.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, fork: NonNull<Head>, place: Place) {
-        let slot = self.next.get();
-        // SAFETY: there is room for one more fork after each push (`look`), and after each pop.
-        unsafe { slot.write(fork.as_ptr()) };
-        let next = slot.wrapping_add(1);
-        self.next.set(next);
-        if next.addr() > self.limits.ceiling.load(Relaxed) {
+        let (before, link) = (self.top.get(), fork.as_ptr().cast_const());
+        // SAFETY: the fork is there, as the caller promises.
+        unsafe { fork.as_ref() }.prev.set(before);
+        // SAFETY: the root, or a fork that was not popped.
+        unsafe { &*before }.child.set(MaybeUninit::new(link));
+        self.top.set(link);
+        if self.limits.push.load(Relaxed) {
             self.attend(place);
         }
     }
@@ -282,42 +316,30 @@ impl Forks {
     /// Takes the newest fork, which is `fork`; false if it has been offered (2).
     #[inline(always)]
     pub(crate) fn pop(&self, fork: &Head) -> bool {
-        let next = self.next.get().wrapping_sub(1);
-        if next.addr() < self.limits.floor.load(Relaxed) {
-            return self.pop_with_care(fork);
+        if fork.is_offered() {
+            self.end_offered();
+            return false;
         }
-        self.next.set(next);
-        debug_assert!(self.has_popped(fork));
+        debug_assert!(ptr::eq(self.top.get(), fork), "forks are popped in the reverse order of their pushes");
+        self.top.set(fork.prev.get());
+        if self.limits.pop.load(Relaxed) {
+            self.look_again();
+        }
         true
     }
 
     /// Step 3.
     #[cold]
     #[inline(never)]
-    fn pop_with_care(&self, fork: &Head) -> bool {
-        if self.private() == 0 {
-            self.start_anew();
-            return false;
-        }
-        self.next.set(self.next.get().wrapping_sub(1));
-        debug_assert!(self.has_popped(fork));
-        self.look();
-        true
+    fn end_offered(&self) {
+        debug_assert_eq!(self.private(), Private::None, "forks are offered oldest first");
+        self.start_anew();
     }
 
-    /// Whether the fork that was just popped is this one.
-    fn has_popped(&self, fork: &Head) -> bool {
-        // SAFETY: the slot of a fork that was private.
-        ptr::eq(unsafe { self.next.get().read() }, fork)
-    }
-
-    /// A push has ended above `ceiling`.
+    /// A push has to look.
     #[cold]
     #[inline(never)]
     fn attend(&self, place: Place) {
-        if self.next.get().addr() > self.full.get() {
-            self.make_room();
-        }
         if self.recorded.get() && self.closed.get() == 0 {
             self.offer_recorded(place);
         } else {
@@ -325,13 +347,20 @@ impl Forks {
         }
     }
 
+    /// A pop has to look.
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self) {
+        self.look();
+    }
+
     /// The newest fork is recorded; what lies below was pushed by bodies that are not.
     #[cold]
     #[inline(never)]
     fn offer_recorded(&self, place: Place) {
-        self.next.set(self.next.get().wrapping_sub(1));
-        // SAFETY: the slot of the newest fork.
-        let newest = unsafe { self.next.get().read() };
+        let newest = self.top.get();
+        // SAFETY: the newest fork was just pushed.
+        self.top.set(unsafe { &*newest }.prev.get());
         self.offer_all();
         self.offer(newest, Some(place));
     }
@@ -339,18 +368,17 @@ impl Forks {
     /// Step 4.
     #[inline]
     fn look(&self) {
-        let first = self.first.get();
         if self.closed.get() > 0 {
-            self.limits.set(first.addr(), self.full.get());
+            self.limits.set(false, false);
         } else if self.recorded.get() {
             self.offer_all();
         } else if self.should_offer() {
-            self.first.set(first.wrapping_add(1));
-            self.limits.set(self.first.get().addr(), self.full.get());
-            // SAFETY: the slot of a private fork.
-            self.offer(unsafe { first.read() }, None);
+            let oldest = self.after(self.below.get());
+            self.below.set(oldest);
+            self.limits.set(false, false);
+            self.offer(oldest, None);
         } else {
-            self.limits.set(first.addr(), 0);
+            self.limits.set(true, false);
         }
     }
 
@@ -358,21 +386,21 @@ impl Forks {
     /// may leave its stack, which an unwinding one must not.
     fn should_offer(&self) -> bool {
         match self.private() {
-            0 => false,
-            1 => self.worker().is_hungry() && !thread::panicking(),
-            _ => !thread::panicking(),
+            Private::None => false,
+            Private::One => self.worker().is_hungry() && !thread::panicking(),
+            Private::More => !thread::panicking(),
         }
     }
 
-    fn offer(&self, fork: Slot, recorded_at: Option<Place>) {
-        let fork = NonNull::new(fork.cast_mut()).expect("a slot in use holds a fork");
+    fn offer(&self, fork: Link, recorded_at: Option<Place>) {
+        let fork = NonNull::new(fork.cast_mut()).expect("a link leads to a fork");
         self.worker().offer(fork, recorded_at);
     }
 
     /// Offers all private forks (5).
     #[inline]
     pub(crate) fn offer_all(&self) {
-        if self.private() > 0 {
+        if self.private() != Private::None {
             self.offer_each();
         }
     }
@@ -380,43 +408,41 @@ impl Forks {
     #[cold]
     #[inline(never)]
     fn offer_each(&self) {
-        let (mut slot, end) = (self.first.get(), self.next.get());
+        let (mut fork, newest) = (self.below.get(), self.top.get());
         self.start_anew();
-        while slot != end {
-            // SAFETY: the slot of a fork that was private; nothing is pushed meanwhile.
-            self.offer(unsafe { slot.read() }, None);
-            slot = slot.wrapping_add(1);
+        while fork != newest {
+            fork = self.after(fork);
+            self.offer(fork, None);
         }
+    }
+
+    /// The fork after this one, of which one was pushed behind it and not popped.
+    fn after(&self, fork: Link) -> Link {
+        // SAFETY: a fork that was not popped, or the root.
+        let child = unsafe { &*fork }.child.get();
+        // SAFETY: set by the push.
+        unsafe { child.assume_init() }
     }
 
     /// No fork is private.
     fn start_anew(&self) {
-        let base = self.base.get();
-        self.first.set(base);
-        self.next.set(base);
-        self.limits.set(base.addr(), 0);
+        let root: Link = &raw const *self.root;
+        self.top.set(root);
+        self.below.set(root);
+        self.limits.set(true, false);
     }
 
     /// How many forks only this worker knows.
     #[inline]
-    pub(crate) fn private(&self) -> usize {
-        (self.next.get().addr() - self.first.get().addr()) / size_of::<Slot>()
-    }
-
-    /// All slots are in use, or were.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&self) {
-        let private = self.private();
-        let (slots, base, full) = room(CAPACITY.max(2 * private));
-        // SAFETY: the private forks' slots, in the old memory, and room for them in the new.
-        unsafe { ptr::copy_nonoverlapping(self.first.get(), base, private) };
-        self.base.set(base);
-        self.full.set(full);
-        self.first.set(base);
-        self.next.set(base.wrapping_add(private));
-        self.limits.set(base.addr(), 0);
-        self.slots.replace(slots);
+    pub(crate) fn private(&self) -> Private {
+        let (below, top) = (self.below.get(), self.top.get());
+        if below == top {
+            Private::None
+        } else if self.after(below) == top {
+            Private::One
+        } else {
+            Private::More
+        }
     }
 
     /// Until `reopen`, forks stay private.
@@ -426,24 +452,24 @@ impl Forks {
 
     /// Another stack runs from now on, on which it was not closed; how many times it was on this one.
     pub(crate) fn set_aside(&self) -> u32 {
-        self.limits.ceiling.store(0, Relaxed);
+        self.limits.push.store(true, Relaxed);
         self.closed.replace(0)
     }
 
     /// The stack of `set_aside` runs again.
     pub(crate) fn put_back(&self, closed: u32) {
         self.closed.set(closed);
-        self.limits.ceiling.store(0, Relaxed);
+        self.limits.push.store(true, Relaxed);
     }
 
     pub(crate) fn reopen(&self) {
         self.closed.set(self.closed.get() - 1);
-        self.limits.ceiling.store(0, Relaxed);
+        self.limits.push.store(true, Relaxed);
     }
 
     /// The body that runs from now on is recorded, or not.
     pub(crate) fn set_recorded(&self, recorded: bool) {
         self.recorded.set(recorded);
-        self.limits.ceiling.store(0, Relaxed);
+        self.limits.push.store(true, Relaxed);
     }
 }

@@ -4,7 +4,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 use super::complete::{Ran, may_start, refusal};
-use super::forks::Offer;
+use super::forks::{Offer, Private};
 use super::grain::{self, Length};
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
@@ -251,7 +251,7 @@ impl<E: Engine> Worker<E> {
 
     /// Leaves a parked waiter's stack until it was woken.
     fn suspend(&self, waiter: &Waiter) {
-        debug_assert_eq!(self.forks.private(), 0, "forks of one stack only (`forks`, 5)");
+        debug_assert_eq!(self.forks.private(), Private::None, "forks of one stack only (`forks`, 5)");
         match self.fibers.current() {
             Some(fiber) => {
                 waiter.keep(fiber);

@@ -29,6 +29,8 @@ struct Shelf {
 unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<Place>) {
     // SAFETY: as the caller promises.
     let shelf = unsafe { &*worker.cast::<Shelf>() };
+    // SAFETY: the fork is there, as the models keep it.
+    unsafe { fork.as_ref() }.set_offer(NonNull::dangling());
     shelf.offers.fetch_add(1, Ordering::Relaxed);
     shelf.shown.store(fork.as_ptr(), Ordering::Release);
 }
