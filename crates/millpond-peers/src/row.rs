@@ -61,7 +61,7 @@ impl Row {
     pub fn take(&mut self, run: Outcome, want: u64) {
         self.verified &= run.sum == want;
         let elsewhere = shares(&run.ran, self.workers).iter().skip(1).sum::<f64>();
-        if self.needs_both() && elsewhere < LEAST_SHARE {
+        if self.needs_both() && !run.ran.is_empty() && elsewhere < LEAST_SHARE {
             self.left_out += 1;
         } else {
             self.runs.push(run);

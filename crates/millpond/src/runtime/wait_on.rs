@@ -468,7 +468,8 @@ impl<E: Engine> Shared<E> {
         domain.set_room(room.clamp(1, self.early().max(LEAST_LOOK)));
     }
 
-    /// After so many spawns the owner of a scope looks early whether its tasks have become short.
+    /// So many spawns of short tasks in a row are enough to empty a window that is not full; and after so many at most
+    /// its owner looks whether there were.
     fn early(&self) -> u64 {
         self.config.window / 4
     }

@@ -31,7 +31,7 @@ pub(crate) struct CurrentWorker {
 impl CurrentWorker {
     /// Puts a fork that lies on this thread's stack into the pool.
     pub(crate) fn offer(self, fork: NonNull<Head>, recorded_at: Option<Place>) {
-        // SAFETY: this thread is that worker: it has just pushed the fork, or leaves the stack that it lies on.
+        // SAFETY: this thread is that worker, whose stack of forks has just given the fork up, once.
         unsafe { (self.ops.offer)(self.worker, fork, recorded_at) }
     }
 

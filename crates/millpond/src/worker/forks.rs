@@ -30,7 +30,7 @@
 //!    `below` becomes that one, and the limits are cleared; then the task is put into the pool where all can find it.
 //!    Else `limits.push` alone is set: the next push looks, too.
 //! 5. **Before the worker leaves this stack for another, or disappears for long** all private forks are offered, the
-//!    oldest first, and `limits.push` is set.
+//!    oldest first; and if it leaves, the list starts anew at its root, as in 3.
 //!
 //! Thief, having taken a fork:
 //!
@@ -41,9 +41,10 @@
 //! * **Which forks are private.** A join takes its own fork, so forks are taken in the reverse order of their pushes,
 //!   as long as the worker stays on one stack; and when it leaves it, none is private (5). Forks are offered oldest
 //!   first. So whoever pops a fork that was offered finds none that is private, and else the newest one, `top`, is his.
-//! * **No link leads to a fork that is gone.** `prev` leads to one whose join has not returned, since it called this
-//!   one's. `child` is followed from `below` to `top` only: whoever pushed such a fork found the one before as `top`,
-//!   and what had been pushed there earlier had been popped.
+//! * **No link that is followed leads to a fork that is gone.** `prev` is that of a private fork: it leads to the root,
+//!   or to one further up the same stack (5), whose join has not returned since it called this one's. `child` is
+//!   followed from `below` to `top` only: whoever pushed such a fork found the one before as `top`, and what had been
+//!   pushed there earlier had been popped.
 //! * **The limits are hints**, and relaxed: nothing is handed over through them.
 //! * **An ask is not lost.** The owner clears the limits (4) before the fork can be found, so the ask of its thief
 //!   comes after. One that the owner overwrites is about a fork that was offered before, and another has just been
@@ -53,7 +54,8 @@
 //!   offered when somebody has nothing to do, asleep or not, as a lone task is (`pool::split`). The price: between two
 //!   joins of its owner nobody is answered.
 //!
-//! What a push or pop stores does not come from what it loads, so that none of them waits for the one before.
+//! A push makes an address `top` that it does not load, so that the pushes of a recursion do not wait for one another's
+//! stores, as they would for a counter's.
 //!
 //! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no worker: what is
 //! pushed meanwhile stays private, so that the two halves run one after the other. While a recorded body runs, each
@@ -91,6 +93,12 @@ type Link = *const Head;
 
 /// Bit of `Head::what`.
 const OFFERED: usize = 1;
+const _: () = assert!(align_of::<VTable>() > OFFERED && align_of::<Offer>() > OFFERED);
+
+/// What the first fork is pushed behind. Its owner writes to it at every such push, so nothing else lies in its lines.
+#[derive(Debug)]
+#[repr(C, align(128))]
+struct Root(Head);
 
 /// A fork as a task, in a block of its own.
 #[repr(C)]
@@ -118,8 +126,8 @@ pub(crate) struct Forks {
     top: Cell<Link>,
     limits: Limits,
     below: Cell<Link>,
-    /// Stays where it is when this moves.
-    root: Box<Head>,
+    /// Leaked, since it has to stay where it is when this moves.
+    root: NonNull<Root>,
     /// How many times it was closed.
     closed: Cell<u32>,
     /// Whether the body that runs is recorded.
@@ -172,8 +180,8 @@ impl Offer {
     ///
     /// # Safety
     ///
-    /// `block` has room for an offer and nobody else uses it. The fork was not offered before; it stays where it is, and
-    /// the worker's seat and `forks` live, until the offer was freed.
+    /// `block` has room for an offer and nobody else uses it. The fork was not offered before; it stays where it is,
+    /// and the worker's seat and `forks` live, until the offer was freed.
     pub(crate) unsafe fn create(block: Block, fork: NonNull<Head>, forks: &Forks, seat: &Seat, at: Place) -> TaskRef {
         // SAFETY: the fork is there, as the caller promises.
         let head = unsafe { fork.as_ref() };
@@ -258,6 +266,13 @@ impl Limits {
     }
 }
 
+impl Drop for Forks {
+    fn drop(&mut self) {
+        // SAFETY: leaked by `new`; nothing is pushed any more.
+        drop(unsafe { Box::from_raw(self.root.as_ptr()) });
+    }
+}
+
 // SAFETY: only the thread that holds their worker's seat touches them, and their limits, which are atomics, are reached
 // by a pointer of their own. A joiner, through which users reach them, stays on its thread.
 unsafe impl Sync for Forks {}
@@ -265,11 +280,11 @@ unsafe impl Sync for Forks {}
 impl Forks {
     /// The forks of a worker that is not told yet.
     pub(crate) fn new() -> Self {
-        let root = Box::new(Head::of(ptr::null()));
+        let root = NonNull::from(Box::leak(Box::new(Root(Head::of(ptr::null())))));
         Forks {
-            top: Cell::new(&raw const *root),
+            top: Cell::new(root.as_ptr().cast_const().cast()),
             limits: Limits { push: AtomicBool::new(true), pop: AtomicBool::new(false) },
-            below: Cell::new(&raw const *root),
+            below: Cell::new(root.as_ptr().cast_const().cast()),
             root,
             closed: Cell::new(0),
             recorded: Cell::new(false),
@@ -426,7 +441,7 @@ impl Forks {
 
     /// No fork is private.
     fn start_anew(&self) {
-        let root: Link = &raw const *self.root;
+        let root: Link = self.root.as_ptr().cast_const().cast();
         self.top.set(root);
         self.below.set(root);
         self.limits.set(true, false);
@@ -450,9 +465,10 @@ impl Forks {
         self.closed.set(self.closed.get() + 1);
     }
 
-    /// Another stack runs from now on, on which it was not closed; how many times it was on this one.
+    /// Another stack runs from now on, on which it was not closed; how many times it was on this one. None is private.
     pub(crate) fn set_aside(&self) -> u32 {
-        self.limits.push.store(true, Relaxed);
+        debug_assert_eq!(self.private(), Private::None, "forks of one stack only (5)");
+        self.start_anew();
         self.closed.replace(0)
     }
 

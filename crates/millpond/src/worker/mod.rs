@@ -254,8 +254,8 @@ impl<E: Engine> Worker<E> {
     ///
     /// # Safety
     ///
-    /// The fork was pushed onto this worker's stack of forks, and is not on it any more. It stays where it is until
-    /// the offer has come to an end.
+    /// The fork was pushed onto this worker's stack of forks, is not private any more, and was not offered before. It
+    /// stays where it is until the offer has come to an end.
     pub(crate) unsafe fn offer(&self, fork: NonNull<Head>, recorded_at: Option<Place>) {
         let block = self.alloc(Offer::SIZE);
         let place = recorded_at.unwrap_or(Location::caller());
