@@ -225,7 +225,7 @@ fn below_the_window_nothing_is_waited_for() {
 /// Nor does it run a body that may: only leaves of a kind that is known to be short.
 #[test]
 fn below_the_window_nothing_is_run_that_may_wait() {
-    limit(30, "below the window", || {
+    limit(30, "what may wait below the window", || {
         let rt = builder(1).build().unwrap();
         let (now, later) = (Handle::new(0), Handle::new(0));
         let (send, receive) = channel();
@@ -251,11 +251,10 @@ fn below_the_window_nothing_is_run_that_may_wait() {
                 busy.store(1, SeqCst);
                 spin_until(go_on);
             });
-            // The other worker shall have it, so that nobody is left for what follows: it comes when there is much.
-            while busy.load(SeqCst) == 0 {
-                s.nest((), |_, ()| ());
-                thread::yield_now();
-            }
+            // The other worker shall have it, so that nobody is left for what follows: it comes when there is much, but
+            // not so much that with what follows the window is full, which the owner then runs.
+            (0..500).for_each(|_| drop(s.nest((), |_, ()| ())));
+            spin_until(busy);
             s.spawn(later.inout(), move |_| receive.recv().unwrap());
             (0..2100).for_each(|_| drop(s.spawn(later.inout(), add)));
             send.send(()).unwrap();
