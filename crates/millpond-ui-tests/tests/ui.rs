@@ -1,7 +1,7 @@
 //! Each program in `ui/` breaks one rule of the front end; the compiler must refuse it, with the message beside it.
 //!
 //! After a change of a message: `TRYBUILD=overwrite cargo test -p millpond-ui-tests`, and read the difference as a
-//! user would. One program alone: `cargo test -p millpond-ui-tests -- ui trybuild=rc_captured`.
+//! user would. One program alone: `cargo test -p millpond-ui-tests -- must trybuild=rc_captured`.
 //!
 //! What must compile stands in `millpond/tests/accepted.rs`.
 

@@ -1,4 +1,4 @@
-//! Dependence schemes: when a task is ready (DESIGN §3; TG §4).
+//! Dependence schemes: when a task is ready (TG §4).
 //!
 //! A scheme orders the accesses to *one version* of one datum. The front end issues a task's accesses one by one, on
 //! the one thread that owns the scope; releases come from any worker at any time (TG §3.1).

@@ -359,7 +359,7 @@ impl Datum {
         }
     }
 
-    /// Gives a nested task's last version to its parent (DESIGN §2): state and value.
+    /// Gives a nested task's last version to its parent: state and value.
     ///
     /// # Safety
     ///

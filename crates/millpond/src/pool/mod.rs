@@ -1,4 +1,4 @@
-//! Pools: where ready tasks wait, and who finds them (DESIGN §3; TP §3).
+//! Pools: where ready tasks wait, and who finds them (TP §3).
 
 use crate::task::TaskRef;
 

@@ -1,4 +1,4 @@
-//! What a runtime is made of: one member of each family (DESIGN §3).
+//! What a runtime is made of: one member of each family.
 
 use std::marker::PhantomData;
 

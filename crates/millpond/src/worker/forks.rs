@@ -266,13 +266,6 @@ impl Limits {
     }
 }
 
-impl Drop for Forks {
-    fn drop(&mut self) {
-        // SAFETY: leaked by `new`; nothing is pushed any more.
-        drop(unsafe { Box::from_raw(self.root.as_ptr()) });
-    }
-}
-
 // SAFETY: only the thread that holds their worker's seat touches them, and their limits, which are atomics, are reached
 // by a pointer of their own. A joiner, through which users reach them, stays on its thread.
 unsafe impl Sync for Forks {}
@@ -280,16 +273,17 @@ unsafe impl Sync for Forks {}
 impl Forks {
     /// The forks of a worker that is not told yet.
     pub(crate) fn new() -> Self {
-        let root = NonNull::from(Box::leak(Box::new(Root(Head::of(ptr::null())))));
-        Forks {
-            top: Cell::new(root.as_ptr().cast_const().cast()),
-            limits: Limits { push: AtomicBool::new(true), pop: AtomicBool::new(false) },
-            below: Cell::new(root.as_ptr().cast_const().cast()),
-            root,
+        let forks = Forks {
+            top: Cell::new(ptr::null()),
+            limits: Limits { push: AtomicBool::new(false), pop: AtomicBool::new(false) },
+            below: Cell::new(ptr::null()),
+            root: NonNull::from(Box::leak(Box::new(Root(Head::of(ptr::null()))))),
             closed: Cell::new(0),
             recorded: Cell::new(false),
             worker: Cell::new(None),
-        }
+        };
+        forks.start_anew();
+        forks
     }
 
     /// Where nobody works: each fork stays private.
@@ -487,5 +481,12 @@ impl Forks {
     pub(crate) fn set_recorded(&self, recorded: bool) {
         self.recorded.set(recorded);
         self.limits.push.store(true, Relaxed);
+    }
+}
+
+impl Drop for Forks {
+    fn drop(&mut self) {
+        // SAFETY: leaked by `new`; nothing is pushed any more.
+        drop(unsafe { Box::from_raw(self.root.as_ptr()) });
     }
 }
