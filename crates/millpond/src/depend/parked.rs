@@ -91,9 +91,23 @@ fn own(record: &Record) -> &Generation {
 }
 
 /// Whether an access is granted; else its task is parked at the generation before.
+///
+/// Where that is, the record's link says, so that nobody waits for the line of the access's own generation.
 #[inline]
 fn pass(record: &Record) -> bool {
-    own(record).before().is_none_or(|before| !before.park(record))
+    let before: Link = NonNull::new(record.link().cast());
+    // SAFETY: it is given back by who ends the access's own generation, not before that was released.
+    before.is_none_or(|before| !unsafe { before.as_ref() }.park(record))
+}
+
+/// A record's link leads to the generation that it waits for, if any; whether there is none.
+#[inline]
+fn set_before(record: &Record, own: &Generation) -> bool {
+    match own.before() {
+        Some(before) if !before.is_done() => record.set_link(ptr::from_ref(before).cast_mut().cast()),
+        _ => return true,
+    }
+    false
 }
 
 impl ParkedMeta {
@@ -191,7 +205,7 @@ unsafe impl Scheme for Parked {
                     if meta.mode.get() == mode as u8 {
                         meta.members.set(meta.members.get() + 1);
                         record.set_own(ptr::from_ref(tail).cast_mut().cast());
-                        return tail.before().is_none_or(Generation::is_done);
+                        return set_before(record, tail);
                     }
                     if meta.close(tail) {
                         // Nobody is parked at it: there was none after it.
@@ -210,7 +224,7 @@ unsafe impl Scheme for Parked {
         meta.members.set(1);
         record.set_own(next.as_ptr().cast());
         // SAFETY: the youngest generation.
-        unsafe { next.as_ref() }.before().is_none()
+        set_before(record, unsafe { next.as_ref() })
     }
 
     #[inline]

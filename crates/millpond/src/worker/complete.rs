@@ -217,6 +217,7 @@ impl<E: Engine> Worker<E> {
         let Released { granted, last } = unsafe { E::Scheme::release(self.scheme_local(), meta, record) };
         let mut next = granted;
         while let Some(granted) = next {
+            Record::prefetch_task(granted);
             // SAFETY: a record stays valid until it is released, and it is granted below.
             let granted = unsafe { granted.as_ref() };
             next = NonNull::new(granted.link().cast());

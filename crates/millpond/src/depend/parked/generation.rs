@@ -15,7 +15,7 @@ pub(super) struct Generation {
     word: AtomicPtr<Record>,
     /// Members that were not released, once it is closed; see the protocol, 2. Counts all that there ever were, so 64 bits.
     pub(super) left: AtomicU64,
-    /// The generation before, until it is given back; of a free one, the next free one (`store`).
+    /// The generation before, until it is given back.
     pub(super) before: Guarded<Link>,
 }
 

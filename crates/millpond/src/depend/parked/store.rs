@@ -3,59 +3,35 @@
 //! A version has one embedded and needs more only when accesses wait. Those come from a store of the process, not of a
 //! runtime: a handle keeps its youngest one between scopes, and may outlive the runtime that gave it. A worker takes and
 //! gives through a store of its own, which exchanges batches with that of the process; memory goes back to nobody.
+//!
+//! A store is a list of addresses beside the generations, not a chain through them: who gives one back does not touch
+//! it, and who takes one knows in time which comes next, and asks for its line. Both would wait for another processor.
 
-use std::mem;
 use std::ptr::NonNull;
 
-use super::generation::{Generation, Link};
-use crate::sync::global;
+use super::generation::Generation;
+use crate::sync::{global, prefetch_for_write};
 
 /// Generations that are handed from store to store together.
 const BATCH: usize = if cfg!(loom) { 1 } else { 64 };
 /// Batches whose memory comes from the system together: 48 KiB, so that what it adds is nothing beside.
 const BATCHES: usize = 32;
+/// Who takes a generation asks for the one that will be taken so many later.
+const AHEAD: usize = 2;
 
-/// A chain of free generations, linked by `before`.
-#[derive(Debug, Default)]
-struct Chain {
-    first: Link,
-    len: usize,
-}
+/// Generations that nobody knows, those that were given last at the end.
+#[derive(Debug)]
+struct Free(Vec<NonNull<Generation>>);
 
 // SAFETY: free generations are their holder's alone.
-unsafe impl Send for Chain {}
+unsafe impl Send for Free {}
 
-impl Chain {
-    fn of(fresh: &'static [Generation]) -> Self {
-        let mut chain = Chain::default();
-        fresh.iter().rev().for_each(|generation| chain.push(generation.into()));
-        chain
-    }
-
-    #[inline]
-    fn push(&mut self, generation: NonNull<Generation>) {
-        // SAFETY: free, and the caller's until now.
-        unsafe { generation.as_ref() }.before.set(self.first);
-        self.first = Some(generation);
-        self.len += 1;
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Link {
-        let first = self.first?;
-        // SAFETY: free, and this chain's.
-        self.first = unsafe { first.as_ref() }.before.get();
-        self.len -= 1;
-        Some(first)
-    }
-}
-
-/// The store of the process: full batches, single ones, and what is left of the newest memory.
-static STORE: global::Mutex<Store> = global::Mutex::new(Store::new());
+/// The store of the process.
+static STORE: global::Mutex<Store> = global::Mutex::new(Store { free: Free(Vec::new()), uncut: &[] });
 
 struct Store {
-    batches: Vec<Chain>,
-    single: Chain,
+    free: Free,
+    /// What is left of the newest memory.
     uncut: &'static [Generation],
 }
 
@@ -63,36 +39,18 @@ struct Store {
 unsafe impl Send for Store {}
 
 impl Store {
-    const fn new() -> Self {
-        Store { batches: Vec::new(), single: Chain { first: None, len: 0 }, uncut: &[] }
-    }
-
-    /// A full batch.
-    fn take(&mut self) -> Chain {
-        self.batches.pop().unwrap_or_else(|| {
-            if self.uncut.is_empty() {
-                self.uncut = fresh(BATCHES * BATCH);
-            }
-            let (batch, uncut) = self.uncut.split_at(BATCH);
-            self.uncut = uncut;
-            Chain::of(batch)
-        })
-    }
-
-    fn give(&mut self, mut chain: Chain) {
-        if chain.len == BATCH {
-            return self.batches.push(chain);
+    /// Moves a batch, or the rest of one, to `free`.
+    fn fill(&mut self, free: &mut Free) {
+        let Free(kept) = &mut self.free;
+        if !kept.is_empty() {
+            return free.0.extend(kept.drain(kept.len().saturating_sub(BATCH)..));
         }
-        while let Some(generation) = chain.pop() {
-            self.give_one(generation);
+        if self.uncut.is_empty() {
+            self.uncut = fresh(BATCHES * BATCH);
         }
-    }
-
-    fn give_one(&mut self, generation: NonNull<Generation>) {
-        self.single.push(generation);
-        if self.single.len == BATCH {
-            self.batches.push(mem::take(&mut self.single));
-        }
+        let (batch, uncut) = self.uncut.split_at(BATCH);
+        self.uncut = uncut;
+        free.0.extend(batch.iter().rev().map(NonNull::from));
     }
 }
 
@@ -103,14 +61,17 @@ pub(super) fn give_back(generation: NonNull<Generation>) {
         // SAFETY: as in `Local::give`.
         return unsafe { generation.as_ref() }.end_model();
     }
-    STORE.lock().give_one(generation);
+    STORE.lock().free.0.push(generation);
 }
 
 /// What a worker keeps of free generations: two batches at most.
-#[derive(Debug, Default)]
-pub struct Local {
-    free: Chain,
-    spare: Chain,
+#[derive(Debug)]
+pub struct Local(Free);
+
+impl Default for Local {
+    fn default() -> Self {
+        Local(Free(Vec::with_capacity(2 * BATCH)))
+    }
 }
 
 impl Local {
@@ -119,22 +80,23 @@ impl Local {
     pub(super) fn take(&mut self) -> NonNull<Generation> {
         // What a model has made cannot be used in the next.
         if cfg!(loom) {
-            return Chain::of(fresh(1)).pop().expect("just made");
+            return NonNull::from(&fresh(1)[0]);
         }
-        match self.free.pop() {
-            Some(generation) => generation,
-            None => self.refill(),
+        if self.0.0.is_empty() {
+            self.refill();
         }
+        let Free(free) = &mut self.0;
+        let taken = free.pop().expect("a batch is not empty");
+        if let Some(ahead) = free.len().checked_sub(AHEAD) {
+            prefetch_for_write(free[ahead].cast(), 1);
+        }
+        taken
     }
 
     #[cold]
     #[inline(never)]
-    fn refill(&mut self) -> NonNull<Generation> {
-        self.free = mem::take(&mut self.spare);
-        if self.free.len == 0 {
-            self.free = STORE.lock().take();
-        }
-        self.free.pop().expect("a batch is not empty")
+    fn refill(&mut self) {
+        STORE.lock().fill(&mut self.0);
     }
 
     /// Gives back a generation that nobody knows any more.
@@ -144,27 +106,22 @@ impl Local {
             // SAFETY: nobody knows it; here loom finds who does.
             return unsafe { generation.as_ref() }.end_model();
         }
-        self.free.push(generation);
-        if self.free.len == BATCH {
+        if self.0.0.len() == 2 * BATCH {
             self.pass_on();
         }
+        self.0.0.push(generation);
     }
 
     #[cold]
     #[inline(never)]
     fn pass_on(&mut self) {
-        let full = mem::replace(&mut self.spare, mem::take(&mut self.free));
-        if full.len > 0 {
-            STORE.lock().give(full);
-        }
+        STORE.lock().free.0.extend(self.0.0.drain(..BATCH));
     }
 }
 
 impl Drop for Local {
     fn drop(&mut self) {
-        let mut store = STORE.lock();
-        store.give(mem::take(&mut self.free));
-        store.give(mem::take(&mut self.spare));
+        STORE.lock().free.0.append(&mut self.0.0);
     }
 }
 
