@@ -212,6 +212,18 @@ pub(crate) fn yield_thread() {
     loom::thread::yield_now();
 }
 
+/// Asks the processor for a cache line that is read soon; no more than a hint.
+#[inline(always)]
+pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint, which touches no memory that the program can see and faults nowhere, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.as_ptr().cast())
+    };
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _no_hint = at;
+}
+
 /// Asks the processor for cache lines that are written soon; no more than a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {

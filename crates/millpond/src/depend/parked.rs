@@ -35,8 +35,8 @@
 //! 3. Who ends a generation gives the one before back, which none of its members needs any more (they have all passed
 //!    it), then exchanges its `word` for `DONE`, and wakes what it got. After the exchange it does not touch the
 //!    generation again: the issuer may use it anew, or the last member of the next give it back.
-//! 4. `enter` and `granted` walk over a task's accesses, in order: they load the word before each, *acquire*, and
-//!    if that is not `DONE`, push the access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the
+//! 4. `issue` has set the link of a record that waits to the generation before its own. `enter` and `granted` walk over
+//!    a task's accesses, in order: they load the word at each link, *acquire*, and if that is not `DONE`, push the access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the
 //!    walk goes on. Once pushed, the task is whose exchange takes it out. All its records were issued before.
 //! 5. `retire` makes the youngest word `RETIRED`, if it is not `DONE`; who ends that generation finds it in the exchange,
 //!    and has the version.
@@ -100,14 +100,10 @@ fn pass(record: &Record) -> bool {
     before.is_none_or(|before| !unsafe { before.as_ref() }.park(record))
 }
 
-/// A record's link leads to the generation that it waits for, if any; whether there is none.
+/// The access waits for a generation before its own; see `pass`.
 #[inline]
-fn set_before(record: &Record, own: &Generation) -> bool {
-    match own.before() {
-        Some(before) if !before.is_done() => record.set_link(ptr::from_ref(before).cast_mut().cast()),
-        _ => return true,
-    }
-    false
+fn wait_for(record: &Record, before: &Generation) {
+    record.set_link(ptr::from_ref(before).cast_mut().cast());
 }
 
 impl ParkedMeta {
@@ -154,9 +150,9 @@ impl ParkedMeta {
         self.is_empty(tail) || tail.left.fetch_add(members, AcqRel).wrapping_add(members) == 0
     }
 
-    /// The generation after `tail`, which is closed.
+    /// The generation after `tail`, which is closed, for its first access.
     #[inline]
-    fn next(&self, local: &mut Local, tail: &Generation) -> NonNull<Generation> {
+    fn next(local: &mut Local, tail: &Generation, record: &Record) -> NonNull<Generation> {
         if tail.is_done() {
             tail.begin(None);
             return tail.into();
@@ -164,6 +160,7 @@ impl ParkedMeta {
         let next = local.take();
         // SAFETY: just taken: nobody else knows it.
         unsafe { next.as_ref() }.begin(Some(tail.into()));
+        wait_for(record, tail);
         next
     }
 }
@@ -205,7 +202,10 @@ unsafe impl Scheme for Parked {
                     if meta.mode.get() == mode as u8 {
                         meta.members.set(meta.members.get() + 1);
                         record.set_own(ptr::from_ref(tail).cast_mut().cast());
-                        return set_before(record, tail);
+                        if let Some(before) = tail.before().filter(|before| !before.is_done()) {
+                            wait_for(record, before);
+                        }
+                        return record.link().is_null();
                     }
                     if meta.close(tail) {
                         // Nobody is parked at it: there was none after it.
@@ -215,7 +215,7 @@ unsafe impl Scheme for Parked {
                         tail.set_done();
                     }
                 }
-                meta.next(local, tail)
+                ParkedMeta::next(local, tail, record)
             }
         };
         meta.tail.set(Some(next));
@@ -223,8 +223,7 @@ unsafe impl Scheme for Parked {
         meta.open.set(mode.shares());
         meta.members.set(1);
         record.set_own(next.as_ptr().cast());
-        // SAFETY: the youngest generation.
-        set_before(record, unsafe { next.as_ref() })
+        record.link().is_null()
     }
 
     #[inline]

@@ -3,11 +3,11 @@
 use std::ptr::{self, NonNull};
 
 use super::Header;
-use crate::depend::Mode;
+use crate::depend::{Meta, Mode};
 use crate::handle::Version;
 use crate::handle::reduction::Reduction;
 use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::{Guarded, prefetch_for_write};
+use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write};
 
 /// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
 ///
@@ -47,12 +47,13 @@ impl Record {
         Record { target, link: AtomicPtr::default(), own: Guarded::new(ptr::null_mut()), group, behind }
     }
 
-    /// Asks for the lines that a body with this access, and its release, will write.
+    /// Asks for the line of the value, or of what leads to it; not for the scheme's, which are its own business.
     #[inline]
-    pub(crate) fn prefetch(&self) {
-        // A value that is only read may be in use elsewhere: asking for its line would take it away there.
-        let bytes = if self.mode().shares() { 64 } else { size_of::<Version>() };
-        prefetch_for_write(self.target.cast(), bytes);
+    pub(crate) fn prefetch_value(&self) {
+        let value = self.target.as_ptr().cast::<u8>().wrapping_add(size_of::<Meta>());
+        let value = NonNull::new(value).unwrap_or(self.target.cast());
+        // A value that is only read may be in use elsewhere: asking to write would take its line away there.
+        if self.mode().shares() { prefetch_for_read(value) } else { prefetch_for_write(value, 1) }
     }
 
     /// Asks for the lines of a record and of its task's header, which lies in the line before if this is one of its

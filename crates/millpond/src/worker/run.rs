@@ -92,9 +92,7 @@ impl<E: Engine> Worker<E> {
         // A combination is no task of the program's.
         let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
         self.expose_before(header.vtable());
-        task.records().iter().for_each(|record| {
-            E::Scheme::prefetch(record.version().meta().of::<E::Scheme>(), record);
-        });
+        task.records().iter().for_each(Self::fetch_for_release);
         let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
         self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
@@ -127,11 +125,20 @@ impl<E: Engine> Worker<E> {
         }
     }
 
+    /// Asks for what the release of an access will touch.
+    #[inline]
+    fn fetch_for_release(record: &Record) {
+        E::Scheme::prefetch(record.version().meta().of::<E::Scheme>(), record);
+    }
+
     /// Asks for the data of the task that probably comes next, while this one runs.
     #[inline]
     fn fetch_next(&self) {
         if let Some(next) = self.shared().pool.next(self.pool_local()) {
-            next.records().iter().for_each(Record::prefetch);
+            next.records().iter().for_each(|record| {
+                record.prefetch_value();
+                Self::fetch_for_release(record);
+            });
         }
     }
 
