@@ -36,8 +36,9 @@
 //!    it), then exchanges its `word` for `DONE`, and wakes what it got. After the exchange it does not touch the
 //!    generation again: the issuer may use it anew, or the last member of the next give it back.
 //! 4. `issue` has set the link of a record that waits to the generation before its own. `enter` and `granted` walk over
-//!    a task's accesses, in order: they load the word at each link, *acquire*, and if that is not `DONE`, push the access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the
-//!    walk goes on. Once pushed, the task is whose exchange takes it out. All its records were issued before.
+//!    a task's accesses, in order: they load the word at each link, *acquire*, and if that is not `DONE`, push the
+//!    access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the walk goes on. Once pushed,
+//!    the task is whose exchange takes it out. All its records were issued before.
 //! 5. `retire` makes the youngest word `RETIRED`, if it is not `DONE`; who ends that generation finds it in the exchange,
 //!    and has the version.
 //!
