@@ -5,11 +5,12 @@
 
 use std::ops::Range;
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use millpond::depend::Mode;
 use millpond::record::{Cause, Event, Role, Sink, Track, What};
 use millpond_trace::{DotError, Recording, Writer};
+use rustix::time::{ClockId, clock_gettime};
 use serde::de::IgnoredAny;
 
 #[path = "nested/cases.rs"]
@@ -252,15 +253,21 @@ const OUTPUTS: [(&str, Output); 3] = [
 const FOLD: u64 = 16;
 
 /// How many times the time and the bytes of as many small recordings as are as large a large one takes: 1 if linear,
-/// `FOLD` if quadratic. Both last about as long, so that a busy machine disturbs them alike.
+/// `FOLD` if quadratic. The time is the processor's that this thread has had, which a busy machine does not make longer.
 fn growth(output: Output, small: &Recording, large: &Recording) -> (f64, f64) {
     let cost = |recording: &Recording, times: usize| {
-        let began = Instant::now();
+        let began = processor_time();
         let bytes: usize = (0..times).map(|_| output(recording).len()).sum();
-        (began.elapsed().as_secs_f64(), bytes as f64)
+        (processor_time() - began, bytes as f64)
     };
     let ((short, few), (long, many)) = (cost(small, FOLD as usize), cost(large, 1));
     (long / short, many / few)
+}
+
+/// Of this thread, in seconds.
+fn processor_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 #[test]
