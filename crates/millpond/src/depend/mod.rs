@@ -32,6 +32,9 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// All of them.
+    pub const ALL: &[Mode] = &[Mode::Read, Mode::Write, Mode::Inout, Mode::Commutative, Mode::Concurrent, Mode::Reduce];
+
     /// Whether consecutive accesses of this mode form one generation (TG §3.2).
     ///
     /// ```
@@ -141,7 +144,7 @@ pub struct Released {
 /// ```
 /// use millpond::depend::{Mode, Scheme, parked::Parked};
 ///
-/// assert_eq!(millpond::catalogue::SCHEMES[0].name, Parked::NAME);
+/// assert!(millpond::catalogue::SCHEMES.iter().any(|row| row.name == Parked::NAME));
 /// // A version that nobody uses.
 /// let version = <Parked as Scheme>::Meta::default();
 /// assert!(Parked::is_idle(&version) && Parked::is_ready(&version, Mode::Inout));
@@ -160,6 +163,9 @@ pub unsafe trait Scheme: Send + Sync + 'static {
 
     /// The name by which the command line chooses it.
     const NAME: &'static str;
+
+    /// The modes that it orders; `inout` is always one. A task that declares another is refused at its spawn.
+    const MODES: &'static [Mode] = Mode::ALL;
 
     /// Whether no access to the version is outstanding. Only for the thread that issues.
     fn is_idle(meta: &Self::Meta) -> bool;

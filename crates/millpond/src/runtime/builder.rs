@@ -49,6 +49,11 @@ pub enum BuildError {
         /// What it takes.
         range: (u64, u64),
     },
+    /// There is no dependence scheme of this name ([`AnyRuntime::build`](crate::catalogue::AnyRuntime::build)).
+    NoScheme {
+        /// What was given.
+        given: String,
+    },
     /// The system started no thread.
     Thread(io::Error),
     /// Dumps cannot be printed on this signal ([`Builder::dump_on_signal`]).
@@ -66,6 +71,10 @@ impl std::fmt::Display for BuildError {
             BuildError::OutOfRange { option, given, range: (least, most) } => {
                 write!(f, "{option} is {given}, must be {least} to {most}")
             }
+            BuildError::NoScheme { given } => {
+                let names: Vec<_> = super::catalogue::SCHEMES.iter().map(|row| row.name).collect();
+                write!(f, "there is no scheme `{given}`; the schemes are {}", names.join(", "))
+            }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
             BuildError::Signal { signal, error } => {
                 write!(f, "cannot dump on signal {}: {error}", dumps::name_of(*signal))
@@ -78,7 +87,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BuildError::Thread(error) | BuildError::Signal { error, .. } => Some(error),
-            BuildError::OutOfRange { .. } => None,
+            BuildError::OutOfRange { .. } | BuildError::NoScheme { .. } => None,
         }
     }
 }

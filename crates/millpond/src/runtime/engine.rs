@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::depend::Scheme;
+#[cfg(not(millpond_scheme))]
 use crate::depend::parked::Parked;
 use crate::memory::Memory;
 use crate::memory::slab::Slabs;
@@ -14,7 +15,11 @@ pub type DefaultMemory = Slabs;
 /// The default pool.
 pub type DefaultPool = Split;
 /// The default dependence scheme.
+#[cfg(not(millpond_scheme))]
 pub type DefaultScheme = Parked;
+#[cfg(millpond_scheme = "list")]
+#[expect(missing_docs, reason = "a build that tests another scheme, see CONTRIBUTING.md")]
+pub type DefaultScheme = crate::depend::list::List;
 
 /// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
 pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
