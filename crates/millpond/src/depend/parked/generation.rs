@@ -10,13 +10,13 @@ use crate::task::Record;
 /// One generation of a version: its members are the accesses that were issued to it.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub(super) struct Generation {
+pub struct Generation {
     /// Null, a chain of records parked here, `DONE` or `RETIRED`.
     word: AtomicPtr<Record>,
     /// Members that were not released, once it is closed; see the protocol, 2. Counts all that there ever were, so 64 bits.
     pub(super) left: AtomicU64,
     /// The generation before, until it is given back.
-    pub(super) before: Guarded<Link>,
+    before: Guarded<Link>,
 }
 
 pub(super) type Link = Option<NonNull<Generation>>;
