@@ -386,25 +386,8 @@ fn a_write_when_idle<D: Modelled>() {
     join(threads);
 }
 
-macro_rules! models {
-    ($($model:ident)*) => {
-        models! { parked Parked: $($model)* }
-        models! { graph Graph: $($model)* }
-        models! { embedded_graph EmbeddedGraph: $($model)* }
-        models! { hypergraph Hypergraph: $($model)* }
-        models! { embedded_hypergraph EmbeddedHypergraph: $($model)* }
-        models! { list List: $($model)* }
-        models! { two_locks TwoLocks: $($model)* }
-        models! { tickets Tickets: $($model)* }
-    };
-    ($name:ident $scheme:ident: $($model:ident)*) => {
-        mod $name {
-            $(#[test] fn $model() { loom::model(super::$model::<super::$scheme>) })*
-        }
-    };
-}
-
-models! {
+tests_of_every_scheme! {
+    loom::model;
     readers_writer_readers_writer
     readers_join_while_it_empties
     a_chain

@@ -8,7 +8,29 @@ use std::ptr::NonNull;
 
 use crate::task::{Record, TaskRef};
 
+/// Makes each of some generic functions a test of every scheme, run by `$run`.
+#[cfg(test)]
+macro_rules! tests_of_every_scheme {
+    ($run:path; $($test:ident)*) => {
+        tests_of_every_scheme! { $run; parked: parked::Parked; $($test)* }
+        tests_of_every_scheme! { $run; graph: graph::Graph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_graph: graph::EmbeddedGraph; $($test)* }
+        tests_of_every_scheme! { $run; hypergraph: hypergraph::Hypergraph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_hypergraph: hypergraph::EmbeddedHypergraph; $($test)* }
+        tests_of_every_scheme! { $run; list: list::List; $($test)* }
+        tests_of_every_scheme! { $run; two_locks: two_locks::TwoLocks; $($test)* }
+        tests_of_every_scheme! { $run; tickets: tickets::Tickets; $($test)* }
+    };
+    ($run:path; $name:ident: $file:ident :: $scheme:ident; $($test:ident)*) => {
+        mod $name {
+            $(#[test] fn $test() { $run(super::$test::<crate::depend::$file::$scheme>) })*
+        }
+    };
+}
+
 mod chain;
+#[cfg(all(test, not(loom)))]
+mod figure_tests;
 pub mod graph;
 pub mod hypergraph;
 pub mod list;
