@@ -38,6 +38,8 @@ mod lock;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub mod parked;
+#[cfg(all(test, millpond_counted))]
+mod rmw_tests;
 mod store;
 pub mod tickets;
 pub mod two_locks;
@@ -148,6 +150,25 @@ impl Meta {
     }
 }
 
+/// Whether a scheme orders accesses of a mode: known where it is compiled, for a scheme that orders all.
+#[inline(always)]
+pub(crate) fn orders<D: Scheme>(mode: Mode) -> bool {
+    const fn bits(modes: &[Mode]) -> u8 {
+        let (mut bits, mut at) = (0, 0);
+        while at < modes.len() {
+            bits |= 1 << modes[at] as u8;
+            at += 1;
+        }
+        bits
+    }
+    const {
+        let needed = bits(&[Mode::Read, Mode::Inout]);
+        assert!(bits(D::MODES) & needed == needed, "every scheme orders `read` and `inout`");
+    }
+    let ordered = const { bits(D::MODES) };
+    ordered == const { bits(Mode::ALL) } || ordered & 1 << mode as u8 != 0
+}
+
 /// What the release of an access entails.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Released {
@@ -200,7 +221,8 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// The name by which the command line chooses it.
     const NAME: &'static str;
 
-    /// The modes that it orders; `inout` is always one. A task that declares another is refused at its spawn.
+    /// The modes that it orders; `read` and `inout` are always among them. A task that declares another fails at its
+    /// spawn, as [`Kind::Refused`](crate::Kind::Refused).
     const MODES: &'static [Mode] = Mode::ALL;
 
     /// Whether no access to the version is outstanding. Only for the thread that issues.
