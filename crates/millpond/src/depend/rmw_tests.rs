@@ -90,7 +90,9 @@ fn read_modify_writes_a_task<D: Scheme>() {
         for shape in SHAPES {
             let found = measure(shape, &runtime);
             println!("{workers} workers  {:20} {:15} {found:6.2} read-modify-writes a task", D::NAME, shape.name);
-            let most = if D::NAME == "parked" { shape.most } else { f64::INFINITY };
+            // With others at work, a compare-and-swap that fails counts too.
+            let most = if workers == 1 { shape.most } else { shape.most * 1.15 };
+            let most = if D::NAME == "parked" { most } else { f64::INFINITY };
             assert!(found <= most, "{}, {}: {found}, must be at most {most}", D::NAME, shape.name);
         }
     }
