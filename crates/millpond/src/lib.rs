@@ -33,7 +33,7 @@
 //! | access | the body gets | runs at once with |
 //! |---|---|---|
 //! | [`h.read()`](Handle::read) | `&T` | other reads |
-//! | [`h.write()`](Handle::write) | [`Out<T>`](Out), to be set | everything earlier: it starts a new version |
+//! | [`h.write()`](Handle::write) | [`Out<T>`](Out), to be set | everything earlier: it starts a new version (unless it is to go [in place](Handle::in_place)) |
 //! | [`h.inout()`](Handle::inout) | `&mut T` | nothing |
 //! | [`h.commutative()`](Handle::commutative) | `&mut T` | nothing, but in any order with its like |
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent ones |

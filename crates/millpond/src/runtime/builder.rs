@@ -9,6 +9,7 @@ use super::engine::Parts;
 use super::shared::Shared;
 use super::{Inner, Runtime, start};
 use crate::depend::Scheme;
+use crate::handle::bound::Bound;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::record::Recorder;
@@ -151,6 +152,36 @@ impl Builder {
         self
     }
 
+    /// The most bytes of storage that a `write` may have made for a new version ([`Handle::write`](crate::Handle::write))
+    /// and that are in use at any one time, in the whole runtime. Beyond it a `write` goes in place and waits for the
+    /// accesses before it, as one on an [in-place](crate::Handle::in_place) handle, until versions are freed again: the
+    /// result is the same. 0 forbids new versions altogether; by default there is no bound, since the window of tasks is
+    /// one already.
+    ///
+    /// Counted is the block of a version, which is a multiple of 64 bytes: the value, and up to 120 bytes besides. What
+    /// a value owns elsewhere, such as the elements of a `Vec`, is not. A block is freed after the last use of its
+    /// version; the last version of a handle stays until the next, or the end of the handle, and counts as long.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// let rt = Runtime::builder().workers(1).rename_bytes(0).build()?;
+    /// let frame = Handle::new(1);
+    /// rt.scope(|s| {
+    ///     let slow = s.nest(frame.read(), |s, frame| {
+    ///         s.spawn(frame.read(), |frame| assert_eq!(*frame, 1));
+    ///     });
+    ///     let next = s.spawn(frame.write(), |frame| frame.set(2));
+    ///     // With a version of its own it would have run at its spawn.
+    ///     assert!(!next.is_done() && !slow.is_done());
+    /// })?;
+    /// assert_eq!(frame.into_inner()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rename_bytes(mut self, bytes: u64) -> Self {
+        self.config.rename_bytes = bytes;
+        self
+    }
+
     /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
     /// last bit in every run. Off by default: commutative tasks wait more, and the parts of a reduction are kept until
     /// it ends.
@@ -282,6 +313,7 @@ impl Builder {
         if config.workers == 1 {
             config.inline = config.inline.alone();
         }
+        config.renames = (config.rename_bytes != u64::MAX).then(|| Arc::new(Bound::new(config.rename_bytes)));
         config.tally_batch = (config.window / (4 * config.workers as u64)).clamp(1, 16);
         Ok(self.config)
     }
