@@ -141,7 +141,7 @@
 //!
 //! # More
 //!
-//! * [`Builder`]: workers, window of tasks and bytes, determinism, idling, pinning.
+//! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).

@@ -152,15 +152,15 @@ impl Builder {
         self
     }
 
-    /// The most bytes of storage that a `write` may have made for a new version ([`Handle::write`](crate::Handle::write))
-    /// and that are in use at any one time, in the whole runtime. Beyond it a `write` goes in place and waits for the
-    /// accesses before it, as one on an [in-place](crate::Handle::in_place) handle, until versions are freed again: the
-    /// result is the same. 0 forbids new versions altogether; by default there is no bound, since the window of tasks is
-    /// one already.
+    /// The most bytes that the versions made by renaming ([`Handle::write`](crate::Handle::write)) may take at any one
+    /// time, in the whole runtime. A `write` whose version would be beyond it goes into the storage of the value in use,
+    /// after the tasks that use it, as on an [in-place](crate::Handle::in_place) handle; the result is the same. 0 forbids
+    /// renaming. By default there is no bound: a window of tasks has at most one version a `write`, and a handle one that
+    /// is current.
     ///
-    /// Counted is the block of a version, which is a multiple of 64 bytes: the value, and up to 120 bytes besides. What
-    /// a value owns elsewhere, such as the elements of a `Vec`, is not. A block is freed after the last use of its
-    /// version; the last version of a handle stays until the next, or the end of the handle, and counts as long.
+    /// A version counts from the spawn of its `write` until its last use, and the current one until the next or the end of
+    /// its handle, which may be that of another runtime by then. It takes the size of the value and 120 bytes, rounded up
+    /// to a multiple of 64. What a value owns elsewhere, such as the elements of a `Vec`, is not seen.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
