@@ -50,7 +50,8 @@ pub mod two_locks;
 pub enum Mode {
     /// `read`: members run at once.
     Read = 1,
-    /// `write`: alone in its generation and first of its version, so it never waits (TG §3.3).
+    /// `write`: alone in its generation and first of its version, so it never waits (TG §3.3); unless it goes in place
+    /// of a value in use, and is ordered as an `inout`.
     Write = 2,
     /// `inout`: alone in its generation.
     Inout = 3,

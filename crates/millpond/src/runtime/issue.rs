@@ -9,6 +9,7 @@ use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
 use crate::depend::{Mode, Scheme, orders};
 use crate::error::{self, Error};
+use crate::handle::datum::Storage;
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
@@ -356,13 +357,15 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             self.end_reduction(reduction);
         }
         let group = datum.enter_group(mode);
+        let mut ordered = self.ordered(mode);
         if mode == Mode::Write {
             self.flags |= flag::WRITE;
-            if let Some(version) = datum.rename::<E::Scheme>() {
-                self.worker.retired.borrow_mut().push((version, self.order));
+            match datum.rename::<E::Scheme>(self.worker.shared().config.renames.as_ref()) {
+                Storage::Own(None) => {}
+                Storage::Own(Some(before)) => self.worker.retired.borrow_mut().push((before, self.order)),
+                Storage::Shared => ordered = Mode::Inout,
             }
         }
-        let ordered = self.ordered(mode);
         if ordered == Mode::Commutative {
             self.flags |= flag::COMMUTATIVE;
         }
