@@ -246,12 +246,12 @@ fn generations_follow_one_another<D: Scheme>() {
     }
 }
 
-fn run(test: fn()) {
+fn run<D: Scheme>(test: fn()) {
     test();
 }
 
 tests_of_every_scheme! {
-    super::run;
+    run;
     a_task_after_an_emptied_generation
     a_generation_that_empties_behind_another
     the_next_generation_is_seen

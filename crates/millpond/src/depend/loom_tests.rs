@@ -2,6 +2,7 @@
 //! accesses, and so does the issuer when the scheme says that it may.
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -386,8 +387,17 @@ fn a_write_when_idle<D: Modelled>() {
     join(threads);
 }
 
+/// A scheme that searches has more steps than anybody would wait for in the largest models: they go as far as they come.
+fn model<D: Scheme>(model: fn()) {
+    let mut builder = loom::model::Builder::new();
+    if D::SEARCHES {
+        builder.max_duration = builder.max_duration.or(Some(Duration::from_secs(100)));
+    }
+    builder.check(model);
+}
+
 tests_of_every_scheme! {
-    loom::model;
+    model;
     readers_writer_readers_writer
     readers_join_while_it_empties
     a_chain

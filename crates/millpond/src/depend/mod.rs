@@ -8,10 +8,10 @@ use std::ptr::NonNull;
 
 use crate::task::{Record, TaskRef};
 
-/// Makes each of some generic functions a test of every scheme, run by `$run`.
+/// Makes each of some generic functions a test of every scheme, run by `$run::<Scheme>`.
 #[cfg(test)]
 macro_rules! tests_of_every_scheme {
-    ($run:path; $($test:ident)*) => {
+    ($run:ident; $($test:ident)*) => {
         tests_of_every_scheme! { $run; parked: parked::Parked; $($test)* }
         tests_of_every_scheme! { $run; graph: graph::Graph; $($test)* }
         tests_of_every_scheme! { $run; embedded_graph: graph::EmbeddedGraph; $($test)* }
@@ -21,9 +21,9 @@ macro_rules! tests_of_every_scheme {
         tests_of_every_scheme! { $run; two_locks: two_locks::TwoLocks; $($test)* }
         tests_of_every_scheme! { $run; tickets: tickets::Tickets; $($test)* }
     };
-    ($run:path; $name:ident: $file:ident :: $scheme:ident; $($test:ident)*) => {
+    ($run:ident; $name:ident: $file:ident :: $scheme:ident; $($test:ident)*) => {
         mod $name {
-            $(#[test] fn $test() { $run(super::$test::<crate::depend::$file::$scheme>) })*
+            $(#[test] fn $test() { super::$run::<crate::depend::$file::$scheme>(super::$test::<crate::depend::$file::$scheme>) })*
         }
     };
 }

@@ -98,8 +98,8 @@ fn read_modify_writes_a_task<D: Scheme>() {
     }
 }
 
-fn run(test: fn()) {
+fn run<D: Scheme>(test: fn()) {
     test();
 }
 
-tests_of_every_scheme! { super::run; read_modify_writes_a_task }
+tests_of_every_scheme! { run; read_modify_writes_a_task }
