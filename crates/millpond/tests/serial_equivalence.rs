@@ -37,6 +37,8 @@ mod lock;
 mod model;
 #[path = "serial_equivalence/program.rs"]
 mod program;
+#[path = "common/rng.rs"]
+mod rng;
 #[path = "serial_equivalence/rules.rs"]
 mod rules;
 #[path = "serial_equivalence/rules_of_use.rs"]

@@ -4,7 +4,7 @@ use millpond::catalogue::SCHEMES;
 use millpond::depend::Scheme;
 use millpond::{Builder, DefaultMemory, DefaultPool, Idle, Inline, Runtime};
 
-use super::generate::Rng;
+use super::rng::Rng;
 
 /// A runtime with a scheme of one's choice.
 pub type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
