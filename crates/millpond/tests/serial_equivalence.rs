@@ -1,8 +1,9 @@
 //! Random programs give the serial result: each is run on a runtime of its own configuration, and by an interpreter
 //! that runs tasks where they are spawned.
 //!
-//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on; a failure prints both, the
-//! configuration and the program made as small as possible. A million, in release mode:
+//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and `MILLPOND_SCHEME` has all of them
+//! run under one scheme; a failure prints these, the configuration and the program made as small as possible. A million,
+//! in release mode:
 //!
 //! ```text
 //! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test serial_equivalence random
@@ -14,8 +15,9 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
-use millpond::DefaultScheme;
-use millpond::depend::{Scheme, list::List};
+use millpond::catalogue::SCHEMES;
+use millpond::depend::Scheme;
+use millpond::{DefaultScheme, with_scheme};
 
 #[path = "serial_equivalence/compare.rs"]
 mod compare;
@@ -35,6 +37,8 @@ mod lock;
 mod model;
 #[path = "serial_equivalence/program.rs"]
 mod program;
+#[path = "common/rng.rs"]
+mod rng;
 #[path = "serial_equivalence/rules.rs"]
 mod rules;
 #[path = "serial_equivalence/rules_of_use.rs"]
@@ -54,12 +58,21 @@ use watchdog::Watchdog;
 
 /// As many as a plain `cargo test` has time for: some ten seconds.
 const CASES: u64 = 10_000;
+/// Of those that are run under every scheme.
+const CASES_UNDER_ALL: u64 = 300;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
         Err(_) => otherwise,
     }
+}
+
+/// The configuration of a case, under the scheme that the environment asks for.
+fn config_of(seed: u64) -> Config {
+    let Ok(name) = std::env::var("MILLPOND_SCHEME") else { return Config::of(seed) };
+    let row = SCHEMES.iter().find(|row| row.name == name);
+    Config::of(seed).under(row.unwrap_or_else(|| panic!("MILLPOND_SCHEME is {name}, which is no scheme")).name)
 }
 
 /// Panics that programs ask for would fill the screen.
@@ -117,8 +130,9 @@ fn report<D: Scheme>(seed: u64, program: &Program, config: &Config, first: &str,
     let last = (0..1000).find_map(|_| wrong(&small, config, &runtime, dog));
     let last = last.unwrap_or_else(|| "(did not fail again)".to_owned());
     panic!(
-        "{first}\n\nthe program, made small:\n{small}\n{last}\n\n{config:?}\n\
-         again: MILLPOND_SEED={seed} MILLPOND_CASES=1"
+        "under {scheme}: {first}\n\nthe program, made small:\n{small}\n{last}\n\n{config:?}\n\
+         again: MILLPOND_SEED={seed} MILLPOND_CASES=1 MILLPOND_SCHEME={scheme}",
+        scheme = config.scheme,
     );
 }
 
@@ -135,14 +149,30 @@ fn random_programs_give_the_serial_result() {
     let (repeats, steps) = (number("MILLPOND_REPEATS", 1), steps());
     let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
     for seed in from..from + cases {
-        let config = Config::of(seed);
+        let config = config_of(seed);
         let program = generate::program(seed, config.deterministic);
         let program = shrink::follow(&program, &steps).expect("the steps of this program");
         if std::env::var_os("MILLPOND_TRACE").is_some() {
             eprintln!("MILLPOND_SEED={seed} {config:?}\n{program}");
         }
-        let case = Case { seed, config, program: &program, repeats };
-        if config.list { case.check::<List>(&dog) } else { case.check::<DefaultScheme>(&dog) }
+        Case { seed, config, program: &program, repeats }.check(&dog);
+    }
+}
+
+/// One program, one configuration, every scheme: a difference is the scheme's.
+#[test]
+fn every_scheme_gives_the_serial_result() {
+    silence_expected_panics();
+    let from = number("MILLPOND_SEED", 0);
+    let cases =
+        std::env::var_os("MILLPOND_CASES").map_or(CASES_UNDER_ALL, |_| number("MILLPOND_CASES", 0).div_ceil(20));
+    let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
+    for seed in from..from + cases {
+        let config = Config::of(seed);
+        let program = generate::program(seed, config.deterministic);
+        for row in SCHEMES {
+            Case { seed, config: config.under(row.name), program: &program, repeats: 1 }.check(&dog);
+        }
     }
 }
 
@@ -155,7 +185,12 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn check<D: Scheme>(&self, dog: &Watchdog) {
+    fn check(&self, dog: &Watchdog) {
+        let known = with_scheme!(self.config.scheme, D => self.check_under::<D>(dog));
+        known.expect("a name of the catalogue");
+    }
+
+    fn check_under<D: Scheme>(&self, dog: &Watchdog) {
         let Case { seed, config, program, repeats } = *self;
         let runtime = dog.over(move || format!("the start of {config:?}"), || config.build::<D>());
         let found = (0..repeats).find_map(|_| wrong(program, &config, &runtime, dog));
@@ -213,5 +248,5 @@ fn shrink_a_crash() {
     };
     let steps = shrink::path(&program, program_crashes);
     let small = shrink::follow(&program, &steps).expect("found above");
-    panic!("{:?}\n{small}\nsteps {steps:?}", Config::of(seed));
+    panic!("{:?}\n{small}\nsteps {steps:?}", config_of(seed));
 }

@@ -1,9 +1,10 @@
 //! The runtimes that programs are run on.
 
+use millpond::catalogue::SCHEMES;
 use millpond::depend::Scheme;
 use millpond::{Builder, DefaultMemory, DefaultPool, Idle, Inline, Runtime};
 
-use super::generate::Rng;
+use super::rng::Rng;
 
 /// A runtime with a scheme of one's choice.
 pub type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
@@ -23,8 +24,8 @@ pub struct Config {
     pub dumps: bool,
     /// Whether the program's root is a session, if it can be one.
     pub session: bool,
-    /// Whether the scheme is `list`, not the default one.
-    pub list: bool,
+    /// The name of the dependence scheme.
+    pub scheme: &'static str,
 }
 
 impl Config {
@@ -42,16 +43,24 @@ impl Config {
             stack_size: rng.pick(&[128 << 10, 256 << 10, 2 << 20]),
             session: rng.percent(20),
             dumps: false,
-            list: false,
+            scheme: SCHEMES[0].name,
         };
         // Workers that never sleep take the processors from everybody else.
         if config.workers <= 2 && rng.percent(10) {
             config.idle = Idle::Busy;
         }
         config.dumps = rng.percent(25);
-        config.list = rng.percent(25);
+        // The default one most, since most programs run on it.
+        if !rng.percent(40) {
+            config.scheme = rng.pick(&SCHEMES[1..]).name;
+        }
         config.rename_bytes = rng.pick(&[u64::MAX, 0, 1000]);
         config
+    }
+
+    /// The same under another scheme.
+    pub fn under(self, scheme: &'static str) -> Self {
+        Config { scheme, ..self }
     }
 
     pub fn build<D: Scheme>(&self) -> With<D> {

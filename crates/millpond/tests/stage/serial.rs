@@ -1,0 +1,47 @@
+//! What the serial program does, and which of its tasks may start.
+
+use super::{How, Uses};
+
+/// The value of a datum after task `who` has used it so.
+pub fn after(how: How, value: i64, who: usize) -> i64 {
+    let number = who as i64 + 1;
+    match how {
+        How::Read | How::Concurrent => value,
+        How::Write => 100 * number,
+        How::Inout => 3 * value + number,
+        How::Commutative | How::Sum => value + number,
+        How::Max => value.max(number),
+    }
+}
+
+/// What each task sees, by modes as a task of the stage does, and the last values.
+pub fn run(acts: &[Uses], data: &[Option<i64>]) -> (Vec<Vec<i64>>, Vec<i64>) {
+    let mut data: Vec<_> = data.iter().map(|value| value.unwrap_or(0)).collect();
+    let mut saw = Vec::new();
+    for (who, uses) in acts.iter().enumerate() {
+        let by = |how| uses.iter().filter(move |one| one.0 == how).map(|one| data[one.1]);
+        saw.push([How::Read, How::Inout, How::Concurrent].into_iter().flat_map(by).collect());
+        uses.iter().for_each(|&(how, datum)| data[datum] = after(how, data[datum], who));
+    }
+    (saw, data)
+}
+
+/// Whether a task may start, of those before it `done` being complete: each access waits for all older generations of
+/// its version (TG §3.2). Commutative tasks are not for this: the exclusion is not in it.
+pub fn may_start(acts: &[Uses], done: &[bool], who: usize) -> bool {
+    acts[who].iter().all(|&(how, datum)| {
+        let earlier = (0..who).rev().filter_map(|other| {
+            let used = acts[other].iter().find(|one| one.1 == datum)?;
+            Some((other, used.0))
+        });
+        let shares = !matches!(how, How::Write | How::Inout);
+        let mut older = earlier.skip_while(|&(_, before)| shares && before == how);
+        // Up to the `write` that made the version; a `write` makes its own.
+        let mut version = how != How::Write;
+        older.all(|(other, before)| {
+            let waits = version && !done[other];
+            version &= before != How::Write;
+            !waits
+        })
+    })
+}
