@@ -247,6 +247,7 @@ fn generations_follow_one_another<D: Scheme>() {
 }
 
 fn run<D: Scheme>(test: fn()) {
+    println!("scheme {}", D::NAME);
     test();
 }
 

@@ -99,6 +99,7 @@ fn read_modify_writes_a_task<D: Scheme>() {
 }
 
 fn run<D: Scheme>(test: fn()) {
+    println!("scheme {}", D::NAME);
     test();
 }
 
