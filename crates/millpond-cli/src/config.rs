@@ -4,6 +4,7 @@ use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
+use millpond::catalogue::AnyRuntime;
 use millpond::{Builder, Inline, Runtime};
 use serde_json::{Value, json};
 
@@ -36,16 +37,17 @@ impl Config {
         })
     }
 
-    /// Builds the runtime.
-    pub fn build(&self) -> Result<Runtime, Failure> {
+    /// Builds the runtime, of the scheme that was named.
+    pub fn build(&self) -> Result<AnyRuntime, Failure> {
         self.build_inline(Inline::Auto)
     }
 
     /// Builds the runtime, with a rule of its own for what runs inline.
-    pub fn build_inline(&self, inline: Inline) -> Result<Runtime, Failure> {
+    pub fn build_inline(&self, inline: Inline) -> Result<AnyRuntime, Failure> {
         let builder = Runtime::builder().workers(self.workers).window(self.window).inline(inline);
-        let runtime = builder.deterministic(self.deterministic).pin(self.pin).build();
-        runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+        let builder = builder.deterministic(self.deterministic).pin(self.pin);
+        AnyRuntime::build(builder, &self.scheme)
+            .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
     }
 
     /// The same with another number of workers.
@@ -121,4 +123,21 @@ fn one_family(matches: &ArgMatches) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtime_has_the_scheme_that_was_named() {
+        for name in SCHEME.names() {
+            let given = ["millpond", "run", "--workers", "1", "--scheme", name, "fib"];
+            let matches = crate::args::command().try_get_matches_from(given).expect("arguments");
+            let (_, matches) = crate::run::named(matches.subcommand_matches("run").expect("run")).expect("a workload");
+            let config = Config::new(matches).expect("a configuration");
+            assert_eq!(config.build().expect("a runtime").scheme(), name);
+            assert_eq!(config.json()["scheme"], name);
+        }
+    }
 }

@@ -4,11 +4,15 @@ use crate::failure::Failure;
 use crate::families::{FAMILIES, Family};
 use crate::report::print;
 use clap::ArgMatches;
-use comfy_table::Table;
 use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{ContentArrangement, Table};
 use millpond::catalogue::Row;
+use millpond::depend::Mode;
 use millpond_workloads::{Kind, Opt, WORKLOADS, Workload};
 use serde_json::{Map, Value, json};
+
+/// The most columns of a table that breaks its texts into lines.
+const WIDTH: u16 = 150;
 
 /// Prints one list, or all of them.
 pub fn list(matches: &ArgMatches) -> Result<bool, Failure> {
@@ -27,7 +31,7 @@ pub fn list(matches: &ArgMatches) -> Result<bool, Failure> {
         if wanted("workloads") {
             tables.push(table("workloads", WORKLOADS.iter().map(|w| (w.name, workload_text(w)))));
         }
-        tables.extend(families.map(|f| table(f.plural, f.members.iter().map(|m| (m.name, m.summary.to_owned())))));
+        tables.extend(families.map(|family| family_table(family)));
         print(&tables.join("\n"))?;
     }
     Ok(true)
@@ -40,6 +44,36 @@ fn table(name: &str, rows: impl Iterator<Item = (&'static str, String)>) -> Stri
         table.add_row([name.to_owned(), text]);
     }
     table.to_string()
+}
+
+/// A family: with the columns of a scheme where its members say what such a part says.
+fn family_table(family: &Family) -> String {
+    if family.members.iter().all(|row| row.modes.is_none()) {
+        return table(family.plural, family.members.iter().map(|row| (row.name, row.summary.to_owned())));
+    }
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    // The terminal's, if there is one.
+    table.set_width(table.width().map_or(WIDTH, |width| width.min(WIDTH)));
+    table.set_header([family.plural, "source", "modes", "complexity", ""]);
+    for row in family.members {
+        let complexity = row.complexity.unwrap_or_default();
+        table.add_row([row.name, row.source, &modes_text(row), complexity, row.summary]);
+    }
+    table.to_string()
+}
+
+fn modes_text(row: &Row) -> String {
+    match words(row).as_deref() {
+        Some(all) if all.len() == Mode::ALL.len() => "all".to_owned(),
+        Some(some) => some.join(" "),
+        None => String::new(),
+    }
+}
+
+/// The words by which the modes of a row are declared.
+fn words(row: &Row) -> Option<Vec<String>> {
+    row.modes.map(|modes| modes.iter().map(Mode::to_string).collect())
 }
 
 fn workload_text(workload: &Workload) -> String {
@@ -80,6 +114,8 @@ fn family_json(family: &Family) -> Value {
             "summary": row.summary,
             "source": row.source,
             "honours_priority": row.honours_priority,
+            "modes": words(row),
+            "complexity": row.complexity,
             "default": row.name == family.default_member(),
         })
     };

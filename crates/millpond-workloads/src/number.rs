@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::options::{Opt, Options, Value};
 use crate::workload::{Job, Probe, Verdict};
-use millpond::Runtime;
+use millpond::catalogue::AnyRuntime;
 use std::hint::black_box;
 use std::marker::PhantomData;
 
@@ -36,7 +36,7 @@ pub(crate) trait Program: 'static {
     /// How many tasks it runs.
     fn count(params: Params) -> u64;
     /// The answer by tasks.
-    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error>;
+    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error>;
     /// The answer without tasks.
     fn serial(params: Params) -> u64;
     /// The answer from elsewhere.
@@ -65,7 +65,7 @@ impl<P: Program> Job for Number<P> {
         P::count(self.params)
     }
 
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
         self.answer = P::tasks(self.params, runtime, probe)?;
         Ok(())
     }

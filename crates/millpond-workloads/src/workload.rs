@@ -2,7 +2,7 @@
 
 use crate::options::{Opt, Options, Value};
 use crate::{Error, cholesky, fib, fib_join, matmul, nqueens};
-use millpond::Runtime;
+use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
 
 /// A workload: a row of data before it is code.
@@ -38,7 +38,7 @@ pub trait Job {
     fn tasks(&self) -> u64;
 
     /// Runs the task program; `probe` brackets the part to be timed.
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error>;
+    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error>;
 
     /// Runs the serial program; `probe` brackets the part to be timed.
     fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error>;

@@ -1,8 +1,10 @@
-//! Every workload, serial and as tasks, gives the right answer; and the checks see a wrong one.
+//! Every workload, serial and as tasks under every dependence scheme, gives the right answer; and the checks see a
+//! wrong one.
 
-use millpond::Runtime;
+use millpond::catalogue::{AnyRuntime, SCHEMES};
+use millpond::{Runtime, on_runtime};
 use millpond_workloads::matrix::{Grid, Matrix, generate, npy};
-use millpond_workloads::{Error, Options, Stopwatch, WORKLOADS, cholesky, find, matmul};
+use millpond_workloads::{Error, Job, Options, Stopwatch, WORKLOADS, cholesky, find, matmul};
 
 /// Small sizes of each workload.
 fn cases(name: &str) -> Vec<Options> {
@@ -39,35 +41,45 @@ fn limited(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-#[test]
-fn every_workload_is_right_with_and_without_tasks() {
-    limited(|| [1, 2, 4].into_iter().for_each(right_with));
+/// A runtime of each scheme.
+fn runtimes(workers: usize) -> impl Iterator<Item = AnyRuntime> {
+    let build = move |name| AnyRuntime::build(Runtime::builder().workers(workers), name).expect("a runtime");
+    SCHEMES.iter().map(move |scheme| build(scheme.name))
 }
 
-fn right_with(workers: usize) {
-    let runtime = Runtime::builder().workers(workers).build().expect("a runtime");
-    for workload in WORKLOADS {
-        for options in cases(workload.name) {
-            let mut job = (workload.prepare)(&options).expect("a job");
-            let mut watch = Stopwatch::default();
-            job.serial(&mut watch).expect("the serial program");
-            assert!(job.check().expect("a check").verified, "{} {options:?}", workload.name);
-            for _ in 0..2 {
-                let before = bodies(&runtime);
-                job.run(&runtime, &mut watch).expect("the tasks");
-                assert!(job.check().expect("a check").verified, "{} {options:?}", workload.name);
-                if workload.name != "fib-join" {
-                    let ran = bodies(&runtime) - before;
-                    assert_eq!(ran, job.tasks(), "{} {options:?}", workload.name);
-                }
+#[test]
+fn every_workload_is_right_with_and_without_tasks() {
+    limited(|| {
+        let runtimes: Vec<_> = [1, 2, 4].into_iter().flat_map(runtimes).collect();
+        for workload in WORKLOADS {
+            for options in cases(workload.name) {
+                let what = format!("{} {options:?}", workload.name);
+                let mut job = (workload.prepare)(&options).expect("a job");
+                job.serial(&mut Stopwatch::default()).expect("the serial program");
+                assert!(job.check().expect("a check").verified, "{what}");
+                let counts = workload.name != "fib-join";
+                runtimes.iter().for_each(|runtime| right_with(job.as_mut(), runtime, counts, &what));
             }
+        }
+    });
+}
+
+/// Runs a job twice; it `counts` if each of its tasks is a body that the runtime counts.
+fn right_with(job: &mut dyn Job, runtime: &AnyRuntime, counts: bool, what: &str) {
+    let what = format!("{what}, scheme {}, {} workers", runtime.scheme(), on_runtime!(runtime, rt => rt.workers()));
+    for _ in 0..2 {
+        let before = bodies(runtime);
+        job.run(runtime, &mut Stopwatch::default()).expect("the tasks");
+        assert!(job.check().expect("a check").verified, "{what}");
+        if counts {
+            assert_eq!(bodies(runtime) - before, job.tasks(), "{what}");
         }
     }
 }
 
 /// How many bodies the runtime has run; a branch of a join that is not stolen is a call, and not counted.
-fn bodies(runtime: &Runtime) -> u64 {
-    runtime.counts().iter().map(|counts| counts.tasks).sum()
+fn bodies(runtime: &AnyRuntime) -> u64 {
+    on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).sum()
 }
 
 #[test]
@@ -87,7 +99,7 @@ fn tasks_and_serial_program_agree_to_the_last_bit() {
 fn agree_to_the_last_bit() {
     let grid = Grid { n: 100, tile: 16 };
     let a = generate::positive_definite(grid.n, 3);
-    let factor = |runtime: Option<&Runtime>| {
+    let factor = |runtime: Option<&AnyRuntime>| {
         let pivot = cholesky::Pivot::default();
         let mut tiles = grid.cut_lower(&a);
         match runtime {
@@ -95,7 +107,8 @@ fn agree_to_the_last_bit() {
             Some(runtime) => {
                 let handles: Vec<Vec<_>> =
                     tiles.into_iter().map(|row| row.into_iter().map(millpond::Handle::new).collect()).collect();
-                runtime.scope(|s| cholesky::tasks(s, &handles, &pivot)).expect("the tasks");
+                let done = on_runtime!(runtime, rt => rt.scope(|s| cholesky::tasks(s, &handles, &pivot)));
+                done.expect("the tasks");
                 let row =
                     |row: Vec<millpond::Handle<_>>| row.into_iter().map(|h| h.into_inner().expect("a tile")).collect();
                 tiles = handles.into_iter().map(row).collect();
@@ -105,9 +118,10 @@ fn agree_to_the_last_bit() {
     };
     let serial = factor(None);
     assert!(cholesky::scaled_residual(&a, &serial) < 1.0);
-    let runtime = Runtime::builder().workers(3).build().expect("a runtime");
-    for _ in 0..20 {
-        assert_eq!(factor(Some(&runtime)), serial);
+    for runtime in runtimes(3) {
+        for _ in 0..20 {
+            assert_eq!(factor(Some(&runtime)), serial, "scheme {}", runtime.scheme());
+        }
     }
 }
 
@@ -149,7 +163,7 @@ fn an_indefinite_matrix_fails_at_its_tile_and_row() {
 
 fn fails_at_its_tile_and_row() {
     let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let runtime = Runtime::builder().workers(2).build().expect("a runtime");
+    let runtime = runtimes(2).next().expect("a scheme");
     for bad in [0usize, 24, 25, 61, 99] {
         let mut a = generate::positive_definite(100, 1);
         a.put(bad, bad, -1.0);

@@ -10,7 +10,8 @@ use crate::failure::Failure;
 use crate::stats::median;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
-use millpond::{Runtime, Spawn};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Spawn, on_runtime};
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -106,7 +107,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
 }
 
 /// Measures one order: serial and parallel runs by turns, so that both see the same machine.
-fn point(request: &Request, runtime: &Runtime, mix: &Mix, shape: &Shape, per_ns: f64) -> Result<Row, Failure> {
+fn point(request: &Request, runtime: &AnyRuntime, mix: &Mix, shape: &Shape, per_ns: f64) -> Result<Row, Failure> {
     let steps = mix.steps(shape, per_ns);
     let wanted = Results::new(&steps);
     let before = ran(runtime);
@@ -118,12 +119,7 @@ fn point(request: &Request, runtime: &Runtime, mix: &Mix, shape: &Shape, per_ns:
         serial.push(start.elapsed().as_secs_f64());
         let found = Results::new(&steps);
         let start = Instant::now();
-        runtime.scope(|s| {
-            for at in 0..steps.len() {
-                let found = &found;
-                s.spawn((), move |()| found.task(at));
-            }
-        })?;
+        on_runtime!(runtime, rt => rt.scope(|s| found.spawn(s)))?;
         seconds.push(start.elapsed().as_secs_f64());
         verified &= found.same(&wanted);
     }
@@ -156,6 +152,13 @@ impl<'a> Results<'a> {
     /// The body, long or short. It costs no read-modify-write: nobody else has the place.
     fn task(&self, at: usize) {
         self.values[at].store(spin(self.steps[at], at as u64), Relaxed);
+    }
+
+    /// A task for each place.
+    fn spawn<'s, S: Spawn<'s>>(&'s self, s: &S) {
+        for at in 0..self.steps.len() {
+            s.spawn((), move |()| self.task(at));
+        }
     }
 
     fn same(&self, other: &Results) -> bool {

@@ -14,7 +14,8 @@ use crate::stats::median;
 use clap::builder::PossibleValuesParser;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction};
-use millpond::{Handle, Inline, Runtime, Scope, Spawn};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, Inline, Spawn, on_runtime};
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::process::Command;
@@ -27,16 +28,15 @@ struct Shape {
     shared: bool,
     /// Whether a task stands before them that changes all the data. Without it they are ready, and wait in the pool.
     behind: bool,
-    spawn: for<'s, 'env> fn(&'s Scope<'s, 'env>, &'env [Handle<u64>], u64),
-    /// Whether they change what they access.
+    /// Whether they change what they access; else they read it.
     changes: bool,
 }
 
 static SHAPES: &[Shape] = &[
-    Shape { name: "own", shared: false, behind: true, spawn: own, changes: true },
-    Shape { name: "readers", shared: true, behind: true, spawn: readers, changes: false },
-    Shape { name: "chain", shared: true, behind: true, spawn: chain, changes: true },
-    Shape { name: "ready", shared: false, behind: false, spawn: own, changes: true },
+    Shape { name: "own", shared: false, behind: true, changes: true },
+    Shape { name: "readers", shared: true, behind: true, changes: false },
+    Shape { name: "chain", shared: true, behind: true, changes: true },
+    Shape { name: "ready", shared: false, behind: false, changes: true },
 ];
 
 /// The options of this suite.
@@ -123,18 +123,10 @@ fn here(request: &Request, shape: &Shape, tasks: u64) -> Result<Once, Failure> {
 }
 
 /// Spawns the tasks and runs them; nothing, if the system does not say how much memory is in use.
-fn hold(runtime: &Runtime, shape: &Shape, tasks: u64) -> Result<Option<Once>, millpond::Error> {
+fn hold(runtime: &AnyRuntime, shape: &Shape, tasks: u64) -> Result<Option<Once>, millpond::Error> {
     let data: Vec<Handle<u64>> = (0..if shape.shared { 1 } else { tasks }).map(|_| Handle::new(0)).collect();
     let ran_before = ran(runtime);
-    let (start, before, after) = runtime.scope(|s| {
-        if shape.behind {
-            s.spawn(data.iter().map(Handle::inout).collect::<Vec<_>>(), |_| ());
-        }
-        rss::reset();
-        let (start, before) = (Instant::now(), rss::peak());
-        (shape.spawn)(s, &data, tasks);
-        (start, before, rss::peak())
-    })?;
+    let (start, before, after) = on_runtime!(runtime, rt => rt.scope(|s| spawn(s, shape, &data, tasks)))?;
     let seconds = start.elapsed().as_secs_f64();
     let ran: u64 = ran_since(&ran_before, runtime).iter().sum();
     let values = data.into_iter().map(Handle::into_inner).collect::<Result<Vec<_>, _>>()?;
@@ -144,36 +136,41 @@ fn hold(runtime: &Runtime, shape: &Shape, tasks: u64) -> Result<Option<Once>, mi
     Ok((before > 0).then_some(Once { seconds, bytes_per_task, verified }))
 }
 
-fn own<'s, 'env>(s: &'s Scope<'s, 'env>, data: &'env [Handle<u64>], _tasks: u64) {
-    for datum in data {
-        s.spawn(datum.inout(), |n| *n += 1);
+/// Spawns the tasks: when the first of them, and the most memory in use before and after.
+fn spawn<'s, S: Spawn<'s>>(s: &S, shape: &Shape, data: &[Handle<u64, S::Brand>], tasks: u64) -> (Instant, u64, u64) {
+    if shape.behind {
+        s.spawn(data.iter().map(Handle::inout).collect::<Vec<_>>(), |_| ());
     }
-}
-
-fn readers<'s, 'env>(s: &'s Scope<'s, 'env>, data: &'env [Handle<u64>], tasks: u64) {
-    for _ in 0..tasks {
-        s.spawn(data[0].read(), |n| {
-            black_box(*n);
-        });
+    let datum = |task| &data[if shape.shared { 0 } else { task as usize }];
+    rss::reset();
+    let (start, before) = (Instant::now(), rss::peak());
+    for task in 0..tasks {
+        if shape.changes {
+            s.spawn(datum(task).inout(), |n| *n += 1);
+        } else {
+            s.spawn(datum(task).read(), |n| {
+                black_box(*n);
+            });
+        }
     }
-}
-
-fn chain<'s, 'env>(s: &'s Scope<'s, 'env>, data: &'env [Handle<u64>], tasks: u64) {
-    for _ in 0..tasks {
-        s.spawn(data[0].inout(), |n| *n += 1);
-    }
+    (start, before, rss::peak())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use millpond::Runtime;
+    use millpond::catalogue::SCHEMES;
 
     #[test]
     fn every_graph_is_verified() {
-        let runtime = Runtime::builder().workers(1).window(1 << 20).inline(Inline::Never).build().expect("a runtime");
-        for shape in SHAPES {
-            let once = hold(&runtime, shape, 1000).expect("nothing fails").expect("the system says");
-            assert!(once.verified, "{}", shape.name);
+        let builder = Runtime::builder().workers(1).window(1 << 20).inline(Inline::Never);
+        for scheme in SCHEMES {
+            let runtime = AnyRuntime::build(builder.clone(), scheme.name).expect("a runtime");
+            for shape in SHAPES {
+                let once = hold(&runtime, shape, 1000).expect("nothing fails").expect("the system says");
+                assert!(once.verified, "{}, scheme {}", shape.name, scheme.name);
+            }
         }
     }
 }

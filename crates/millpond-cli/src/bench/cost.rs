@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::stats::median;
 use clap::Arg;
 use clap::builder::PossibleValuesParser;
-use millpond::{Handle, Runtime, Spawn};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, Spawn, on_runtime};
 use serde_json::json;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -24,7 +25,7 @@ struct Shape {
     /// The numbers of tasks; the first is what the others are compared with.
     sizes: &'static [u64],
     /// Runs that many tasks: the time, and whether each ran once, as the data tell.
-    run: fn(&Runtime, u64) -> Result<(Duration, bool), millpond::Error>,
+    run: fn(&AnyRuntime, u64) -> Result<(Duration, bool), millpond::Error>,
 }
 
 static SHAPES: &[Shape] = &[
@@ -64,7 +65,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-fn points(request: &Request, config: &Config, runtime: &Runtime, shape: &Shape) -> Result<Vec<Row>, Failure> {
+fn points(request: &Request, config: &Config, runtime: &AnyRuntime, shape: &Shape) -> Result<Vec<Row>, Failure> {
     let mut rows: Vec<Row> = shape.sizes.iter().map(|&n| row(config, shape, n)).collect();
     let mut bodies = vec![vec![0; ran(runtime).len()]; rows.len()];
     for rep in 1..=request.reps {
@@ -99,7 +100,7 @@ fn row(config: &Config, shape: &Shape, tasks: u64) -> Row {
 }
 
 /// One measurement: as many runs as fill the least time, their mean.
-fn once(runtime: &Runtime, shape: &Shape, row: &mut Row) -> Result<(), Failure> {
+fn once(runtime: &AnyRuntime, shape: &Shape, row: &mut Row) -> Result<(), Failure> {
     let (mut seconds, mut runs) = (0.0, 0.0);
     while seconds < LEAST_SECONDS {
         let (time, right) = (shape.run)(runtime, row.tasks)?;
@@ -130,78 +131,87 @@ fn count(n: &mut u64) {
     *n = black_box(*n + 1);
 }
 
-fn independent(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+fn independent(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
     let marks = marks(tasks);
     let start = Instant::now();
-    runtime.scope(|s| {
-        for one in &marks {
-            s.spawn((), move |()| mark(one));
-        }
-    })?;
+    on_runtime!(runtime, rt => rt.scope(|s| spawn_independent(s, &marks)))?;
     Ok((start.elapsed(), all_once(marks)))
 }
 
-fn chain(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+fn spawn_independent<'s, S: Spawn<'s>>(s: &S, marks: &'s [AtomicU8]) {
+    for one in marks {
+        s.spawn((), move |()| mark(one));
+    }
+}
+
+fn chain(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
     let n = Handle::new(0);
     let start = Instant::now();
-    runtime.scope(|s| {
-        for _ in 0..tasks {
-            s.spawn(n.inout(), count);
-        }
-    })?;
+    on_runtime!(runtime, rt => rt.scope(|s| spawn_chain(s, &n, tasks)))?;
     Ok((start.elapsed(), n.into_inner()? == tasks))
 }
 
+fn spawn_chain<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, tasks: u64) {
+    for _ in 0..tasks {
+        s.spawn(n.inout(), count);
+    }
+}
+
 /// A writer, the readers, a writer.
-fn readers(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+fn readers(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
     let (n, marks) = (Handle::new(0_u64), marks(tasks - 2));
     let start = Instant::now();
-    runtime.scope(|s| {
+    on_runtime!(runtime, rt => rt.scope(|s| {
         s.spawn(n.inout(), count);
-        for one in &marks {
-            s.spawn(n.read(), move |n: &u64| {
-                black_box(n);
-                mark(one);
-            });
-        }
+        spawn_readers(s, &n, &marks);
         s.spawn(n.inout(), count);
-    })?;
+    }))?;
     Ok((start.elapsed(), n.into_inner()? == 2 && all_once(marks)))
 }
 
+fn spawn_readers<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, marks: &'s [AtomicU8]) {
+    for one in marks {
+        s.spawn(n.read(), move |n: &u64| {
+            black_box(n);
+            mark(one);
+        });
+    }
+}
+
 /// A writer that ends when all readers are there. It is a parent, since these do not run at their spawn.
-fn readers_parked(runtime: &Runtime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
+fn readers_parked(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
     // The parent and its child are two.
     let (n, marks) = (Handle::new(0_u64), marks(tasks - 2));
     let start = Instant::now();
-    runtime.scope(|s| {
-        let (open, opened) = channel::<()>();
-        s.nest(n.inout(), move |s, n| {
-            // An error, as soon as the other end is gone.
-            let _ = opened.recv();
-            s.spawn(n.inout(), count);
-        });
-        for one in &marks {
-            s.spawn(n.read(), move |n: &u64| {
-                black_box(n);
-                mark(one);
-            });
-        }
-        drop(open);
-    })?;
+    on_runtime!(runtime, rt => rt.scope(|s| spawn_behind(s, &n, &marks)))?;
     Ok((start.elapsed(), n.into_inner()? == 1 && all_once(marks)))
+}
+
+fn spawn_behind<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, marks: &'s [AtomicU8]) {
+    let (open, opened) = channel::<()>();
+    s.nest(n.inout(), move |s, n| {
+        // An error, as soon as the other end is gone.
+        let _ = opened.recv();
+        s.spawn(n.inout(), count);
+    });
+    spawn_readers(s, n, marks);
+    drop(open);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use millpond::Runtime;
+    use millpond::catalogue::SCHEMES;
 
     #[test]
     fn every_shape_is_verified() {
-        for workers in [1, 2] {
-            let runtime = Runtime::builder().workers(workers).window(10_000).build().expect("a runtime");
+        for (workers, scheme) in SCHEMES.iter().flat_map(|scheme| [(1, scheme), (2, scheme)]) {
+            let builder = Runtime::builder().workers(workers).window(10_000);
+            let runtime = AnyRuntime::build(builder, scheme.name).expect("a runtime");
             for shape in SHAPES {
-                assert!((shape.run)(&runtime, 1000).expect("nothing fails").1, "{}", shape.name);
+                let right = (shape.run)(&runtime, 1000).expect("nothing fails").1;
+                assert!(right, "{}, scheme {}, {workers} workers", shape.name, scheme.name);
             }
         }
     }

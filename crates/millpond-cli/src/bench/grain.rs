@@ -12,7 +12,8 @@ use crate::failure::Failure;
 use crate::stats::median;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction};
-use millpond::{Handle, Runtime};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, on_runtime};
 use serde_json::json;
 use std::time::Instant;
 
@@ -71,7 +72,7 @@ impl Point {
 }
 
 /// Measures one graph with one length: serial and parallel runs by turns, so that both see the same machine.
-fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Point, Failure> {
+fn point(request: &Request, runtime: &AnyRuntime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Point, Failure> {
     let workers = request.config.workers;
     let before = ran(runtime);
     let (mut serial, mut seconds, mut verified) = (Vec::new(), Vec::new(), true);
@@ -102,10 +103,10 @@ fn point(request: &Request, runtime: &Runtime, graph: &Graph, body_ns: u64, spin
 }
 
 /// The time of a parallel run, and what the data are after it.
-fn parallel(runtime: &Runtime, graph: &Graph, spins: u64) -> Result<(f64, Vec<u64>), Failure> {
+fn parallel(runtime: &AnyRuntime, graph: &Graph, spins: u64) -> Result<(f64, Vec<u64>), Failure> {
     let handles: Vec<Handle<u64>> = graph.start().into_iter().map(Handle::new).collect();
     let start = Instant::now();
-    runtime.scope(|s| graph.spawn(s, &handles, spins))?;
+    on_runtime!(runtime, rt => rt.scope(|s| graph.spawn(s, &handles, spins)))?;
     let time = start.elapsed().as_secs_f64();
     let values = handles.into_iter().map(Handle::into_inner).collect::<Result<_, _>>()?;
     Ok((time, values))

@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use crate::stats::median;
 use clap::Arg;
 use clap::builder::PossibleValuesParser;
-use millpond::{Handle, Runtime, Spawn};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Engine, Handle, Session, Spawn, on_runtime};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 struct Shape {
     name: &'static str,
     /// Puts the runtime there and sleeps; whether what ran before the sleep was right.
-    sleep: fn(&Runtime, Duration) -> Result<(Slept, bool), millpond::Error>,
+    sleep: fn(&AnyRuntime, Duration) -> Result<(Slept, bool), millpond::Error>,
 }
 
 static SHAPES: &[Shape] = &[
@@ -99,9 +100,9 @@ fn point(request: &Request, shape: &Shape, time: Duration) -> Result<Row, Failur
     })
 }
 
-fn work(runtime: &Runtime) -> Result<bool, millpond::Error> {
+fn work(runtime: &AnyRuntime) -> Result<bool, millpond::Error> {
     let n = Handle::new(0);
-    runtime.scope(|s| count(s, &n))?;
+    on_runtime!(runtime, rt => rt.scope(|s| count(s, &n)))?;
     Ok(n.into_inner()? == TASKS)
 }
 
@@ -111,28 +112,35 @@ fn count<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>) {
     }
 }
 
-fn between_scopes(runtime: &Runtime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
+/// Waits until they have ended; whether the last found what they leave.
+fn counted<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>) -> Result<bool, millpond::Error> {
+    count(s, n);
+    Ok(s.wait(s.spawn(n.read(), |n| *n))? == TASKS)
+}
+
+fn between_scopes(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
     let right = work(runtime)?;
     Ok((Slept::new(time), right))
 }
 
 /// The caller sleeps in the body of a scope, all of whose tasks have ended.
-fn in_a_scope(runtime: &Runtime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
+fn in_a_scope(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
     let n = Handle::new(0);
-    runtime.try_scope(|s| {
-        count(s, &n);
-        let found = s.wait(s.spawn(n.read(), |n| *n))?;
-        Ok((Slept::new(time), found == TASKS))
-    })
+    on_runtime!(runtime, rt => rt.try_scope(|s| {
+        let right = counted(s, &n)?;
+        Ok((Slept::new(time), right))
+    }))
 }
 
-fn open_session(runtime: &Runtime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
-    let (session, n) = (runtime.session(), Handle::new(0));
-    count(&session, &n);
-    let found = session.wait(session.spawn(n.read(), |n| *n))?;
+fn open_session(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
+    on_runtime!(runtime, rt => in_session(rt.session(), time))
+}
+
+fn in_session<E: Engine>(session: Session<E>, time: Duration) -> Result<(Slept, bool), millpond::Error> {
+    let right = counted(&session, &Handle::new(0))?;
     let slept = Slept::new(time);
     session.close()?;
-    Ok((slept, found == TASKS))
+    Ok((slept, right))
 }
 
 #[cfg(test)]

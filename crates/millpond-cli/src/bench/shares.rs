@@ -1,14 +1,15 @@
 //! Which worker ran how much.
 
-use millpond::Runtime;
+use millpond::catalogue::AnyRuntime;
+use millpond::on_runtime;
 
 /// How many bodies each worker has run so far.
-pub fn ran(runtime: &Runtime) -> Vec<u64> {
-    runtime.counts().iter().map(|counts| counts.tasks).collect()
+pub fn ran(runtime: &AnyRuntime) -> Vec<u64> {
+    on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).collect()
 }
 
 /// How many of them it ran since `before`.
-pub fn ran_since(before: &[u64], runtime: &Runtime) -> Vec<u64> {
+pub fn ran_since(before: &[u64], runtime: &AnyRuntime) -> Vec<u64> {
     ran(runtime).iter().zip(before).map(|(now, before)| now - before).collect()
 }
 

@@ -14,8 +14,9 @@ use crate::stats::median;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use middle::Middle;
-use millpond::Runtime;
-use millpond::record::Recording as InProgress;
+use millpond::catalogue::AnyRuntime;
+use millpond::on_runtime;
+use millpond::record::{Recorder, Recording as InProgress};
 use millpond_trace::{Recording, Report as Profile, Writer};
 use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
 use outputs::{Made, Outputs};
@@ -177,7 +178,7 @@ fn measure(
 
 /// Records the timed part, and its time and memory.
 struct Tape<'a> {
-    runtime: &'a Runtime,
+    recorder: &'a Recorder,
     writer: Arc<Writer>,
     in_progress: Option<InProgress>,
     watch: Stopwatch,
@@ -185,16 +186,17 @@ struct Tape<'a> {
 }
 
 impl<'a> Tape<'a> {
-    fn new(runtime: &'a Runtime, program: &str) -> Self {
-        let writer = Writer::to_memory(program, runtime.workers());
-        Tape { runtime, writer, in_progress: None, watch: Stopwatch::default(), peak: 0 }
+    fn new(runtime: &'a AnyRuntime, program: &str) -> Self {
+        let (recorder, workers) = on_runtime!(runtime, rt => (rt.recorder(), rt.workers()));
+        let writer = Writer::to_memory(program, workers);
+        Tape { recorder, writer, in_progress: None, watch: Stopwatch::default(), peak: 0 }
     }
 }
 
 impl Probe for Tape<'_> {
     fn start(&mut self) {
         rss::reset();
-        self.in_progress = Some(self.runtime.recorder().add(self.writer.clone()));
+        self.in_progress = Some(self.recorder.add(self.writer.clone()));
         self.watch.start();
     }
 

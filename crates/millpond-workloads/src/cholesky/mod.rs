@@ -17,7 +17,8 @@ use crate::Error;
 use crate::matrix::{Grid, Matrix, Tile, npy};
 use crate::options::{Options, Value};
 use crate::workload::{Job, Probe, Verdict, Workload};
-use millpond::{Handle, Runtime};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, on_runtime};
 use std::sync::OnceLock;
 
 pub(crate) const WORKLOAD: Workload = Workload {
@@ -94,12 +95,12 @@ impl Job for Cholesky {
         count(self.grid().count() as u64)
     }
 
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
         let pivot = Pivot::default();
         let tiles: Vec<Vec<Handle<Tile>>> =
             self.tiles().into_iter().map(|row| row.into_iter().map(Handle::new).collect()).collect();
         probe.start();
-        let done = runtime.scope(|s| tasks(s, &tiles, &pivot));
+        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, &tiles, &pivot)));
         probe.stop();
         done?;
         pivot.check(&self.params)?;

@@ -16,7 +16,8 @@ use crate::Error;
 use crate::number::{self, Program};
 use crate::options::Opt;
 use crate::workload::{Probe, Workload};
-use millpond::{Handle, Runtime};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, on_runtime};
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "fib",
@@ -35,10 +36,10 @@ impl Program for Fib {
         count(params)
     }
 
-    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error> {
+    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
         let result = Handle::unset();
         probe.start();
-        let done = runtime.scope(|s| tasks(s, params.n, params, result.write()));
+        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, params.n, params, result.write())));
         probe.stop();
         done?;
         Ok(result.into_inner()?)

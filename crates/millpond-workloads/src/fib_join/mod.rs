@@ -13,7 +13,8 @@ use crate::Error;
 use crate::number::{self, Program};
 use crate::options::Opt;
 use crate::workload::{Probe, Workload};
-use millpond::Runtime;
+use millpond::catalogue::AnyRuntime;
+use millpond::on_runtime;
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "fib-join",
@@ -32,9 +33,9 @@ impl Program for FibJoin {
         count(params)
     }
 
-    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error> {
+    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
         probe.start();
-        let done = runtime.scope(|_| tasks(params.n, params));
+        let done = on_runtime!(runtime, rt => rt.scope(|_| tasks(params.n, params)));
         probe.stop();
         Ok(done?)
     }

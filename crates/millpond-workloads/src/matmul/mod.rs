@@ -14,7 +14,8 @@ use crate::Error;
 use crate::matrix::{Grid, Matrix, Tile, generate};
 use crate::options::{Options, Value};
 use crate::workload::{Job, Probe, Verdict, Workload};
-use millpond::{Handle, Root, Runtime};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, Root, on_runtime};
 
 pub(crate) const WORKLOAD: Workload =
     Workload { name: "matmul", summary: "Multiply two square matrices by tiles", options: OPTIONS, prepare };
@@ -59,11 +60,11 @@ impl Job for Matmul {
         count(self.grid().count() as u64)
     }
 
-    fn run(&mut self, runtime: &Runtime, probe: &mut dyn Probe) -> Result<(), Error> {
+    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
         let c = handles(self.zeros());
         let (a, b) = (handles(self.grid().cut_all(&self.a)), handles(self.grid().cut_all(&self.b)));
         probe.start();
-        let done = runtime.scope(|s| tasks(s, &a, &b, &c, self.params.order));
+        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, &a, &b, &c, self.params.order)));
         probe.stop();
         done?;
         let rows = c.into_iter().map(|row| row.into_iter().map(Handle::into_inner).collect());

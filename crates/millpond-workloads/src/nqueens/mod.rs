@@ -14,7 +14,8 @@ use crate::Error;
 use crate::number::{self, Program};
 use crate::options::Opt;
 use crate::workload::{Probe, Workload};
-use millpond::{Handle, Runtime, Sum};
+use millpond::catalogue::AnyRuntime;
+use millpond::{Handle, Sum, on_runtime};
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "nqueens",
@@ -34,11 +35,13 @@ impl Program for Queens {
         Board::new(params.n).placements().map(|next| count(next, params.cutoff)).sum()
     }
 
-    fn tasks(params: Params, runtime: &Runtime, probe: &mut dyn Probe) -> Result<u64, Error> {
+    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
         let total = Handle::new(0);
         let first = Board::new(params.n).placements();
         probe.start();
-        let done = runtime.scope(|s| first.for_each(|next| tasks(s, next, params.cutoff, total.reduce(Sum))));
+        let done = on_runtime!(runtime, rt => rt.scope(|s| {
+            first.for_each(|next| tasks(s, next, params.cutoff, total.reduce(Sum)));
+        }));
         probe.stop();
         done?;
         Ok(total.into_inner()?)

@@ -17,8 +17,9 @@
 //!
 //! Protocol:
 //!
-//! 1. `issue` (one thread) and `release` (any) hold the lock while they touch anything but `state`.
-//! 2. `state` holds the lock and the number of generations. It is given back with *release* ordering, so whoever
+//! 1. `issue` (one thread) and `release` (any) hold the lock while they touch anything but `generations`; but for the
+//!    `issue` of a `write`, whose version nobody else uses (§3.3).
+//! 2. `generations` holds the lock, too. It is given back with *release* ordering, so whoever
 //!    loads a value with *acquire* sees everything that happened before the release of an access that led to it.
 //! 3. Only the issuer lets the number of generations grow. So when the issuer reads 0 it stays 0, and when it reads 1
 //!    and the youngest mode shares, an access of that mode may start: the generations before are done, whether or
@@ -32,10 +33,11 @@
 //! with no generation, and its youngest mode is not read. `retired` says that the issuer has gone on to another
 //! version (§3.3), and the last release then frees this one.
 
-use std::ptr;
+use std::ptr::{self, NonNull};
 
+use super::lock::Locked;
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::tracked::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Header, Record, TaskRef};
 
@@ -43,98 +45,55 @@ use crate::task::{Header, Record, TaskRef};
 #[derive(Debug)]
 pub struct List;
 
-/// What the list scheme keeps beside a version. The cells are guarded by the lock bit of `state`.
+/// What the list scheme keeps beside a version. The cells are guarded by the lock of `generations`.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct ListMeta {
-    /// Twice the number of generations with an access that is not released, plus one while locked.
-    state: AtomicU32,
+    /// The number of generations with an access that is not released.
+    generations: Locked,
     /// Accesses of the oldest generation that are not released.
     oldest: Guarded<u32>,
     /// The mode of the youngest generation, as a number; written by the issuer only.
     youngest: Guarded<u8>,
     retired: Guarded<bool>,
-    /// Guarded too, but for `prefetch`, which looks at it from outside.
-    head: AtomicPtr<Record>,
-    tail: Guarded<Link>,
+    waiting: Waiting,
 }
 
-type Link = Option<ptr::NonNull<Record>>;
+pub(super) type Link = Option<NonNull<Record>>;
 
-/// Says in `Record::own` that the record is the last of its generation.
-fn mark_last(record: &Record) {
-    record.set_own(ptr::from_ref(record).cast_mut().cast());
-}
-
-const LOCKED: u32 = 1;
-
-// SAFETY: the cells are only touched under the lock, except `youngest`, which the issuer alone writes and reads
-// (release never looks at it).
+// SAFETY: the cells are only touched under the lock, except `youngest`, which the issuer alone writes and reads (release
+// never looks at it), and by the issuer while the version is idle.
 unsafe impl Send for ListMeta {}
 // SAFETY: as above.
 unsafe impl Sync for ListMeta {}
 
-impl ListMeta {
-    /// A model's sign that the memory is used for something else.
-    #[cfg(all(test, loom))]
-    pub(super) fn end(&mut self) {
-        self.state.with_mut(|_| ());
-        self.head.with_mut(|head| *head = ptr::null_mut());
-    }
+/// The accesses that wait, in issue order, linked through their records; the last of each generation has a mark.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(super) struct Waiting {
+    /// Under the scheme's lock, but for `prefetch_next`, which looks at it from outside.
+    head: AtomicPtr<Record>,
+    tail: Guarded<Link>,
+}
 
-    /// Takes the lock; the number of generations.
+impl Waiting {
+    /// Makes a record ready for the list, before its version's lock is taken.
     #[inline]
-    fn lock(&self) -> u32 {
-        // The load alone would bring the line here to be read only, and the compare-and-swap once more.
-        prefetch_for_write(ptr::NonNull::from(&self.state).cast(), 4);
-        // Loom would not look at what the load of a thread hides from its compare-and-swap, so there it is a guess.
-        let mut seen = if cfg!(loom) { 0 } else { self.state.load(Ordering::Relaxed) };
-        loop {
-            if seen & LOCKED != 0 {
-                seen = self.wait_for_lock();
-            }
-            match self.state.compare_exchange_weak(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return seen >> 1,
-                Err(now) => seen = now,
-            }
-        }
+    pub(super) fn prepare(record: &Record) {
+        record.set_link(ptr::null_mut());
+        record.set_own(ptr::null_mut());
     }
 
-    /// The state once it is not locked. The holder does a few loads and stores, unless it lost its processor.
-    #[cold]
-    fn wait_for_lock(&self) -> u32 {
-        let mut turns = 0;
-        loop {
-            crate::sync::spin_for_lock();
-            let seen = self.state.load(Ordering::Relaxed);
-            if seen & LOCKED == 0 {
-                return seen;
-            }
-            turns += 1;
-            if turns % 64 == 0 && cfg!(not(loom)) {
-                std::thread::yield_now();
-            }
-        }
-    }
-
-    /// Gives the lock back and says how many generations there are now, in one store: who sees 0 may free the version.
+    /// Adds an access; to a new generation, so that the last on the list ends its own, unless it joins the youngest.
     #[inline]
-    fn unlock(&self, generations: u32) {
-        self.state.store(generations << 1, Ordering::Release);
-    }
-
-    /// The number of generations; see *Protocol* 3 for what the issuer may conclude.
-    #[inline]
-    fn generations(&self) -> u32 {
-        self.state.load(Ordering::Acquire) >> 1
-    }
-
-    /// Appends to the list of waiting accesses; under the lock.
-    fn append(&self, record: &Record) {
+    pub(super) fn append(&self, record: &Record, joins: bool) {
         match self.tail.get() {
             Some(tail) => {
                 // SAFETY: a record on the list stays valid until it is released, and it is not granted yet.
                 let tail = unsafe { tail.as_ref() };
+                if !joins {
+                    tail.set_own(ptr::from_ref(tail).cast_mut().cast());
+                }
                 tail.set_link(ptr::from_ref(record).cast_mut().cast());
             }
             None => self.head.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed),
@@ -142,29 +101,60 @@ impl ListMeta {
         self.tail.set(Some(record.into()));
     }
 
-    /// Takes the next generation off the list, as a chain; counts it as the oldest. Under the lock.
-    fn advance(&self) -> Link {
-        let first = ptr::NonNull::new(self.head.load(Ordering::Relaxed))?;
+    /// Takes the next generation off the list: as a chain, and how many they are. While there is another generation behind
+    /// it, it touches nothing that `append` does.
+    pub(super) fn advance(&self) -> (Link, u32) {
+        let Some(first) = NonNull::new(self.head.load(Ordering::Relaxed)) else { return (None, 0) };
         let (mut last, mut count) = (first, 1);
         loop {
             // SAFETY: as in `append`.
             let record = unsafe { last.as_ref() };
             // The grants come after the walk: the headers are on their way meanwhile.
             prefetch_for_write(record.task().cast(), size_of::<Header>());
-            match ptr::NonNull::new(record.link().cast::<Record>()) {
+            match NonNull::new(record.link().cast::<Record>()) {
                 Some(next) if record.own().is_null() => (last, count) = (next, count + 1),
                 rest => {
                     record.set_link(ptr::null_mut());
-                    self.head.store(rest.map_or(ptr::null_mut(), ptr::NonNull::as_ptr), Ordering::Relaxed);
+                    self.head.store(rest.map_or(ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
                     if rest.is_none() {
                         self.tail.set(None);
                     }
-                    break;
+                    return (Some(first), count);
                 }
             }
         }
-        self.oldest.set(count);
-        Some(first)
+    }
+
+    /// Asks for the lines of the task that is granted next, unless others run in between: its record, and the header
+    /// before that.
+    #[inline]
+    pub(super) fn prefetch_next(&self) {
+        if let Some(next) = NonNull::new(self.head.load(Ordering::Relaxed)) {
+            Record::prefetch_task(next);
+        }
+    }
+
+    /// A model's sign that the memory is used for something else.
+    #[cfg(all(test, loom))]
+    pub(super) fn end(&mut self) {
+        self.head.with_mut(|head| *head = ptr::null_mut());
+    }
+}
+
+impl ListMeta {
+    /// A model's sign that the memory is used for something else.
+    #[cfg(all(test, loom))]
+    pub(super) fn end(&mut self) {
+        self.generations.end();
+        self.waiting.end();
+    }
+
+    /// The first access of an idle version. Nobody else looks at it: who has made it idle did so as its last act.
+    #[inline]
+    fn begin(&self, mode: Mode) {
+        self.oldest.set(1);
+        self.youngest.set(mode as u8);
+        self.generations.unlock(1);
     }
 }
 
@@ -175,17 +165,18 @@ impl ListMeta {
 unsafe impl Scheme for List {
     type Meta = ListMeta;
     type Local = ();
+    type Shared = ();
 
     const NAME: &'static str = "list";
 
     #[inline]
     fn is_idle(meta: &ListMeta) -> bool {
-        meta.state.load(Ordering::Acquire) == 0
+        meta.generations.get() == 0
     }
 
     #[inline]
     fn is_ready(meta: &ListMeta, mode: Mode) -> bool {
-        match meta.generations() {
+        match meta.generations.get() {
             0 => true,
             1 => mode.shares() && meta.youngest.get() == mode as u8,
             _ => false,
@@ -194,48 +185,36 @@ unsafe impl Scheme for List {
 
     #[inline]
     fn prefetch(meta: &ListMeta, _record: &Record) {
-        prefetch_for_write(ptr::NonNull::from(meta).cast(), size_of::<ListMeta>());
-        // Which task is granted next, unless others run in between: its record, and the header before that.
-        if let Some(next) = ptr::NonNull::new(meta.head.load(Ordering::Relaxed)) {
-            let block = next.as_ptr().wrapping_byte_sub(size_of::<Header>());
-            prefetch_for_write(
-                ptr::NonNull::new(block).unwrap_or(next).cast(),
-                size_of::<Header>() + size_of::<Record>(),
-            );
-        }
+        prefetch_for_write(NonNull::from(meta).cast(), size_of::<ListMeta>());
+        meta.waiting.prefetch_next();
     }
 
     unsafe fn issue((): &mut (), meta: &ListMeta, record: &Record) -> bool {
         let mode = record.mode();
-        record.set_link(ptr::null_mut());
-        record.set_own(ptr::null_mut());
-        let generations = meta.lock();
+        if mode == Mode::Write {
+            meta.begin(mode);
+            return true;
+        }
+        Waiting::prepare(record);
+        let generations = meta.generations.lock();
         if generations == 0 {
-            meta.oldest.set(1);
-            meta.youngest.set(mode as u8);
-            meta.unlock(1);
+            meta.begin(mode);
             return true;
         }
         let joins = mode.shares() && meta.youngest.get() == mode as u8;
         if joins && generations == 1 {
             meta.oldest.set(meta.oldest.get() + 1);
-            meta.unlock(1);
+            meta.generations.unlock(1);
             return true;
         }
-        if !joins {
-            meta.youngest.set(mode as u8);
-            if let Some(tail) = meta.tail.get() {
-                // SAFETY: as in `append`.
-                mark_last(unsafe { tail.as_ref() });
-            }
-        }
-        meta.append(record);
-        meta.unlock(generations + u32::from(!joins));
+        meta.youngest.set(mode as u8);
+        meta.waiting.append(record, joins);
+        meta.generations.unlock(generations + u32::from(!joins));
         false
     }
 
     #[inline]
-    unsafe fn enter(task: TaskRef, waiting: usize) -> bool {
+    unsafe fn enter((): &(), task: TaskRef, waiting: usize) -> bool {
         task.header().unguard(waiting as u32)
     }
 
@@ -244,24 +223,25 @@ unsafe impl Scheme for List {
         TaskRef(record.task()).header().meet()
     }
 
-    unsafe fn release((): &mut (), meta: &ListMeta, _record: &Record) -> Released {
-        let generations = meta.lock();
+    unsafe fn release((): &(), (): &mut (), meta: &ListMeta, _record: &Record) -> Released {
+        let generations = meta.generations.lock();
         let left = meta.oldest.get() - 1;
         meta.oldest.set(left);
         if left > 0 {
-            meta.unlock(generations);
-            return Released { granted: None, last: false };
+            meta.generations.unlock(generations);
+            return Released::default();
         }
-        let granted = meta.advance();
+        let (granted, members) = meta.waiting.advance();
+        meta.oldest.set(members);
         let last = generations == 1 && meta.retired.get();
-        meta.unlock(generations - 1);
+        meta.generations.unlock(generations - 1);
         Released { granted, last }
     }
 
     unsafe fn retire(meta: &ListMeta) -> bool {
-        let generations = meta.lock();
+        let generations = meta.generations.lock();
         meta.retired.set(true);
-        meta.unlock(generations);
+        meta.generations.unlock(generations);
         generations == 0
     }
 }

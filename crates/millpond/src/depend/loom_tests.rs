@@ -1,18 +1,22 @@
 //! Models of the schemes. The value of a version is a cell that loom watches: a task that runs touches those of its
 //! accesses, and so does the issuer when the scheme says that it may.
 
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
 
+use super::graph::{EmbeddedGraph, Graph};
+use super::hypergraph::{EmbeddedHypergraph, Hypergraph};
 use super::list::List;
 use super::parked::Parked;
+use super::tickets::Tickets;
+use super::two_locks::TwoLocks;
 use super::{Mode, Released, Scheme};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::task::{Header, Record, Role, TaskRef, VTable};
-use Mode::{Concurrent, Inout, Read};
+use Mode::{Concurrent, Inout, Read, Write};
 
 /// What a model needs of a scheme beyond the trait.
 trait Modelled: Scheme<Meta: Default> {
@@ -20,17 +24,16 @@ trait Modelled: Scheme<Meta: Default> {
     fn end(meta: &mut Self::Meta);
 }
 
-impl Modelled for List {
-    fn end(meta: &mut Self::Meta) {
-        meta.end();
-    }
+macro_rules! modelled {
+    ($($scheme:ty),*) => {$(
+        impl Modelled for $scheme {
+            fn end(meta: &mut Self::Meta) {
+                meta.end();
+            }
+        }
+    )*};
 }
-
-impl Modelled for Parked {
-    fn end(meta: &mut Self::Meta) {
-        meta.end();
-    }
-}
+modelled!(Parked, Graph, EmbeddedGraph, Hypergraph, EmbeddedHypergraph, List, TwoLocks, Tickets);
 
 /// An access of a task: to which version, and how.
 type Declared = (usize, Mode);
@@ -55,7 +58,9 @@ const VERSIONS: usize = 2;
 /// Versions, and the tasks of a program on them, in order of issue.
 struct World<D: Modelled> {
     program: Vec<Vec<Declared>>,
-    metas: [std::cell::UnsafeCell<D::Meta>; VERSIONS],
+    /// On the heap: the records of a scheme that searches point there.
+    metas: Box<[std::cell::UnsafeCell<D::Meta>; VERSIONS]>,
+    shared: D::Shared,
     values: [UnsafeCell<usize>; VERSIONS],
     /// How often version 0 was freed.
     freed: UnsafeCell<u32>,
@@ -68,11 +73,13 @@ unsafe impl<D: Modelled> Sync for World<D> {}
 // SAFETY: as above.
 unsafe impl<D: Modelled> Send for World<D> {}
 
-fn block(accesses: &[Declared]) -> TaskRef {
+fn block<M>(accesses: &[Declared], metas: &[std::cell::UnsafeCell<M>; VERSIONS]) -> TaskRef {
     let record = |place: usize| {
         let (version, mode) = *accesses.get(place).unwrap_or(&(0, Read));
-        // The target is the version's number: nobody follows it.
-        let target = NonNull::new(ptr::without_provenance_mut(version + 1)).unwrap();
+        // The target is what lies beside the version (`tickets::meta`).
+        let at = metas[version].get();
+        let _ = at.expose_provenance();
+        let target = NonNull::new(at).unwrap().cast();
         Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, mode, false)
     };
     let header = Header::on_stack(&TASK, NonNull::dangling(), std::panic::Location::caller());
@@ -84,12 +91,14 @@ fn block(accesses: &[Declared]) -> TaskRef {
 
 impl<D: Modelled> World<D> {
     fn of(program: &[&[Declared]]) -> Arc<Self> {
+        let metas = Box::default();
         Arc::new(World {
             program: program.iter().map(|accesses| accesses.to_vec()).collect(),
-            metas: Default::default(),
+            shared: D::Shared::default(),
             values: [UnsafeCell::new(0), UnsafeCell::new(0)],
             freed: UnsafeCell::new(0),
-            tasks: program.iter().map(|accesses| block(accesses)).collect(),
+            tasks: program.iter().map(|accesses| block(accesses, &metas)).collect(),
+            metas,
             ran: program.iter().map(|_| AtomicU32::new(0)).collect(),
         })
     }
@@ -144,7 +153,11 @@ impl<D: Modelled> World<D> {
             waiting += usize::from(!unsafe { D::issue(&mut local, self.meta(version), record) });
         }
         // SAFETY: just issued.
-        unsafe { D::enter(task, waiting) }
+        unsafe { D::enter(&self.shared, task, waiting) }
+    }
+
+    fn number(&self, task: TaskRef) -> usize {
+        self.tasks.iter().position(|&known| known == task).expect("one of ours")
     }
 
     /// Runs a ready task and all that become ready by it.
@@ -162,13 +175,16 @@ impl<D: Modelled> World<D> {
             for (record, &(version, _)) in self.tasks[number].records().iter().zip(&self.program[number]).rev() {
                 self.release(version, record, &mut todo);
             }
+            if todo.is_empty() {
+                todo.extend(D::find(&self.shared).map(|task| self.number(task)));
+            }
         }
     }
 
     fn release(&self, version: usize, record: &Record, todo: &mut Vec<usize>) {
         let mut local = D::Local::default();
         // SAFETY: issued, granted, and released once.
-        let Released { granted, last } = unsafe { D::release(&mut local, self.meta(version), record) };
+        let Released { granted, last } = unsafe { D::release(&self.shared, &mut local, self.meta(version), record) };
         let mut next = granted;
         while let Some(record) = next {
             // SAFETY: granted below, so not released yet.
@@ -177,7 +193,7 @@ impl<D: Modelled> World<D> {
             let task = TaskRef(record.task());
             // SAFETY: it came from a release.
             if unsafe { D::granted(record) } {
-                todo.push(self.tasks.iter().position(|&known| known == task).expect("one of ours"));
+                todo.push(self.number(task));
             }
         }
         if last {
@@ -355,18 +371,23 @@ fn retire_with_readers_waiting<D: Modelled>() {
     world.freed_once();
 }
 
-macro_rules! models {
-    ($($model:ident)*) => {
-        mod list {
-            $(#[test] fn $model() { loom::model(super::$model::<super::List>) })*
-        }
-        mod parked {
-            $(#[test] fn $model() { loom::model(super::$model::<super::Parked>) })*
-        }
-    };
+/// A version that may be idle is written (TG §3.3): where it is, and the next waits for that.
+fn a_write_when_idle<D: Modelled>() {
+    let world = World::<D>::new(&[Read, Write, Read]);
+    let threads = issue_and_start::<D, 1>(&world);
+    if D::is_idle(world.meta(0)) {
+        assert!(world.issue(1));
+        let write = runs(&world, 1);
+        world.issue_and_run(2..3);
+        join([write]);
+        join(threads);
+        return world.all_ran_once();
+    }
+    join(threads);
 }
 
-models! {
+tests_of_every_scheme! {
+    loom::model;
     readers_writer_readers_writer
     readers_join_while_it_empties
     a_chain
@@ -377,4 +398,5 @@ models! {
     retire_races_with_releases
     retire_with_one_waiting
     retire_with_readers_waiting
+    a_write_when_idle
 }

@@ -8,10 +8,41 @@ use std::ptr::NonNull;
 
 use crate::task::{Record, TaskRef};
 
+/// Makes each of some generic functions a test of every scheme, run by `$run`.
+#[cfg(test)]
+macro_rules! tests_of_every_scheme {
+    ($run:path; $($test:ident)*) => {
+        tests_of_every_scheme! { $run; parked: parked::Parked; $($test)* }
+        tests_of_every_scheme! { $run; graph: graph::Graph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_graph: graph::EmbeddedGraph; $($test)* }
+        tests_of_every_scheme! { $run; hypergraph: hypergraph::Hypergraph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_hypergraph: hypergraph::EmbeddedHypergraph; $($test)* }
+        tests_of_every_scheme! { $run; list: list::List; $($test)* }
+        tests_of_every_scheme! { $run; two_locks: two_locks::TwoLocks; $($test)* }
+        tests_of_every_scheme! { $run; tickets: tickets::Tickets; $($test)* }
+    };
+    ($run:path; $name:ident: $file:ident :: $scheme:ident; $($test:ident)*) => {
+        mod $name {
+            $(#[test] fn $test() { $run(super::$test::<crate::depend::$file::$scheme>) })*
+        }
+    };
+}
+
+mod chain;
+#[cfg(all(test, not(loom)))]
+mod figure_tests;
+pub mod graph;
+pub mod hypergraph;
 pub mod list;
+mod lock;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub mod parked;
+#[cfg(all(test, millpond_counted))]
+mod rmw_tests;
+mod store;
+pub mod tickets;
+pub mod two_locks;
 
 /// How the accesses of a generation behave among themselves; what a scheme sees of an access mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +150,27 @@ impl Meta {
     }
 }
 
+/// Whether a scheme orders accesses of a mode: known where it is compiled, for a scheme that orders all.
+#[inline(always)]
+pub(crate) fn orders<D: Scheme>(mode: Mode) -> bool {
+    const fn bits(modes: &[Mode]) -> u8 {
+        let (mut bits, mut at) = (0, 0);
+        while at < modes.len() {
+            bits |= 1 << modes[at] as u8;
+            at += 1;
+        }
+        bits
+    }
+    const {
+        let needed = bits(&[Mode::Read, Mode::Inout]);
+        assert!(bits(D::MODES) & needed == needed, "every scheme orders `read` and `inout`");
+    }
+    let ordered = const { bits(D::MODES) };
+    ordered == const { bits(Mode::ALL) } || ordered & 1 << mode as u8 != 0
+}
+
 /// What the release of an access entails.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Released {
     /// The accesses that are granted by it, as a chain by their `link`. Of each, the caller reads the link first and
     /// then calls [`Scheme::granted`].
@@ -131,14 +181,15 @@ pub struct Released {
 
 /// When a task is ready.
 ///
-/// Implemented by the members of the family ([`parked::Parked`], [`list::List`]); a user only names one, as a parameter
-/// of [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, and on any worker
-/// when a task is complete. A task is issued access by access, then as a whole:
+/// Implemented by the members of the family ([`catalogue::SCHEMES`](crate::catalogue::SCHEMES)); a user only names one,
+/// as a parameter of [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, and
+/// on any worker when a task is complete. A task is issued access by access, then as a whole:
 ///
 /// ```text
 ///   issue(access) … issue(access)  enter(task) ─── true ────────────────────────────▶ ready
 ///                                      └── false ─▶ release of another access
-///                                                      └─▶ granted(access) ── true ─▶ ready
+///                                                      ├─▶ granted(access) ── true ─▶ ready
+///                                                      └─▶ has_ready, find() ──────▶ ready   (a scheme that searches)
 /// ```
 ///
 /// ```
@@ -161,10 +212,17 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// What the scheme keeps with a worker.
     type Local: Default + Send;
 
+    /// What the scheme keeps with a runtime.
+    type Shared: Default + Send + Sync;
+
+    /// Whether a release finds no tasks, and idle workers look for them ([`find`](Scheme::find)).
+    const SEARCHES: bool = false;
+
     /// The name by which the command line chooses it.
     const NAME: &'static str;
 
-    /// The modes that it orders; `inout` is always one. A task that declares another is refused at its spawn.
+    /// The modes that it orders; `read` and `inout` are always among them. A task that declares another fails at its
+    /// spawn, as [`Kind::Refused`](crate::Kind::Refused).
     const MODES: &'static [Mode] = Mode::ALL;
 
     /// Whether no access to the version is outstanding. Only for the thread that issues.
@@ -190,7 +248,7 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// # Safety
     ///
     /// Only the thread that issued them, once.
-    unsafe fn enter(task: TaskRef, waiting: usize) -> bool;
+    unsafe fn enter(shared: &Self::Shared, task: TaskRef, waiting: usize) -> bool;
 
     /// An access was granted: true if its task is ready, which the caller has then. Else the task may be ready by
     /// another's doing, and the caller does not touch it again.
@@ -205,7 +263,20 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// # Safety
     ///
     /// `record` was issued on this version, granted, and not released before.
-    unsafe fn release(local: &mut Self::Local, meta: &Self::Meta, record: &Record) -> Released;
+    unsafe fn release(shared: &Self::Shared, local: &mut Self::Local, meta: &Self::Meta, record: &Record) -> Released;
+
+    /// A task that is ready, which the caller has then.
+    fn find(shared: &Self::Shared) -> Option<TaskRef> {
+        _ = shared;
+        None
+    }
+
+    /// Whether [`find`](Scheme::find) might find a task. It may err towards `true`, and never towards `false` for a task
+    /// that is ready by a release that came before a SeqCst fence which comes before one of the caller's.
+    fn has_ready(shared: &Self::Shared) -> bool {
+        _ = shared;
+        false
+    }
 
     /// Says that no further access will be issued. True if none is outstanding: the caller then frees the version;
     /// else the last release says so.

@@ -48,16 +48,13 @@
 use std::ptr::{self, NonNull};
 
 use self::generation::{Generation, Link};
-use self::store::give_back;
+use super::store::{Kept, Local, Store, give_back};
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::Ordering::{AcqRel, Acquire};
+use crate::sync::tracked::Ordering::{AcqRel, Acquire};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 
 mod generation;
-mod store;
-
-pub use store::Local;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -129,7 +126,7 @@ impl ParkedMeta {
 
     /// Gives a generation back, unless it is the embedded one.
     #[inline]
-    fn give(&self, local: &mut Local, generation: NonNull<Generation>) {
+    fn give(&self, local: &mut Local<Generation>, generation: NonNull<Generation>) {
         if !ptr::eq(generation.as_ptr(), &raw const self.first) {
             local.give(generation);
         }
@@ -153,7 +150,7 @@ impl ParkedMeta {
 
     /// The generation after `tail`, which is closed, for its first access.
     #[inline]
-    fn next(local: &mut Local, tail: &Generation, record: &Record) -> NonNull<Generation> {
+    fn next(local: &mut Local<Generation>, tail: &Generation, record: &Record) -> NonNull<Generation> {
         if tail.is_done() {
             tail.begin(None);
             return tail.into();
@@ -166,13 +163,25 @@ impl ParkedMeta {
     }
 }
 
+impl Kept for Generation {
+    fn store() -> &'static Store<Self> {
+        static STORE: Store<Generation> = Store::new();
+        &STORE
+    }
+
+    fn end_model(&self) {
+        self.end_model();
+    }
+}
+
 // SAFETY: an access is granted when the generation before its own is done, or there is none: members of one generation
 // do not conflict, and a generation is only done when all its members were released, which were granted before. A task
 // is ready when its walk has passed all its accesses; the walk is one thread's at a time, which hands it over by the
 // word (protocol 4), so it becomes ready once. Zeros are a version without a generation.
 unsafe impl Scheme for Parked {
     type Meta = ParkedMeta;
-    type Local = Local;
+    type Local = Local<Generation>;
+    type Shared = ();
 
     const NAME: &'static str = "parked";
 
@@ -194,7 +203,7 @@ unsafe impl Scheme for Parked {
     }
 
     #[inline]
-    unsafe fn issue(local: &mut Local, meta: &ParkedMeta, record: &Record) -> bool {
+    unsafe fn issue(local: &mut Local<Generation>, meta: &ParkedMeta, record: &Record) -> bool {
         let mode = record.mode();
         let next = match meta.tail() {
             None => NonNull::from(&meta.first),
@@ -228,7 +237,7 @@ unsafe impl Scheme for Parked {
     }
 
     #[inline]
-    unsafe fn enter(task: TaskRef, waiting: usize) -> bool {
+    unsafe fn enter((): &(), task: TaskRef, waiting: usize) -> bool {
         waiting == 0 || task.records().iter().all(pass)
     }
 
@@ -239,7 +248,7 @@ unsafe impl Scheme for Parked {
     }
 
     #[inline]
-    unsafe fn release(local: &mut Local, meta: &ParkedMeta, record: &Record) -> Released {
+    unsafe fn release((): &(), local: &mut Local<Generation>, meta: &ParkedMeta, record: &Record) -> Released {
         let generation = own(record);
         if record.mode().shares() && generation.left.fetch_sub(1, AcqRel) != 1 {
             return Released { granted: None, last: false };

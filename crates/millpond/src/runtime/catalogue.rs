@@ -168,7 +168,25 @@ schemes! { $
     parked::Parked, "parked", "millpond, after TG section 4.4",
         "issue O(1), release O(1), and O(accesses) a woken task in all",
         "a task waits at one place at a time, at the generation before its first unmet access";
+    graph::Graph, "graph", "TG section 4.1, Fig. 2",
+        "generations of M and N: issue O(MN), release O((M+N)^2)",
+        "an edge from every access to all of the next generation; lists in nodes of their own";
+    graph::EmbeddedGraph, "embedded-graph", "TG section 4.1.1",
+        "generations of M and N: issue and release O(MN)",
+        "as graph, with lists through the accesses";
+    hypergraph::Hypergraph, "hypergraph", "TG section 4.2, Fig. 3",
+        "issue O(1), release O(1) amortised",
+        "an edge from generation to generation; lists in nodes of their own";
+    hypergraph::EmbeddedHypergraph, "embedded-hypergraph", "TG section 4.2",
+        "issue O(1), release O(1) amortised",
+        "as hypergraph, with lists through the accesses";
     list::List, "list", "TG section 4.3, Fig. 4",
         "issue O(1), release O(1) amortised",
         "all that wait for a version on one ordered list, with a mark at the end of each generation; one lock";
+    two_locks::TwoLocks, "two-lock-list", "TG section 4.3",
+        "issue O(1), release O(1) amortised",
+        "as list, with a lock for the oldest generation and one for the youngest";
+    tickets::Tickets, "tickets", "TG section 4.4, Fig. 5",
+        "issue, release and the look at one access O(1); a search O(tasks that wait)",
+        "counters instead of edges; idle workers search a pool of waiting tasks by depth";
 }

@@ -17,9 +17,27 @@ pub type DefaultPool = Split;
 /// The default dependence scheme.
 #[cfg(not(millpond_scheme))]
 pub type DefaultScheme = Parked;
-#[cfg(millpond_scheme = "list")]
-#[expect(missing_docs, reason = "a build that tests another scheme, see CONTRIBUTING.md")]
-pub type DefaultScheme = crate::depend::list::List;
+/// In a build that tests another scheme as the default one (CONTRIBUTING.md).
+#[cfg(millpond_scheme)]
+pub type DefaultScheme = other::Scheme;
+
+#[cfg(millpond_scheme)]
+mod other {
+    #[cfg(millpond_scheme = "embedded-graph")]
+    pub use crate::depend::graph::EmbeddedGraph as Scheme;
+    #[cfg(millpond_scheme = "graph")]
+    pub use crate::depend::graph::Graph as Scheme;
+    #[cfg(millpond_scheme = "embedded-hypergraph")]
+    pub use crate::depend::hypergraph::EmbeddedHypergraph as Scheme;
+    #[cfg(millpond_scheme = "hypergraph")]
+    pub use crate::depend::hypergraph::Hypergraph as Scheme;
+    #[cfg(millpond_scheme = "list")]
+    pub use crate::depend::list::List as Scheme;
+    #[cfg(millpond_scheme = "tickets")]
+    pub use crate::depend::tickets::Tickets as Scheme;
+    #[cfg(millpond_scheme = "two-lock-list")]
+    pub use crate::depend::two_locks::TwoLocks as Scheme;
+}
 
 /// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
 pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;

@@ -7,7 +7,7 @@ use super::domain::Domain;
 use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
-use crate::depend::{Mode, Scheme};
+use crate::depend::{Mode, Scheme, orders};
 use crate::error::{self, Error};
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
@@ -87,6 +87,7 @@ enum Misuse {
     None,
     Busy,
     Duplicate,
+    Refused,
 }
 
 /// Writes the records of a task, and checks what the types cannot.
@@ -213,7 +214,7 @@ impl<E: Engine> Worker<E> {
             waiting += usize::from(!unsafe { E::Scheme::issue(local, meta, record) });
         }
         // SAFETY: they were issued, here.
-        unsafe { E::Scheme::enter(task, waiting) }
+        unsafe { E::Scheme::enter(&self.shared().scheme, task, waiting) }
     }
 }
 
@@ -312,6 +313,19 @@ impl<E: Engine> Drafter<'_, E> {
         }
     }
 
+    /// A task that declares what the scheme does not order fails. What it would have changed is poisoned, so the access is
+    /// issued, as an `inout`.
+    #[cold]
+    fn refuse(&mut self, datum: &Datum, mode: Mode) {
+        let arg = self.index - 1;
+        self.misused(Misuse::Refused, error::Kind::Refused { scheme: E::Scheme::NAME, mode, arg });
+        if let Some(reduction) = datum.reduction() {
+            self.end_reduction(reduction);
+        }
+        let group = datum.enter_group(Mode::Inout);
+        self.write(datum.current().cast(), group, Mode::Inout, false);
+    }
+
     /// The reduction that is open on a datum, if it is this reducer's.
     #[cold]
     fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
@@ -334,6 +348,9 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         let datum = unsafe { datum.as_ref() };
         if !self.admit(datum) {
             return self.strengthen(datum, mode, true);
+        }
+        if !orders::<E::Scheme>(mode) {
+            return self.refuse(datum, mode);
         }
         if let Some(reduction) = datum.reduction() {
             self.end_reduction(reduction);
@@ -364,6 +381,9 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         if !self.admit(datum) {
             let alike = self.open_alike(datum, &reducer).is_some();
             return self.strengthen(datum, Mode::Reduce, alike);
+        }
+        if !orders::<E::Scheme>(Mode::Reduce) {
+            return self.refuse(datum, Mode::Reduce);
         }
         let open = self.open_alike(datum, &reducer);
         let reduction = open.unwrap_or_else(|| {

@@ -28,6 +28,7 @@ use std::ptr::NonNull;
 
 use super::config::Config;
 use super::engine::Engine;
+use crate::depend::Scheme;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::record::Recorder;
@@ -49,6 +50,7 @@ pub(crate) struct Shared<E: Engine> {
     workers: Box<[Worker<E>]>,
     pub(crate) pool: E::Pool,
     pub(crate) memory: E::Memory,
+    pub(crate) scheme: <E::Scheme as Scheme>::Shared,
     pub(crate) sleep: Arc<Sleep>,
     pub(crate) kinds: Kinds,
     /// Where threads wait that are no workers.
@@ -115,6 +117,7 @@ impl<E: Engine> Shared<E> {
             workers,
             pool,
             memory,
+            scheme: <E::Scheme as Scheme>::Shared::default(),
             sleep,
             kinds,
             benches,
@@ -128,6 +131,11 @@ impl<E: Engine> Shared<E> {
         let this = std::sync::Arc::new(this);
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this
+    }
+
+    /// Whether a worker that looks might find a task.
+    pub(crate) fn has_work(&self) -> bool {
+        self.pool.has_work() || E::Scheme::has_ready(&self.scheme)
     }
 
     /// Which runtime this is, or is an annex of.

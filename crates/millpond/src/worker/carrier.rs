@@ -100,7 +100,7 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Idle);
         }
-        let owes = shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.pool.has_work());
+        let owes = shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.has_work());
         shared.pool.hungry(false);
         if self.log.is_on() {
             self.log.note(What::Awake);
@@ -110,7 +110,7 @@ impl<E: Engine> Worker<E> {
 
     /// Something else comes first: if this worker was woken for work, somebody else should look (`sleep`, S6).
     fn turn_from_work(&self) {
-        if self.owes.replace(false) && self.shared().pool.has_work() {
+        if self.owes.replace(false) && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }
     }

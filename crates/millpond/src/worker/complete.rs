@@ -214,7 +214,8 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the version has this access outstanding.
         let meta = unsafe { version.as_ref() }.meta().of::<E::Scheme>();
         // SAFETY: the access was issued and granted, and is released once.
-        let Released { granted, last } = unsafe { E::Scheme::release(self.scheme_local(), meta, record) };
+        let released = unsafe { E::Scheme::release(&self.shared().scheme, self.scheme_local(), meta, record) };
+        let Released { granted, last } = released;
         let mut next = granted;
         while let Some(granted) = next {
             Record::prefetch_task(granted);
@@ -222,6 +223,9 @@ impl<E: Engine> Worker<E> {
             let granted = unsafe { granted.as_ref() };
             next = NonNull::new(granted.link().cast());
             self.grant(granted, record);
+        }
+        if E::Scheme::SEARCHES && E::Scheme::has_ready(&self.shared().scheme) {
+            self.shared().sleep.work_arrived();
         }
         if last {
             // SAFETY: the scheme says that this was the last access to a retired version.

@@ -21,7 +21,7 @@ use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::task::{Role, TaskRef};
+use crate::task::{Role, TaskRef, flag};
 
 pub(crate) mod bench;
 mod carrier;
@@ -290,24 +290,54 @@ impl<E: Engine> Worker<E> {
     }
 
     fn steal(&self) -> Option<TaskRef> {
-        let task = self.shared().pool.steal(self.pool_local())?;
+        let Some(task) = self.shared().pool.steal(self.pool_local()) else { return self.search() };
         Self::bump(&self.counters.steals);
         if self.log.is_on() {
             self.log.note(What::Stole);
         }
-        // Puts wake one worker for a whole batch; whoever finds more than it can take wakes the next.
-        if self.shared().sleep.sleepers() != 0 && self.shared().pool.has_work() {
+        self.pass_wake_up_on();
+        Some(task)
+    }
+
+    /// Puts and releases wake one worker for a whole batch; whoever finds more than it can take wakes the next.
+    fn pass_wake_up_on(&self) {
+        if self.shared().sleep.sleepers() != 0 && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }
-        Some(task)
+    }
+
+    /// A task that is ready and that no release has found, under a scheme where they are looked for (TG §4.4).
+    #[inline]
+    fn search(&self) -> Option<TaskRef> {
+        if !E::Scheme::SEARCHES {
+            return None;
+        }
+        loop {
+            let task = E::Scheme::find(&self.shared().scheme)?;
+            self.pass_wake_up_on();
+            if task.header().has(flag::RECORDED) {
+                self.log.found(task);
+            }
+            if let Some(task) = Self::begin(task) {
+                return Some(task);
+            }
+        }
     }
 
     /// All preconditions of a task are met: it takes its exclusions and goes into the pool. A waiter is woken.
     pub(crate) fn ready(&self, task: TaskRef, why: Put) {
-        if task.header().role() == Role::Wait {
-            Waiter::wake_at(crate::runtime::wait_on::waiter_of(task));
-        } else if exclude::acquire_all(task) {
+        if let Some(task) = Self::begin(task) {
             self.put(task, why);
         }
+    }
+
+    /// All preconditions of a task are met: it, unless it has still to wait for an exclusion. A waiter is woken.
+    #[inline]
+    fn begin(task: TaskRef) -> Option<TaskRef> {
+        if task.header().role() == Role::Wait {
+            Waiter::wake_at(crate::runtime::wait_on::waiter_of(task));
+            return None;
+        }
+        exclude::acquire_all(task).then_some(task)
     }
 }

@@ -3,20 +3,20 @@
 use std::ptr::{self, NonNull};
 
 use crate::sync::Guarded;
-use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use crate::sync::atomic::{AtomicPtr, AtomicU64};
+use crate::sync::tracked::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::tracked::{AtomicPtr, AtomicU64};
 use crate::task::Record;
 
 /// One generation of a version: its members are the accesses that were issued to it.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub(super) struct Generation {
+pub struct Generation {
     /// Null, a chain of records parked here, `DONE` or `RETIRED`.
     word: AtomicPtr<Record>,
     /// Members that were not released, once it is closed; see the protocol, 2. Counts all that there ever were, so 64 bits.
     pub(super) left: AtomicU64,
     /// The generation before, until it is given back.
-    pub(super) before: Guarded<Link>,
+    before: Guarded<Link>,
 }
 
 pub(super) type Link = Option<NonNull<Generation>>;

@@ -1,0 +1,79 @@
+//! What an access keeps in the graph schemes: its edges, and its place in an embedded list.
+
+use std::ptr::{self, NonNull};
+
+use crate::sync::Guarded;
+use crate::sync::tracked::AtomicU32;
+use crate::task::Record;
+
+/// More outgoing edges than that are not kept for the next access that gets the tag.
+const FEW: usize = 64;
+
+/// An access's tag. Its record points to it from its issue to its release.
+#[derive(Default)]
+pub struct Tag {
+    /// Edges into the access whose origin was not released.
+    pub(super) incoming: AtomicU32,
+    /// Where the edges lead that go out of it, in the order of issue.
+    edges: Guarded<Vec<NonNull<Record>>>,
+    record: Guarded<Option<NonNull<Record>>>,
+    /// The neighbours in a ring; itself if it is alone.
+    pub(super) before: Guarded<Option<NonNull<Tag>>>,
+    pub(super) after: Guarded<Option<NonNull<Tag>>>,
+}
+
+impl std::fmt::Debug for Tag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tag").field("incoming", &self.incoming).finish_non_exhaustive()
+    }
+}
+
+impl Tag {
+    /// Gives an access a tag that nobody knows.
+    pub(super) fn give(tag: NonNull<Tag>, record: &Record) -> &Tag {
+        record.set_own(tag.as_ptr().cast());
+        // SAFETY: tags stay where they are; this one is the access's until it is released.
+        let tag = unsafe { tag.as_ref() };
+        tag.record.set(Some(record.into()));
+        tag.before.set(Some(tag.into()));
+        tag.after.set(Some(tag.into()));
+        tag
+    }
+
+    /// The tag of an access that was issued and not released.
+    #[inline]
+    pub(super) fn of(record: &Record) -> &Tag {
+        // SAFETY: `give` set it.
+        unsafe { &*record.own().cast() }
+    }
+
+    /// The access.
+    pub(super) fn record(&self) -> Option<NonNull<Record>> {
+        self.record.get()
+    }
+
+    /// An edge to another access.
+    pub(super) fn add_edge(&self, to: &Record) {
+        let mut edges = self.edges.take();
+        edges.push(to.into());
+        self.edges.set(edges);
+    }
+
+    /// Takes the edges away, the youngest first.
+    pub(super) fn for_each_edge(&self, with: impl FnMut(NonNull<Record>)) {
+        let mut edges = self.edges.take();
+        edges.drain(..).rev().for_each(with);
+        if edges.capacity() <= FEW {
+            self.edges.set(edges);
+        }
+    }
+
+    /// Whether two are the same.
+    pub(super) fn is(&self, other: Option<NonNull<Tag>>) -> bool {
+        other.is_some_and(|other| ptr::eq(other.as_ptr(), self))
+    }
+
+    pub(super) fn end(&self) {
+        self.record.set(None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The lock of the schemes that have one: a bit of a word, held for a few loads and stores.
+//!
+//! Whoever finds it taken waits for it on the spot, and lets others run if its holder may have lost its processor.
+
+use crate::sync::tracked::{AtomicU32, Ordering};
+use crate::sync::{prefetch_for_write, spin_for_lock};
+
+/// The bit that says that the lock is taken.
+pub(super) const LOCKED: u32 = 1;
+
+/// A word whose lowest bit is a lock, and whose others its holder changes when it gives the lock back.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub(super) struct Locked(AtomicU32);
+
+impl Locked {
+    /// Takes the lock; what the word says beside it.
+    #[inline]
+    pub(super) fn lock(&self) -> u32 {
+        // The load alone would bring the line here to be read only, and the compare-and-swap once more.
+        prefetch_for_write(std::ptr::NonNull::from(&self.0).cast(), 4);
+        // Loom would not look at what the load of a thread hides from its compare-and-swap, so there it is a guess.
+        let mut seen = if cfg!(loom) { 0 } else { self.0.load(Ordering::Relaxed) };
+        loop {
+            if seen & LOCKED != 0 {
+                seen = self.wait();
+            }
+            match self.0.compare_exchange_weak(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return seen >> 1,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The word once it is not locked. The holder does a few loads and stores, unless it lost its processor.
+    #[cold]
+    fn wait(&self) -> u32 {
+        let mut turns = 0;
+        loop {
+            spin_for_lock();
+            let seen = self.0.load(Ordering::Relaxed);
+            if seen & LOCKED == 0 {
+                return seen;
+            }
+            turns += 1;
+            if turns % 64 == 0 && cfg!(not(loom)) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Gives the lock back and says what the word says from now on, in one store: who sees that may free it.
+    #[inline]
+    pub(super) fn unlock(&self, value: u32) {
+        self.0.store(value << 1, Ordering::Release);
+    }
+
+    /// What the word says, without the lock.
+    #[inline]
+    pub(super) fn get(&self) -> u32 {
+        self.0.load(Ordering::Acquire) >> 1
+    }
+
+    /// A model's sign that the memory is used for something else.
+    #[cfg(all(test, loom))]
+    pub(super) fn end(&mut self) {
+        self.0.with_mut(|_| ());
+    }
+}
