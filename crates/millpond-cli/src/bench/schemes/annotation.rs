@@ -94,17 +94,17 @@ impl Object {
         Self { number: Handle::new(0), tile: Handle::new(vec![0.0; ENTRIES]), first, wrong: AtomicBool::new(false) }
     }
 
-    /// Spawns the artificial active task (TG §5.2). It is a parent, which is never run at its spawn.
+    /// Spawns the artificial active task (TG §5.2), which must not be run at its spawn.
     pub fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, gate: &'s Gate) {
         if annotation == Annotation::Object {
-            s.nest(self.tile.inout(), |s, mut tile| {
+            s.spawn(self.tile.inout(), |tile| {
                 self.held(gate.pass());
-                s.wait_on(&mut tile).map(|mut tile| tile[0] += 1.0)
+                tile[0] += 1.0;
             });
         } else {
-            s.nest(self.number.inout(), |s, mut number| {
+            s.spawn(self.number.inout(), |number| {
                 self.held(gate.pass());
-                s.wait_on(&mut number).map(|mut number| *number += 1)
+                *number += 1;
             });
         }
     }

@@ -129,7 +129,7 @@ impl Default for Held {
 impl Held {
     fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, objects: &[Handle<u64>]) {
         let all: Vec<_> = objects.iter().map(Handle::inout).collect();
-        s.nest(all, |_, _| self.1.store(self.0.pass(), Relaxed));
+        s.spawn(all, |_| self.1.store(self.0.pass(), Relaxed));
     }
 
     fn open(&self) {

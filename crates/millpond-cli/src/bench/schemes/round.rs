@@ -7,6 +7,7 @@ use crate::bench::row::Row;
 use crate::bench::shares::shares;
 use crate::failure::Failure;
 use crate::rss;
+use crate::stats::median;
 use millpond::catalogue::{self, AnyRuntime};
 use millpond::depend::{Mode, Scheme};
 use millpond::{DefaultMemory, DefaultPool, Inline, Runtime, on_runtime};
@@ -95,7 +96,7 @@ pub struct Cell {
 /// A run shorter than this, in seconds, is warmed up.
 const SHORT: f64 = 0.010;
 /// And repeated until it has taken this long.
-const LEAST: f64 = 0.001;
+const LEAST: f64 = 0.002;
 /// The part of the memory that a run may ask for.
 const MEMORY: f64 = 0.25;
 
@@ -129,15 +130,16 @@ impl<P> Point<P> {
 
 /// Measures points that come in series, each from the lightest to the heaviest.
 pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Result<Vec<Measured<P>>, Failure> {
-    let mut engines = Engines::default();
-    let mut all = Vec::new();
+    let (mut engines, mut all) = (Engines::default(), Vec::new());
+    let started = Instant::now();
     for points in series {
         all.extend(admit(request, &mut engines, points)?);
     }
-    let started = Instant::now();
+    let admitted = started.elapsed().as_secs_f64();
     for rep in 1..=request.reps {
         let so_far = started.elapsed().as_secs_f64();
-        if rep > 1 && so_far * rep as f64 / (rep - 1) as f64 > request.seconds {
+        let each = (so_far - admitted) / (rep - 1) as f64;
+        if rep > 1 && so_far + each > request.seconds {
             let says =
                 format!("{} of {} repetitions fit into {} s (--seconds)", rep - 1, request.reps, request.seconds);
             request.left_out.borrow_mut().push(says);
@@ -237,19 +239,19 @@ impl Cell {
         Ok(timed)
     }
 
-    /// A repetition: one run, or the mean of several short ones.
+    /// A repetition: one run, or the median of several short ones.
     fn measure<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<(), Failure> {
         if self.short {
             self.run(runtime, program)?;
         }
-        let (mut sum, mut runs) = (self.run(runtime, program)?, 1.0);
-        while sum.seconds < LEAST {
-            let one = self.run(runtime, program)?;
-            sum = Timed { seconds: sum.seconds + one.seconds, cycles: sum.cycles + one.cycles };
-            runs += 1.0;
+        let (mut seconds, mut cycles) = (Vec::new(), Vec::new());
+        while seconds.iter().sum::<f64>() < LEAST {
+            let timed = self.run(runtime, program)?;
+            seconds.push(timed.seconds);
+            cycles.push(timed.cycles);
         }
-        self.seconds.push(sum.seconds / runs);
-        self.cycles.push(sum.cycles / runs);
+        self.seconds.push(median(&seconds));
+        self.cycles.push(median(&cycles));
         Ok(())
     }
 }

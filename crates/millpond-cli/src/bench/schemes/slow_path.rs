@@ -69,8 +69,8 @@ impl Program for Generations {
     }
 }
 
-/// The setting of tasks that wait for the artificial one: no window, behind which it would wait for them; and none runs
-/// at its spawn, which those that rename could.
+/// The setting of tasks that wait for the artificial one: none runs at its spawn, itself included; and no window, since
+/// a spawner that has no room runs what there is.
 pub fn held(workers: usize) -> Setting {
     Setting { workers, inline: Inline::Never, window: MAX_WINDOW as usize }
 }
