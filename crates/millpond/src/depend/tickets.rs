@@ -159,6 +159,17 @@ fn depth_of(task: TaskRef) -> u32 {
     depth
 }
 
+/// How deep the task's scope is nested.
+fn level_of(task: TaskRef) -> u32 {
+    let domain = task.header().domain();
+    // The tasks of models, and of tests step by step, belong to no scope.
+    if cfg!(test) && domain == ptr::NonNull::dangling() {
+        return 0;
+    }
+    // SAFETY: a scope outlives its tasks.
+    unsafe { domain.as_ref() }.depth()
+}
+
 /// Whether all accesses of a task were granted.
 fn is_ready(task: TaskRef) -> bool {
     let granted = |record: &Record| meta(record).serves(record.mode(), noted(record));
@@ -215,7 +226,7 @@ unsafe impl Scheme for Tickets {
     #[inline]
     unsafe fn enter(pool: &Pool, task: TaskRef, waiting: usize) -> bool {
         let depth = if task.header().accesses() > 1 || waiting > 0 { depth_of(task) } else { 0 };
-        waiting == 0 || !pool.put(task, depth, is_ready)
+        waiting == 0 || !pool.put(task, level_of(task), depth, is_ready)
     }
 
     #[inline]

@@ -299,6 +299,11 @@ impl Domain {
         self.count.close(&self.shared.count, waiter)
     }
 
+    /// How deep it is nested: 0 at a root.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
     /// Whether the scope is `of` or lies below it, as far as few steps tell: a hint for who may run what.
     pub(crate) fn is_near_below(&self, of: &Domain) -> bool {
         const STEPS: u32 = 8;
