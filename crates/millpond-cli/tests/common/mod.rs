@@ -2,9 +2,11 @@
 #![allow(dead_code)]
 
 use serde_json::Value;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a command may take before the test fails: far more than any of them needs.
@@ -28,7 +30,9 @@ pub fn millpond(args: &[&str]) -> Ran {
         .spawn()
         .expect("the command starts");
     let started = Instant::now();
-    // The outputs of these tests fit a pipe's buffer, so the command never waits for us to read them.
+    // Read meanwhile: a pipe holds 64 KiB, then the command would wait.
+    let stdout = reader(child.stdout.take());
+    let stderr = reader(child.stderr.take());
     while child.try_wait().expect("the command can be waited for").is_none() {
         if started.elapsed() > LIMIT {
             child.kill().expect("the command can be stopped");
@@ -36,12 +40,19 @@ pub fn millpond(args: &[&str]) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let output = child.wait_with_output().expect("the output can be read");
-    Ran {
-        status: output.status.code().expect("an exit status"),
-        stdout: String::from_utf8(output.stdout).expect("text on stdout"),
-        stderr: String::from_utf8(output.stderr).expect("text on stderr"),
-    }
+    let status = child.wait().expect("the command has ended").code().expect("an exit status");
+    let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().expect("text"));
+    Ran { status, stdout, stderr }
+}
+
+/// Reads an output to its end.
+fn reader(output: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    let mut output = output.expect("a pipe");
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).expect("text");
+        text
+    })
 }
 
 /// Runs `millpond` with words separated by spaces.

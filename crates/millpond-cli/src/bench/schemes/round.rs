@@ -4,7 +4,7 @@ use super::Request;
 use super::cycles::Timed;
 use super::plan::Trend;
 use crate::bench::row::Row;
-use crate::bench::shares::shares;
+use crate::bench::shares::{ran, ran_since, shares};
 use crate::failure::Failure;
 use crate::rss;
 use crate::stats::median;
@@ -95,8 +95,15 @@ pub struct Cell {
 
 /// A run shorter than this, in seconds, is warmed up.
 const SHORT: f64 = 0.010;
-/// And repeated until it has taken this long.
+/// And repeated until that has taken this long in all, or with what is not measured the other.
 const LEAST: f64 = 0.002;
+const MOST: f64 = 0.010;
+/// But so many times at least.
+const FEWEST: usize = 3;
+/// A run that seems to take less is tried twice.
+const AGAIN: f64 = 0.100;
+/// A run that takes less, in seconds or in bytes, forbids no greater one: it may have had to wait, or was the first.
+const TELLING: (f64, f64) = (0.010, 8e6);
 /// The part of the memory that a run may ask for.
 const MEMORY: f64 = 0.25;
 
@@ -185,7 +192,7 @@ fn admit<P: Program>(
     let mut all: Vec<_> =
         points.into_iter().map(|point| Measured { point, serial: Vec::new(), cells: Vec::new() }).collect();
     for scheme in &request.schemes {
-        let (mut times, mut sizes) = (Trend::default(), Trend::default());
+        let (mut times, mut sizes) = (Trend::new(TELLING.0), Trend::new(TELLING.1));
         for Measured { point, cells, .. } in &mut all {
             let Point { weight, setting, .. } = *point;
             if point.mode.is_some_and(|mode| !scheme.modes.is_none_or(|modes| modes.contains(&mode))) {
@@ -200,10 +207,15 @@ fn admit<P: Program>(
             let mut cell = Cell::new(scheme.name, engine);
             rss::reset();
             let held = rss::peak();
-            let timed = cell.run(&engines.0[engine].1, &point.program)?;
-            times.note(weight, timed.seconds);
-            sizes.note(weight, rss::peak().saturating_sub(held) as f64);
-            cell.short = timed.seconds < SHORT;
+            let mut seconds = cell.run(&engines.0[engine].1, &point.program)?.seconds;
+            let bytes = rss::peak().saturating_sub(held) as f64;
+            if seconds < AGAIN {
+                // Perhaps a lighter run that had to wait.
+                seconds = seconds.min(cell.run(&engines.0[engine].1, &point.program)?.seconds);
+            }
+            times.note(weight, seconds);
+            sizes.note(weight, bytes);
+            cell.short = seconds < SHORT;
             cells.extend(point.asked.then_some(cell));
         }
     }
@@ -230,9 +242,9 @@ impl Cell {
 
     /// Runs it once, and counts who ran its bodies.
     fn run<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<Timed, Failure> {
-        let before = bodies(runtime);
+        let before = ran(runtime);
         let (timed, right) = on_runtime!(runtime, rt => program.run(rt))?;
-        let ran: Vec<_> = bodies(runtime).iter().zip(before).map(|(now, before)| now - before).collect();
+        let ran = ran_since(&before, runtime);
         self.verified &= right && ran.iter().sum::<u64>() == program.bodies();
         self.ran.resize(ran.len(), 0);
         self.ran.iter_mut().zip(ran).for_each(|(sum, ran)| *sum += ran);
@@ -241,21 +253,21 @@ impl Cell {
 
     /// A repetition: one run, or the median of several short ones.
     fn measure<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<(), Failure> {
+        let begun = Instant::now();
         if self.short {
             self.run(runtime, program)?;
         }
         let (mut seconds, mut cycles) = (Vec::new(), Vec::new());
-        while seconds.iter().sum::<f64>() < LEAST {
+        let mut enough = false;
+        while !enough {
             let timed = self.run(runtime, program)?;
             seconds.push(timed.seconds);
             cycles.push(timed.cycles);
+            let long = seconds.iter().sum::<f64>() >= LEAST || begun.elapsed().as_secs_f64() >= MOST;
+            enough = !self.short || long && seconds.len() >= FEWEST;
         }
         self.seconds.push(median(&seconds));
         self.cycles.push(median(&cycles));
         Ok(())
     }
-}
-
-fn bodies(runtime: &AnyRuntime) -> Vec<u64> {
-    on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).collect()
 }
