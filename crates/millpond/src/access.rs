@@ -159,7 +159,8 @@ pub struct Reduce<O>(pub(crate) O);
 /// The place of a version that a `write` task must fill.
 ///
 /// A task that ends without [`set`](Out::set) or [`insert`](Out::insert) fails as
-/// [`Kind::Unwritten`](crate::Kind::Unwritten). The old version is untouched, and serves its readers meanwhile.
+/// [`Kind::Unwritten`](crate::Kind::Unwritten). The old version is untouched, and serves its readers meanwhile; if the
+/// write goes [in place](Handle::in_place) of it, they have ended.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};

@@ -4,6 +4,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
+use crate::depend::Mode;
+
 /// Which task: a name with indices if one was given, else the place of the spawn.
 ///
 /// Formatted only when shown: a task without a name keeps one word, the place of its spawn.
@@ -149,6 +151,16 @@ pub enum Kind {
     },
     /// A precondition of a pending task was dropped instead of satisfied.
     Abandoned,
+    /// The runtime's dependence scheme does not order accesses of this mode
+    /// ([`Scheme::MODES`](crate::depend::Scheme::MODES)).
+    Refused {
+        /// The name of the scheme.
+        scheme: &'static str,
+        /// The mode.
+        mode: Mode,
+        /// The place among the task's accesses, from 0.
+        arg: usize,
+    },
 }
 
 impl fmt::Display for Kind {
@@ -163,6 +175,9 @@ impl fmt::Display for Kind {
                 write!(f, "names one handle twice (accesses {a} and {b}): declare it once, with the stronger right")
             }
             Kind::Busy { arg } => write!(f, "uses a handle that another scope is using (access {arg})"),
+            Kind::Refused { scheme, mode, arg } => {
+                write!(f, "declares `{mode}` (access {arg}), which scheme `{scheme}` does not order")
+            }
             Kind::Abandoned => f.write_str("waited for a precondition that was dropped"),
         }
     }

@@ -33,7 +33,7 @@
 //! | access | the body gets | runs at once with |
 //! |---|---|---|
 //! | [`h.read()`](Handle::read) | `&T` | other reads |
-//! | [`h.write()`](Handle::write) | [`Out<T>`](Out), to be set | everything earlier: it starts a new version |
+//! | [`h.write()`](Handle::write) | [`Out<T>`](Out), to be set | everything earlier: it starts a new version (unless it is to go [in place](Handle::in_place)) |
 //! | [`h.inout()`](Handle::inout) | `&mut T` | nothing |
 //! | [`h.commutative()`](Handle::commutative) | `&mut T` | nothing, but in any order with its like |
 //! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent ones |
@@ -141,7 +141,7 @@
 //!
 //! # More
 //!
-//! * [`Builder`]: workers, window of tasks and bytes, determinism, idling, pinning.
+//! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).

@@ -9,6 +9,14 @@ pub(crate) use std::sync::{Arc, atomic};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
 
+/// The atomics of dependence tracking, which a build that counts has in its own form.
+#[cfg(not(millpond_counted))]
+pub(crate) use atomic as tracked;
+
+#[cfg(millpond_counted)]
+#[path = "sync/counted.rs"]
+pub(crate) mod tracked;
+
 #[cfg(all(not(loom), not(millpond_tsan)))]
 mod lock {
     /// A mutex that ignores std's poisoning: the runtime never unwinds while it holds one.

@@ -40,7 +40,7 @@ use self::tag::Tag;
 use super::lock::Locked;
 use super::store::{Kept, Local, Store};
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::tracked::Ordering::{AcqRel, Relaxed};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 

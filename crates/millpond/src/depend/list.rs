@@ -37,7 +37,7 @@ use std::ptr::{self, NonNull};
 
 use super::lock::Locked;
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::tracked::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Header, Record, TaskRef};
 

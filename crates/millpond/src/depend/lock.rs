@@ -2,7 +2,7 @@
 //!
 //! Whoever finds it taken waits for it on the spot, and lets others run if its holder may have lost its processor.
 
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::tracked::{AtomicU32, Ordering};
 use crate::sync::{prefetch_for_write, spin_for_lock};
 
 /// The bit that says that the lock is taken.

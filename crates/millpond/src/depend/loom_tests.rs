@@ -2,6 +2,7 @@
 //! accesses, and so does the issuer when the scheme says that it may.
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -386,25 +387,17 @@ fn a_write_when_idle<D: Modelled>() {
     join(threads);
 }
 
-macro_rules! models {
-    ($($model:ident)*) => {
-        models! { parked Parked: $($model)* }
-        models! { graph Graph: $($model)* }
-        models! { embedded_graph EmbeddedGraph: $($model)* }
-        models! { hypergraph Hypergraph: $($model)* }
-        models! { embedded_hypergraph EmbeddedHypergraph: $($model)* }
-        models! { list List: $($model)* }
-        models! { two_locks TwoLocks: $($model)* }
-        models! { tickets Tickets: $($model)* }
-    };
-    ($name:ident $scheme:ident: $($model:ident)*) => {
-        mod $name {
-            $(#[test] fn $model() { loom::model(super::$model::<super::$scheme>) })*
-        }
-    };
+/// A scheme that searches has more steps than anybody would wait for in the largest models: they go as far as they come.
+fn model<D: Scheme>(model: fn()) {
+    let mut builder = loom::model::Builder::new();
+    if D::SEARCHES {
+        builder.max_duration = builder.max_duration.or(Some(Duration::from_secs(100)));
+    }
+    builder.check(model);
 }
 
-models! {
+tests_of_every_scheme! {
+    model;
     readers_writer_readers_writer
     readers_join_while_it_empties
     a_chain

@@ -8,7 +8,29 @@ use std::ptr::NonNull;
 
 use crate::task::{Record, TaskRef};
 
+/// Makes each of some generic functions a test of every scheme, run by `$run::<Scheme>`.
+#[cfg(test)]
+macro_rules! tests_of_every_scheme {
+    ($run:ident; $($test:ident)*) => {
+        tests_of_every_scheme! { $run; parked: parked::Parked; $($test)* }
+        tests_of_every_scheme! { $run; graph: graph::Graph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_graph: graph::EmbeddedGraph; $($test)* }
+        tests_of_every_scheme! { $run; hypergraph: hypergraph::Hypergraph; $($test)* }
+        tests_of_every_scheme! { $run; embedded_hypergraph: hypergraph::EmbeddedHypergraph; $($test)* }
+        tests_of_every_scheme! { $run; list: list::List; $($test)* }
+        tests_of_every_scheme! { $run; two_locks: two_locks::TwoLocks; $($test)* }
+        tests_of_every_scheme! { $run; tickets: tickets::Tickets; $($test)* }
+    };
+    ($run:ident; $name:ident: $file:ident :: $scheme:ident; $($test:ident)*) => {
+        mod $name {
+            $(#[test] fn $test() { super::$run::<crate::depend::$file::$scheme>(super::$test::<crate::depend::$file::$scheme>) })*
+        }
+    };
+}
+
 mod chain;
+#[cfg(all(test, not(loom)))]
+mod figure_tests;
 pub mod graph;
 pub mod hypergraph;
 pub mod list;
@@ -16,6 +38,8 @@ mod lock;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub mod parked;
+#[cfg(all(test, millpond_counted))]
+mod rmw_tests;
 mod store;
 pub mod tickets;
 pub mod two_locks;
@@ -26,7 +50,8 @@ pub mod two_locks;
 pub enum Mode {
     /// `read`: members run at once.
     Read = 1,
-    /// `write`: alone in its generation and first of its version, so it never waits (TG §3.3).
+    /// `write`: alone in its generation and first of its version, so it never waits (TG §3.3); unless it goes in place
+    /// of a value in use, and is ordered as an `inout`.
     Write = 2,
     /// `inout`: alone in its generation.
     Inout = 3,
@@ -126,6 +151,25 @@ impl Meta {
     }
 }
 
+/// Whether a scheme orders accesses of a mode: known where it is compiled, for a scheme that orders all.
+#[inline(always)]
+pub(crate) fn orders<D: Scheme>(mode: Mode) -> bool {
+    const fn bits(modes: &[Mode]) -> u8 {
+        let (mut bits, mut at) = (0, 0);
+        while at < modes.len() {
+            bits |= 1 << modes[at] as u8;
+            at += 1;
+        }
+        bits
+    }
+    const {
+        let needed = bits(&[Mode::Read, Mode::Inout]);
+        assert!(bits(D::MODES) & needed == needed, "every scheme orders `read` and `inout`");
+    }
+    let ordered = const { bits(D::MODES) };
+    ordered == const { bits(Mode::ALL) } || ordered & 1 << mode as u8 != 0
+}
+
 /// What the release of an access entails.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Released {
@@ -178,7 +222,8 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// The name by which the command line chooses it.
     const NAME: &'static str;
 
-    /// The modes that it orders; `inout` is always one. A task that declares another is refused at its spawn.
+    /// The modes that it orders; `read` and `inout` are always among them. A task that declares another fails at its
+    /// spawn, as [`Kind::Refused`](crate::Kind::Refused).
     const MODES: &'static [Mode] = Mode::ALL;
 
     /// Whether no access to the version is outstanding. Only for the thread that issues.

@@ -50,7 +50,7 @@ use std::ptr::{self, NonNull};
 use self::generation::{Generation, Link};
 use super::store::{Kept, Local, Store, give_back};
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::Ordering::{AcqRel, Acquire};
+use crate::sync::tracked::Ordering::{AcqRel, Acquire};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 

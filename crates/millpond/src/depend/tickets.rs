@@ -31,8 +31,8 @@ use std::ptr;
 
 use self::pool::Pool;
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::AtomicU64;
-use crate::sync::atomic::Ordering::{AcqRel, Acquire};
+use crate::sync::tracked::AtomicU64;
+use crate::sync::tracked::Ordering::{AcqRel, Acquire};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 

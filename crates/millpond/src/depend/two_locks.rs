@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use super::list::Waiting;
 use super::lock::Locked;
 use super::{Mode, Released, Scheme};
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::tracked::{AtomicU32, Ordering};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
+use super::bound::Bound;
 use super::reduction::Reduction;
 use super::version::{Dropped, Place, State, Version, VersionKind};
 use crate::depend::{Meta, Mode, Scheme};
@@ -63,6 +65,16 @@ impl SchemeOps {
     }
 }
 
+/// Where a `write` goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// Into a version that nobody uses, idle or new: it need not wait. The one before, if the caller has to free it:
+    /// once everything is in order, since the drop of its value may run any code.
+    Own(Option<NonNull<Version>>),
+    /// Into that of accesses which are outstanding: it is ordered as an `inout`.
+    Shared,
+}
+
 /// A datum with room for its first value.
 #[repr(C, align(64))]
 struct DatumOf<T> {
@@ -96,6 +108,7 @@ impl Datum {
     /// A datum that shows a nested task its parent's version. `settle` must follow once it is in its place.
     pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Datum {
         let datum = Datum::new(Version::new(parent.kind(), Place::Held, value));
+        datum.first.set_in_place(parent.is_in_place());
         datum.claim.store(scope, Ordering::Relaxed);
         datum.scheme.set(Some(scheme));
         datum
@@ -291,20 +304,28 @@ impl Datum {
         }
     }
 
-    /// Starts a new version (TG §3.3), unless the current one is idle and can be used again. The old one, if the caller
-    /// has to free it: once everything is in order, since the drop of its value may run any code.
+    /// Finds the storage of a `write`: a new version (TG §3.3), unless the current one is idle and can be used again.
+    /// Or the handle's owner forbids a new one, or it does not fit the bound: then that of the current one, in its turn.
     #[inline]
     #[must_use]
-    pub(crate) fn rename<D: Scheme>(&self) -> Option<NonNull<Version>> {
-        if D::is_idle(self.version().meta().of::<D>()) { None } else { self.rename_busy::<D>() }
+    pub(crate) fn rename<D: Scheme>(&self, bound: Option<&Arc<Bound>>) -> Storage {
+        if D::is_idle(self.version().meta().of::<D>()) { Storage::Own(None) } else { self.rename_busy::<D>(bound) }
     }
 
-    fn rename_busy<D: Scheme>(&self) -> Option<NonNull<Version>> {
-        let old = self.current.replace((self.version().kind().rename)());
+    fn rename_busy<D: Scheme>(&self, bound: Option<&Arc<Bound>>) -> Storage {
+        let old = self.version();
+        if old.is_in_place() {
+            return Storage::Shared;
+        }
+        let share = bound.map(|bound| bound.take(old.kind().counted_size));
+        if let Some(None) = share {
+            return Storage::Shared;
+        }
+        let old = self.current.replace((old.kind().rename)(share.flatten()));
         // SAFETY: the old version was current, so it lives until it is retired here.
         let meta = unsafe { old.as_ref() }.meta();
         // SAFETY: this scope issues, and nothing more on the old version, which is current no longer.
-        unsafe { D::retire(meta.of::<D>()) }.then_some(old)
+        Storage::Own(unsafe { D::retire(meta.of::<D>()) }.then_some(old))
     }
 
     /// The handle is gone.

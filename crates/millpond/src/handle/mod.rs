@@ -8,10 +8,12 @@ use crate::access::{Access, CanRead, CanShare, CanWrite, Full, Root};
 use crate::access::{Commutative, Concurrent, Inout, Read, Reduce, Write};
 use crate::error::{Error, Kind, Label};
 
+pub(crate) mod bound;
 pub(crate) mod claim;
 pub(crate) mod datum;
 pub(crate) mod exclusion;
 pub(crate) mod reduction;
+mod storage;
 pub(crate) mod version;
 
 pub(crate) use datum::Datum;
@@ -168,6 +170,35 @@ impl<T, B, R> Handle<T, B, R> {
         Handle { datum: Datum::allocate::<T>(), _owns: PhantomData }
     }
 
+    /// The same datum, but never renamed (TG §3.3, footnote 2): a [`write`](Handle::write) while the value is in use
+    /// waits for the tasks before it, as an [`inout`](Handle::inout) would, and goes into the same storage; and
+    /// [`Spawn::set`](crate::Spawn::set) waits as [`Spawn::wait_on`](crate::Spawn::wait_on) does. For a value so large
+    /// that there should be one of it only, or one whose place matters. The result is the same.
+    ///
+    /// To be said when the handle is made; of a handle that was renamed before, the value stays where it then is. Nested
+    /// tasks that work on the datum do not rename it either.
+    ///
+    /// ```
+    /// use millpond::{Handle, Runtime, Spawn};
+    ///
+    /// let (rt, frame) = (Runtime::builder().workers(1).build()?, Handle::new(1).in_place());
+    /// rt.scope(|s| {
+    ///     let slow = s.nest(frame.read(), |s, frame| {
+    ///         s.spawn(frame.read(), |frame| assert_eq!(*frame, 1));
+    ///     });
+    ///     let next = s.spawn(frame.write(), |frame| frame.set(2));
+    ///     // Renamed, it would have run at its spawn (see `write`).
+    ///     assert!(!next.is_done() && !slow.is_done());
+    /// })?;
+    /// assert_eq!(frame.into_inner()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "it gives the handle back"]
+    pub fn in_place(self) -> Self {
+        self.datum().version().set_in_place(true);
+        self
+    }
+
     /// A nested task's handle on a held datum.
     pub(crate) fn held(datum: NonNull<Datum>) -> Self {
         Handle { datum, _owns: PhantomData }
@@ -207,10 +238,13 @@ impl<T, B, R> Handle<T, B, R> {
     }
 
     /// Declares that a task writes the datum without reading it: its body gets an [`Out`](crate::Out) that it must
-    /// set. The task never waits for readers of the old value: it writes a new version.
+    /// set. The task does not wait for readers of the old value: it writes a new version. (Unless the handle is
+    /// [in place](Handle::in_place), or the runtime has [no room](crate::Builder::rename_bytes) for one: then it waits as
+    /// an [`inout`](Handle::inout) would. The result is the same.)
     ///
-    /// While the old version is in use, the spawn renames (TG §3.3): one allocation as that of [`new`](Handle::new),
-    /// and the old one is freed after its last use. A version that nobody uses is written again, at no such cost.
+    /// While the old version is in use, the spawn renames (TG §3.3): one block, which is used again if it is of no more
+    /// than 512 bytes, and the old one is freed after its last use. A version that nobody uses is written again, at no
+    /// such cost.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

@@ -1,15 +1,17 @@
 //! Versions: storage and metadata of a datum between two renamings (TG §3.2).
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
 
+use super::bound::Share;
 use super::datum::Datum;
 use super::exclusion::Exclusion;
+use super::storage;
 use crate::caught::{Caught, catch};
 use crate::depend::Meta;
 use crate::error::Error;
-use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::global::Mutex;
 
 /// Storage and dependence metadata of a datum; what the tasks' access records point at.
@@ -31,7 +33,13 @@ pub struct Version {
     place: Place,
     /// Whether the storage holds a value that must be dropped, valid for readers or not.
     full: Cell<bool>,
+    /// Whether no later version takes its place (TG §3.3, footnote 2). The issuer and who opens a nested task's view ask.
+    in_place: AtomicBool,
 }
+
+/// The first version's value, behind 64 bytes of its datum and this, shares a line with what leads to it.
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Version>() == 104);
 
 /// Where a version's head and value live, hence who frees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +48,8 @@ pub(crate) enum Place {
     First,
     /// A later version, in a block of its own.
     Renamed,
+    /// As `Renamed`, by a runtime that bounds the storage of such versions.
+    Counted,
     /// A nested task's view of its parent's version; the value is the parent's.
     Held,
 }
@@ -47,8 +57,12 @@ pub(crate) enum Place {
 /// What the untyped runtime must know about the type of a value.
 #[derive(Debug)]
 pub(crate) struct VersionKind {
-    pub(crate) rename: fn() -> NonNull<Version>,
+    /// Makes a later version; one that is counted, if there is a share for it.
+    pub(crate) rename: fn(Option<Share>) -> NonNull<Version>,
+    /// Bytes of one that is counted.
+    pub(crate) counted_size: usize,
     free_renamed: unsafe fn(NonNull<Version>),
+    free_counted: unsafe fn(NonNull<Version>),
     pub(crate) free_first: unsafe fn(NonNull<Datum>),
     drop_value: unsafe fn(NonNull<()>) -> Dropped,
     move_value: unsafe fn(NonNull<()>, NonNull<()>),
@@ -57,11 +71,12 @@ pub(crate) struct VersionKind {
 /// What the drop of a value threw, if anything: a worker must not unwind, so it tells the scope.
 pub(crate) type Dropped = Result<(), Caught>;
 
-/// A later version with room for its value.
+/// A later version with room for its value; `S` is its share of what the runtime allows, or nothing.
 #[repr(C, align(64))]
-struct Renamed<T> {
+struct Renamed<T, S> {
     head: Version,
     value: MaybeUninit<T>,
+    share: S,
 }
 
 impl VersionKind {
@@ -75,29 +90,45 @@ struct KindOf<T>(T);
 impl<T> KindOf<T> {
     const KIND: VersionKind = VersionKind {
         rename: rename::<T>,
-        free_renamed: free_renamed::<T>,
+        counted_size: size_of::<Renamed<T, Share>>(),
+        free_renamed: free_renamed::<T, ()>,
+        free_counted: free_renamed::<T, Share>,
         free_first: super::datum::free_first::<T>,
         drop_value: drop_value::<T>,
         move_value: move_value::<T>,
     };
 }
 
-fn rename<T>() -> NonNull<Version> {
-    let head = Version::new(VersionKind::of::<T>(), Place::Renamed, NonNull::dangling());
-    let block = NonNull::from(Box::leak(Box::new(Renamed::<T> { head, value: MaybeUninit::uninit() })));
-    // SAFETY: the block was just made and nobody else knows it.
-    let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
-    // SAFETY: the block was just made and nobody else knows it.
-    unsafe { block.as_ref() }.head.value.set(value.cast());
-    block.cast()
+fn rename<T>(share: Option<Share>) -> NonNull<Version> {
+    match share {
+        None => rename_with::<T, ()>(Place::Renamed, ()),
+        Some(share) => rename_with::<T, Share>(Place::Counted, share),
+    }
+}
+
+fn rename_with<T, S>(place: Place, share: S) -> NonNull<Version> {
+    let block = storage::alloc::<Renamed<T, S>>();
+    // SAFETY: a field of the block; its value stays as it is, and may be large.
+    let value = unsafe { block.byte_add(offset_of!(Renamed<T, S>, value)) };
+    // SAFETY: as above.
+    let share_at = unsafe { block.byte_add(offset_of!(Renamed<T, S>, share)) };
+    // SAFETY: the block was just made, and this is the place of that field.
+    unsafe { share_at.cast().write(share) };
+    let head = block.cast();
+    // SAFETY: as above.
+    unsafe { head.write(Version::new(VersionKind::of::<T>(), place, value.cast())) };
+    head
 }
 
 /// # Safety
 ///
-/// `version` came from `rename::<T>`, nobody uses it, and its value was dropped or moved away.
-unsafe fn free_renamed<T>(version: NonNull<Version>) {
-    // SAFETY: `rename` leaked a box of this type, and the caller gives it up.
-    drop(unsafe { Box::from_raw(version.cast::<Renamed<T>>().as_ptr()) });
+/// `version` came from `rename_with::<T, S>`, nobody uses it, and its value was dropped or moved away.
+unsafe fn free_renamed<T, S>(version: NonNull<Version>) {
+    let block: NonNull<Renamed<T, S>> = version.cast();
+    // SAFETY: all fields were written by `rename_with`, and the caller gives them up; the value is not dropped.
+    unsafe { block.drop_in_place() };
+    // SAFETY: the block came from `storage`, for this type.
+    unsafe { storage::free(block) };
 }
 
 /// # Safety
@@ -142,6 +173,7 @@ impl Version {
             failed_group: AtomicU32::new(0),
             place,
             full: Cell::new(false),
+            in_place: AtomicBool::new(false),
         }
     }
 
@@ -158,6 +190,16 @@ impl Version {
 
     pub(crate) fn place(&self) -> Place {
         self.place
+    }
+
+    /// Whether no later version takes its place.
+    pub(crate) fn is_in_place(&self) -> bool {
+        // A wish of the handle's owner, which orders nothing.
+        self.in_place.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_in_place(&self, in_place: bool) {
+        self.in_place.store(in_place, Ordering::Relaxed);
     }
 
     /// Where the value lives.
@@ -294,7 +336,9 @@ impl Version {
                 // SAFETY: it owned a part of the datum.
                 unsafe { Datum::drop_part(datum) }
             }
-            // SAFETY: a renamed version came from `rename` of the same kind; its value is gone.
+            // SAFETY: such a version came from `rename` of the same kind, with a share; its value is gone.
+            Place::Counted => unsafe { (version.kind.free_counted)(this) },
+            // SAFETY: as above, without a share.
             _ => unsafe { (version.kind.free_renamed)(this) },
         }
         dropped

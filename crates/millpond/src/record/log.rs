@@ -189,6 +189,15 @@ impl Log {
         self.note(What::Granted { task: task.record_id(), by: by.record_id(), access });
     }
 
+    /// A task was found whose accesses are all granted; nobody knows by whom.
+    pub(crate) fn found(&self, task: TaskRef) {
+        let waits = task.header().role() == task::Role::Wait;
+        for record in task.records() {
+            let access = if waits { Event::WAIT } else { task.place_of(record) };
+            self.note(What::Granted { task: task.record_id(), by: 0, access });
+        }
+    }
+
     /// The last precondition of a pending task was met, by the body that runs.
     pub(crate) fn met(&self, task: TaskRef) {
         self.note(What::Granted { task: task.record_id(), by: self.body(), access: Event::PRECONDITION });

@@ -181,6 +181,7 @@ pub enum What {
     },
     /// An access for which a task had to wait was granted; for a body that waits for a datum, its access. Where a task
     /// waits for several, this is told of the one that is granted last, and of others as the scheme comes to know them.
+    /// Under a scheme that searches it is told of all, when the task is found, and nobody knows whose release led to it.
     Granted {
         /// The task or body that waited.
         task: Id,

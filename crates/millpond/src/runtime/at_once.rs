@@ -19,7 +19,7 @@ use super::engine::Engine;
 use super::scope::Scope;
 use super::spawn::Options;
 use crate::access::{Accesses, ArgsOf, Visitor};
-use crate::depend::Mode;
+use crate::depend::{Mode, orders};
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::ReducerRef;
@@ -59,6 +59,7 @@ impl<E: Engine> Look<'_, E> {
     #[inline(always)]
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
         matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
+            && orders::<E::Scheme>(mode)
             && (datum.is_quiet_for(self.claim) || becomes_free::<E>(datum, self.claim, self.order, mode))
             && self.is_first(datum)
     }

@@ -9,6 +9,7 @@ use super::engine::Parts;
 use super::shared::Shared;
 use super::{Inner, Runtime, start};
 use crate::depend::Scheme;
+use crate::handle::bound::Bound;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::record::Recorder;
@@ -151,6 +152,36 @@ impl Builder {
         self
     }
 
+    /// The most bytes that the versions made by renaming ([`Handle::write`](crate::Handle::write)) may take at any one
+    /// time, in the whole runtime. A `write` whose version would be beyond it goes into the storage of the value in use,
+    /// after the tasks that use it, as on an [in-place](crate::Handle::in_place) handle; the result is the same. 0 forbids
+    /// renaming. By default there is no bound: a window of tasks has at most one version a `write`, and a handle one that
+    /// is current.
+    ///
+    /// A version counts from the spawn of its `write` until its last use, and the current one until the next or the end of
+    /// its handle, which may be that of another runtime by then. It takes the size of the value and 120 bytes, rounded up
+    /// to a multiple of 64. What a value owns elsewhere, such as the elements of a `Vec`, is not seen.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// let rt = Runtime::builder().workers(1).rename_bytes(0).build()?;
+    /// let frame = Handle::new(1);
+    /// rt.scope(|s| {
+    ///     let slow = s.nest(frame.read(), |s, frame| {
+    ///         s.spawn(frame.read(), |frame| assert_eq!(*frame, 1));
+    ///     });
+    ///     let next = s.spawn(frame.write(), |frame| frame.set(2));
+    ///     // With a version of its own it would have run at its spawn.
+    ///     assert!(!next.is_done() && !slow.is_done());
+    /// })?;
+    /// assert_eq!(frame.into_inner()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rename_bytes(mut self, bytes: u64) -> Self {
+        self.config.rename_bytes = bytes;
+        self
+    }
+
     /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
     /// last bit in every run. Off by default: commutative tasks wait more, and the parts of a reduction are kept until
     /// it ends.
@@ -282,6 +313,7 @@ impl Builder {
         if config.workers == 1 {
             config.inline = config.inline.alone();
         }
+        config.renames = (config.rename_bytes != u64::MAX).then(|| Arc::new(Bound::new(config.rename_bytes)));
         config.tally_batch = (config.window / (4 * config.workers as u64)).clamp(1, 16);
         Ok(self.config)
     }

@@ -1,5 +1,8 @@
 //! What a builder chooses.
 
+use std::sync::Arc;
+
+use crate::handle::bound::Bound;
 use crate::record::Recorder;
 use crate::worker::sleep::Idle;
 
@@ -39,6 +42,10 @@ pub(crate) struct Config {
     pub(crate) workers: usize,
     pub(crate) window: u64,
     pub(crate) window_bytes: u64,
+    /// The most bytes of renamed versions; `u64::MAX` is no bound.
+    pub(crate) rename_bytes: u64,
+    /// That bound, and what counts towards it, if there is one: the runtime's, and its annexes'.
+    pub(crate) renames: Option<Arc<Bound>>,
     pub(crate) deterministic: bool,
     pub(crate) idle: Idle,
     pub(crate) inline: Inline,
@@ -72,6 +79,8 @@ impl Default for Config {
             workers: default_workers(),
             window: DEFAULT_WINDOW,
             window_bytes: u64::MAX,
+            rename_bytes: u64::MAX,
+            renames: None,
             deterministic: false,
             idle: Idle::default(),
             inline: Inline::default(),

@@ -7,8 +7,9 @@ use super::domain::Domain;
 use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
-use crate::depend::{Mode, Scheme};
+use crate::depend::{Mode, Scheme, orders};
 use crate::error::{self, Error};
+use crate::handle::datum::Storage;
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::pool::Put;
@@ -87,6 +88,7 @@ enum Misuse {
     None,
     Busy,
     Duplicate,
+    Refused,
 }
 
 /// Writes the records of a task, and checks what the types cannot.
@@ -312,6 +314,19 @@ impl<E: Engine> Drafter<'_, E> {
         }
     }
 
+    /// A task that declares what the scheme does not order fails. What it would have changed is poisoned, so the access is
+    /// issued, as an `inout`.
+    #[cold]
+    fn refuse(&mut self, datum: &Datum, mode: Mode) {
+        let arg = self.index - 1;
+        self.misused(Misuse::Refused, error::Kind::Refused { scheme: E::Scheme::NAME, mode, arg });
+        if let Some(reduction) = datum.reduction() {
+            self.end_reduction(reduction);
+        }
+        let group = datum.enter_group(Mode::Inout);
+        self.write(datum.current().cast(), group, Mode::Inout, false);
+    }
+
     /// The reduction that is open on a datum, if it is this reducer's.
     #[cold]
     fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
@@ -335,17 +350,22 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         if !self.admit(datum) {
             return self.strengthen(datum, mode, true);
         }
+        if !orders::<E::Scheme>(mode) {
+            return self.refuse(datum, mode);
+        }
         if let Some(reduction) = datum.reduction() {
             self.end_reduction(reduction);
         }
         let group = datum.enter_group(mode);
+        let mut ordered = self.ordered(mode);
         if mode == Mode::Write {
             self.flags |= flag::WRITE;
-            if let Some(version) = datum.rename::<E::Scheme>() {
-                self.worker.retired.borrow_mut().push((version, self.order));
+            match datum.rename::<E::Scheme>(self.worker.shared().config.renames.as_ref()) {
+                Storage::Own(None) => {}
+                Storage::Own(Some(before)) => self.worker.retired.borrow_mut().push((before, self.order)),
+                Storage::Shared => ordered = Mode::Inout,
             }
         }
-        let ordered = self.ordered(mode);
         if ordered == Mode::Commutative {
             self.flags |= flag::COMMUTATIVE;
         }
@@ -364,6 +384,9 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         if !self.admit(datum) {
             let alike = self.open_alike(datum, &reducer).is_some();
             return self.strengthen(datum, Mode::Reduce, alike);
+        }
+        if !orders::<E::Scheme>(Mode::Reduce) {
+            return self.refuse(datum, Mode::Reduce);
         }
         let open = self.open_alike(datum, &reducer);
         let reduction = open.unwrap_or_else(|| {

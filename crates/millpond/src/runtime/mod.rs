@@ -22,6 +22,8 @@ pub(crate) mod issue;
 pub(crate) mod join;
 mod noted;
 mod pin;
+#[cfg(all(test, not(loom)))]
+mod refused_tests;
 pub(crate) mod scope;
 pub(crate) mod session;
 pub(crate) mod shared;

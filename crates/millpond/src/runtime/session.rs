@@ -255,7 +255,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     fn set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) {
         let place = Location::caller();
         // SAFETY: this thread uses the session.
-        drop(self.shared().visit(|worker| unsafe { worker.set(self.domain(), handle, value, place) }));
+        drop(unsafe { self.shared().set(self.domain(), handle, value, place) });
     }
 
     #[track_caller]

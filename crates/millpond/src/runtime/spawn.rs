@@ -153,9 +153,11 @@ pub trait Spawn<'s>: Sized {
         Handle::without_value()
     }
 
-    /// A `write` that is done at once: starts a new version and never waits. Costs as that
-    /// [`write`](Handle::write) does, and no task. If the handle belongs to another scope, the value is dropped, and
-    /// this scope fails as [`Kind::Busy`](crate::Kind::Busy).
+    /// A `write` that is done at once: starts a new version and does not wait. Costs as that
+    /// [`write`](Handle::write) does, and no task. Where that one would wait (the handle is
+    /// [in place](Handle::in_place), or there is [no room](crate::Builder::rename_bytes) for a new version), this waits as
+    /// [`wait_on`](Spawn::wait_on) does. If the handle belongs to another scope, the value is dropped, and this scope
+    /// fails as [`Kind::Busy`](crate::Kind::Busy).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

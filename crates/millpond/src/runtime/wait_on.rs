@@ -13,6 +13,7 @@ use crate::access::{CanRead, CanWrite};
 use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::runs_inline_here;
+use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
@@ -191,22 +192,32 @@ impl<E: Engine> Worker<E> {
         if !self.admit_now(domain, datum) {
             return Err(busy(place));
         }
+        // SAFETY: as the caller promises; just claimed.
+        unsafe { self.await_datum(domain, datum, R::WAIT, place) };
+        lend(datum, place)
+    }
+
+    /// Waits until no access is outstanding that conflicts with one of `mode`.
+    ///
+    /// # Safety
+    ///
+    /// This thread runs the body of `domain`, on this worker; the scope has claimed the datum.
+    unsafe fn await_datum(&self, domain: &Domain, datum: &Datum, mode: Mode, place: &'static Location<'static>) {
         // SAFETY: only this body issues on the datum; the record stays on its stack until it is released.
         let issue = |task| unsafe { self.issue_accesses(task) };
         let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
         let until = |body| unsafe {
             let who = Who { body, place, waiter: Waiter::new(self.seat()) };
-            await_access::<E>(domain, datum, R::WAIT, who, issue, wait, release);
+            await_access::<E>(domain, datum, mode, who, issue, wait, release);
         };
         match domain.record() {
             0 => until(0),
             _ => {
-                let cause = if R::WAIT == Mode::Read { Cause::Written } else { Cause::Datum };
+                let cause = if mode == Mode::Read { Cause::Written } else { Cause::Datum };
                 with_log_of_body(&self.log, |log| log.waits_for(cause, datum.number(), until));
             }
         }
-        lend(datum, place)
     }
 
     /// # Safety
@@ -220,17 +231,45 @@ impl<E: Engine> Worker<E> {
         place: &'static Location<'static>,
     ) -> Replaced<T> {
         let datum = handle.datum();
+        let (order, storage) = self.begin_set(domain, datum, place);
+        if storage == Some(Storage::Shared) {
+            // SAFETY: as the caller promises; claimed by `begin_set`.
+            unsafe { self.await_datum(domain, datum, Mode::Inout, place) };
+        }
+        // SAFETY: the handle's type; nobody uses the version (any more), and only this body issues on it.
+        unsafe { self.end_set(domain, datum, value, order, storage) }
+    }
+
+    /// The place of a `set` in reference order, and of its value; none if the datum is another scope's.
+    fn begin_set(&self, domain: &Domain, datum: &Datum, place: &'static Location<'static>) -> (u64, Option<Storage>) {
         let order = domain.count_spawn();
         domain.count_inline();
         if !self.admit_now(domain, datum) {
             domain.fail(order, busy(place));
-            return Replaced { _value: Some(value), retired: None };
+            return (order, None);
         }
         datum.enter_group(Mode::Write);
-        let retired = datum.rename::<E::Scheme>();
+        (order, Some(datum.rename::<E::Scheme>(self.shared().config.renames.as_ref())))
+    }
+
+    /// # Safety
+    ///
+    /// The datum is one of a `T`, and nobody else uses its current version, unless there is no storage.
+    unsafe fn end_set<T>(
+        &self,
+        domain: &Domain,
+        datum: &Datum,
+        value: T,
+        order: u64,
+        storage: Option<Storage>,
+    ) -> Replaced<T> {
+        let retired = match storage {
+            None => return Replaced { _value: Some(value), retired: None },
+            Some(Storage::Shared) => None,
+            Some(Storage::Own(before)) => before,
+        };
         let version = datum.version();
-        // SAFETY: the version is new or idle, and only this scope issues on it: nobody uses an old value, which is
-        // moved out here.
+        // SAFETY: a `T`, that nobody else uses, as the caller promises; it is moved out.
         let old = version.is_full().then(|| unsafe { version.value().cast::<T>().read() });
         // SAFETY: the version has room for a `T` and holds none.
         unsafe { version.value().cast().write(value) };
@@ -375,6 +414,40 @@ impl<E: Engine> Shared<E> {
         if !self.visit(|worker| worker.admit_now(domain, datum)) {
             return Err(busy(place));
         }
+        // SAFETY: as the caller promises; just claimed.
+        unsafe { self.await_datum(domain, datum, R::WAIT, place) };
+        lend(datum, place)
+    }
+
+    /// As `Worker::set`.
+    ///
+    /// # Safety
+    ///
+    /// As `wait_on`.
+    pub(crate) unsafe fn set<T, B, R>(
+        &self,
+        domain: &Domain,
+        handle: &Handle<T, B, R>,
+        value: T,
+        place: &'static Location<'static>,
+    ) -> Replaced<T> {
+        let datum = handle.datum();
+        let (order, storage) = self.visit(|worker| worker.begin_set(domain, datum, place));
+        if storage == Some(Storage::Shared) {
+            // Between two visits: who holds the front waits for nobody.
+            // SAFETY: as the caller promises; claimed by `begin_set`.
+            unsafe { self.await_datum(domain, datum, Mode::Inout, place) };
+        }
+        // SAFETY: as in `Worker::set`.
+        self.visit(|worker| unsafe { worker.end_set(domain, datum, value, order, storage) })
+    }
+
+    /// As `Worker::await_datum`.
+    ///
+    /// # Safety
+    ///
+    /// As `wait_on`; the scope has claimed the datum.
+    unsafe fn await_datum(&self, domain: &Domain, datum: &Datum, mode: Mode, place: &'static Location<'static>) {
         self.sit(|at| {
             // SAFETY: as in `Worker::wait_on`.
             let issue = |task| self.visit(|worker| unsafe { worker.issue_accesses(task) });
@@ -382,9 +455,8 @@ impl<E: Engine> Shared<E> {
                 (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
             let who = Who { body: domain.record(), place, waiter: at.waiter() };
             // SAFETY: as the caller promises; the waiter is of the place that waits.
-            unsafe { await_access::<E>(domain, datum, R::WAIT, who, issue, wait, release) }
+            unsafe { await_access::<E>(domain, datum, mode, who, issue, wait, release) }
         });
-        lend(datum, place)
     }
 
     /// As `Worker::throttle`: soft in a body, as there.

@@ -18,7 +18,7 @@ use crate::error::{Error, Label};
 use crate::memory::{BLOCK_ALIGN, Block};
 use crate::record::Id;
 use crate::runtime::domain::Domain;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::tracked::{AtomicU32, Ordering};
 
 mod frame;
 mod record;

@@ -21,7 +21,7 @@ use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::task::{Role, TaskRef};
+use crate::task::{Role, TaskRef, flag};
 
 pub(crate) mod bench;
 mod carrier;
@@ -315,6 +315,9 @@ impl<E: Engine> Worker<E> {
         loop {
             let task = E::Scheme::find(&self.shared().scheme)?;
             self.pass_wake_up_on();
+            if task.header().has(flag::RECORDED) {
+                self.log.found(task);
+            }
             if let Some(task) = Self::begin(task) {
                 return Some(task);
             }

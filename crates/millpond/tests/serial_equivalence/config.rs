@@ -15,6 +15,7 @@ pub struct Config {
     pub workers: usize,
     pub window: usize,
     pub window_bytes: u64,
+    pub rename_bytes: u64,
     pub deterministic: bool,
     pub inline: Inline,
     pub idle: Idle,
@@ -35,6 +36,7 @@ impl Config {
             workers: rng.pick(&[1, 2, 8]),
             window: rng.pick(&[1, 2, 4, 64, 4096]),
             window_bytes: rng.pick(&[u64::MAX, u64::MAX, 1, 1000]),
+            rename_bytes: u64::MAX,
             deterministic: rng.percent(50),
             inline: rng.pick(&[Inline::Never, Inline::Auto, Inline::Always]),
             idle: rng.pick(&[Idle::Sleep, Idle::Hybrid, Idle::Hybrid]),
@@ -52,6 +54,7 @@ impl Config {
         if !rng.percent(40) {
             config.scheme = rng.pick(&SCHEMES[1..]).name;
         }
+        config.rename_bytes = rng.pick(&[u64::MAX, 0, 1000]);
         config
     }
 
@@ -65,6 +68,7 @@ impl Config {
             .workers(self.workers)
             .window(self.window)
             .window_bytes(self.window_bytes)
+            .rename_bytes(self.rename_bytes)
             .deterministic(self.deterministic)
             .inline(self.inline)
             .idle(self.idle)

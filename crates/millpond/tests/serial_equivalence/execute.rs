@@ -1,5 +1,6 @@
 //! Runs a program on a runtime and notes what can be seen.
 
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -38,6 +39,7 @@ impl Hash {
 /// What one execution shows.
 pub struct Run {
     pub ordered: bool,
+    in_place: BTreeSet<Id>,
     cancels: bool,
     pub live: Live,
     tasks: Vec<Shown>,
@@ -65,6 +67,7 @@ impl Run {
     fn new(program: &Program) -> Self {
         Run {
             ordered: program.ordered,
+            in_place: program.in_place.clone(),
             cancels: program.cancels(),
             live: Live::new(),
             tasks: (0..program.ids).map(|_| Shown::default()).collect(),
@@ -72,6 +75,11 @@ impl Run {
             complaints: Mutex::new(Vec::new()),
             root: OnceLock::new(),
         }
+    }
+
+    /// A handle as it is to be.
+    fn made<B>(&self, id: Id, handle: Handle<Value, B>) -> Slot<B> {
+        Slot::Full(if self.in_place.contains(&id) { handle.in_place() } else { handle })
     }
 
     /// A body starts. Its digest is this until it says more.
@@ -187,7 +195,7 @@ fn in_session<D: Scheme>(program: &Program, runtime: &With<D>) -> Outcome {
 fn roots(program: &Program, run: &Run) -> Slots<Root> {
     let root = |&(id, set): &(Id, bool)| {
         let handle = if set { Handle::new(Value::new(first(id), false, &run.live)) } else { Handle::unset() };
-        (id, Slot::Full(handle))
+        (id, run.made(id, handle))
     };
     Slots(program.roots.iter().map(root).collect())
 }
@@ -278,9 +286,9 @@ fn body<'s, S: Spawn<'s>, E: Engine>(
             }
             Op::Own { slot, set: true } => {
                 let value = Value::new(first(*slot), false, &run.live);
-                slots.0.push((*slot, Slot::Full(s.handle(value))));
+                slots.0.push((*slot, run.made(*slot, s.handle(value))));
             }
-            Op::Own { slot, set: false } => slots.0.push((*slot, Slot::Full(s.unset()))),
+            Op::Own { slot, set: false } => slots.0.push((*slot, run.made(*slot, s.unset()))),
             Op::Drop { slot } => slots.0.retain(|one| one.0 != *slot),
             Op::Set { id, slot } => {
                 let value = Value::new(Plain::fresh(acc.with(*id).value), acc.tainted, &run.live);

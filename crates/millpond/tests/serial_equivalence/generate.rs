@@ -1,5 +1,7 @@
 //! Random programs, each from one number.
 
+use std::collections::BTreeSet;
+
 use super::program::{Body, Fault, Id, Leaf, Mode, Op, Program, Task, Use, Work};
 use super::rng::Rng;
 use super::rules_of_use::clean;
@@ -46,9 +48,23 @@ pub fn program(seed: u64, ordered: bool) -> Program {
     if taste.rng.percent(12) {
         taste.cancel(&mut body);
     }
-    let mut program = Program { roots, body, ordered, ids: taste.ids };
+    let mut program = Program { roots, body, in_place: BTreeSet::new(), ordered, ids: taste.ids };
     clean(&mut program);
+    program.in_place = in_place(&program, taste.rng);
     program
+}
+
+/// One datum in ten; in some programs many.
+fn in_place(program: &Program, mut rng: Rng) -> BTreeSet<Id> {
+    let mut data: Vec<_> = program.roots.iter().map(|root| root.0).collect();
+    program.body.each(&mut |op| {
+        if let Op::Own { slot, .. } = op {
+            data.push(*slot);
+        }
+    });
+    let chance = rng.pick(&[0, 0, 10, 30]);
+    data.retain(|_| rng.percent(chance));
+    data.into_iter().collect()
 }
 
 impl Taste {

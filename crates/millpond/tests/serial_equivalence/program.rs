@@ -1,5 +1,6 @@
 //! Programs: what a random case consists of.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A number of a task, a datum, or something else that a program refers to; unique in the program.
@@ -10,6 +11,8 @@ pub struct Program {
     /// The data of the caller, and whether they have a value at the start.
     pub roots: Vec<(Id, bool)>,
     pub body: Body,
+    /// The data, the caller's and others, that are never renamed. The result is the same.
+    pub in_place: BTreeSet<Id>,
     /// The runtime promises reference order for commutative tasks and reductions.
     pub ordered: bool,
     /// One more than the greatest id.
@@ -294,6 +297,9 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (slot, set) in &self.roots {
             writeln!(f, "d{slot} = {}", if *set { "handle" } else { "unset" })?;
+        }
+        for slot in &self.in_place {
+            writeln!(f, "d{slot} is in place")?;
         }
         self.body.show(f, 0)
     }

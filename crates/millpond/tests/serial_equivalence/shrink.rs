@@ -77,6 +77,11 @@ fn candidates(program: &Program) -> Vec<Program> {
             }
         }
     }
+    for slot in &program.in_place {
+        let mut fewer = program.clone();
+        fewer.in_place.remove(slot);
+        all.push(fewer);
+    }
     for at in 0..program.roots.len() {
         let mut fewer = program.clone();
         fewer.roots.remove(at);

@@ -3,7 +3,7 @@
 use std::ptr::{self, NonNull};
 
 use crate::sync::Guarded;
-use crate::sync::atomic::AtomicU32;
+use crate::sync::tracked::AtomicU32;
 use crate::task::Record;
 
 /// More outgoing edges than that are not kept for the next access that gets the tag.

@@ -3,8 +3,8 @@
 use std::ptr::{self, NonNull};
 
 use crate::sync::Guarded;
-use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use crate::sync::atomic::{AtomicPtr, AtomicU64};
+use crate::sync::tracked::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::tracked::{AtomicPtr, AtomicU64};
 use crate::task::Record;
 
 /// One generation of a version: its members are the accesses that were issued to it.

@@ -23,8 +23,8 @@
 use std::ptr::{self, NonNull};
 
 use crate::sync::Mutex;
-use crate::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
-use crate::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use crate::sync::tracked::Ordering::{AcqRel, Relaxed, SeqCst};
+use crate::sync::tracked::{AtomicBool, AtomicUsize, fence};
 use crate::task::{Header, Record, TaskRef};
 
 /// Chains at first; a power of two.

@@ -1,0 +1,106 @@
+//! How many atomic read-modify-writes dependence tracking makes for a task, when every task goes through the pool: what
+//! it costs that no number of processors makes cheaper. `.ci/run counted` prints the table.
+
+use super::Scheme;
+use crate::sync::global::Mutex;
+use crate::sync::tracked::read_modify_writes;
+use crate::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn};
+
+/// A program: spawns its tasks, and says how many there are.
+struct Shape {
+    name: &'static str,
+    /// The bar for the default scheme.
+    most: f64,
+    handles: usize,
+    spawn: fn(&dyn Spawner, usize) -> u32,
+}
+
+/// Spawns a task by its accesses: places of handles that it reads, and that it changes.
+trait Spawner {
+    fn spawn(&self, reads: &[usize], changes: &[usize]);
+}
+
+struct On<'a, S> {
+    scope: &'a S,
+    handles: &'a [Handle<u64>],
+}
+
+impl<'s, S: Spawn<'s, Brand = crate::Root>> Spawner for On<'_, S> {
+    fn spawn(&self, reads: &[usize], changes: &[usize]) {
+        let reads: Vec<_> = reads.iter().map(|&at| self.handles[at].read()).collect();
+        let changes: Vec<_> = changes.iter().map(|&at| self.handles[at].inout()).collect();
+        self.scope.spawn((reads, changes), |(_, changes)| changes.into_iter().for_each(|x| *x += 1));
+    }
+}
+
+const CHAIN: u32 = 10_000;
+const TILES: usize = 64;
+const MANY: usize = 20;
+
+fn chain(s: &dyn Spawner, _handles: usize) -> u32 {
+    (0..CHAIN).for_each(|_| s.spawn(&[], &[0]));
+    CHAIN
+}
+
+fn cholesky(s: &dyn Spawner, _handles: usize) -> u32 {
+    let at = |row: usize, column: usize| row * TILES + column;
+    let mut tasks = 0;
+    let mut spawn = |reads: &[usize], changes: &[usize]| {
+        s.spawn(reads, changes);
+        tasks += 1;
+    };
+    for k in 0..TILES {
+        spawn(&[], &[at(k, k)]);
+        (k + 1..TILES).for_each(|i| spawn(&[at(k, k)], &[at(i, k)]));
+        for i in k + 1..TILES {
+            spawn(&[at(i, k)], &[at(i, i)]);
+            (k + 1..i).for_each(|j| spawn(&[at(i, k), at(j, k)], &[at(i, j)]));
+        }
+    }
+    tasks
+}
+
+fn many_accesses(s: &dyn Spawner, handles: usize) -> u32 {
+    let all: Vec<_> = (0..handles).collect();
+    (0..1000).for_each(|_| s.spawn(&[], &all));
+    1000
+}
+
+static SHAPES: &[Shape] = &[
+    Shape { name: "chain", most: 2.1, handles: 1, spawn: chain },
+    Shape { name: "cholesky-graph", most: 4.5, handles: TILES * TILES, spawn: cholesky },
+    Shape { name: "20 accesses", most: 22.0, handles: MANY, spawn: many_accesses },
+];
+
+/// Read-modify-writes a task.
+fn measure<D: Scheme>(shape: &Shape, runtime: &Runtime<DefaultMemory, DefaultPool, D>) -> f64 {
+    let handles: Vec<_> = (0..shape.handles).map(|_| Handle::new(0_u64)).collect();
+    let before = read_modify_writes();
+    let tasks = runtime.scope(|scope| (shape.spawn)(&On { scope, handles: &handles }, shape.handles));
+    (read_modify_writes() - before) as f64 / f64::from(tasks.expect("no task fails"))
+}
+
+fn read_modify_writes_a_task<D: Scheme>() {
+    // The count is the process's.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
+    for workers in [1, 2] {
+        let builder = Runtime::builder().workers(workers).inline(Inline::Never);
+        let runtime = builder.build_with::<DefaultMemory, DefaultPool, D>().expect("every choice is in its range");
+        for shape in SHAPES {
+            let found = measure(shape, &runtime);
+            println!("{workers} workers  {:20} {:15} {found:6.2} read-modify-writes a task", D::NAME, shape.name);
+            // With others at work, a compare-and-swap that fails counts too.
+            let most = if workers == 1 { shape.most } else { shape.most * 1.15 };
+            let most = if D::NAME == "parked" { most } else { f64::INFINITY };
+            assert!(found <= most, "{}, {}: {found}, must be at most {most}", D::NAME, shape.name);
+        }
+    }
+}
+
+fn run<D: Scheme>(test: fn()) {
+    println!("scheme {}", D::NAME);
+    test();
+}
+
+tests_of_every_scheme! { run; read_modify_writes_a_task }

@@ -1,0 +1,290 @@
+//! Storage of renamed versions, which is used again ([decision 18]).
+//!
+//! A `write` that renames takes a block on the spawner's thread, and whoever is the last to use the old version frees
+//! one, mostly on another. So a thread keeps what it frees, by size class, and what is too much for it goes to the others
+//! by batches:
+//!
+//! ```text
+//!   alloc ◀── open ◀─ spare ◀┐                 of a thread: at most two batches a class
+//!   free ───▶ open ─▶ spare ─┤
+//!                            └─ overflow       of the process: under a lock, at most 32 MiB a class; the rest goes back
+//!                                              to the system
+//! ```
+//!
+//! Of the process, and not of a runtime's memory manager: a version may outlive the runtime, in its handle, and is freed
+//! by threads that are no worker.
+//!
+//! The sanitizers see a use after free only if blocks come from the system, and loom knows nothing of the process: there
+//! nothing is kept.
+//!
+//! [decision 18]: ../../../../docs/decisions/0018-storage-of-renamed-versions.md
+
+use std::alloc::{Layout, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use crossbeam_utils::CachePadded;
+
+use crate::memory::LINE;
+use crate::sync::global::Mutex;
+
+/// The largest block that is kept.
+const LARGEST: usize = 512;
+/// Sizes are multiples of a cache line, since versions are aligned to one.
+const CLASSES: usize = LARGEST / LINE;
+/// Blocks that go to other threads together.
+const BATCH: usize = 64;
+/// Bytes of a class that the process keeps beside what its threads do.
+const KEPT: usize = 32 << 20;
+/// Whether anything is kept.
+const KEEPS: bool = !cfg!(any(loom, millpond_tsan, millpond_asan));
+
+/// A block for a `B`.
+#[inline]
+pub(super) fn alloc<B>() -> NonNull<B> {
+    let layout = Layout::new::<B>();
+    let kept = class_of(layout).and_then(|class| with_shelf(class, Shelf::take).flatten());
+    kept.unwrap_or_else(|| from_system(layout)).cast()
+}
+
+/// Takes a block back.
+///
+/// # Safety
+///
+/// It came from `alloc::<B>`, and nobody uses it.
+#[inline]
+pub(super) unsafe fn free<B>(block: NonNull<B>) {
+    let layout = Layout::new::<B>();
+    // SAFETY: a block of that class, which the caller gives up.
+    let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block.cast()) };
+    if class_of(layout).and_then(|class| with_shelf(class, keep)).is_none() {
+        // SAFETY: came from the system in this layout, perhaps by way of a shelf of its class.
+        unsafe { dealloc(block.as_ptr().cast(), layout) };
+    }
+}
+
+/// The class of a layout, if blocks of it are kept. All of a class have one layout.
+#[inline]
+fn class_of(layout: Layout) -> Option<usize> {
+    let fits = KEEPS && layout.align() == LINE && layout.size() <= LARGEST;
+    fits.then(|| layout.size() / LINE - 1)
+}
+
+const fn layout_of(class: usize) -> Layout {
+    match Layout::from_size_align((class + 1) * LINE, LINE) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    }
+}
+
+#[cold]
+fn from_system(layout: Layout) -> NonNull<u8> {
+    // SAFETY: a version has a size.
+    let block = unsafe { std::alloc::alloc(layout) };
+    NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Free blocks of one class, linked by their first words.
+#[derive(Default)]
+struct List {
+    first: Option<NonNull<u8>>,
+    count: usize,
+}
+
+// SAFETY: nobody but the list's owner knows its blocks.
+unsafe impl Send for List {}
+
+impl List {
+    const EMPTY: List = List { first: None, count: 0 };
+
+    /// # Safety
+    ///
+    /// The block is of the list's class, at least a word, and the caller gives it up.
+    #[inline]
+    unsafe fn push(&mut self, block: NonNull<u8>) {
+        // SAFETY: nobody else uses the block, which is aligned to a line.
+        unsafe { block.cast::<Option<NonNull<u8>>>().write(self.first) };
+        self.first = Some(block);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<u8>> {
+        let block = self.first?;
+        // SAFETY: `push` has written it, and nobody else uses the block.
+        self.first = unsafe { block.cast::<Option<NonNull<u8>>>().read() };
+        self.count -= 1;
+        Some(block)
+    }
+
+    fn give_back(mut self, class: usize) {
+        while let Some(block) = self.pop() {
+            // SAFETY: came from the system in the layout of its class, and nobody uses it.
+            unsafe { dealloc(block.as_ptr(), layout_of(class)) };
+        }
+    }
+}
+
+/// What a thread keeps of one class: two lists, so that a thread at the edge of one does not go to the others each time.
+struct Shelf {
+    open: Cell<List>,
+    spare: Cell<List>,
+}
+
+struct Shelves([Shelf; CLASSES]);
+
+thread_local! {
+    static SHELVES: Shelves = const {
+        Shelves([const { Shelf { open: Cell::new(List::EMPTY), spare: Cell::new(List::EMPTY) } }; CLASSES])
+    };
+}
+
+/// Batches that threads have had too much.
+static OVERFLOW: [CachePadded<Mutex<Vec<List>>>; CLASSES] =
+    [const { CachePadded::new(Mutex::new(Vec::new())) }; CLASSES];
+
+/// None if the thread is ending and has no shelves any more.
+#[inline]
+fn with_shelf<R>(class: usize, f: impl FnOnce(&Shelf, usize) -> R) -> Option<R> {
+    SHELVES.try_with(|shelves| f(&shelves.0[class], class)).ok()
+}
+
+impl Shelf {
+    #[inline]
+    fn take(&self, class: usize) -> Option<NonNull<u8>> {
+        let mut open = self.open.take();
+        if open.count == 0 {
+            open = self.next(class);
+        }
+        let block = open.pop();
+        self.open.set(open);
+        block
+    }
+
+    #[cold]
+    fn next(&self, class: usize) -> List {
+        let spare = self.spare.take();
+        if spare.count != 0 { spare } else { OVERFLOW[class].lock().pop().unwrap_or_default() }
+    }
+
+    /// # Safety
+    ///
+    /// The block is of this class, and the caller gives it up.
+    #[inline]
+    unsafe fn keep(&self, class: usize, block: NonNull<u8>) {
+        let mut open = self.open.take();
+        if open.count == BATCH {
+            pass_on(class, self.spare.replace(open));
+            open = List::EMPTY;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { open.push(block) };
+        self.open.set(open);
+    }
+}
+
+/// Lets other threads have a batch.
+#[cold]
+fn pass_on(class: usize, batch: List) {
+    if batch.count == 0 {
+        return;
+    }
+    let mut overflow = OVERFLOW[class].lock();
+    if overflow.len() < most_batches(class) {
+        overflow.push(batch);
+        return;
+    }
+    drop(overflow);
+    batch.give_back(class);
+}
+
+const fn most_batches(class: usize) -> usize {
+    KEPT / (BATCH * layout_of(class).size())
+}
+
+impl Drop for Shelves {
+    fn drop(&mut self) {
+        for (class, shelf) in self.0.iter().enumerate() {
+            pass_on(class, shelf.open.take());
+            pass_on(class, shelf.spare.take());
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, millpond_tsan, millpond_asan))))]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::*;
+
+    /// A block of a class that no other test uses, at `LINES` lines.
+    #[repr(align(64))]
+    struct Block<const LINES: usize>([[u8; 64]; LINES]);
+
+    fn free_all<B>(blocks: impl IntoIterator<Item = usize>) {
+        for block in blocks {
+            let block = NonNull::new(std::ptr::with_exposed_provenance_mut::<B>(block)).expect("allocated");
+            // SAFETY: each was allocated for a `B`, once, and is freed once.
+            unsafe { free(block) };
+        }
+    }
+
+    /// Addresses, which other threads can be told.
+    fn alloc_all<B>(count: usize) -> HashSet<usize> {
+        (0..count).map(|_| alloc::<B>().expose_provenance().get()).collect()
+    }
+
+    #[test]
+    fn a_thread_uses_its_blocks_again() {
+        type B = Block<8>;
+        let blocks = alloc_all::<B>(BATCH);
+        assert_eq!(blocks.len(), BATCH);
+        free_all::<B>(blocks.iter().copied());
+        let again = alloc_all::<B>(BATCH);
+        assert_eq!(again, blocks);
+        free_all::<B>(again);
+    }
+
+    /// One thread only takes, the other only frees: what the first has in use at once is what there is in all, and two
+    /// batches at either.
+    #[test]
+    fn batches_come_back_from_other_threads() {
+        type B = Block<7>;
+        let mut seen = HashSet::<usize>::new();
+        for _ in 0..100 {
+            let blocks = alloc_all::<B>(BATCH);
+            seen.extend(&blocks);
+            thread::spawn(|| free_all::<B>(blocks)).join().expect("frees");
+        }
+        assert!(seen.len() <= 2 * BATCH, "{} blocks for {BATCH}", seen.len());
+    }
+
+    #[test]
+    fn no_more_is_kept_than_may_be() {
+        type B = Block<6>;
+        let class = class_of(Layout::new::<B>()).expect("kept");
+        let blocks = alloc_all::<B>((most_batches(class) + 8) * BATCH);
+        free_all::<B>(blocks);
+        let kept: usize = OVERFLOW[class].lock().iter().map(|batch| batch.count).sum();
+        assert_eq!(kept, most_batches(class) * BATCH);
+        let kept_bytes = kept * layout_of(class).size();
+        assert!(kept_bytes <= KEPT && kept_bytes > KEPT - BATCH * layout_of(class).size());
+        OVERFLOW[class].lock().drain(..).for_each(|batch| batch.give_back(class));
+    }
+
+    #[test]
+    fn what_is_large_or_aligned_otherwise_goes_to_the_system() {
+        #[repr(align(128))]
+        struct Wide([u8; 256]);
+        assert_eq!(class_of(Layout::new::<Wide>()), None);
+        assert_eq!(class_of(Layout::new::<Block<9>>()), None);
+        let block = alloc::<Wide>();
+        // SAFETY: it has room for one.
+        unsafe { block.write(Wide([1; 256])) };
+        // SAFETY: just written.
+        assert_eq!(unsafe { block.as_ref() }.0[255], 1);
+        // SAFETY: allocated above, and nobody uses it.
+        unsafe { free(block) };
+    }
+}

@@ -1,0 +1,80 @@
+//! Atomics that count the read-modify-writes made on them: in a build that measures what dependence tracking costs
+//! (`--cfg millpond_counted`).
+
+use super::global::atomic::AtomicU64 as Count;
+
+pub(crate) use super::atomic::{Ordering, fence};
+
+static COUNT: Count = Count::new(0);
+
+/// How many there were by now, in the whole process; those that failed, too.
+pub(crate) fn read_modify_writes() -> u64 {
+    COUNT.load(Ordering::Relaxed)
+}
+
+fn count() {
+    COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+macro_rules! counted {
+    ($($name:ident $(<$t:ident>)?: $value:ty, $($method:ident)*;)*) => {$(
+        #[derive(Debug)]
+        #[repr(transparent)]
+        pub(crate) struct $name$(<$t>)?(super::atomic::$name$(<$t>)?);
+
+        impl$(<$t>)? Default for $name$(<$t>)? {
+            fn default() -> Self {
+                Self(Default::default())
+            }
+        }
+
+        #[allow(dead_code, reason = "one set of methods for all")]
+        impl$(<$t>)? $name$(<$t>)? {
+            pub(crate) const fn new(value: $value) -> Self {
+                Self(super::atomic::$name::new(value))
+            }
+
+            #[inline]
+            pub(crate) fn load(&self, order: Ordering) -> $value {
+                self.0.load(order)
+            }
+
+            #[inline]
+            pub(crate) fn store(&self, value: $value, order: Ordering) {
+                self.0.store(value, order);
+            }
+
+            #[inline]
+            pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+                count();
+                self.0.swap(value, order)
+            }
+
+            #[inline]
+            pub(crate) fn compare_exchange(&self, old: $value, new: $value, is: Ordering, was: Ordering) -> Result<$value, $value> {
+                count();
+                self.0.compare_exchange(old, new, is, was)
+            }
+
+            #[inline]
+            pub(crate) fn compare_exchange_weak(&self, old: $value, new: $value, is: Ordering, was: Ordering) -> Result<$value, $value> {
+                count();
+                self.0.compare_exchange_weak(old, new, is, was)
+            }
+
+            $(#[inline]
+            pub(crate) fn $method(&self, value: $value, order: Ordering) -> $value {
+                count();
+                self.0.$method(value, order)
+            })*
+        }
+    )*};
+}
+
+counted! {
+    AtomicU32: u32, fetch_add fetch_sub fetch_or;
+    AtomicU64: u64, fetch_add fetch_sub;
+    AtomicUsize: usize, fetch_add fetch_sub;
+    AtomicBool: bool, fetch_or;
+    AtomicPtr<T>: *mut T, ;
+}
