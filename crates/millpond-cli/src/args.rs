@@ -131,7 +131,7 @@ fn bench() -> Command {
     let suites = SUITES.iter().map(|suite| {
         Command::new(suite.name)
             .about(suite.summary)
-            .args(runtime_args())
+            .args(suite.choice().unwrap_or_else(runtime_args))
             .arg(integer("reps", "R", 1, 1000, "Repetitions of each point [default: 5]"))
             .arg(flag("json", "Print one JSON object").conflicts_with("csv"))
             .arg(file("csv", "Write the rows to FILE as CSV"))

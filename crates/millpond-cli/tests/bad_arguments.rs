@@ -61,7 +61,9 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 #[test]
 fn missing_names_are_listed() {
     refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens");
-    refused("bench", "a name is missing: expected one of grain, cost, bimodal, idle, bytes");
+    let suites =
+        "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph";
+    refused("bench", &format!("a name is missing: expected one of {suites}"));
     refused("", "a name is missing: expected one of run, profile, list, bench");
 }
 

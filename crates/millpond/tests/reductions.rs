@@ -1,9 +1,24 @@
-//! What the operators of reductions do with values that have no order.
+//! Reductions: what reuse of storage lets be seen, the tree of large values, reducers that fail, numbers without order.
 
 mod common;
+#[path = "reductions/cost.rs"]
+mod cost;
+#[path = "reductions/failures.rs"]
+mod failures;
+#[path = "reductions/reuse.rs"]
+mod reuse;
+#[path = "reductions/tree.rs"]
+mod tree;
 
 use common::{builder, limit};
-use millpond::{Handle, Inline, Max, Min, Spawn};
+use millpond::{Handle, Inline, Max, Min, Runtime, Spawn};
+
+/// With every number of workers, and every way to run a leaf.
+fn runtimes(deterministic: bool) -> impl Iterator<Item = Runtime> {
+    let inlines = [Inline::Auto, Inline::Never, Inline::Always];
+    let all = [1, 2, 8].into_iter().flat_map(move |workers| inlines.map(|inline| (workers, inline)));
+    all.map(move |(workers, inline)| builder(workers).inline(inline).deterministic(deterministic).build().unwrap())
+}
 
 fn same(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan())

@@ -10,7 +10,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use common::{Mutex, builder, join_all, limit, must_not_run, sized};
-use millpond::{Builder, Error, Handle, Inline, Kind, Out, Runtime, Scope, Spawn, Sum};
+use millpond::{Builder, Error, Handle, Inline, Kind, Out, Root, Runtime, Scope, Spawn, Sum};
 
 const INLINES: [Inline; 3] = [Inline::Auto, Inline::Never, Inline::Always];
 
@@ -278,10 +278,11 @@ fn a_parent_that_does_not_write_in_place_leaves_nothing() {
 #[test]
 fn a_set_in_place_waits() {
     limit(20, "set in place", || {
-        fn program<'s, S: Spawn<'s, Brand = millpond::Root>>(s: &S, value: &mut Handle<u64>, reads: &'s AtomicU64) {
-            let home = place(&*s.wait_on(value).unwrap());
+        fn program<'s, S: Spawn<'s, Brand = Root>>(s: &S, value: &mut Handle<u64>) {
+            let (home, reads) = (place(&*s.wait_on(value).unwrap()), Arc::new(AtomicU64::new(0)));
             for round in 1..20 {
                 for _ in 0..3 {
+                    let reads = reads.clone();
                     s.spawn(value.read(), move |value| {
                         thread::yield_now();
                         assert_eq!(*value, round - 1);
@@ -294,13 +295,12 @@ fn a_set_in_place_waits() {
             assert_eq!(place(&*s.wait_on(value).unwrap()), home);
         }
         for rt in runtimes() {
-            let (mut value, reads) = (Handle::new(0).in_place(), AtomicU64::new(0));
-            rt.scope(|s| program(s, &mut value, &reads)).unwrap();
-            assert_eq!(value.into_inner().unwrap(), 19);
-            let (mut value, session) = (Handle::new(0).in_place(), rt.session());
-            program(&session, &mut value, Box::leak(Box::new(AtomicU64::new(0))));
+            let (mut value, mut other) = (Handle::new(0).in_place(), Handle::new(0).in_place());
+            rt.scope(|s| program(s, &mut value)).unwrap();
+            let session = rt.session();
+            program(&session, &mut other);
             session.close().unwrap();
-            assert_eq!(value.into_inner().unwrap(), 19);
+            assert_eq!((value.into_inner().unwrap(), other.into_inner().unwrap()), (19, 19));
         }
     });
 }

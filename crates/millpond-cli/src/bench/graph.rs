@@ -49,7 +49,7 @@ impl Graph {
     }
 
     /// The right-looking tile factorisation.
-    fn cholesky(nt: u32) -> Self {
+    pub fn cholesky(nt: u32) -> Self {
         let at = |i: u32, j: u32| i * nt + j;
         let mut steps = Vec::new();
         for k in 0..nt {
@@ -64,14 +64,20 @@ impl Graph {
     }
 
     /// The product of two matrices of tiles, all updates of a tile together.
-    fn matmul(nt: u32) -> Self {
+    pub fn matmul(nt: u32) -> Self {
+        Self::product(nt, |outer, middle, inner| (outer, middle, inner))
+    }
+
+    /// The same, one update of each tile after the other.
+    pub fn matmul_kij(nt: u32) -> Self {
+        Self::product(nt, |outer, middle, inner| (middle, inner, outer))
+    }
+
+    /// The product with its loops in an order, which says what i, j and k are.
+    fn product(nt: u32, order: fn(u32, u32, u32) -> (u32, u32, u32)) -> Self {
         let at = |matrix: u32, i: u32, j: u32| (matrix * nt + i) * nt + j;
-        let mut steps = Vec::new();
-        for i in 0..nt {
-            for j in 0..nt {
-                steps.extend((0..nt).map(|k| Step::AfterTwo(at(0, i, k), at(1, k, j), at(2, i, j))));
-            }
-        }
+        let loops = (0..nt).flat_map(|a| (0..nt).flat_map(move |b| (0..nt).map(move |c| order(a, b, c))));
+        let steps = loops.map(|(i, j, k)| Step::AfterTwo(at(0, i, k), at(1, k, j), at(2, i, j))).collect();
         Self { shape: "matmul", params: vec![("tiles", u64::from(nt))], data: (3 * nt * nt) as usize, steps }
     }
 
@@ -143,5 +149,59 @@ mod tests {
         let cholesky = |nt: u64| nt + nt * (nt - 1) + nt * (nt - 1) * (nt - 2) / 6;
         assert_eq!(Graph::new("cholesky").tasks(), cholesky(66));
         assert_eq!(Graph::new("matmul").tasks(), 37 * 37 * 37);
+    }
+
+    /// The tiles that each task of a product reads and changes, as i, j and k.
+    fn updates(graph: &Graph, nt: u32) -> Vec<(u32, u32, u32)> {
+        let update = |step: &Step| {
+            let &Step::AfterTwo(a, b, c) = step else { panic!("not a product") };
+            let (i, j, k) = (c / nt - 2 * nt, c % nt, a % nt);
+            assert_eq!((a, b), (i * nt + k, (nt + k) * nt + j));
+            (i, j, k)
+        };
+        graph.steps.iter().map(update).collect()
+    }
+
+    #[test]
+    fn both_orders_of_a_product_have_every_update_once() {
+        let (ijk, mut kij) = (updates(&Graph::matmul(5), 5), updates(&Graph::matmul_kij(5), 5));
+        assert!(ijk.is_sorted() && kij.is_sorted_by_key(|&(i, j, k)| (k, i, j)));
+        kij.sort_unstable();
+        assert_eq!(ijk, kij);
+        assert_eq!((ijk.len(), ijk.first(), ijk.last()), (125, Some(&(0, 0, 0)), Some(&(4, 4, 4))));
+        assert!(ijk.windows(2).all(|two| two[0] != two[1]));
+    }
+
+    #[test]
+    fn conflicting_updates_keep_their_order_in_both() {
+        // The bodies do not commute, and each tile has its updates by ascending k in both orders.
+        let data = |graph: &Graph| {
+            let mut data = graph.start();
+            graph.serial(3, &mut data);
+            data
+        };
+        assert_eq!(data(&Graph::matmul(6)), data(&Graph::matmul_kij(6)));
+        let mut other = Graph::matmul(6);
+        other.steps.reverse();
+        assert_ne!(data(&Graph::matmul(6)), data(&other));
+    }
+
+    #[test]
+    fn a_tile_of_cholesky_is_read_when_it_has_all_its_updates() {
+        let nt = 7;
+        let graph = Graph::cholesky(nt);
+        let mut updates = vec![0; graph.data];
+        for step in &graph.steps {
+            let (reads, changes) = match *step {
+                Step::Alone(c) => (vec![], c),
+                Step::After(a, c) => (vec![a], c),
+                Step::AfterTwo(a, b, c) => (vec![a, b], c),
+            };
+            // A tile of column j has j updates, and its own task.
+            assert!(reads.iter().all(|&a| updates[a as usize] == a % nt + 1), "{step:?}");
+            updates[changes as usize] += 1;
+        }
+        let lower = |at: u32| at / nt >= at % nt;
+        assert!((0..nt * nt).all(|at| updates[at as usize] == if lower(at) { at % nt + 1 } else { 0 }));
     }
 }

@@ -8,6 +8,7 @@ mod graph;
 mod idle;
 mod metg;
 mod row;
+mod schemes;
 mod shares;
 mod spin;
 
@@ -27,7 +28,32 @@ pub struct Suite {
     /// Its own options.
     pub args: fn() -> Vec<Arg>,
     /// Takes the measurements.
-    measure: fn(&Request) -> Result<Vec<Row>, Failure>,
+    measure: Measure,
+}
+
+/// What a suite measures.
+enum Measure {
+    /// One runtime, chosen by the options.
+    Runtime(fn(&Request) -> Result<Vec<Row>, Failure>),
+    /// All dependence schemes in one run.
+    Schemes(fn(&schemes::Request) -> Result<Vec<Row>, Failure>),
+}
+
+impl Suite {
+    /// The options that choose what is measured, if there are others than those of one runtime.
+    pub fn choice(&self) -> Option<Vec<Arg>> {
+        matches!(self.measure, Measure::Schemes(_)).then(schemes::args)
+    }
+
+    fn measure(&self, matches: &ArgMatches) -> Result<Vec<Row>, Failure> {
+        let reps = matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
+        match self.measure {
+            Measure::Runtime(suite) => {
+                suite(&Request { matches, config: Config::new(matches)?, reps, progress: Progress::new() })
+            }
+            Measure::Schemes(suite) => schemes::Request::new(matches, reps).measure(suite),
+        }
+    }
 }
 
 /// Every suite.
@@ -36,32 +62,39 @@ pub static SUITES: &[Suite] = &[
         name: "grain",
         summary: "Efficiency against the length of a task, and METG, on four graphs",
         args: grain::args,
-        measure: grain::measure,
+        measure: Measure::Runtime(grain::measure),
     },
     Suite {
         name: "cost",
         summary: "Cost of an empty task against their number, on four graphs",
         args: cost::args,
-        measure: cost::measure,
+        measure: Measure::Runtime(cost::measure),
     },
     Suite {
         name: "bimodal",
         summary: "Speed-up of a mix of few long and many short tasks",
         args: bimodal::args,
-        measure: bimodal::measure,
+        measure: Measure::Runtime(bimodal::measure),
     },
     Suite {
         name: "idle",
         summary: "Processor time of a runtime that has nothing to do",
         args: idle::args,
-        measure: idle::measure,
+        measure: Measure::Runtime(idle::measure),
     },
     Suite {
         name: "bytes",
         summary: "Memory of a task that is outstanding, on four graphs",
         args: bytes::args,
-        measure: bytes::measure,
+        measure: Measure::Runtime(bytes::measure),
     },
+    schemes::SPAWN,
+    schemes::SLOW_PATH,
+    schemes::THREE_GENERATIONS,
+    schemes::TASK_SIZE,
+    schemes::ARGUMENTS,
+    schemes::MATMUL,
+    schemes::CHOLESKY,
 ];
 
 /// What a suite is asked for.
@@ -77,12 +110,9 @@ pub fn bench(matches: &ArgMatches) -> Result<bool, Failure> {
     let missing = || Failure::Usage("expected a suite".to_owned());
     let (name, matches) = matches.subcommand().ok_or_else(missing)?;
     let suite = SUITES.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
-    let reps = matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
-    let request = Request { matches, config: Config::new(matches)?, reps, progress: Progress::new() };
     let csv = matches.get_one::<PathBuf>("csv");
     csv.map_or(Ok(()), |file| millpond_workloads::output::require(file))?;
-    let rows = (suite.measure)(&request)?;
-    drop(request.progress);
+    let rows = suite.measure(matches)?;
     if let Some(file) = csv {
         row::write_csv(file, &rows)?;
     } else if matches.get_flag("json") {

@@ -348,8 +348,9 @@ impl<T, B, R> Handle<T, B, R> {
     /// Declares that a task contributes to a reduction: its body gets `&mut T`, a private copy that starts as the
     /// reducer's identity and is combined into the datum before the next other access.
     ///
-    /// A part costs one allocation; parts are combined as they come, so there are about as many as tasks that run at
-    /// once. Under [`deterministic`](crate::Builder::deterministic) all are kept until the combination.
+    /// Parts are combined as they come, and their storage serves tasks that start later: there are about as many as
+    /// tasks that run at once. Under [`deterministic`](crate::Builder::deterministic) all are kept until the
+    /// combination, unless they are [large](Reducer::LARGE).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn, Sum};

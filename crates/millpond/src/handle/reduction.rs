@@ -4,25 +4,34 @@
 //! an access of another kind follows, or the scope ends, the front end first spawns a *combine* task, which a scheme
 //! sees as an `inout`: no scheme needs to know about reductions.
 //!
-//! Parts are merged as they come, so that memory is bounded by the tasks that run at once; under `deterministic`
-//! they are kept and combined in reference order.
+//! Parts are combined as they come, so that memory is bounded by the tasks that run at once; under `deterministic` by a
+//! tree of fixed shape, or, scalars, in reference order at the end ([`parts`]). The storage of a part that is combined
+//! serves a task that starts later.
 
-use std::any::{Any, TypeId};
-use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::iter;
 use std::ptr::NonNull;
 
+use self::erased::Operator;
+use self::parts::{Block, Parts, Shape, Spare};
 use super::datum::Datum;
 use super::version::{Dropped, Version};
-use crate::caught::catch;
+use crate::caught::{Caught, catch};
 use crate::error::Label;
-use crate::sync::Mutex;
+use crate::sync::{Guarded, Mutex};
+
+mod erased;
+mod operators;
+mod parts;
+
+pub(crate) use erased::{ReducerRef, describe};
+pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum};
 
 /// How values are combined: an associative and commutative operation with an identity (TG §2.2).
 ///
 /// Tasks whose reducers are equal (`==`, same type) belong to one generation and run at once. A closure could not say
-/// that it equals another; hence a trait. A panic in [`identity`](Reducer::identity) or [`combine`](Reducer::combine)
-/// fails the task for which it is called.
+/// that it equals another; hence a trait. A panic in [`identity`](Reducer::identity), [`combine`](Reducer::combine) or
+/// [`absorb`](Reducer::absorb) fails the task for which it is called; under
+/// [`deterministic`](crate::Builder::deterministic), where parts are combined, the combination.
 ///
 /// The comparison runs in the middle of a spawn, so it should do nothing else. If it panics, the reducers count as
 /// unequal; and it panics if it uses the session on which the task is spawned; or, while a thread that is no worker of
@@ -63,245 +72,64 @@ use crate::sync::Mutex;
             or implement `Reducer<{T}>` for a type of your own"
 )]
 pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
+    /// Whether values are large, as a tile of a matrix is; if nothing else is said, whether `T` itself takes more than
+    /// 64 bytes. A collection's elements do not count, so who reduces `Vec`s element by element says so.
+    ///
+    /// Under [`deterministic`](crate::Builder::deterministic) parts of large values are combined two by two, while
+    /// other tasks run, in a tree whose shape follows from the number of tasks. Others are kept, and combined one by
+    /// one in reference order. Of floating-point numbers the two may differ in the last bits; each is the same in every
+    /// run.
+    const LARGE: bool = size_of::<T>() > 64;
+
     /// The neutral element, shaped like the datum (a tile's size is known at run time only).
     fn identity(&self, like: &T) -> T;
+
     /// Combines a part into a value.
     fn combine(&self, into: &mut T, part: T);
-}
 
-macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident: $bound:path, |$like:ident| $identity:expr, |$into:ident, $part:ident| $combine:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name;
-
-        impl<T: $bound> Reducer<T> for $name {
-            fn identity(&self, $like: &T) -> T {
-                $identity
-            }
-            fn combine(&self, $into: &mut T, $part: T) {
-                $combine
-            }
-        }
-    )*};
-}
-
-operators! {
-    /// Adds numbers. Integers wrap:
+    /// Combines a part into a value, and makes it the neutral element again, so that a task that starts later has it as
+    /// its part. Then a reduction makes about as many values as tasks run at once, not one for each task.
+    ///
+    /// It returns whether it did. If not, it has changed neither, and [`combine`](Reducer::combine) follows; so it is
+    /// where a reducer does not have it.
     ///
     /// ```
-    /// # use millpond::{Handle, Runtime, Spawn, Sum};
-    /// # let rt = Runtime::new()?;
-    /// let total = Handle::new(200_u8);
-    /// rt.scope(|s| {
-    ///     s.spawn(total.reduce(Sum), |part| *part += 100);
-    /// })?;
-    /// assert_eq!(total.into_inner()?, 44);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    Sum: Number, |_like| T::ZERO, |into, part| *into = into.plus(part);
-    /// Multiplies numbers. A part starts as 1:
+    /// use millpond::{Handle, Reducer, Runtime, Spawn};
     ///
-    /// ```
-    /// # use millpond::{Handle, Prod, Runtime, Spawn};
-    /// # let rt = Runtime::new()?;
-    /// let factorial = Handle::new(1);
+    /// #[derive(Clone, Copy, PartialEq, Eq)]
+    /// struct Add;
+    /// impl Reducer<Vec<f64>> for Add {
+    ///     const LARGE: bool = true;
+    ///
+    ///     fn identity(&self, like: &Vec<f64>) -> Vec<f64> {
+    ///         vec![0.0; like.len()]
+    ///     }
+    ///     fn combine(&self, into: &mut Vec<f64>, mut part: Vec<f64>) {
+    ///         self.absorb(into, &mut part);
+    ///     }
+    ///     fn absorb(&self, into: &mut Vec<f64>, part: &mut Vec<f64>) -> bool {
+    ///         into.iter_mut().zip(part).for_each(|(into, part)| *into += std::mem::take(part));
+    ///         true
+    ///     }
+    /// }
+    ///
+    /// let rt = Runtime::builder().workers(2).build()?;
+    /// let tile = Handle::new(vec![0.5; 1000]);
     /// rt.scope(|s| {
-    ///     for n in 1..=5 {
-    ///         s.spawn(factorial.reduce(Prod), move |part| *part *= n);
+    ///     for k in 0..100 {
+    ///         s.spawn(tile.reduce(Add), move |part| part.iter_mut().for_each(|x| *x += f64::from(k)));
     ///     }
     /// })?;
-    /// assert_eq!(factorial.into_inner()?, 120);
+    /// assert_eq!(tile.into_inner()?, [4950.5; 1000]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    Prod: Number, |_like| T::ONE, |into, part| *into = into.times(part);
-    /// Keeps the smallest number; NaN is ignored, in the datum too if there is a number.
-    ///
-    /// A part starts as the greatest number, so a task that finds none changes nothing:
-    ///
-    /// ```
-    /// # use millpond::{Handle, Min, Runtime, Spawn};
-    /// # let rt = Runtime::new()?;
-    /// let nearest = Handle::new(f64::INFINITY);
-    /// rt.scope(|s| {
-    ///     for block in [vec![2.5, 1.5], vec![], vec![3.0]] {
-    ///         s.spawn(nearest.reduce(Min), move |part| *part = block.into_iter().fold(*part, f64::min));
-    ///     }
-    /// })?;
-    /// assert_eq!(nearest.into_inner()?, 1.5);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    Min: Number, |_like| T::GREATEST, |into, part| if part < *into || is_nan(*into) { *into = part };
-    /// Keeps the largest number; NaN is ignored, in the datum too if there is a number.
-    ///
-    /// The first value takes part, too:
-    ///
-    /// ```
-    /// # use millpond::{Handle, Max, Runtime, Spawn};
-    /// # let rt = Runtime::new()?;
-    /// let deepest = Handle::new(7);
-    /// rt.scope(|s| {
-    ///     for depth in [3, 5] {
-    ///         s.spawn(deepest.reduce(Max), move |part| *part = depth);
-    ///     }
-    /// })?;
-    /// assert_eq!(deepest.into_inner()?, 7);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    Max: Number, |_like| T::LEAST, |into, part| if part > *into || is_nan(*into) { *into = part };
-    /// Conjunction: of truth values, of bits. A part starts as true, or all ones:
-    ///
-    /// ```
-    /// # use millpond::{And, Handle, Runtime, Spawn};
-    /// # let rt = Runtime::new()?;
-    /// let sorted = Handle::new(true);
-    /// rt.scope(|s| {
-    ///     for block in [[1, 2, 3], [3, 5, 4]] {
-    ///         s.spawn(sorted.reduce(And), move |part| *part &= block.is_sorted());
-    ///     }
-    /// })?;
-    /// assert!(!sorted.into_inner()?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    And: Bits, |_like| T::ALL, |into, part| *into = into.and(part);
-    /// Disjunction: of truth values, of bits. A part starts as false, or 0:
-    ///
-    /// ```
-    /// # use millpond::{Handle, Or, Runtime, Spawn};
-    /// # let rt = Runtime::new()?;
-    /// let seen = Handle::new(0_u32);
-    /// rt.scope(|s| {
-    ///     for digit in [3, 1, 3] {
-    ///         s.spawn(seen.reduce(Or), move |part| *part |= 1 << digit);
-    ///     }
-    /// })?;
-    /// assert_eq!(seen.into_inner()?, 0b1010);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    Or: Bits, |_like| T::NONE, |into, part| *into = into.or(part);
-    /// Appends what each task collected; in reference order only under `deterministic(true)`.
-    ///
-    /// ```
-    /// # use millpond::{Append, Handle, Runtime, Spawn};
-    /// let rt = Runtime::builder().workers(2).deterministic(true).build()?;
-    /// let text = Handle::new(String::new());
-    /// rt.scope(|s| {
-    ///     for word in ["mill", "pond"] {
-    ///         s.spawn(text.reduce(Append), move |part| part.push_str(word));
-    ///     }
-    /// })?;
-    /// assert_eq!(text.into_inner()?, "millpond");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    Append: Collects, |_like| T::default(), |into, part| into.append_all(part);
-}
-
-/// Parts are merged among themselves, so either side of an operator may hold one that is not a number.
-fn is_nan<T: PartialOrd>(value: T) -> bool {
-    value.partial_cmp(&value).is_none()
-}
-
-/// What [`Sum`], [`Prod`], [`Min`] and [`Max`] work on: the primitive numbers. Integers wrap.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a number: `Sum`, `Prod`, `Min` and `Max` reduce primitive numbers only",
-    label = "does not combine values of type `{Self}`",
-    note = "collections are reduced with `Append`, anything else with a `Reducer<{Self}>` of your own"
-)]
-pub trait Number: Copy + PartialOrd {
-    /// Neutral under addition.
-    const ZERO: Self;
-    /// Neutral under multiplication.
-    const ONE: Self;
-    /// Not less than any number.
-    const GREATEST: Self;
-    /// Not greater than any number.
-    const LEAST: Self;
-    /// The sum.
-    fn plus(self, other: Self) -> Self;
-    /// The product.
-    fn times(self, other: Self) -> Self;
-}
-
-/// What [`And`] and [`Or`] work on: `bool` and the unsigned integers.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no bits: `And` and `Or` reduce `bool` and the unsigned integers only",
-    label = "does not combine values of type `{Self}`",
-    note = "numbers are reduced with `Sum`, `Prod`, `Min` or `Max`, anything else with a `Reducer<{Self}>` of your own"
-)]
-pub trait Bits: Copy {
-    /// Neutral under conjunction.
-    const ALL: Self;
-    /// Neutral under disjunction.
-    const NONE: Self;
-    /// The conjunction.
-    fn and(self, other: Self) -> Self;
-    /// The disjunction.
-    fn or(self, other: Self) -> Self;
-}
-
-/// What [`Append`] works on: growing collections.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not collect: `Append` reduces collections that grow, such as `Vec` and `String`",
-    label = "does not combine values of type `{Self}`",
-    note = "numbers are reduced with `Sum`, `Prod`, `Min` or `Max`, anything else with a `Reducer<{Self}>` of your own"
-)]
-pub trait Collects: Default {
-    /// Moves all of `part` behind what is there.
-    fn append_all(&mut self, part: Self);
-}
-
-macro_rules! numbers {
-    ($($t:ty: $one:expr, $least:expr, $greatest:expr, |$a:ident, $b:ident| $plus:expr, $times:expr;)*) => {$(
-        impl Number for $t {
-            const ZERO: Self = $one - $one;
-            const ONE: Self = $one;
-            const GREATEST: Self = $greatest;
-            const LEAST: Self = $least;
-            fn plus(self, $b: Self) -> Self {
-                let $a = self;
-                $plus
-            }
-            fn times(self, $b: Self) -> Self {
-                let $a = self;
-                $times
-            }
-        }
-    )*};
-    (integers $($t:ty)*) => { numbers! { $($t: 1, <$t>::MIN, <$t>::MAX, |a, b| a.wrapping_add(b), a.wrapping_mul(b);)* } };
-    (floats $($t:ty)*) => { numbers! { $($t: 1.0, <$t>::NEG_INFINITY, <$t>::INFINITY, |a, b| a + b, a * b;)* } };
-}
-numbers!(integers u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
-numbers!(floats f32 f64);
-
-macro_rules! bits {
-    ($($t:ty: $all:expr, $none:expr;)*) => {$(
-        impl Bits for $t {
-            const ALL: Self = $all;
-            const NONE: Self = $none;
-            fn and(self, other: Self) -> Self {
-                self & other
-            }
-            fn or(self, other: Self) -> Self {
-                self | other
-            }
-        }
-    )*};
-}
-bits! { bool: true, false; u8: !0, 0; u16: !0, 0; u32: !0, 0; u64: !0, 0; u128: !0, 0; usize: !0, 0; }
-
-impl<T> Collects for Vec<T> {
-    fn append_all(&mut self, mut part: Self) {
-        self.append(&mut part);
+    fn absorb(&self, into: &mut T, part: &mut T) -> bool {
+        let _unchanged = (into, part);
+        false
     }
 }
 
-impl Collects for String {
-    fn append_all(&mut self, part: Self) {
-        self.push_str(&part);
-    }
-}
-
-/// One generation of `reduce` accesses.
+/// One generation of `reduce` accesses, or a piece of one.
 pub struct Reduction {
     version: NonNull<Version>,
     /// Whose open reduction this is or was; the reduction owns one of its parts.
@@ -309,86 +137,21 @@ pub struct Reduction {
     operator: Box<dyn Operator>,
     /// Of the first member: the combine task goes by it.
     label: Label,
-    ordered: bool,
+    /// Which generation of the datum.
+    group: u32,
+    /// How many members there are; the issuer's.
+    members: Guarded<u32>,
     /// Taken around `Reducer::identity`, which looks at the value: `T` need not be `Sync`.
     looking: Mutex<()>,
-    parts: Mutex<Vec<Part>>,
+    shape: Shape,
+    /// Pointers to a `T` in a room of the operator.
+    parts: Parts<NonNull<()>>,
 }
 
 impl std::fmt::Debug for Reduction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reduction").field("ordered", &self.ordered).finish_non_exhaustive()
+        f.debug_struct("Reduction").field("parts", &self.parts).finish_non_exhaustive()
     }
-}
-
-struct Part {
-    order: u64,
-    value: NonNull<()>,
-}
-
-/// A reducer whose types are forgotten. `like`, `into` and `part` point to values of its `T`.
-trait Operator {
-    fn is(&self, kind: TypeId, other: &dyn Any) -> bool;
-    /// # Safety
-    /// `like` points to a `T` that nobody writes or looks at meanwhile.
-    unsafe fn identity(&self, like: NonNull<()>) -> NonNull<()>;
-    /// # Safety
-    /// `into` points to a `T` that the caller has alone; `part` came from `identity` and is given up.
-    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>);
-    /// # Safety
-    /// `part` came from `identity` and is given up; it holds a value if `full`.
-    unsafe fn discard(&self, part: NonNull<()>, full: bool) -> Dropped;
-}
-
-struct Typed<T, O>(O, PhantomData<fn(T)>);
-
-impl<T, O: Reducer<T>> Operator for Typed<T, O> {
-    fn is(&self, kind: TypeId, other: &dyn Any) -> bool {
-        // A comparison that panics must not unwind through a spawn: such reducers are equal to none.
-        let equal = || other.downcast_ref::<O>() == Some(&self.0);
-        kind == TypeId::of::<O>() && catch(equal).unwrap_or(false)
-    }
-
-    unsafe fn identity(&self, like: NonNull<()>) -> NonNull<()> {
-        // SAFETY: as the caller promises.
-        let value = self.0.identity(unsafe { like.cast().as_ref() });
-        NonNull::from(Box::leak(Box::new(value))).cast()
-    }
-
-    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) {
-        // SAFETY: `identity` leaked a box of this type and the caller gives it up.
-        let part = unsafe { Box::from_raw(part.cast::<T>().as_ptr()) };
-        // SAFETY: the caller has `into` alone.
-        self.0.combine(unsafe { into.cast().as_mut() }, *part);
-    }
-
-    unsafe fn discard(&self, part: NonNull<()>, full: bool) -> Dropped {
-        // SAFETY: `identity` leaked a box of this layout and the caller gives it up.
-        let mut part = unsafe { Box::from_raw(part.cast::<MaybeUninit<T>>().as_ptr()) };
-        if !full {
-            return Ok(());
-        }
-        // SAFETY: the box holds a value, which is dropped once.
-        catch(|| unsafe { part.assume_init_drop() })
-    }
-}
-
-/// What an access token tells the front end about its reducer.
-pub(crate) struct ReducerRef<'a> {
-    pub(crate) kind: TypeId,
-    pub(crate) operator: &'a dyn Any,
-    make: &'a dyn Fn() -> Box<dyn Operator>,
-}
-
-/// Calls `with` with the description of a reducer.
-pub(crate) fn describe<T, O: Reducer<T>, R>(operator: O, with: impl FnOnce(ReducerRef<'_>) -> R) -> R {
-    let make = || {
-        let typed: Box<dyn Operator + '_> = Box::new(Typed::<T, O>(operator, PhantomData));
-        // SAFETY: only the lifetimes in `T` are forgotten; the reduction is freed before the scope whose tasks
-        // touch a `T` ends, or with the datum that holds one.
-        unsafe { mem::transmute::<Box<dyn Operator + '_>, Box<dyn Operator>>(typed) }
-    };
-    with(ReducerRef { kind: TypeId::of::<O>(), operator: &operator, make: &make })
 }
 
 impl Reduction {
@@ -397,13 +160,20 @@ impl Reduction {
         datum: NonNull<Datum>,
         reducer: &ReducerRef<'_>,
         label: Label,
+        group: u32,
         ordered: bool,
     ) -> NonNull<Reduction> {
         // SAFETY: the caller holds the datum's handle.
         let version = unsafe { datum.as_ref() }.current();
-        let operator = (reducer.make)();
-        let (looking, parts) = (Mutex::new(()), Mutex::new(Vec::new()));
-        NonNull::from(Box::leak(Box::new(Reduction { version, datum, operator, label, ordered, looking, parts })))
+        let operator = reducer.make();
+        let shape = match ordered {
+            false => Shape::AsTheyCome,
+            true if operator.is_large() => Shape::Tree,
+            true => Shape::InOrder,
+        };
+        let (members, looking, parts) = (Guarded::new(0), Mutex::new(()), Parts::new(shape));
+        let reduction = Reduction { version, datum, operator, label, group, members, looking, shape, parts };
+        NonNull::from(Box::leak(Box::new(reduction)))
     }
 
     pub(crate) fn version_at(&self) -> NonNull<Version> {
@@ -424,64 +194,106 @@ impl Reduction {
         self.datum
     }
 
+    /// The generation of the datum that its members belong to.
+    pub(crate) fn group(&self) -> u32 {
+        self.group
+    }
+
     pub(crate) fn is(&self, reducer: &ReducerRef<'_>) -> bool {
-        self.operator.is(reducer.kind, reducer.operator)
+        self.operator.is(reducer)
+    }
+
+    /// Whether an access of generation `group` can join.
+    pub(crate) fn has_room(&self, group: u32) -> bool {
+        self.group == group && self.members.get() < u32::MAX
+    }
+
+    /// Enters a member, for which there is room; its number. Only the issuer does.
+    pub(crate) fn enter(&self) -> u32 {
+        let member = self.members.get();
+        self.members.set(member + 1);
+        member
     }
 
     /// A private copy for one task. May panic as the reducer does.
     pub(crate) fn part(&self) -> NonNull<()> {
-        let _guard = self.looking.lock();
-        // SAFETY: the version was produced, members do not write it, and the lock keeps other looks away.
-        unsafe { self.operator.identity(self.version().value()) }
+        // In order, all parts are kept to the end.
+        let spare = if self.shape == Shape::InOrder { None } else { self.parts.spare() };
+        let room = match spare {
+            Some(Spare::Identity(part)) => return part,
+            Some(Spare::Room(room)) => room,
+            None => self.operator.room(),
+        };
+        let make = || {
+            let _guard = self.looking.lock();
+            // SAFETY: the version was produced, members do not write it, and the lock keeps other looks away; nobody
+            // else knows the room, which is empty.
+            unsafe { self.operator.identity(self.version().value(), room) }
+        };
+        catch(make).unwrap_or_else(|caught| {
+            self.parts.keep(Spare::Room(room));
+            caught.resume()
+        });
+        room
     }
 
-    /// Takes a task's finished part. May panic as the reducer does.
-    pub(crate) fn contribute(&self, order: u64, value: NonNull<()>) {
-        let mine = Part { order, value };
-        loop {
-            let mut parts = self.parts.lock();
-            let Some(other) = (!self.ordered).then(|| parts.pop()).flatten() else {
-                parts.push(mine);
-                return;
-            };
-            drop(parts);
-            // SAFETY: both parts came from `identity`; the other was taken off the list, this one is the caller's.
-            let merge = || unsafe { self.operator.combine(mine.value, other.value) };
-            if let Err(caught) = catch(merge) {
-                self.discard(mine.value, true);
-                caught.resume();
+    /// Takes a member's finished part, and combines it with others that are there. What the reducer throws, if that is
+    /// this member's failure.
+    pub(crate) fn contribute(&self, member: u32, part: NonNull<()>) -> Dropped {
+        let (mut mine, mut spare) = (Block::new(member, part), None);
+        while let Some((into, part)) = self.parts.meet(mine, spare) {
+            // SAFETY: both are full rooms, which are on no list.
+            match unsafe { self.operator.combine(into.part, part) } {
+                Ok(spent) => (mine, spare) = (into, Some(spent)),
+                Err(caught) => {
+                    self.discard(into.part, true);
+                    return self.parts.fail(&into, caught).map_or(Ok(()), Err);
+                }
             }
         }
+        Ok(())
     }
 
-    /// Drops a part that will not be combined, with its value if it is `full`. What the drop throws is forgotten: the
-    /// task that made the part has failed already.
+    /// Drops a part that will not be combined, with its value if it is `full`. What the drop throws is forgotten: there
+    /// was a failure before.
     pub(crate) fn discard(&self, part: NonNull<()>, full: bool) {
         // SAFETY: the part came from `part` and its owner gives it up.
-        let _has_failed_already = unsafe { self.operator.discard(part, full) };
+        let _has_failed_already = unsafe { self.operator.free(part, full) };
     }
 
-    /// Combines all parts into the version. May panic as the reducer does; what is left is dropped with the reduction.
-    pub(crate) fn combine(&self) {
-        self.parts.lock().sort_by_key(|part| std::cmp::Reverse(part.order));
-        loop {
-            let Some(part) = self.parts.lock().pop() else { return };
-            // SAFETY: the combine task has the version alone (it is an `inout`), which was produced; the part came
-            // from `identity` and was taken off the list.
-            unsafe { self.operator.combine(self.version().value(), part.value) };
-        }
+    /// Combines what is left into the version, for the combine task. What the reducer throws is its failure.
+    pub(crate) fn combine(&self) -> Result<(), Caught> {
+        let (mut left, failed) = self.parts.end();
+        let combine = |part| {
+            // SAFETY: the combine task has the version alone (it is an `inout`), whose value is there; the part is a
+            // full room, which is on no list.
+            unsafe { self.operator.combine(self.version().value(), part) }.and_then(|spare| self.free_spare(spare))
+        };
+        let result = failed.map_or(Ok(()), Err).and_then(|()| left.try_for_each(combine));
+        left.for_each(|part| self.discard(part, true));
+        result
     }
 
-    /// Frees a reduction with what was not combined.
+    fn free_spare(&self, spare: Spare<NonNull<()>>) -> Dropped {
+        let (room, full) = match spare {
+            Spare::Identity(part) => (part, true),
+            Spare::Room(room) => (room, false),
+        };
+        // SAFETY: the caller has taken it off the list.
+        unsafe { self.operator.free(room, full) }
+    }
+
+    /// Frees a reduction with all storage. The first that is thrown by a drop.
     ///
     /// # Safety
     ///
     /// No task uses it any more.
-    pub(crate) unsafe fn free(this: NonNull<Reduction>) {
+    pub(crate) unsafe fn free(this: NonNull<Reduction>) -> Dropped {
         // SAFETY: `open` leaked a box.
         let reduction = unsafe { Box::from_raw(this.as_ptr()) };
-        for part in mem::take(&mut *reduction.parts.lock()) {
-            reduction.discard(part.value, true);
-        }
+        let (not_combined, _failed) = reduction.parts.end();
+        let spares = iter::from_fn(|| reduction.parts.spare());
+        let free = |dropped: Dropped, spare| dropped.and(reduction.free_spare(spare));
+        not_combined.map(Spare::Identity).chain(spares).fold(Ok(()), free)
     }
 }

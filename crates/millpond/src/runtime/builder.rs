@@ -183,8 +183,12 @@ impl Builder {
     }
 
     /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
-    /// last bit in every run. Off by default: commutative tasks wait more, and the parts of a reduction are kept until
-    /// it ends.
+    /// last bit in every run, whatever the number of workers. Off by default: commutative tasks wait more, and the
+    /// parts of a reduction are kept until it ends.
+    ///
+    /// Large parts are not kept ([`Reducer::LARGE`](crate::Reducer::LARGE)): neighbours are combined two by two, as
+    /// soon as both are there. The shape of that tree follows from the number of tasks, so its result is the same in
+    /// every run too; the last bits of a floating-point sum need not be those of a serial loop.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

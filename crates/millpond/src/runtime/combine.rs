@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 
 use super::domain::Domain;
 use super::engine::Engine;
-use crate::caught::catch;
 use crate::depend::Mode;
 use crate::error::Error;
 use crate::handle::Datum;
@@ -35,8 +34,8 @@ pub(crate) fn reduction_of(task: TaskRef) -> NonNull<Reduction> {
 unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
     let reduction = reduction_of(task);
     // SAFETY: freed after this task only.
-    let combine = || unsafe { reduction.as_ref() }.combine();
-    catch(combine).map_err(|caught| panicked(task, &caught))
+    let combined = unsafe { reduction.as_ref() }.combine();
+    combined.map_err(|caught| panicked(task, &caught))
 }
 
 impl<E: Engine> Worker<E> {
@@ -55,9 +54,7 @@ impl<E: Engine> Worker<E> {
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: an open reduction owns a part of its datum.
         let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
-        // SAFETY: as above.
-        let group = unsafe { datum.as_ref() }.enter_group(Mode::Reduce);
-        let record = Record::new(reduction.cast(), task.record_behind(0), group, Mode::Reduce, true);
+        let record = Record::new(reduction.cast(), task.record_behind(0), 0, Mode::Reduce, true);
         // SAFETY: the block has room for one record.
         unsafe { task.records_at().write(record) };
         if domain.record() != 0 {

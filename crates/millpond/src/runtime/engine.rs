@@ -3,8 +3,6 @@
 use std::marker::PhantomData;
 
 use crate::depend::Scheme;
-#[cfg(not(millpond_scheme))]
-use crate::depend::parked::Parked;
 use crate::memory::Memory;
 use crate::memory::slab::Slabs;
 use crate::pool::Pool;
@@ -15,14 +13,10 @@ pub type DefaultMemory = Slabs;
 /// The default pool.
 pub type DefaultPool = Split;
 /// The default dependence scheme.
-#[cfg(not(millpond_scheme))]
-pub type DefaultScheme = Parked;
-/// In a build that tests another scheme as the default one (CONTRIBUTING.md).
-#[cfg(millpond_scheme)]
-pub type DefaultScheme = other::Scheme;
+pub type DefaultScheme = chosen::Scheme;
 
-#[cfg(millpond_scheme)]
-mod other {
+/// `parked`; a build that tests another scheme as the default one names it (CONTRIBUTING.md).
+mod chosen {
     #[cfg(millpond_scheme = "embedded-graph")]
     pub use crate::depend::graph::EmbeddedGraph as Scheme;
     #[cfg(millpond_scheme = "graph")]
@@ -33,6 +27,16 @@ mod other {
     pub use crate::depend::hypergraph::Hypergraph as Scheme;
     #[cfg(millpond_scheme = "list")]
     pub use crate::depend::list::List as Scheme;
+    #[cfg(not(any(
+        millpond_scheme = "embedded-graph",
+        millpond_scheme = "graph",
+        millpond_scheme = "embedded-hypergraph",
+        millpond_scheme = "hypergraph",
+        millpond_scheme = "list",
+        millpond_scheme = "tickets",
+        millpond_scheme = "two-lock-list",
+    )))]
+    pub use crate::depend::parked::Parked as Scheme;
     #[cfg(millpond_scheme = "tickets")]
     pub use crate::depend::tickets::Tickets as Scheme;
     #[cfg(millpond_scheme = "two-lock-list")]

@@ -272,9 +272,9 @@ impl<E: Engine> Drafter<'_, E> {
     }
 
     #[inline]
-    fn write(&mut self, target: NonNull<()>, group: u32, mode: Mode, as_inout: bool) {
+    fn write(&mut self, target: NonNull<()>, number: u32, mode: Mode, as_inout: bool) {
         let behind = self.next.addr().get() - self.task.0.addr().get();
-        let record = Record::new(target, behind, group, mode, as_inout);
+        let record = Record::new(target, behind, number, mode, as_inout);
         // SAFETY: the block has room for one record an access; the place is not used yet.
         unsafe { self.next.write(record) };
         // SAFETY: still in the block.
@@ -388,19 +388,23 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         if !orders::<E::Scheme>(Mode::Reduce) {
             return self.refuse(datum, Mode::Reduce);
         }
-        let open = self.open_alike(datum, &reducer);
-        let reduction = open.unwrap_or_else(|| {
+        // Misuse of the datum starts another generation, and leaves the reduction open.
+        // SAFETY: as in `open_alike`.
+        let has_room = |open: &NonNull<Reduction>| unsafe { open.as_ref() }.has_room(datum.enter_group(Mode::Reduce));
+        let reduction = self.open_alike(datum, &reducer).filter(has_room).unwrap_or_else(|| {
             if let Some(other) = datum.reduction() {
                 self.end_reduction(other);
             }
-            let new = Reduction::open(datum_at, &reducer, self.task.label(), self.worker.shared().config.deterministic);
+            let (group, ordered) = (datum.enter_group(Mode::Reduce), self.worker.shared().config.deterministic);
+            let new = Reduction::open(datum_at, &reducer, self.task.label(), group, ordered);
             datum.open_reduction(new);
             self.domain.add_reduction(new);
             new
         });
-        let group = datum.enter_group(Mode::Reduce);
         self.flags |= flag::REDUCE;
         self.ask(datum, Mode::Reduce);
-        self.write(reduction.cast(), group, Mode::Reduce, false);
+        // SAFETY: as above.
+        let member = unsafe { reduction.as_ref() }.enter();
+        self.write(reduction.cast(), member, Mode::Reduce, false);
     }
 }

@@ -15,7 +15,7 @@ use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write};
 ///   0  target    the version, or the reduction that stands before it
 ///   8  link      the next waiting record (scheme, then exclusion); while the body runs: its private copy
 ///  16  own       the scheme's, from issue to release
-///  24  group     which generation of the datum, for poison
+///  24  number    which generation of the datum, for poison; of a reduction's member, which member
 ///  28  behind    how far behind the task's header the record lies, in units of 8 bytes (28 bits); whether the scheme
 ///                orders the access as an `inout` (1), the mode that the task declared (3)
 /// ```
@@ -25,7 +25,7 @@ pub struct Record {
     target: NonNull<()>,
     link: AtomicPtr<()>,
     own: Guarded<*mut ()>,
-    group: u32,
+    number: u32,
     behind: u32,
 }
 
@@ -41,10 +41,10 @@ impl Record {
     /// A record that will lie `behind` bytes behind its task's header, which is exposed when somebody asks for
     /// [`task`](Record::task). The scheme orders the access by its mode, or as an `inout`.
     #[inline]
-    pub(crate) fn new(target: NonNull<()>, behind: usize, group: u32, declared: Mode, as_inout: bool) -> Self {
+    pub(crate) fn new(target: NonNull<()>, behind: usize, number: u32, declared: Mode, as_inout: bool) -> Self {
         let as_inout = if as_inout { AS_INOUT } else { 0 };
         let behind = ((behind / UNIT) as u32) << BEHIND_SHIFT | as_inout | declared as u32;
-        Record { target, link: AtomicPtr::default(), own: Guarded::new(ptr::null_mut()), group, behind }
+        Record { target, link: AtomicPtr::default(), own: Guarded::new(ptr::null_mut()), number, behind }
     }
 
     /// Asks for the line of the value, or of what leads to it; not for the scheme's, which are its own business.
@@ -94,7 +94,13 @@ impl Record {
     /// The generation of the datum that the access belongs to, counted by the front end.
     #[inline]
     pub(crate) fn group(&self) -> u32 {
-        self.group
+        self.reduction().map_or(self.number, Reduction::group)
+    }
+
+    /// Which member of its reduction the task is.
+    pub(crate) fn member(&self) -> u32 {
+        debug_assert!(self.declared() == Mode::Reduce);
+        self.number
     }
 
     /// The version that is accessed.

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use super::Worker;
-use crate::caught::{Caught, catch};
+use crate::caught::Caught;
 use crate::depend::{Mode, Released, Scheme};
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
@@ -98,16 +98,19 @@ fn check_outputs(task: TaskRef) -> Result<(), Error> {
 
 #[cold]
 fn contribute(task: TaskRef) -> Result<(), Error> {
-    let order = task.header().order();
-    let all = || {
-        for record in task.records() {
-            if let (Some(reduction), Some(part)) = (record.reduction(), NonNull::new(record.link())) {
-                record.set_link(std::ptr::null_mut());
-                reduction.contribute(order, part);
+    let mut result = Ok(());
+    for record in task.records() {
+        if let (Some(reduction), Some(part)) = (record.reduction(), NonNull::new(record.link())) {
+            record.set_link(std::ptr::null_mut());
+            if let Err(caught) = reduction.contribute(record.member(), part) {
+                let error = panicked(task, &caught);
+                // Here, since a parent whose body ended well does not poison what it has used.
+                record.version().fail_in_group(record.group(), error.root());
+                result = result.and(Err(error));
             }
         }
-    };
-    catch(all).map_err(|caught| panicked(task, &caught))
+    }
+    result
 }
 
 /// The failure of a task whose body, or whose reducer, panicked.
@@ -255,7 +258,9 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the reduction lives until it is freed below.
         let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
         // SAFETY: all members were released before the combine task was granted.
-        unsafe { Reduction::free(reduction) };
+        if let Err(caught) = unsafe { Reduction::free(reduction) } {
+            report_drop(task, &caught);
+        }
         // SAFETY: the reduction owned a part of its datum.
         unsafe { Datum::drop_part(datum) };
     }

@@ -1,0 +1,222 @@
+//! The annotations of the paper's micro-benchmarks (TG §2.2, Fig. 6), and one object that tasks access.
+
+use millpond::depend::Mode;
+use millpond::{Handle, Reducer, Root, Spawn, Sum};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, ThreadId};
+
+/// What a task says of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Annotation {
+    None,
+    Read,
+    Write,
+    Inout,
+    Commutative,
+    Concurrent,
+    /// A sum of numbers.
+    Scalar,
+    /// A sum of tiles.
+    Object,
+}
+
+/// Every annotation: its name, and the mode that a scheme must order.
+pub static ANNOTATIONS: &[(Annotation, &str, Option<Mode>)] = &[
+    (Annotation::None, "none", None),
+    (Annotation::Read, "read", Some(Mode::Read)),
+    (Annotation::Write, "write", Some(Mode::Write)),
+    (Annotation::Inout, "inout", Some(Mode::Inout)),
+    (Annotation::Commutative, "commutative", Some(Mode::Commutative)),
+    (Annotation::Concurrent, "concurrent", Some(Mode::Concurrent)),
+    (Annotation::Scalar, "reduce-scalar", Some(Mode::Reduce)),
+    (Annotation::Object, "reduce-object", Some(Mode::Reduce)),
+];
+
+/// Entries of a tile: 16 × 16, the paper's (TG §5.5.1).
+const ENTRIES: usize = 256;
+/// What a `write` leaves.
+const WRITTEN: u64 = 9;
+
+/// Adds tiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Add;
+
+impl Reducer<Vec<f64>> for Add {
+    fn identity(&self, like: &Vec<f64>) -> Vec<f64> {
+        vec![0.0; like.len()]
+    }
+    fn combine(&self, into: &mut Vec<f64>, part: Vec<f64>) {
+        into.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+    }
+}
+
+/// The object that all tasks of a run access: a number, and for reductions of objects a tile.
+pub struct Object {
+    number: Handle<u64>,
+    tile: Handle<Vec<f64>>,
+    /// What the number is before the tasks, and readers must find.
+    first: u64,
+    /// A reader found something else, or the object was not held.
+    wrong: AtomicBool,
+}
+
+/// What holds a task that is active back until all others are spawned.
+pub struct Gate {
+    open: AtomicBool,
+    spawner: ThreadId,
+}
+
+impl Gate {
+    /// A closed one, to be opened by this thread.
+    pub fn new() -> Self {
+        Self { open: AtomicBool::new(false), spawner: thread::current().id() }
+    }
+
+    /// Lets the task go.
+    pub fn open(&self) {
+        self.open.store(true, Relaxed);
+    }
+
+    /// Waits; whether it was open in the end. The spawner itself cannot wait: alone, it comes here when all is spawned.
+    pub fn pass(&self) -> bool {
+        while !self.open.load(Relaxed) && thread::current().id() != self.spawner {
+            thread::yield_now();
+        }
+        self.open.load(Relaxed)
+    }
+}
+
+impl Object {
+    /// An object that a task holds at first, or not.
+    pub fn new(held: bool) -> Self {
+        let first = u64::from(held);
+        Self { number: Handle::new(0), tile: Handle::new(vec![0.0; ENTRIES]), first, wrong: AtomicBool::new(false) }
+    }
+
+    /// Spawns the artificial active task (TG §5.2), which must not be run at its spawn.
+    pub fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, gate: &'s Gate) {
+        if annotation == Annotation::Object {
+            s.spawn(self.tile.inout(), |tile| {
+                self.held(gate.pass());
+                tile[0] += 1.0;
+            });
+        } else {
+            s.spawn(self.number.inout(), |number| {
+                self.held(gate.pass());
+                *number += 1;
+            });
+        }
+    }
+
+    fn held(&self, held: bool) {
+        self.wrong.fetch_or(!held, Relaxed);
+    }
+
+    /// Spawns tasks that all say the same.
+    pub fn spawn<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
+        // The choice is made once, and each loop is compiled for its tasks alone.
+        match annotation {
+            Annotation::None => (0..tasks).for_each(|_| drop(s.spawn((), |()| self.nothing()))),
+            Annotation::Read => (0..tasks).for_each(|_| drop(s.spawn(self.number.read(), |n| self.look(n)))),
+            Annotation::Write => (0..tasks).for_each(|_| drop(s.spawn(self.number.write(), |n| n.set(self.written())))),
+            Annotation::Inout => (0..tasks).for_each(|_| drop(s.spawn(self.number.inout(), |n| self.count(n)))),
+            Annotation::Commutative => {
+                (0..tasks).for_each(|_| drop(s.spawn(self.number.commutative(), |n| self.count(n))));
+            }
+            Annotation::Concurrent => {
+                (0..tasks).for_each(|_| drop(s.spawn(self.number.concurrent(), |n| self.look(n))));
+            }
+            Annotation::Scalar => (0..tasks).for_each(|_| drop(s.spawn(self.number.reduce(Sum), |n| self.count(n)))),
+            Annotation::Object => (0..tasks).for_each(|_| drop(s.spawn(self.tile.reduce(Add), |t| self.add(t)))),
+        }
+    }
+
+    /// Spawns readers of what the annotation is about.
+    pub fn readers<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
+        if annotation == Annotation::Object {
+            (0..tasks).for_each(|_| drop(s.spawn(self.tile.read(), |tile| self.look_at(tile))));
+        } else {
+            self.spawn(s, Annotation::Read, tasks);
+        }
+    }
+
+    // The bodies: a call, and what can be checked afterwards. All hold the same reference, so that their blocks differ by
+    // their accesses only.
+
+    #[inline(never)]
+    fn nothing(&self) {
+        black_box(self);
+    }
+
+    #[inline(never)]
+    fn look(&self, n: &u64) {
+        if *n != self.first {
+            self.wrong.store(true, Relaxed);
+        }
+    }
+
+    #[inline(never)]
+    fn look_at(&self, tile: &[f64]) {
+        if tile[0] != self.first as f64 {
+            self.wrong.store(true, Relaxed);
+        }
+    }
+
+    #[inline(never)]
+    fn written(&self) -> u64 {
+        black_box(WRITTEN)
+    }
+
+    #[inline(never)]
+    fn count(&self, n: &mut u64) {
+        *n += 1;
+    }
+
+    #[inline(never)]
+    fn add(&self, tile: &mut [f64]) {
+        tile[0] += 1.0;
+    }
+
+    /// Whether the object is what the serial program leaves after that many tasks, and readers saw what they should.
+    pub fn right(self, annotation: Annotation, tasks: u64) -> Result<bool, millpond::Error> {
+        let (number, tile) = (self.number.into_inner()?, self.tile.into_inner()?);
+        let found = match annotation {
+            Annotation::None | Annotation::Read | Annotation::Concurrent => number == self.first,
+            Annotation::Write => number == if tasks > 0 { WRITTEN } else { self.first },
+            Annotation::Inout | Annotation::Commutative | Annotation::Scalar => number == self.first + tasks,
+            Annotation::Object => tile.iter().sum::<f64>() == (self.first + tasks) as f64,
+        };
+        Ok(found && !self.wrong.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millpond::Runtime;
+
+    #[test]
+    fn tasks_that_did_not_run_are_noticed() {
+        let runtime = Runtime::builder().workers(2).build().expect("a runtime");
+        for &(annotation, name, _) in ANNOTATIONS {
+            let after = |spawned, claimed| {
+                let object = Object::new(false);
+                runtime.scope(|s| object.spawn(s, annotation, spawned)).expect("nothing fails");
+                object.right(annotation, claimed).expect("a value")
+            };
+            assert!(after(7, 7), "{name}");
+            // Bodies that leave nothing are counted by the runtime.
+            let leaves_nothing = matches!(annotation, Annotation::None | Annotation::Read | Annotation::Concurrent);
+            assert!(leaves_nothing || !after(0, 7), "{name}");
+        }
+    }
+
+    #[test]
+    fn readers_that_come_too_early_are_noticed() {
+        let (runtime, object) = (Runtime::builder().workers(2).build().expect("a runtime"), Object::new(true));
+        // Nobody has held the object.
+        runtime.scope(|s| object.spawn(s, Annotation::Read, 1)).expect("nothing fails");
+        assert!(!object.right(Annotation::Read, 1).expect("a value"));
+    }
+}

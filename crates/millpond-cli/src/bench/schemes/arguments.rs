@@ -1,0 +1,169 @@
+//! The number of arguments (TG §5.4, Fig. 11): the slow path with up to 20 `inout` arguments a task, each an object of
+//! its own, and with those of the paper's blackscholes.
+
+use super::annotation::Gate;
+use super::cycles::{Timed, Watch};
+use super::round::{Of, Point, Program, measure};
+use super::slow_path::{held, ladder};
+use super::{Request, workers};
+use crate::args::integer;
+use crate::bench::row::Row;
+use crate::bench::{Measure, Suite};
+use crate::failure::Failure;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgAction};
+use millpond::depend::{Mode, Scheme};
+use millpond::{Handle, Out, Root, Spawn};
+use serde_json::json;
+use std::array;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "args",
+    summary: "Every scheme: the slow path against the number of arguments",
+    args,
+    measure: Measure::Schemes(suite),
+};
+
+/// Numbers of arguments, each compiled for itself.
+const COUNTS: [u64; 7] = [1, 2, 4, 8, 12, 16, 20];
+/// Arguments of blackscholes that tasks read; one more is written, and one is plain.
+const INPUTS: usize = 6;
+const TASKS: u64 = 1000;
+const MOST_TASKS: u64 = 100_000;
+
+fn args() -> Vec<Arg> {
+    let counts = PossibleValuesParser::new(["1", "2", "4", "8", "12", "16", "20"]);
+    let counts = counts.map(|text| text.parse::<u64>().expect("one of these numbers"));
+    let args = Arg::new("args").long("args").value_name("N").value_parser(counts).action(ArgAction::Append);
+    vec![
+        workers("1 and 2"),
+        args.help("Measure with so many arguments only; may be repeated"),
+        integer("tasks", "N", 1, MOST_TASKS, format!("Tasks behind the one that holds the objects [default: {TASKS}]")),
+    ]
+}
+
+/// Tasks with so many `inout` arguments; none is blackscholes.
+struct Arguments {
+    count: Option<u64>,
+    tasks: u64,
+}
+
+impl Program for Arguments {
+    fn bodies(&self) -> u64 {
+        1 + self.tasks
+    }
+
+    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+        match self.count {
+            None => self.blackscholes(runtime),
+            Some(1) => self.inouts::<D, 1>(runtime),
+            Some(2) => self.inouts::<D, 2>(runtime),
+            Some(4) => self.inouts::<D, 4>(runtime),
+            Some(8) => self.inouts::<D, 8>(runtime),
+            Some(12) => self.inouts::<D, 12>(runtime),
+            Some(16) => self.inouts::<D, 16>(runtime),
+            Some(_) => self.inouts::<D, 20>(runtime),
+        }
+    }
+}
+
+impl Arguments {
+    fn inouts<D: Scheme, const N: usize>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+        let (objects, gate): ([Handle<u64>; N], _) = (array::from_fn(|_| Handle::new(0)), Held::default());
+        let watch = runtime.scope(|s| {
+            gate.hold(s, &objects);
+            let watch = Watch::start();
+            for _ in 0..self.tasks {
+                s.spawn(objects.each_ref().map(Handle::inout), count);
+            }
+            gate.open();
+            watch
+        })?;
+        let timed = watch.stop();
+        let found = objects.into_iter().map(Handle::into_inner).collect::<Result<Vec<_>, _>>()?;
+        Ok((timed, gate.held() && found.iter().all(|&n| n == self.tasks)))
+    }
+
+    /// PARSEC's blackscholes in the paper's version: a task has 8 arguments, of which 7 are annotated. The inputs are
+    /// the same for all tasks.
+    fn blackscholes<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+        let (inputs, prices): ([_; INPUTS], _) = (array::from_fn(|n| Handle::new(n as u64)), Handle::unset());
+        let gate = Held::default();
+        let watch = runtime.scope(|s| {
+            gate.hold(s, &inputs);
+            let watch = Watch::start();
+            for task in 0..self.tasks {
+                let accesses = (inputs.each_ref().map(Handle::read), prices.write());
+                s.spawn(accesses, move |(inputs, price)| put(inputs, price, task));
+            }
+            gate.open();
+            watch
+        })?;
+        let timed = watch.stop();
+        let sum: u64 = (0..INPUTS as u64).sum();
+        Ok((timed, gate.held() && prices.into_inner()? == sum + self.tasks - 1))
+    }
+}
+
+#[inline(never)]
+fn count<const N: usize>(args: [&mut u64; N]) {
+    args.into_iter().for_each(|n| *n += 1);
+}
+
+#[inline(never)]
+fn put(inputs: [&u64; INPUTS], price: Out<u64>, task: u64) {
+    price.set(inputs.into_iter().sum::<u64>() + task);
+}
+
+/// What holds several objects.
+struct Held(Gate, AtomicBool);
+
+impl Default for Held {
+    fn default() -> Self {
+        Self(Gate::new(), AtomicBool::new(false))
+    }
+}
+
+impl Held {
+    fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, objects: &[Handle<u64>]) {
+        let all: Vec<_> = objects.iter().map(Handle::inout).collect();
+        s.spawn(all, |_| self.1.store(self.0.pass(), Relaxed));
+    }
+
+    fn open(&self) {
+        self.0.open();
+    }
+
+    fn held(&self) -> bool {
+        self.1.load(Relaxed)
+    }
+}
+
+fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
+    let counts = request.numbers("args", &COUNTS).into_iter().map(Some);
+    // Blackscholes is left out where numbers are named.
+    let counts: Vec<_> = counts.chain((!request.matches.contains_id("args")).then_some(None)).collect();
+    let sizes = ladder(&[request.number("tasks", TASKS)]);
+    let mut series = Vec::new();
+    for workers in request.workers(&[1, 2]) {
+        series.extend(counts.iter().map(|&count| {
+            let args = count.unwrap_or(INPUTS as u64 + 1);
+            let point = |&(tasks, asked): &(u64, bool)| Point {
+                shape: if count.is_some() { "inout" } else { "blackscholes" },
+                mode: Some(if count.is_some() { Mode::Inout } else { Mode::Write }),
+                setting: held(workers),
+                tasks,
+                weight: tasks as f64,
+                asked,
+                params: vec![("args", args), ("tasks", tasks)],
+                labels: vec![("args", json!(args))],
+                program: Arguments { count, tasks },
+            };
+            sizes.iter().map(point).collect::<Vec<_>>()
+        }));
+    }
+    let all = measure(request, series)?;
+    Ok(all.iter().flat_map(|point| point.cells.iter().map(|cell| point.row(cell, Vec::new()))).collect())
+}

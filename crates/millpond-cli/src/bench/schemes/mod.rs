@@ -1,0 +1,128 @@
+//! Suites that compare the dependence schemes: the measurements of H. Vandierendonck et al. (TG) §5, on every scheme of
+//! the catalogue in one run. Each repetition goes round all points, and at each point round all schemes, so that all
+//! see the same machine.
+//!
+//! What differs from the paper: two cores or as many as there are, not 48; and the runtime around the schemes is ours,
+//! with a pool of its own beside the tickets.
+
+mod annotation;
+mod arguments;
+mod compare;
+mod cycles;
+mod plan;
+mod rank_sum;
+mod realistic;
+mod round;
+mod slow_path;
+mod spawn;
+mod task_size;
+
+use super::row::Row;
+use crate::args::{MAX_WORKERS, integer};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches};
+use millpond::catalogue::{self, SCHEMES};
+use std::cell::RefCell;
+
+/// A suite takes about so long at most, unless more is allowed.
+const SECONDS: u64 = 240;
+
+/// What such a suite is asked for.
+pub struct Request<'a> {
+    matches: &'a ArgMatches,
+    schemes: Vec<&'static catalogue::Row>,
+    reps: usize,
+    seconds: f64,
+    pin: bool,
+    progress: Progress,
+    /// What was not measured, and why.
+    left_out: RefCell<Vec<String>>,
+}
+
+impl<'a> Request<'a> {
+    /// Reads the options that these suites share.
+    pub fn new(matches: &'a ArgMatches, reps: usize) -> Self {
+        let named: Option<Vec<&String>> = matches.get_many("scheme").map(Iterator::collect);
+        let is_named = |row: &&catalogue::Row| named.as_ref().is_none_or(|names| names.iter().any(|n| **n == row.name));
+        Self {
+            matches,
+            schemes: SCHEMES.iter().filter(is_named).collect(),
+            reps,
+            seconds: matches.get_one::<u64>("seconds").copied().unwrap_or(SECONDS) as f64,
+            pin: matches.get_flag("pin"),
+            progress: Progress::new(),
+            left_out: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Takes the measurements; then what was left out is said.
+    pub fn measure(self, suite: fn(&Request) -> Result<Vec<Row>, Failure>) -> Result<Vec<Row>, Failure> {
+        let rows = suite(&self);
+        drop(self.progress);
+        for line in self.left_out.into_inner() {
+            eprintln!("{line}");
+        }
+        rows
+    }
+
+    /// The values of an option that may be repeated, in order, each once.
+    fn numbers(&self, name: &str, default: &[u64]) -> Vec<u64> {
+        let given = self.matches.get_many::<u64>(name).map(|all| all.copied().collect::<Vec<_>>());
+        let mut values = given.unwrap_or_else(|| default.to_vec());
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn number(&self, name: &str, default: u64) -> u64 {
+        self.matches.get_one::<u64>(name).copied().unwrap_or(default)
+    }
+
+    fn workers(&self, default: &[usize]) -> Vec<usize> {
+        let default: Vec<u64> = default.iter().map(|&n| n as u64).collect();
+        self.numbers("workers", &default).into_iter().map(|n| n as usize).collect()
+    }
+
+    /// Whether a name is among those of an option that may be repeated, or none is.
+    fn wants(&self, option: &str, name: &str) -> bool {
+        self.matches.get_many::<String>(option).is_none_or(|mut names| names.any(|given| given == name))
+    }
+}
+
+/// The options that these suites share, in the place of those that choose one runtime.
+pub fn args() -> Vec<Arg> {
+    let schemes = PossibleValuesParser::new(SCHEMES.iter().map(|row| row.name));
+    let scheme = Arg::new("scheme").long("scheme").value_name("NAME").value_parser(schemes);
+    let pin = Arg::new("pin").long("pin").action(ArgAction::SetTrue);
+    let seconds = format!("Begin no repetition, and no point of a hundredth, beyond this [default: {SECONDS}]");
+    vec![
+        scheme.action(ArgAction::Append).help("Measure this scheme only; may be repeated"),
+        pin.help("Keep each worker on a core of its own"),
+        integer("seconds", "S", 1, 1_000_000, seconds),
+    ]
+}
+
+/// The cores that the process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Numbers of workers to measure with.
+fn workers(default: &str) -> Arg {
+    let help = format!("Threads that run tasks; may be repeated [default: {default}]");
+    integer("workers", "N", 1, MAX_WORKERS, help).action(ArgAction::Append)
+}
+
+/// An option that takes some of these names.
+fn names(option: &'static str, names: impl IntoIterator<Item = &'static str>, help: &'static str) -> Arg {
+    let parser = PossibleValuesParser::new(names);
+    Arg::new(option).long(option).value_name("NAME").value_parser(parser).action(ArgAction::Append).help(help)
+}
+
+pub use arguments::SUITE as ARGUMENTS;
+pub use realistic::{CHOLESKY, MATMUL};
+pub use slow_path::{SLOW_PATH, THREE_GENERATIONS};
+pub use spawn::SUITE as SPAWN;
+pub use task_size::SUITE as TASK_SIZE;

@@ -1,0 +1,56 @@
+//! What a point will cost, from smaller ones: so that a scheme that costs ever more is not waited for.
+
+/// What smaller points of the same series cost, smallest first.
+#[derive(Debug, Default)]
+pub struct Trend(Vec<(f64, f64)>);
+
+/// Beyond this, two measurements say nothing: the quadratic schemes come to 2, the rest is noise.
+const STEEPEST: f64 = 2.3;
+
+impl Trend {
+    /// A point of this weight cost so much.
+    pub fn note(&mut self, weight: f64, cost: f64) {
+        self.0.push((weight, cost));
+    }
+
+    /// What a point of a greater weight will cost: the power of the weight that the last two show, at least linear. Of
+    /// one alone nothing is known, and this power is taken; 0 if there is none.
+    pub fn expect(&self, weight: f64, unknown: f64) -> f64 {
+        let (power, last) = match self.0[..] {
+            [] => return 0.0,
+            [last] => (unknown, last),
+            [.., before, last] => ((last.1 / before.1).ln() / (last.0 / before.0).ln(), last),
+        };
+        let power = if power.is_finite() { power.clamp(1.0, STEEPEST) } else { unknown };
+        last.1 * (weight / last.0).powf(power)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_and_a_square_go_on() {
+        let of = |power: i32| {
+            let mut trend = Trend::default();
+            [10.0, 100.0, 1000.0_f64].into_iter().for_each(|n| trend.note(n, 3.0 * n.powi(power)));
+            trend.expect(10_000.0, 1.0)
+        };
+        assert!((of(1) / 3e4 - 1.0).abs() < 1e-9 && (of(2) / 3e8 - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn little_is_known_of_little() {
+        let mut trend = Trend::default();
+        assert_eq!(trend.expect(100.0, 2.0), 0.0);
+        trend.note(10.0, 1.0);
+        assert_eq!((trend.expect(100.0, 1.0), trend.expect(100.0, 2.0)), (10.0, 100.0));
+        // A cold start is no fall.
+        trend.note(100.0, 0.5);
+        assert_eq!(trend.expect(1000.0, 1.0), 5.0);
+        // Two of the same weight say nothing.
+        trend.note(100.0, 7.0);
+        assert_eq!(trend.expect(1000.0, 1.0), 70.0);
+    }
+}

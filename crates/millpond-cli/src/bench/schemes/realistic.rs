@@ -1,0 +1,134 @@
+//! The task graphs of real programs without their kernels (TG §5.5): the product of two matrices of D × D tiles in two
+//! loop orders (Figs. 12 and 13), and the Cholesky factorisation of one of T × T (Fig. 14), against the length of the
+//! tasks. None runs at its spawn, so that the schemes have all of the graph.
+
+use super::compare;
+use super::cycles::{self, Timed, Watch};
+use super::round::{Of, Point, Program, Setting, measure};
+use super::{Request, cores, names, workers};
+use crate::args::integer;
+use crate::bench::graph::Graph;
+use crate::bench::row::Row;
+use crate::bench::spin;
+use crate::bench::{Measure, Suite};
+use crate::failure::Failure;
+use clap::{Arg, ArgAction};
+use millpond::depend::{Mode, Scheme};
+use millpond::{Handle, Inline};
+use serde_json::json;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// Figs. 12 and 13.
+pub const MATMUL: Suite = Suite {
+    name: "matmul-graph",
+    summary: "Every scheme: delay of tasks in the graph of a matrix product, in two orders",
+    args: || {
+        let shapes =
+            names("shape", MATMUL_SHAPES.iter().map(|shape| shape.0), "Measure this order only; may be repeated");
+        args(&MATMUL_SIZES, integer("d", "D", 1, 128, "Tiles along a side: D^3 tasks [default: 32]"), Some(shapes))
+    },
+    measure: Measure::Schemes(|request| suite(request, MATMUL_SHAPES, ("d", 32), &MATMUL_SIZES)),
+};
+
+/// Fig. 14.
+pub const CHOLESKY: Suite = Suite {
+    name: "cholesky-graph",
+    summary: "Every scheme: delay of tasks in the graph of a Cholesky factorisation",
+    args: || args(&CHOLESKY_SIZES, integer("t", "T", 1, 128, "Tiles along a side [default: 32]"), None),
+    measure: Measure::Schemes(|request| suite(request, CHOLESKY_SHAPES, ("t", 32), &CHOLESKY_SIZES)),
+};
+
+/// A name, and the graph of so many tiles along a side.
+type Shape = (&'static str, fn(u32) -> Graph);
+
+static MATMUL_SHAPES: &[Shape] = &[("ijk", Graph::matmul), ("kij", Graph::matmul_kij)];
+static CHOLESKY_SHAPES: &[Shape] = &[("cholesky", Graph::cholesky)];
+
+/// The lengths of the tasks in cycles unless others are asked for. The paper goes from 0 to 500 000 on 48 cores; of the
+/// many tasks of a product, lengths beyond these take minutes on two.
+const MATMUL_SIZES: [u64; 7] = [0, 1000, 5000, 10_000, 20_000, 50_000, 100_000];
+const CHOLESKY_SIZES: [u64; 9] = [0, 1000, 10_000, 50_000, 100_000, 200_000, 300_000, 400_000, 500_000];
+
+/// Tasks in flight at most: all of the default graphs, and a bound on the memory of greater ones.
+const WINDOW: usize = 1 << 16;
+
+fn args(sizes: &[u64], side: Arg, shapes: Option<Arg>) -> Vec<Arg> {
+    let most = sizes.last().copied().unwrap_or_default();
+    let help = format!("Measure tasks of so many cycles only; may be repeated [default: 0..{most}]");
+    let cycles = integer("cycles", "C", 0, 10_000_000, help).action(ArgAction::Append);
+    [workers("the cores allowed"), side, cycles].into_iter().chain(shapes).collect()
+}
+
+struct Run {
+    graph: Rc<Graph>,
+    spins: u64,
+    /// What the serial program leaves.
+    wanted: OnceCell<Vec<u64>>,
+}
+
+impl Run {
+    fn serial_data(&self) -> Vec<u64> {
+        let mut data = self.graph.start();
+        self.graph.serial(self.spins, &mut data);
+        data
+    }
+}
+
+impl Program for Run {
+    fn bodies(&self) -> u64 {
+        self.graph.tasks()
+    }
+
+    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+        let wanted = self.wanted.get_or_init(|| self.serial_data());
+        let handles: Vec<_> = self.graph.start().into_iter().map(Handle::new).collect();
+        let watch = Watch::start();
+        // The graph alone: the cell beside it is not for other threads.
+        let (graph, spins) = (&*self.graph, self.spins);
+        runtime.scope(|s| graph.spawn(s, &handles, spins))?;
+        let timed = watch.stop();
+        let found = handles.into_iter().map(Handle::into_inner).collect::<Result<Vec<_>, _>>()?;
+        Ok((timed, found == *wanted))
+    }
+
+    fn serial(&self) -> Option<f64> {
+        let mut data = self.graph.start();
+        let watch = Watch::start();
+        self.graph.serial(self.spins, &mut data);
+        Some(watch.stop().seconds)
+    }
+}
+
+fn suite(
+    request: &Request,
+    shapes: &[Shape],
+    (option, side): (&'static str, u64),
+    sizes: &[u64],
+) -> Result<Vec<Row>, Failure> {
+    let (side, sizes) = (request.number(option, side), request.numbers("cycles", sizes));
+    let steps_per_cycle = spin::steps_per_ns() / cycles::per_ns();
+    let mut series = Vec::new();
+    for &(shape, graph) in shapes.iter().filter(|shape| shapes.len() == 1 || request.wants("shape", shape.0)) {
+        let graph = Rc::new(graph(side as u32));
+        series.extend(request.workers(&[cores()]).into_iter().map(|workers| {
+            let point = |&cycles: &u64| Point {
+                shape,
+                mode: Some(Mode::Inout),
+                setting: Setting { workers, inline: Inline::Never, window: WINDOW },
+                tasks: graph.tasks(),
+                weight: graph.tasks() as f64 * (cycles as f64 + 1000.0),
+                asked: true,
+                params: vec![(option, side), ("cycles", cycles)],
+                labels: vec![("cycles", json!(cycles))],
+                program: Run {
+                    graph: Rc::clone(&graph),
+                    spins: (cycles as f64 * steps_per_cycle).round() as u64,
+                    wanted: OnceCell::new(),
+                },
+            };
+            sizes.iter().map(point).collect::<Vec<_>>()
+        }));
+    }
+    Ok(compare::rows(&measure(request, series)?))
+}

@@ -1,0 +1,261 @@
+//! Measuring: every point on every scheme, all by turns.
+
+use super::Request;
+use super::cycles::Timed;
+use super::plan::Trend;
+use crate::bench::row::Row;
+use crate::bench::shares::shares;
+use crate::failure::Failure;
+use crate::rss;
+use crate::stats::median;
+use millpond::catalogue::{self, AnyRuntime};
+use millpond::depend::{Mode, Scheme};
+use millpond::{DefaultMemory, DefaultPool, Inline, Runtime, on_runtime};
+use millpond_workloads::matrix::memory::available;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// A runtime of a scheme.
+pub type Of<D> = Runtime<DefaultMemory, DefaultPool, D>;
+
+/// What is measured. It is compiled once a scheme: nothing is chosen between within the time that is taken.
+pub trait Program {
+    /// How many bodies a run has.
+    fn bodies(&self) -> u64;
+
+    /// Runs it once: the time, and whether it has left what the serial program leaves.
+    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error>;
+
+    /// The time of the serial program in seconds, where a suite asks.
+    fn serial(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// How the runtimes of a point are built.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting {
+    pub workers: usize,
+    pub inline: Inline,
+    pub window: usize,
+}
+
+impl Setting {
+    fn config(&self, scheme: &str) -> Value {
+        json!({
+            "workers": self.workers,
+            "scheme": scheme,
+            "pool": catalogue::POOLS[0].name,
+            "memory": catalogue::MEMORY[0].name,
+            "deterministic": false,
+            "window": self.window,
+        })
+    }
+}
+
+/// A point, for every scheme.
+pub struct Point<P> {
+    pub shape: &'static str,
+    /// What its tasks do; a scheme that does not order it has no such point.
+    pub mode: Option<Mode>,
+    pub setting: Setting,
+    /// Tasks in a run.
+    pub tasks: u64,
+    /// How much there is to do, roughly.
+    pub weight: f64,
+    /// Whether it was asked for. If not, it only says what greater ones will take.
+    pub asked: bool,
+    pub params: Vec<(&'static str, u64)>,
+    /// What a row says of it besides.
+    pub labels: Vec<(&'static str, Value)>,
+    pub program: P,
+}
+
+/// A point that was measured.
+pub struct Measured<P> {
+    pub point: Point<P>,
+    /// The times of the serial program, one a repetition.
+    pub serial: Vec<f64>,
+    /// A cell for each scheme that has the point.
+    pub cells: Vec<Cell>,
+}
+
+/// A point on one scheme.
+pub struct Cell {
+    pub scheme: &'static str,
+    engine: usize,
+    pub seconds: Vec<f64>,
+    pub cycles: Vec<f64>,
+    /// How many bodies each worker has run.
+    ran: Vec<u64>,
+    verified: bool,
+    /// Whether a run is short: then one before it warms up, and several make a repetition.
+    short: bool,
+}
+
+/// A run shorter than this, in seconds, is warmed up.
+const SHORT: f64 = 0.010;
+/// And repeated until it has taken this long.
+const LEAST: f64 = 0.002;
+/// The part of the memory that a run may ask for.
+const MEMORY: f64 = 0.25;
+
+impl<P> Measured<P> {
+    /// The row of a cell: `labels` of the point, then what the suite adds.
+    pub fn row(&self, cell: &Cell, adds: Vec<(&'static str, Value)>) -> Row {
+        let setting = &self.point.setting;
+        let mut extra = vec![("scheme", json!(cell.scheme)), ("workers", json!(setting.workers))];
+        extra.extend(self.point.labels.iter().cloned());
+        extra.extend(adds);
+        Row {
+            shape: self.point.shape,
+            runtime: "millpond",
+            config: setting.config(cell.scheme),
+            params: self.point.params.clone(),
+            tasks: self.point.tasks,
+            seconds: cell.seconds.clone(),
+            worker_shares: shares(&cell.ran),
+            verified: cell.verified,
+            extra,
+        }
+    }
+}
+
+impl<P> Point<P> {
+    fn name(&self, scheme: &str) -> String {
+        let labels: Vec<_> = self.labels.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        format!("{} on {scheme}, {} workers, {}", self.shape, self.setting.workers, labels.join(", "))
+    }
+}
+
+/// Measures points that come in series, each from the lightest to the heaviest.
+pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Result<Vec<Measured<P>>, Failure> {
+    let (mut engines, mut all) = (Engines::default(), Vec::new());
+    let started = Instant::now();
+    for points in series {
+        all.extend(admit(request, &mut engines, points)?);
+    }
+    let admitted = started.elapsed().as_secs_f64();
+    for rep in 1..=request.reps {
+        let so_far = started.elapsed().as_secs_f64();
+        let each = (so_far - admitted) / (rep - 1) as f64;
+        if rep > 1 && so_far + each > request.seconds {
+            let says =
+                format!("{} of {} repetitions fit into {} s (--seconds)", rep - 1, request.reps, request.seconds);
+            request.left_out.borrow_mut().push(says);
+            break;
+        }
+        for measured in &mut all {
+            request.progress.say(|| format!("{}: {rep} of {}", measured.point.name("all"), request.reps));
+            measured.serial.extend(measured.point.program.serial());
+            for cell in &mut measured.cells {
+                cell.measure(&engines.0[cell.engine].1, &measured.point.program)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The runtimes that are there.
+#[derive(Default)]
+struct Engines(Vec<(Setting, AnyRuntime)>);
+
+impl Engines {
+    /// The place of a runtime, which is built when it is first asked for.
+    fn find(&mut self, setting: Setting, scheme: &str, pin: bool) -> Result<usize, Failure> {
+        let is_it = |(its, runtime): &(Setting, AnyRuntime)| *its == setting && runtime.scheme() == scheme;
+        if let Some(place) = self.0.iter().position(is_it) {
+            return Ok(place);
+        }
+        let builder =
+            Runtime::builder().workers(setting.workers).inline(setting.inline).window(setting.window).pin(pin);
+        let runtime = AnyRuntime::build(builder, scheme)
+            .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+        self.0.push((setting, runtime));
+        Ok(self.0.len() - 1)
+    }
+}
+
+/// Runs each point once on every scheme, but for those that would take too much by what lighter ones took.
+fn admit<P: Program>(
+    request: &Request,
+    engines: &mut Engines,
+    points: Vec<Point<P>>,
+) -> Result<Vec<Measured<P>>, Failure> {
+    let mut all: Vec<_> =
+        points.into_iter().map(|point| Measured { point, serial: Vec::new(), cells: Vec::new() }).collect();
+    for scheme in &request.schemes {
+        let (mut times, mut sizes) = (Trend::default(), Trend::default());
+        for Measured { point, cells, .. } in &mut all {
+            let Point { weight, setting, .. } = *point;
+            if point.mode.is_some_and(|mode| !scheme.modes.is_none_or(|modes| modes.contains(&mode))) {
+                continue;
+            }
+            if let Some(why) = too_much(request, &times, &sizes, weight) {
+                request.left_out.borrow_mut().push(format!("left out: {}, and beyond: {why}", point.name(scheme.name)));
+                break;
+            }
+            request.progress.say(|| format!("{}: once", point.name(scheme.name)));
+            let engine = engines.find(setting, scheme.name, request.pin)?;
+            let mut cell = Cell::new(scheme.name, engine);
+            rss::reset();
+            let held = rss::peak();
+            let timed = cell.run(&engines.0[engine].1, &point.program)?;
+            times.note(weight, timed.seconds);
+            sizes.note(weight, rss::peak().saturating_sub(held) as f64);
+            cell.short = timed.seconds < SHORT;
+            cells.extend(point.asked.then_some(cell));
+        }
+    }
+    all.retain(|measured| !measured.cells.is_empty());
+    Ok(all)
+}
+
+/// Why a point of this weight is not measured.
+fn too_much(request: &Request, times: &Trend, sizes: &Trend, weight: f64) -> Option<String> {
+    let (seconds, bytes) = (times.expect(weight, 1.0), sizes.expect(weight, 2.0));
+    if seconds > request.seconds / 100.0 {
+        let allow = (seconds * 120.0).ceil();
+        return Some(format!("a run would take about {seconds:.1} s (--seconds {allow} allows it)"));
+    }
+    let most = available().map_or(f64::INFINITY, |bytes| bytes as f64 * MEMORY);
+    (bytes > most).then(|| format!("a run would take about {:.0} MB of memory", bytes / 1e6))
+}
+
+impl Cell {
+    fn new(scheme: &'static str, engine: usize) -> Self {
+        let (seconds, cycles, ran) = (Vec::new(), Vec::new(), Vec::new());
+        Self { scheme, engine, seconds, cycles, ran, verified: true, short: false }
+    }
+
+    /// Runs it once, and counts who ran its bodies.
+    fn run<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<Timed, Failure> {
+        let before = bodies(runtime);
+        let (timed, right) = on_runtime!(runtime, rt => program.run(rt))?;
+        let ran: Vec<_> = bodies(runtime).iter().zip(before).map(|(now, before)| now - before).collect();
+        self.verified &= right && ran.iter().sum::<u64>() == program.bodies();
+        self.ran.resize(ran.len(), 0);
+        self.ran.iter_mut().zip(ran).for_each(|(sum, ran)| *sum += ran);
+        Ok(timed)
+    }
+
+    /// A repetition: one run, or the median of several short ones.
+    fn measure<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<(), Failure> {
+        if self.short {
+            self.run(runtime, program)?;
+        }
+        let (mut seconds, mut cycles) = (Vec::new(), Vec::new());
+        while seconds.iter().sum::<f64>() < LEAST {
+            let timed = self.run(runtime, program)?;
+            seconds.push(timed.seconds);
+            cycles.push(timed.cycles);
+        }
+        self.seconds.push(median(&seconds));
+        self.cycles.push(median(&cycles));
+        Ok(())
+    }
+}
+
+fn bodies(runtime: &AnyRuntime) -> Vec<u64> {
+    on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).collect()
+}

@@ -1,0 +1,112 @@
+//! How long must a task be (TG §5.3, Fig. 10)? Tasks that all read the same object, or some of a few objects, and work
+//! for a while. None runs at its spawn: each goes through the scheme and the pool, and is stolen or not.
+
+use super::compare;
+use super::cycles::{Timed, Watch};
+use super::round::{Of, Point, Program, Setting, measure};
+use super::{Request, cores, workers};
+use crate::args::integer;
+use crate::bench::row::Row;
+use crate::bench::spin::{self, spin};
+use crate::bench::{Measure, Suite};
+use crate::failure::Failure;
+use clap::{Arg, ArgAction};
+use millpond::depend::{Mode, Scheme};
+use millpond::{Builder, Handle, Inline, Spawn};
+use serde_json::json;
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The suite.
+pub const SUITE: Suite = Suite {
+    name: "task-size",
+    summary: "Every scheme: delay and efficiency against the length of tasks that read",
+    args,
+    measure: Measure::Schemes(suite),
+};
+
+/// The lengths of the bodies unless others are asked for, in nanoseconds.
+const BODIES: [u64; 12] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000];
+/// The work of a run, in nanoseconds, unless that makes too few tasks or too many.
+const WORK_NS: u64 = 100_000_000;
+const FEWEST: u64 = 2000;
+const MOST: u64 = 100_000;
+
+fn args() -> Vec<Arg> {
+    let body =
+        integer("body-ns", "NS", 1, 1_000_000, "Measure this length only; may be repeated [default: 100..500000]");
+    let tasks = "Tasks in a run [default: as many as work for 0.1 s, 2000..100000]";
+    vec![workers("the cores allowed"), body.action(ArgAction::Append), integer("tasks", "N", 1, 10_000_000, tasks)]
+}
+
+struct Readers {
+    objects: u64,
+    tasks: u64,
+    spins: u64,
+    /// What the serial program leaves.
+    wanted: OnceCell<Vec<u64>>,
+}
+
+/// The body of a task, and what it leaves.
+fn work(spins: u64, task: u64, object: u64) -> u64 {
+    spin(spins, task.rotate_left(32) ^ object)
+}
+
+impl Readers {
+    /// What all leave, one after the other.
+    fn all(&self) -> Vec<u64> {
+        (0..self.tasks).map(|task| work(self.spins, task, task % self.objects)).collect()
+    }
+}
+
+impl Program for Readers {
+    fn bodies(&self) -> u64 {
+        self.tasks
+    }
+
+    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+        let wanted = self.wanted.get_or_init(|| self.all());
+        let objects: Vec<_> = (0..self.objects).map(Handle::new).collect();
+        let found: Vec<_> = (0..self.tasks).map(|_| AtomicU64::new(0)).collect();
+        let (spins, watch) = (self.spins, Watch::start());
+        runtime.scope(|s| {
+            let places = found.iter().zip(objects.iter().cycle());
+            for (task, (place, object)) in (0_u64..).zip(places) {
+                s.spawn(object.read(), move |n| place.store(work(spins, task, *n), Relaxed));
+            }
+        })?;
+        let timed = watch.stop();
+        Ok((timed, found.into_iter().map(AtomicU64::into_inner).eq(wanted.iter().copied())))
+    }
+
+    fn serial(&self) -> Option<f64> {
+        let watch = Watch::start();
+        std::hint::black_box(self.all());
+        Some(watch.stop().seconds)
+    }
+}
+
+fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
+    let steps = spin::steps_per_ns();
+    let mut series = Vec::new();
+    for workers in request.workers(&[cores()]) {
+        for (shape, objects) in [("one-object", 1), ("objects", 2 * workers as u64)] {
+            let point = |body_ns: u64| {
+                let tasks = request.number("tasks", (WORK_NS / body_ns).clamp(FEWEST, MOST));
+                Point {
+                    shape,
+                    mode: Some(Mode::Read),
+                    setting: Setting { workers, inline: Inline::Never, window: Builder::DEFAULT_WINDOW },
+                    tasks,
+                    weight: (tasks * (body_ns + 100)) as f64,
+                    asked: true,
+                    params: vec![("objects", objects), ("body_ns", body_ns), ("tasks", tasks)],
+                    labels: vec![("body_ns", json!(body_ns))],
+                    program: Readers { objects, tasks, spins: spin::steps(body_ns, steps), wanted: OnceCell::new() },
+                }
+            };
+            series.push(request.numbers("body-ns", &BODIES).into_iter().map(point).collect());
+        }
+    }
+    Ok(compare::rows(&measure(request, series)?))
+}

@@ -1,0 +1,130 @@
+//! Reducers whose types are forgotten.
+
+use std::any::{Any, TypeId};
+use std::marker::PhantomData;
+use std::mem::{self, MaybeUninit};
+use std::ptr::NonNull;
+
+use super::Reducer;
+use super::parts::Spare;
+use crate::caught::{Caught, catch};
+use crate::handle::version::Dropped;
+
+/// A reducer of some `T`. `like`, `into` and `part` point to values of it; a `room` has space for one.
+pub(super) trait Operator {
+    /// Whether it is the reducer described.
+    fn is(&self, reducer: &ReducerRef<'_>) -> bool;
+
+    /// See [`Reducer::LARGE`].
+    fn is_large(&self) -> bool;
+
+    /// A new room, empty.
+    fn room(&self) -> NonNull<()>;
+
+    /// Puts the identity into a room. If the reducer panics, so does this, and the room is still empty.
+    ///
+    /// # Safety
+    ///
+    /// `like` points to a `T` that nobody writes or looks at meanwhile. `room` is one that is empty, and the caller's.
+    unsafe fn identity(&self, like: NonNull<()>, room: NonNull<()>);
+
+    /// Combines `part` into `into`. What is left of the room of `part`; it is freed if the reducer panics.
+    ///
+    /// # Safety
+    ///
+    /// `into` points to a `T` that the caller has alone. `part` is in a room, and given up.
+    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, Caught>;
+
+    /// Frees a room, with its value if it is `full`.
+    ///
+    /// # Safety
+    ///
+    /// The room is given up; it holds a value if `full`.
+    unsafe fn free(&self, room: NonNull<()>, full: bool) -> Dropped;
+}
+
+struct Typed<T, O>(O, PhantomData<fn(T)>);
+
+impl<T, O: Reducer<T>> Operator for Typed<T, O> {
+    fn is(&self, reducer: &ReducerRef<'_>) -> bool {
+        // A comparison that panics must not unwind through a spawn: such reducers are equal to none.
+        let equal = || reducer.operator.downcast_ref::<O>() == Some(&self.0);
+        reducer.kind == TypeId::of::<O>() && catch(equal).unwrap_or(false)
+    }
+
+    fn is_large(&self) -> bool {
+        O::LARGE
+    }
+
+    fn room(&self) -> NonNull<()> {
+        NonNull::from(Box::leak(Box::<T>::new_uninit())).cast()
+    }
+
+    unsafe fn identity(&self, like: NonNull<()>, room: NonNull<()>) {
+        // SAFETY: as the caller promises.
+        let value = self.0.identity(unsafe { like.cast().as_ref() });
+        // SAFETY: the caller's room, with space for a `T`.
+        unsafe { room.cast::<T>().write(value) }
+    }
+
+    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, Caught> {
+        let (mut into, mut value) = (into.cast::<T>(), part.cast::<T>());
+        // SAFETY: the caller has `into` alone.
+        let into = unsafe { into.as_mut() };
+        // SAFETY: the caller gives the value up.
+        let spent = unsafe { value.as_mut() };
+        let absorbed = catch(|| self.0.absorb(into, spent));
+        let result = match absorbed {
+            Ok(true) => return Ok(Spare::Identity(part)),
+            Ok(false) => {
+                // SAFETY: moved out: from here on the room is empty.
+                let value = unsafe { value.read() };
+                catch(|| self.0.combine(into, value)).map(|()| Spare::Room(part))
+            }
+            Err(caught) => {
+                // SAFETY: the caller gives the value up.
+                let _thrown_after = catch(|| unsafe { value.drop_in_place() });
+                Err(caught)
+            }
+        };
+        if result.is_err() {
+            // SAFETY: the caller gives the room up, which is empty.
+            let _nothing_dropped = unsafe { self.free(part, false) };
+        }
+        result
+    }
+
+    unsafe fn free(&self, room: NonNull<()>, full: bool) -> Dropped {
+        // SAFETY: `room` leaked a box of this layout and the caller gives it up.
+        let mut room = unsafe { Box::from_raw(room.cast::<MaybeUninit<T>>().as_ptr()) };
+        if !full {
+            return Ok(());
+        }
+        // SAFETY: the box holds a value, which is dropped once.
+        catch(|| unsafe { room.assume_init_drop() })
+    }
+}
+
+/// What an access token tells the front end about its reducer.
+pub(crate) struct ReducerRef<'a> {
+    kind: TypeId,
+    operator: &'a dyn Any,
+    make: &'a dyn Fn() -> Box<dyn Operator>,
+}
+
+impl ReducerRef<'_> {
+    pub(super) fn make(&self) -> Box<dyn Operator> {
+        (self.make)()
+    }
+}
+
+/// Calls `with` with the description of a reducer.
+pub(crate) fn describe<T, O: Reducer<T>, R>(operator: O, with: impl FnOnce(ReducerRef<'_>) -> R) -> R {
+    let make = || {
+        let typed: Box<dyn Operator + '_> = Box::new(Typed::<T, O>(operator, PhantomData));
+        // SAFETY: only the lifetimes in `T` are forgotten; the reduction is freed before the scope whose tasks
+        // touch a `T` ends, or with the datum that holds one.
+        unsafe { mem::transmute::<Box<dyn Operator + '_>, Box<dyn Operator>>(typed) }
+    };
+    with(ReducerRef { kind: TypeId::of::<O>(), operator: &operator, make: &make })
+}

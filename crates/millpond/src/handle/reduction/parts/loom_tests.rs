@@ -1,0 +1,55 @@
+//! Models of the meeting: parts are texts, so that what is lost, doubled or out of order shows.
+
+use loom::thread;
+
+use super::*;
+use crate::sync::Arc;
+
+/// What member `member` does, as `Reduction` does it.
+fn contribute(parts: &Parts<String>, member: u32) {
+    let mut part = match parts.spare() {
+        Some(Spare::Identity(part)) => part,
+        Some(Spare::Room(_)) => unreachable!("none is left empty"),
+        None => String::new(),
+    };
+    assert_eq!(part, "", "a spare part is the identity, and nobody else's");
+    part.push_str(&member.to_string());
+    let (mut mine, mut spare) = (Block::new(member, part), None);
+    while let Some((mut into, mut part)) = parts.meet(mine, spare) {
+        into.part = format!("({}{part})", into.part);
+        part.clear();
+        (mine, spare) = (into, Some(Spare::Identity(part)));
+    }
+}
+
+/// The members of each thread, and what is left in the end.
+fn model(shape: Shape, threads: [&'static [u32]; 2], check: fn(&[String])) {
+    loom::model(move || {
+        let parts = Arc::new(Parts::new(shape));
+        let run = |members: &'static [u32]| {
+            let parts = Arc::clone(&parts);
+            thread::spawn(move || members.iter().for_each(|&member| contribute(&parts, member)))
+        };
+        threads.map(run).into_iter().for_each(|thread| thread.join().unwrap());
+        check(&parts.end().0.collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn loom_a_tree_has_one_shape() {
+    model(Shape::Tree, [&[0, 3], &[2, 1]], |left| assert_eq!(left, ["((01)(23))"]));
+    model(Shape::Tree, [&[4, 0], &[1]], |left| assert_eq!(left, ["(01)", "4"]));
+}
+
+#[test]
+fn loom_as_they_come_one_is_left_with_all() {
+    model(Shape::AsTheyCome, [&[0, 1], &[2]], |left| {
+        let [all] = left else { panic!("{left:?}") };
+        assert!(["0", "1", "2"].iter().all(|member| all.matches(member).count() == 1), "{all}");
+    });
+}
+
+#[test]
+fn loom_in_order_all_are_left() {
+    model(Shape::InOrder, [&[2, 0], &[1]], |left| assert_eq!(left, ["0", "1", "2"]));
+}
