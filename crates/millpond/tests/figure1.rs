@@ -66,7 +66,7 @@ fn play_while<D: Scheme>(stage: &Stage<D>, held_at: usize) {
 #[test]
 fn versions_and_generations_under_every_scheme() {
     fn play<D: Scheme>() {
-        let stage = Stage::<D>::new(false);
+        let stage = Stage::<D>::new(false, true);
         (0..=VERSIONS[0].len()).for_each(|held_at| play_while(&stage, held_at));
     }
     limit(60, "Fig. 1", || {
@@ -79,7 +79,7 @@ const HOWS: [How; 6] = [Read, Write, Inout, Concurrent, Sum, Max];
 const DATA: [Option<i64>; 3] = [Some(1), Some(2), Some(3)];
 
 /// Tasks with up to three accesses are spawned and let go in any order; each time, all have started that may.
-fn random<D: Scheme>(stage: &Stage<D>, rng: &mut Rng) {
+fn random<D: Scheme>(stage: &Stage<D>, renames: bool, rng: &mut Rng) {
     let play = stage.play(&DATA);
     let (mut acts, mut gone, mut stand): (Vec<Uses>, Vec<bool>, Vec<usize>) = Default::default();
     // A few modes a sequence, so that generations get long.
@@ -99,7 +99,7 @@ fn random<D: Scheme>(stage: &Stage<D>, rng: &mut Rng) {
         }
         // Not each time, so that the worker meets several changes at once.
         if rng.percent(70) || stand.is_empty() {
-            let may: Vec<_> = (0..acts.len()).filter(|&who| serial::may_start(&acts, &gone, who)).collect();
+            let may: Vec<_> = (0..acts.len()).filter(|&who| serial::may_start(&acts, &gone, renames, who)).collect();
             let started = play.settle();
             assert_eq!(started, may, "under {}, of {acts:?}, let go {gone:?}", D::NAME);
             stand = started.into_iter().filter(|&who| !gone[who]).collect();
@@ -111,9 +111,9 @@ fn random<D: Scheme>(stage: &Stage<D>, rng: &mut Rng) {
 #[test]
 fn random_generations_under_every_scheme() {
     fn play<D: Scheme>() {
-        let stages = [false, true].map(Stage::<D>::new);
-        for seed in 0..sized(200, 2_000) as u64 {
-            random(&stages[seed as usize % 2], &mut Rng::new(seed));
+        for (deterministic, renames) in [(false, true), (true, true), (false, false)] {
+            let stage = Stage::<D>::new(deterministic, renames);
+            (0..sized(100, 1_000) as u64).for_each(|seed| random(&stage, renames, &mut Rng::new(seed)));
         }
     }
     limit(120, "random generations", || {
@@ -124,16 +124,17 @@ fn random_generations_under_every_scheme() {
 /// What must start is worked out right: two tasks of which the second may start, or not.
 #[test]
 fn who_may_start() {
-    let both = |first, second| {
+    let both = |first, second, renames| {
         let acts = [vec![(first, 0)], vec![(second, 0)]];
-        [vec![false; 2], vec![true, false]].map(|done| serial::may_start(&acts, &done, 1))
+        [vec![false; 2], vec![true, false]].map(|done| serial::may_start(&acts, &done, renames, 1))
     };
     for (first, second) in HOWS.into_iter().flat_map(|first| HOWS.map(|second| (first, second))) {
-        let free = second == Write || (first == second && second != Inout);
-        assert_eq!(both(first, second), [free, true], "{first:?}, then {second:?}");
+        let shares = first == second && ![Write, Inout].contains(&second);
+        assert_eq!(both(first, second, true), [shares || second == Write, true], "{first:?}, then {second:?}");
+        assert_eq!(both(first, second, false), [shares, true], "{first:?}, then {second:?}");
     }
     // Nobody waits for an older version.
     let acts = [Inout, Write, Read].map(|how| vec![(how, 0)]);
-    assert!(serial::may_start(&acts, &[false, true, false], 2));
-    assert!(!serial::may_start(&acts, &[true, false, false], 2));
+    assert!(serial::may_start(&acts, &[false, true, false], true, 2));
+    assert!(!serial::may_start(&acts, &[true, false, false], true, 2));
 }

@@ -113,8 +113,11 @@ impl Actors {
 }
 
 impl<D: Scheme> Stage<D> {
-    pub fn new(deterministic: bool) -> Self {
-        let rt = builder(1).deterministic(deterministic).build_with().expect("the choices are in range");
+    /// Whether commutative tasks and reductions are ordered, and whether a `write` makes a version of its own.
+    pub fn new(deterministic: bool, renames: bool) -> Self {
+        let room = if renames { u64::MAX } else { 0 };
+        let builder = builder(1).deterministic(deterministic).rename_bytes(room);
+        let rt = builder.build_with().expect("the choices are in range");
         let worker = Arc::new(Worker::default());
         let recording = rt.recorder().add(worker.clone());
         Stage { rt, worker, _recording: recording }

@@ -27,8 +27,9 @@ pub fn run(acts: &[Uses], data: &[Option<i64>]) -> (Vec<Vec<i64>>, Vec<i64>) {
 }
 
 /// Whether a task may start, of those before it `done` being complete: each access waits for all older generations of
-/// its version (TG §3.2). Commutative tasks are not for this: the exclusion is not in it.
-pub fn may_start(acts: &[Uses], done: &[bool], who: usize) -> bool {
+/// its version (TG §3.2). A `write` makes a version, unless nothing is renamed: then it is an `inout` (§3.3). Commutative
+/// tasks are not for this: the exclusion is not in it.
+pub fn may_start(acts: &[Uses], done: &[bool], renames: bool, who: usize) -> bool {
     acts[who].iter().all(|&(how, datum)| {
         let earlier = (0..who).rev().filter_map(|other| {
             let used = acts[other].iter().find(|one| one.1 == datum)?;
@@ -36,11 +37,12 @@ pub fn may_start(acts: &[Uses], done: &[bool], who: usize) -> bool {
         });
         let shares = !matches!(how, How::Write | How::Inout);
         let mut older = earlier.skip_while(|&(_, before)| shares && before == how);
-        // Up to the `write` that made the version; a `write` makes its own.
-        let mut version = how != How::Write;
+        // Up to the `write` that made the version.
+        let makes = |how| how == How::Write && renames;
+        let mut version = !makes(how);
         older.all(|(other, before)| {
             let waits = version && !done[other];
-            version &= before != How::Write;
+            version &= !makes(before);
             !waits
         })
     })
