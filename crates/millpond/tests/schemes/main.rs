@@ -10,7 +10,9 @@ mod many;
 mod meeting;
 mod moving;
 
+use millpond::DefaultScheme;
 use millpond::catalogue::SCHEMES;
+use millpond::depend::Scheme;
 
 use common::limit;
 
@@ -34,3 +36,11 @@ macro_rules! on_every_scheme {
     };
 }
 use on_every_scheme;
+
+/// Else a build that tests another scheme as the default one (CONTRIBUTING.md) would test the usual one again.
+#[test]
+fn the_default_scheme_is_the_one_that_the_build_names() {
+    let flags = option_env!("RUSTFLAGS").unwrap_or_default();
+    let named = flags.split_once("millpond_scheme=\"").and_then(|(_, rest)| rest.split('"').next());
+    assert_eq!(DefaultScheme::NAME, named.unwrap_or(SCHEMES[0].name));
+}
