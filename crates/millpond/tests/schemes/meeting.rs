@@ -1,6 +1,7 @@
 //! All that one release makes ready is found by all workers: as many tasks as there are workers wait for each other.
 
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use millpond::depend::Scheme;
 use millpond::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn, Sum};
@@ -8,6 +9,9 @@ use millpond::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn, Sum};
 use crate::common::{builder, sized};
 use crate::gate::{Gate, Opens};
 use crate::on_every_scheme;
+
+/// A body that takes so long is a long one, however fast the others come.
+const LONG: Duration = Duration::from_micros(100);
 
 /// What the tasks that meet have in common with the one that is held.
 #[derive(Clone, Copy)]
@@ -41,6 +45,10 @@ fn meet<D: Scheme>(rt: &Runtime<DefaultMemory, DefaultPool, D>, behind: Behind) 
             let accesses = (Vec::from_iter(reads), Vec::from_iter(owns), Vec::from_iter(parts));
             s.spawn(accesses, move |(_, _, parts)| {
                 all.wait();
+                // So long that workers leave all others to be found before they begin with one: what waits for others by
+                // means of its own needs that.
+                let start = Instant::now();
+                while start.elapsed() < LONG {}
                 parts.into_iter().for_each(|part| *part += 1);
             });
         }
