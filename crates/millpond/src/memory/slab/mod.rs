@@ -217,5 +217,8 @@ fn system_block(size: usize) -> Block {
     // SAFETY: the layout's size is not 0: small sizes are served by slabs.
     let start = unsafe { alloc(layout) };
     let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+    // As a slab's first use: the first word counts uses (trait `Memory`).
+    // SAFETY: just allocated, a line at least, and aligned to one.
+    unsafe { start.cast::<u64>().write(0) };
     Block { start, tag: tag.0 }
 }

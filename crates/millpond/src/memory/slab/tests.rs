@@ -287,3 +287,21 @@ fn a_use_after_free_is_caught() {
     assert!(!child.status.success());
     assert!(report.contains("use-after-poison"), "{report}");
 }
+
+/// The first word of a block counts its uses, from 0 at the first; the system's memory comes with whatever was there.
+#[test]
+fn a_large_block_begins_with_zero() {
+    let (slabs, mut locals) = Slabs::new(1);
+    for round in 0..100 {
+        let blocks: Vec<_> = (1..9).map(|n| slabs.alloc(&mut locals[0], LARGEST + n * 64)).collect();
+        for block in blocks {
+            let first = block.start.cast::<u64>();
+            // SAFETY: it begins with a word, which nobody else uses.
+            assert_eq!(unsafe { first.read() }, 0, "round {round}");
+            // SAFETY: as above.
+            unsafe { first.write(u64::MAX) };
+            // SAFETY: it came from here, and is not used any more.
+            unsafe { slabs.free(&mut locals[0], block) };
+        }
+    }
+}
