@@ -16,14 +16,14 @@
 //! with that of the counters. It says the same: of the queues that an access waits for no more than the noted tickets can
 //! be served before it is released itself, since what comes later in them waits for it.
 //!
-//! A release does not know whom it lets go ahead: a task that is not ready lies in a [pool](self::pool), which idle workers
+//! A release does not know whom it lets go ahead: a task that is not ready lies in a pool (`tickets/pool.rs`), which idle workers
 //! search (§4.4). The paper says that issue and release "must not execute in exclusion"; it means that they need not.
 //!
 //! Protocol (the pool has one of its own):
 //!
 //! 1. `next` is the issuer's. `global` is counted by releases, *acquire* and *release*, and is the last that a release
 //!    touches of the version.
-//! 2. `retire` adds to `global` of the youngest generation's queue what makes it [`RETIRED`] when all its tickets were
+//! 2. `retire` adds to `global` of the youngest generation's queue what makes it `RETIRED` when all its tickets were
 //!    served. Who brings it there by a release has the version: all generations before were released before. Who looks at
 //!    such a counter takes the difference from `next`, which does not change any more.
 
