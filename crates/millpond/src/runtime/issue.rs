@@ -215,7 +215,7 @@ impl<E: Engine> Worker<E> {
             waiting += usize::from(!unsafe { E::Scheme::issue(local, meta, record) });
         }
         // SAFETY: they were issued, here.
-        unsafe { E::Scheme::enter(&self.shared().scheme, task, waiting) }
+        unsafe { E::Scheme::enter(self.scheme_shared(), task, waiting) }
     }
 }
 

@@ -217,7 +217,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the version has this access outstanding.
         let meta = unsafe { version.as_ref() }.meta().of::<E::Scheme>();
         // SAFETY: the access was issued and granted, and is released once.
-        let released = unsafe { E::Scheme::release(&self.shared().scheme, self.scheme_local(), meta, record) };
+        let released = unsafe { E::Scheme::release(self.scheme_shared(), self.scheme_local(), meta, record) };
         let Released { granted, last } = released;
         let mut next = granted;
         while let Some(granted) = next {
@@ -227,7 +227,7 @@ impl<E: Engine> Worker<E> {
             next = NonNull::new(granted.link().cast());
             self.grant(granted, record);
         }
-        if E::Scheme::SEARCHES && E::Scheme::has_ready(&self.shared().scheme) {
+        if E::Scheme::SEARCHES && E::Scheme::has_ready(self.scheme_shared()) {
             self.shared().sleep.work_arrived();
         }
         if last {

@@ -192,6 +192,17 @@ impl<E: Engine> Worker<E> {
         unsafe { &mut *self.scheme.get() }
     }
 
+    /// What the scheme keeps with the runtime.
+    #[inline]
+    pub(crate) fn scheme_shared(&self) -> &<E::Scheme as Scheme>::Shared {
+        if const { size_of::<<E::Scheme as Scheme>::Shared>() != 0 } {
+            return &self.shared().scheme;
+        }
+        // Most keep nothing; then the way to the shared part is saved.
+        // SAFETY: aligned, and of no size; one is there, in the shared part, and nothing tells it from this.
+        unsafe { NonNull::dangling().as_ref() }
+    }
+
     #[inline]
     pub(crate) fn alloc(&self, size: usize) -> Block {
         self.shared().memory.alloc(self.memory_local(), size)
@@ -313,7 +324,7 @@ impl<E: Engine> Worker<E> {
             return None;
         }
         loop {
-            let task = E::Scheme::find(&self.shared().scheme)?;
+            let task = E::Scheme::find(self.scheme_shared())?;
             self.pass_wake_up_on();
             if task.header().has(flag::RECORDED) {
                 self.log.found(task);
