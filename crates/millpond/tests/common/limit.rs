@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// Runs a test under a time limit: a hang must be a failure, with a name. Aborts, since threads that hang cannot be
 /// ended otherwise.
-pub fn limit<R>(seconds: u64, name: &'static str, test: impl FnOnce() -> R) -> R {
+pub fn limit<R>(seconds: u64, name: impl Into<String>, test: impl FnOnce() -> R) -> R {
     let seconds = if cfg!(any(millpond_tsan, millpond_asan)) { 10 * seconds } else { seconds };
-    let (ended, end) = channel::<()>();
+    let (name, (ended, end)) = (name.into(), channel::<()>());
     let watchdog = thread::spawn(move || {
         if end.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
             // Not by `eprintln`, which the harness catches and loses.

@@ -22,7 +22,7 @@ fn under_every_scheme(seconds: u64, test: &str, run: impl Fn(&'static str)) {
         // What the harness shows of a test that fails.
         eprintln!("{test} under {}", row.name);
         let name = format!("{test} under {}", row.name);
-        limit(seconds, name.leak(), || run(row.name));
+        limit(seconds, name, || run(row.name));
     }
 }
 
