@@ -17,6 +17,9 @@ pub(crate) use atomic as tracked;
 #[path = "sync/counted.rs"]
 pub(crate) mod tracked;
 
+mod locked;
+pub(crate) use locked::{Locked, Spinning};
+
 #[cfg(all(not(loom), not(millpond_tsan)))]
 mod lock {
     /// A mutex that ignores std's poisoning: the runtime never unwinds while it holds one.
@@ -141,6 +144,27 @@ pub(crate) use std::cell::Cell as Guarded;
 #[cfg(loom)]
 pub(crate) use guarded::Guarded;
 
+/// What a lock guards, reached through a pointer; loom checks that one thread at a time does.
+#[cfg(loom)]
+use loom::cell::UnsafeCell;
+
+/// Std's cell behind the interface of loom's.
+#[cfg(not(loom))]
+#[derive(Default)]
+struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    fn new(value: T) -> Self {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline(always)]
+    fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
 #[cfg(loom)]
 mod guarded {
     use loom::cell::UnsafeCell;
@@ -185,6 +209,14 @@ mod guarded {
             self.0.with(|value| unsafe { *value })
         }
     }
+}
+
+/// A SeqCst fence in models, for which loom takes SeqCst loads and read-modify-writes as acquire and release; nothing
+/// elsewhere, where the SeqCst of those on both sides of it is enough.
+#[inline(always)]
+pub(crate) fn fence_of_models() {
+    #[cfg(loom)]
+    atomic::fence(atomic::Ordering::SeqCst);
 }
 
 /// A number that this process never gives again: it tells one value from another that took its place in memory. Not

@@ -37,12 +37,11 @@
 use std::ptr::{self, NonNull};
 
 use self::tag::Tag;
-use super::lock::Locked;
 use super::store::{Kept, Local, Store};
 use super::{Mode, Released, Scheme};
 use crate::sync::tracked::Ordering::{AcqRel, Relaxed};
-use crate::sync::{Guarded, prefetch_for_write};
-use crate::task::{Record, TaskRef};
+use crate::sync::{Guarded, Locked, prefetch_for_write};
+use crate::task::Record;
 
 mod members;
 mod tag;
@@ -162,16 +161,6 @@ unsafe impl<L: Members> Scheme for GraphOf<L> {
         tag.incoming.store(edges, Relaxed);
         meta.outstanding.unlock(outstanding + 1);
         edges == 0
-    }
-
-    #[inline]
-    unsafe fn enter((): &(), task: TaskRef, waiting: usize) -> bool {
-        task.header().unguard(waiting as u32)
-    }
-
-    #[inline]
-    unsafe fn granted(record: &Record) -> bool {
-        TaskRef(record.task()).header().meet()
     }
 
     unsafe fn release((): &(), free: &mut Free, meta: &GraphMeta<L>, record: &Record) -> Released {

@@ -50,7 +50,7 @@ use self::generation::{Generation, Link, Tasks};
 use super::store::{Local, give_back};
 use super::{Mode, Released, Scheme};
 use crate::sync::{Guarded, prefetch_for_write};
-use crate::task::{Record, TaskRef};
+use crate::task::Record;
 
 mod generation;
 
@@ -222,16 +222,6 @@ unsafe impl<T: Tasks> Scheme for HypergraphOf<T> {
             Some(cur) if mode.shares() && meta.mode.get() == mode as u8 => meta.join(free, cur, record),
             Some(cur) => meta.follow(free, cur, record),
         }
-    }
-
-    #[inline]
-    unsafe fn enter((): &(), task: TaskRef, waiting: usize) -> bool {
-        task.header().unguard(waiting as u32)
-    }
-
-    #[inline]
-    unsafe fn granted(record: &Record) -> bool {
-        TaskRef(record.task()).header().meet()
     }
 
     #[inline]

@@ -35,11 +35,10 @@
 
 use std::ptr::{self, NonNull};
 
-use super::lock::Locked;
 use super::{Mode, Released, Scheme};
 use crate::sync::tracked::{AtomicPtr, Ordering};
-use crate::sync::{Guarded, prefetch_for_write};
-use crate::task::{Header, Record, TaskRef};
+use crate::sync::{Guarded, Locked, prefetch_for_write};
+use crate::task::{Header, Record};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -141,6 +140,16 @@ impl Waiting {
     }
 }
 
+/// Whether an access of `mode` belongs to the oldest generation, if that is the youngest too, or there is none.
+#[inline]
+pub(super) fn joins_oldest(generations: u32, youngest: &Guarded<u8>, mode: Mode) -> bool {
+    match generations {
+        0 => true,
+        1 => mode.shares() && youngest.get() == mode as u8,
+        _ => false,
+    }
+}
+
 impl ListMeta {
     /// A model's sign that the memory is used for something else.
     #[cfg(all(test, loom))]
@@ -176,11 +185,7 @@ unsafe impl Scheme for List {
 
     #[inline]
     fn is_ready(meta: &ListMeta, mode: Mode) -> bool {
-        match meta.generations.get() {
-            0 => true,
-            1 => mode.shares() && meta.youngest.get() == mode as u8,
-            _ => false,
-        }
+        joins_oldest(meta.generations.get(), &meta.youngest, mode)
     }
 
     #[inline]
@@ -211,16 +216,6 @@ unsafe impl Scheme for List {
         meta.waiting.append(record, joins);
         meta.generations.unlock(generations + u32::from(!joins));
         false
-    }
-
-    #[inline]
-    unsafe fn enter((): &(), task: TaskRef, waiting: usize) -> bool {
-        task.header().unguard(waiting as u32)
-    }
-
-    #[inline]
-    unsafe fn granted(record: &Record) -> bool {
-        TaskRef(record.task()).header().meet()
     }
 
     unsafe fn release((): &(), (): &mut (), meta: &ListMeta, _record: &Record) -> Released {

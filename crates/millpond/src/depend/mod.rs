@@ -34,7 +34,6 @@ mod figure_tests;
 pub mod graph;
 pub mod hypergraph;
 pub mod list;
-mod lock;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub mod parked;
@@ -205,7 +204,9 @@ pub struct Released {
 /// # Safety
 ///
 /// A task becomes ready once, when every earlier access that conflicts with one of its own was released; and what
-/// happened before those releases happens before that. Zeroed bytes are a valid `Meta` that nobody uses.
+/// happened before those releases happens before that. The provided [`enter`](Scheme::enter) and
+/// [`granted`](Scheme::granted) count a task's accesses that wait, with a guard while it is issued: without them, a
+/// scheme must see to it. Zeroed bytes are a valid `Meta` that nobody uses.
 pub unsafe trait Scheme: Send + Sync + 'static {
     /// What the scheme keeps beside a version: at most 64 bytes.
     type Meta: Send + Sync;
@@ -249,7 +250,11 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// # Safety
     ///
     /// Only the thread that issued them, once.
-    unsafe fn enter(shared: &Self::Shared, task: TaskRef, waiting: usize) -> bool;
+    #[inline]
+    unsafe fn enter(shared: &Self::Shared, task: TaskRef, waiting: usize) -> bool {
+        _ = shared;
+        task.header().unguard(waiting as u32)
+    }
 
     /// An access was granted: true if its task is ready, which the caller has then. Else the task may be ready by
     /// another's doing, and the caller does not touch it again.
@@ -257,7 +262,10 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// # Safety
     ///
     /// The record came from [`Released::granted`], once.
-    unsafe fn granted(record: &Record) -> bool;
+    #[inline]
+    unsafe fn granted(record: &Record) -> bool {
+        TaskRef(record.task()).header().meet()
+    }
 
     /// Removes a granted access.
     ///
@@ -273,7 +281,8 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     }
 
     /// Whether [`find`](Scheme::find) might find a task. It may err towards `true`, and never towards `false` for a task
-    /// that is ready by a release that came before a SeqCst fence which comes before one of the caller's.
+    /// that is ready by a release which comes before a SeqCst fence of the caller's: in the order of SeqCst, of which the last
+    /// step of each release is that notes a change.
     fn has_ready(shared: &Self::Shared) -> bool {
         _ = shared;
         false

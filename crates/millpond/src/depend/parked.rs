@@ -50,8 +50,8 @@ use std::ptr::{self, NonNull};
 use self::generation::{Generation, Link};
 use super::store::{Kept, Local, Store, give_back};
 use super::{Mode, Released, Scheme};
+use crate::sync::Guarded;
 use crate::sync::tracked::Ordering::{AcqRel, Acquire};
-use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 
 mod generation;
@@ -199,7 +199,7 @@ unsafe impl Scheme for Parked {
 
     #[inline]
     fn prefetch(_meta: &ParkedMeta, record: &Record) {
-        prefetch_for_write(NonNull::from(own(record)).cast(), size_of::<Generation>());
+        own(record).prefetch();
     }
 
     #[inline]

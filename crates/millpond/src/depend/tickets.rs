@@ -21,8 +21,8 @@
 //!
 //! Protocol (the pool has one of its own):
 //!
-//! 1. `next` is the issuer's. `global` is counted by releases, *acquire* and *release*, and is the last that a release
-//!    touches of the version.
+//! 1. `next` is the issuer's. `global` is counted by releases, *acquire* and *release* (and SeqCst, which the pool
+//!    needs), and is the last that a release touches of the version.
 //! 2. `retire` adds to `global` of the youngest generation's queue what makes it `RETIRED` when all its tickets were
 //!    served. Who brings it there by a release has the version: all generations before were released before. Who looks at
 //!    such a counter takes the difference from `next`, which does not change any more.
@@ -32,7 +32,7 @@ use std::ptr;
 use self::pool::Pool;
 use super::{Mode, Released, Scheme};
 use crate::sync::tracked::AtomicU64;
-use crate::sync::tracked::Ordering::{AcqRel, Acquire};
+use crate::sync::tracked::Ordering::{AcqRel, Acquire, SeqCst};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::{Record, TaskRef};
 
@@ -101,7 +101,7 @@ impl TicketsMeta {
     /// How many tickets of a queue were served, modulo 2³².
     #[inline]
     fn served(&self, queue: usize) -> u32 {
-        let global = self.global[queue].load(Acquire);
+        let global = self.global[queue].load(SeqCst);
         if global < RETIRED / 2 {
             global as u32
         } else {
@@ -236,7 +236,7 @@ unsafe impl Scheme for Tickets {
 
     #[inline]
     unsafe fn release(pool: &Pool, (): &mut (), meta: &TicketsMeta, record: &Record) -> Released {
-        let served = meta.global[queue(record.mode())].fetch_add(1, AcqRel) + 1;
+        let served = meta.global[queue(record.mode())].fetch_add(1, SeqCst) + 1;
         pool.note_release();
         Released { granted: None, last: served == RETIRED }
     }

@@ -18,12 +18,11 @@
 
 use std::ptr::NonNull;
 
-use super::list::Waiting;
-use super::lock::Locked;
+use super::list::{Waiting, joins_oldest};
 use super::{Mode, Released, Scheme};
 use crate::sync::tracked::{AtomicU32, Ordering};
-use crate::sync::{Guarded, prefetch_for_write};
-use crate::task::{Record, TaskRef};
+use crate::sync::{Guarded, Locked, prefetch_for_write};
+use crate::task::Record;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -121,11 +120,7 @@ unsafe impl Scheme for TwoLocks {
 
     #[inline]
     fn is_ready(meta: &TwoLocksMeta, mode: Mode) -> bool {
-        match meta.generations.load(Ordering::Acquire) {
-            0 => true,
-            1 => mode.shares() && meta.mode.get() == mode as u8,
-            _ => false,
-        }
+        joins_oldest(meta.generations.load(Ordering::Acquire), &meta.mode, mode)
     }
 
     #[inline]
@@ -157,16 +152,6 @@ unsafe impl Scheme for TwoLocks {
         let granted = meta.issue_among_few(record, joins);
         meta.unlock_both();
         granted
-    }
-
-    #[inline]
-    unsafe fn enter((): &(), task: TaskRef, waiting: usize) -> bool {
-        task.header().unguard(waiting as u32)
-    }
-
-    #[inline]
-    unsafe fn granted(record: &Record) -> bool {
-        TaskRef(record.task()).header().meet()
     }
 
     unsafe fn release((): &(), (): &mut (), meta: &TwoLocksMeta, _record: &Record) -> Released {

@@ -31,6 +31,7 @@ pub(crate) mod spawn;
 pub(crate) mod wait_on;
 mod waker;
 pub(crate) mod watch;
+mod window;
 
 pub use builder::{BuildError, Builder};
 use cancel::Cancels;

@@ -1,4 +1,4 @@
-//! What a scope does at once instead of spawning: wait for a datum, set one; and make room in its window.
+//! What a scope does at once instead of spawning: wait for a datum, set one, wait for its end.
 
 use std::marker::PhantomData;
 use std::mem::offset_of;
@@ -12,29 +12,14 @@ use super::shared::Shared;
 use crate::access::{CanRead, CanWrite};
 use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
-use crate::handle::claim::runs_inline_here;
 use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
-use crate::sync::spin_loop;
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::Worker;
-use crate::worker::current::{with_log_of_body, worker_within};
+use crate::worker::current::with_log_of_body;
 use crate::worker::wait::Waiter;
-
-/// Tasks that an owner who waits for room runs until it looks again.
-const HELP: u32 = 64;
-
-/// Turns for which it watches others run short tasks: some microseconds.
-const PATIENCE: u32 = 256;
-
-/// Spawns after which an owner counts again at the earliest, if there is room.
-const LEAST_LOOK: u64 = 64;
-
-/// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail
-/// first, and comes back to this body at once.
-const LOOKS: u32 = 2;
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
 ///
@@ -294,107 +279,6 @@ impl<E: Engine> Worker<E> {
         }
         true
     }
-
-    /// Makes room for another task in the window of a scope: hard for the caller of a runtime, who runs tasks or
-    /// waits; soft in a body, which runs what it can of its own descendants.
-    #[inline]
-    pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
-        if self.shared().may_be_full(domain, bytes) {
-            self.make_room(domain, bytes);
-        }
-    }
-
-    #[cold]
-    fn make_room(&self, domain: &Domain, bytes: usize) {
-        let full = !self.shared().has_room(domain, bytes, false);
-        if full || self.shared().should_empty(domain, self.shared().early()) {
-            let make = || match full {
-                false => self.empty_early(domain),
-                true if domain.task().is_none() && self.is_carrier() => self.make_room_hard(domain, bytes),
-                true => self.make_room_soft(domain, bytes),
-            };
-            let cause = if full { Cause::Window } else { Cause::Others };
-            match domain.record() {
-                0 => make(),
-                _ => with_log_of_body(&self.log, |log| log.waits_for(cause, 0, |_| make())),
-            }
-        }
-        self.shared().note_room(domain);
-    }
-
-    /// There is room, but the tasks have become short: runs those of the scope that this worker has and whose kind is
-    /// known to be short, and watches others run theirs, while that gets anywhere. It runs nothing else, since any other
-    /// body may wait for what the owner does next.
-    fn empty_early(&self, domain: &Domain) {
-        self.empty(domain, self.shared().early(), || {
-            (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute(task)).count() > 0
-        });
-        self.step_back();
-    }
-
-    /// Watches for some microseconds; whether any of the `before` tasks that were outstanding has ended.
-    fn sees_progress(&self, domain: &Domain, before: u64) -> bool {
-        self.flush_all();
-        (0..PATIENCE).for_each(|_| spin_loop());
-        domain.outstanding() != before
-    }
-
-    fn make_room_soft(&self, domain: &Domain, bytes: usize) {
-        let mut in_vain = 0;
-        while in_vain < LOOKS && !self.shared().has_room(domain, bytes, true) {
-            match self.take_leaf_below(domain) {
-                Some(task) => self.execute(task),
-                // A parent has a stack of its own: it may wait for what this body does next.
-                None => in_vain = if self.lets_any_end(domain) { 0 } else { in_vain + 1 },
-            }
-        }
-        while self.shared().should_empty(domain, self.shared().config.window)
-            && let Some(task) = self.take_leaf_below(domain)
-        {
-            self.execute(task);
-        }
-        self.step_back();
-    }
-
-    /// Lets others run; whether a task of the scope has ended meanwhile.
-    fn lets_any_end(&self, domain: &Domain) -> bool {
-        let before = domain.outstanding();
-        self.let_others_run();
-        domain.outstanding() < before
-    }
-
-    fn make_room_hard(&self, domain: &Domain, bytes: usize) {
-        while !self.shared().has_room(domain, bytes, true) {
-            if self.help(HELP) {
-                continue;
-            }
-            self.flush_all();
-            let waiter = Waiter::new(self.seat());
-            if !domain.watch_for_room(&waiter, domain.outstanding()) || !waiter.park() {
-                continue;
-            }
-            self.carry_some_until(HELP, || waiter.is_delivered() || self.shared().has_room(domain, bytes, true));
-            if !waiter.is_delivered() && !domain.unwatch_room() {
-                // Somebody is waking it.
-                self.carry_until(|| waiter.is_delivered());
-            }
-        }
-        self.empty(domain, self.shared().config.window, || self.help(HELP));
-        self.step_back();
-    }
-
-    /// Empties a window of which the last `lately` tasks are short, as long as `run` runs something or others do.
-    fn empty(&self, domain: &Domain, lately: u64, mut run: impl FnMut() -> bool) {
-        // A bound, since it may also run what others put.
-        let mut turns = self.shared().config.window.div_ceil(HELP.into());
-        while turns > 0 && self.shared().should_empty(domain, lately) {
-            turns -= 1;
-            let before = domain.outstanding();
-            if !run() && !self.sees_progress(domain, before) {
-                return;
-            }
-        }
-    }
 }
 
 /// What a scope does whose thread is perhaps no worker: a session. While it waits, it runs no body on its stack.
@@ -459,47 +343,6 @@ impl<E: Engine> Shared<E> {
         });
     }
 
-    /// As `Worker::throttle`: soft in a body, as there.
-    pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
-        if !self.may_be_full(domain, bytes) {
-            return;
-        }
-        // A leaf that runs at its spawn, on the thread's own stack, is a body too.
-        match worker_within(self).filter(|worker| !worker.is_carrier() || runs_inline_here()) {
-            Some(worker) => self.make_session_room_soft(worker, domain, bytes),
-            None => self.make_session_room_hard(domain, bytes),
-        }
-        self.note_room(domain);
-    }
-
-    /// What is outstanding may be the very task whose body this is, and all that waits for it. So the body lets others
-    /// run as long as that helps.
-    fn make_session_room_soft(&self, worker: &Worker<E>, domain: &Domain, bytes: usize) {
-        let (mut full, mut in_vain) = (false, 0);
-        while in_vain < LOOKS && !self.has_room(domain, bytes, full) {
-            full = true;
-            in_vain = if worker.lets_any_end(domain) { 0 } else { in_vain + 1 };
-        }
-    }
-
-    fn make_session_room_hard(&self, domain: &Domain, bytes: usize) {
-        let mut full = false;
-        loop {
-            // Before the look: then a completion after the look is not missed (`count`, 6).
-            let seen = domain.outstanding();
-            if self.has_room(domain, bytes, full) {
-                return;
-            }
-            full = true;
-            self.sit(|at| {
-                let waiter = at.waiter();
-                if domain.watch_for_room(&waiter, seen) {
-                    at.wait(&waiter);
-                }
-            });
-        }
-    }
-
     /// The closure of a session has ended, so to speak: waits for what is outstanding.
     pub(crate) fn end_scope(&self, domain: &Domain) {
         self.visit(|worker| worker.combine_open(domain));
@@ -509,40 +352,5 @@ impl<E: Engine> Shared<E> {
                 at.wait(&waiter);
             }
         });
-    }
-
-    /// Whether the owner must count before the scope may have another task.
-    #[inline]
-    fn may_be_full(&self, domain: &Domain, bytes: usize) -> bool {
-        domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
-    }
-
-    /// Whether the last `lately` tasks of a scope and more could have run at their spawn, had those before them not
-    /// waited. Then its owner goes on running tasks, so that the next ones find what they wait for done.
-    fn should_empty(&self, domain: &Domain, lately: u64) -> bool {
-        domain.spawned_short() > lately && domain.in_flight() > 0
-    }
-
-    /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
-    /// the spawner does not stop at each task.
-    fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
-        let config = &self.config;
-        let in_flight = domain.in_flight();
-        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
-        let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
-        in_flight == 0 || (in_flight <= most && fits)
-    }
-
-    /// The owner has counted.
-    fn note_room(&self, domain: &Domain) {
-        let room = self.config.window.saturating_sub(domain.in_flight());
-        // Before it is full: perhaps the tasks have become short (`should_empty`).
-        domain.set_room(room.clamp(1, self.early().max(LEAST_LOOK)));
-    }
-
-    /// So many spawns of short tasks in a row are enough to empty a window that is not full; and after so many at most
-    /// its owner looks whether there were.
-    fn early(&self) -> u64 {
-        self.config.window / 4
     }
 }

@@ -119,7 +119,6 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn live(&self) {
         let shared = self.shared();
         self.carry_until(|| shared.is_shut_down());
-        self.fibers.clear();
     }
 
     /// Before a guest gives its seat up: leaves no task behind that only this seat could run, no body that only it
@@ -127,6 +126,6 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn leave_seat(&self) {
         self.carry_until(|| self.fibers.parked() == 0);
         self.shared().memory.idle(self.memory_local());
-        self.fibers.clear();
+        self.fibers.keep_one();
     }
 }

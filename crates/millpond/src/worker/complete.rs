@@ -228,7 +228,7 @@ impl<E: Engine> Worker<E> {
             self.grant(granted, record);
         }
         if E::Scheme::SEARCHES && E::Scheme::has_ready(self.scheme_shared()) {
-            self.shared().sleep.work_arrived();
+            self.shared().sleep.work_arrived_in_order();
         }
         if last {
             // SAFETY: the scheme says that this was the last access to a retired version.

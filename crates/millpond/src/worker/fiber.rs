@@ -2,7 +2,8 @@
 //!
 //! A worker's own thread is the *carrier*: it resumes one fiber at a time. A fiber runs the worker loop. When a body
 //! on it waits, the fiber is parked as it is, and the carrier goes on with another; the same worker resumes it, so
-//! what a body keeps on its stack never changes threads. A fiber whose loop has nothing to do goes back to the pool.
+//! what a body keeps on its stack never changes threads. A fiber whose loop has nothing to do goes back to the pool: it
+//! keeps nothing there of the thread, so whoever has the worker's seat next may use it.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -85,7 +86,8 @@ impl Fibers {
         limit.map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
     }
 
-    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`.
+    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`. That is a function which is never inlined:
+    /// where a thread's own data are it must find out anew each time.
     ///
     /// Ends the process if the system has no memory for another stack: to unwind here would leave scopes whose tasks
     /// are outstanding.
@@ -178,12 +180,23 @@ impl Fibers {
         on_stack.restore();
     }
 
-    /// Ends all pooled fibers. On the thread whose fibers they are.
-    pub(crate) fn clear(&self) {
+    /// Ends the pooled fibers but for the one that the next caller begins with: a new stack costs some 10 µs.
+    pub(crate) fn keep_one(&self) {
+        self.keep(1);
+    }
+
+    fn keep(&self, kept: usize) {
         debug_assert_eq!(self.parked(), 0, "no body waits when its worker ends");
-        while let Some(fiber) = { self.free.borrow_mut().pop() } {
-            self.resume(fiber, Order::Exit);
+        while self.free.borrow().len() > kept {
+            let fiber = self.free.borrow_mut().pop();
+            self.resume(fiber.expect("there are more"), Order::Exit);
         }
+    }
+}
+
+impl Drop for Fibers {
+    fn drop(&mut self) {
+        self.keep(0);
     }
 }
 

@@ -300,8 +300,14 @@ impl<E: Engine> Worker<E> {
         self.shared().pool.take(self.pool_local())
     }
 
+    /// What this worker has no longer in its own part of the pool: found by a search, where the scheme has one, which costs
+    /// less than to look at all the others; else stolen.
     fn steal(&self) -> Option<TaskRef> {
-        let Some(task) = self.shared().pool.steal(self.pool_local()) else { return self.search() };
+        let found = self.search();
+        if found.is_some() {
+            return found;
+        }
+        let task = self.shared().pool.steal(self.pool_local())?;
         Self::bump(&self.counters.steals);
         if self.log.is_on() {
             self.log.note(What::Stole);

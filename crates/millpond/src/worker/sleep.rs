@@ -33,6 +33,10 @@
 //! - P4. looks for a seat that is ASLEEP and makes it CHOSEN by a compare-and-swap; done if there is none;
 //! - P5. uncounts it, and unblocks its thread.
 //!
+//! A publisher whose P1 is a SeqCst read-modify-write, or a SeqCst look that another has made the work visible by one, loads
+//! `sleepers` by a SeqCst load, and begins with P2 if that is not 0. (If it is 0, S1, a SeqCst read-modify-write too, comes
+//! later in the order of all these, and so does S3: S4 sees the work.)
+//!
 //! A caller, with something for one seat: C1 and C2 as P1 and P2; C3. makes that seat CALLED if it is ASLEEP, and goes
 //! on as P5; done if it is not.
 //!
@@ -67,7 +71,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicUsize, fence};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, fence_of_models};
 use spin::spin;
 
 #[cfg(all(test, loom))]
@@ -136,6 +140,15 @@ impl Sleep {
         }
     }
 
+    /// As `work_arrived`, by a publisher whose last step was a SeqCst read-modify-write, or load, of the work.
+    #[inline]
+    pub(crate) fn work_arrived_in_order(&self) {
+        fence_of_models();
+        if self.sleepers.load(SeqCst) != 0 {
+            self.work_arrived();
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn wake_one(&self) {
@@ -184,7 +197,7 @@ impl Sleep {
             return false;
         }
         let seat = &*self.seats[seat];
-        self.sleepers.fetch_add(1, Relaxed);
+        self.sleepers.fetch_add(1, SeqCst);
         seat.state.store(ASLEEP, Release);
         fence(SeqCst);
         if found() {

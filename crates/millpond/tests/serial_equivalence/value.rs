@@ -154,12 +154,14 @@ impl Value {
 }
 
 macro_rules! reducers {
-    ($($(#[$doc:meta])* $name:ident: |$into:ident, $part:ident| $combine:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $large:literal: |$into:ident, $part:ident| $combine:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name;
 
         impl Reducer<Value> for $name {
+            const LARGE: bool = $large;
+
             fn identity(&self, like: &Value) -> Value {
                 Value::new(Plain::IDENTITY, false, &like.live)
             }
@@ -167,15 +169,23 @@ macro_rules! reducers {
                 $into.taint($part.is_tainted());
                 $combine
             }
+            fn absorb(&self, into: &mut Value, part: &mut Value) -> bool {
+                if $large {
+                    let identity = self.identity(part);
+                    self.combine(into, std::mem::replace(part, identity));
+                }
+                $large
+            }
         }
     )*};
 }
 
+// Small and large, so that both ways to combine are taken.
 reducers! {
     /// Adds.
-    Add: |into, part| into.plain.add(part.plain.sum);
+    Add, false: |into, part| into.plain.add(part.plain.sum);
     /// Exclusive or.
-    Xor: |into, part| into.plain.xor(part.plain.bits);
+    Xor, true: |into, part| into.plain.xor(part.plain.bits);
     /// Composes maps; only for runtimes that combine in reference order.
-    Compose: |into, part| into.plain.compose(part.plain.map);
+    Compose, true: |into, part| into.plain.compose(part.plain.map);
 }

@@ -43,11 +43,17 @@ const WRITTEN: u64 = 9;
 struct Add;
 
 impl Reducer<Vec<f64>> for Add {
+    const LARGE: bool = true;
+
     fn identity(&self, like: &Vec<f64>) -> Vec<f64> {
         vec![0.0; like.len()]
     }
-    fn combine(&self, into: &mut Vec<f64>, part: Vec<f64>) {
-        into.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+    fn combine(&self, into: &mut Vec<f64>, mut part: Vec<f64>) {
+        self.absorb(into, &mut part);
+    }
+    fn absorb(&self, into: &mut Vec<f64>, part: &mut Vec<f64>) -> bool {
+        into.iter_mut().zip(part).for_each(|(sum, x)| *sum += std::mem::take(x));
+        true
     }
 }
 

@@ -28,14 +28,14 @@ pub const SUITE: Suite = Suite {
 /// The lengths of the bodies unless others are asked for, in nanoseconds.
 const BODIES: [u64; 12] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000];
 /// The work of a run, in nanoseconds, unless that makes too few tasks or too many.
-const WORK_NS: u64 = 100_000_000;
+const WORK_NS: u64 = 1_000_000_000;
 const FEWEST: u64 = 1000;
 const MOST: u64 = 100_000;
 
 fn args() -> Vec<Arg> {
     let body =
         integer("body-ns", "NS", 1, 1_000_000, "Measure this length only; may be repeated [default: 100..500000]");
-    let tasks = "Tasks in a run [default: as many as work for 0.1 s, 1000..100000]";
+    let tasks = "Tasks in a run [default: as many as work for 1 s, 1000..100000]";
     vec![workers("the cores allowed"), body.action(ArgAction::Append), integer("tasks", "N", 1, 10_000_000, tasks)]
 }
 

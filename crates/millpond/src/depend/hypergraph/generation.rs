@@ -4,9 +4,8 @@ use std::fmt::Debug;
 use std::ptr::{self, NonNull};
 
 use super::super::chain::{Chain, Node};
-use super::super::lock::Locked;
 use super::super::store::{Kept, Local, Store};
-use crate::sync::Guarded;
+use crate::sync::{Guarded, Locked};
 use crate::task::Record;
 
 /// One generation of a version.

@@ -2,9 +2,9 @@
 
 use std::ptr::{self, NonNull};
 
-use crate::sync::Guarded;
 use crate::sync::tracked::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sync::tracked::{AtomicPtr, AtomicU64};
+use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::Record;
 
 /// One generation of a version: its members are the accesses that were issued to it.
@@ -74,6 +74,19 @@ impl Generation {
             }
         }
         false
+    }
+
+    /// Asks the processor for the generation, and for the task that is parked here, which the end of it will wake: mostly
+    /// its issuer has written both last, on another processor.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch_for_write(NonNull::from(self).cast(), size_of::<Self>());
+        let parked = self.word.load(Relaxed);
+        if parked.addr() > retired().addr()
+            && let Some(parked) = NonNull::new(parked)
+        {
+            Record::prefetch_task(parked);
+        }
     }
 
     /// Ends a generation at which nobody can be parked; by the issuer.

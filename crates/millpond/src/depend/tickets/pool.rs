@@ -9,25 +9,30 @@
 //! Protocol:
 //!
 //! 1. One lock guards the chains. `waiting` counts the tasks in them, and one that is being put.
-//! 2. **Put**, under the lock: count the task; SeqCst fence; look whether it is ready. If so it is the caller's; else it
-//!    is linked.
-//! 3. **Release**, after it has counted itself: SeqCst fence; if anybody is `waiting`, swap `changed` to true.
-//! 4. **Find**: if `changed` or `unfinished`, take the lock, and swap `changed` to false; if that was true, a new round
-//!    begins, of as many looks as there are tasks. Look at the likely ones, then go on with the round. `unfinished` says
-//!    whether it has looks left.
+//! 2. **Put**, under the lock: swap `waiting` for one more; look whether the task is ready. If so it is the caller's; else
+//!    it is linked.
+//! 3. **Release**, after the fetch-and-add by which it has counted itself: if anybody is `waiting`, and `changed` is not
+//!    true, swap that to true.
+//! 4. **Find**: if `changed` or `unfinished`, take the lock; if `changed`, swap it to false, and a new round begins, of as
+//!    many looks as there are tasks. Look at the likely ones, then go on with the round. `unfinished` says whether it has
+//!    looks left.
 //!
-//! Why no task is forgotten. By the fences either the put sees the release, or the release sees that somebody is waiting;
-//! then a find, which needs the lock, comes after the task is linked. Say a round does not see a release that it looks for:
-//! then its swap (4) is before that release's (3) in the order of the swaps, or it would have acquired it; so `changed` is
-//! true after it, and another round follows. A worker does not sleep while either is true; and whoever has released looks
-//! at them and wakes somebody, unless nobody sleeps (`Worker::release_one`); who finds a task passes that on
-//! (`Worker::search`).
+//! All these, and the looks at what was served, are SeqCst, and so have one order. (A fence costs as much as a
+//! read-modify-write, and here each is beside one. Models have the fences: loom knows no other SeqCst.)
+//!
+//! Why no task is forgotten. A put swaps, then looks; a release counts itself, then loads `waiting`: in their order either
+//! the put sees the release, or the release sees that somebody is waiting; then a find, which needs the lock, comes after
+//! the task is linked. Say a round does not see a release that it looks for: then its looks are before that release's count,
+//! and its swap (4) before that release's load of `changed`; so that is true after this release, by its own swap or
+//! another's that comes after (4), and another round follows. A worker does not sleep while either is true; and whoever has
+//! released looks at them and wakes somebody, unless nobody sleeps (`Worker::release_one`); who finds a task passes that
+//! on (`Worker::search`).
 
 use std::ptr::{self, NonNull};
 
-use crate::sync::Mutex;
-use crate::sync::tracked::Ordering::{AcqRel, Relaxed, SeqCst};
-use crate::sync::tracked::{AtomicBool, AtomicUsize, fence};
+use crate::sync::tracked::Ordering::{Relaxed, SeqCst};
+use crate::sync::tracked::{AtomicBool, AtomicUsize};
+use crate::sync::{Spinning, fence_of_models};
 use crate::task::{Header, Record, TaskRef};
 
 /// The most chains of a level: beyond, a chain holds several depths.
@@ -41,7 +46,7 @@ const DEPTH_SHIFT: u32 = 32;
 /// The tasks of a runtime that wait.
 #[derive(Debug, Default)]
 pub struct Pool {
-    chains: Mutex<Chains>,
+    chains: Spinning<Chains>,
     waiting: AtomicUsize,
     /// Whether something was released since the last round began.
     changed: AtomicBool,
@@ -96,23 +101,25 @@ unsafe impl Send for Chains {}
 impl Pool {
     /// Adds a task, unless it is ready: false, and it is the caller's.
     pub(super) fn put(&self, task: TaskRef, level: u32, depth: u32, is_ready: impl Fn(TaskRef) -> bool) -> bool {
-        let mut chains = self.chains.lock();
-        self.waiting.store(chains.tasks + 1, Relaxed);
-        fence(SeqCst);
-        let waits = !is_ready(task);
-        if waits {
-            chains.put(task, level as usize, depth);
-        }
-        self.waiting.store(chains.tasks, Relaxed);
-        waits
+        self.chains.with(|chains| {
+            self.waiting.swap(chains.tasks + 1, SeqCst);
+            fence_of_models();
+            let waits = !is_ready(task);
+            if waits {
+                chains.put(task, level as usize, depth);
+            } else {
+                self.waiting.store(chains.tasks, Relaxed);
+            }
+            waits
+        })
     }
 
-    /// Something was released.
+    /// Something was released, by a SeqCst read-modify-write.
     #[inline]
     pub(super) fn note_release(&self) {
-        fence(SeqCst);
-        if self.waiting.load(Relaxed) != 0 {
-            self.changed.swap(true, AcqRel);
+        fence_of_models();
+        if self.waiting.load(SeqCst) != 0 && !self.changed.load(SeqCst) {
+            self.changed.swap(true, SeqCst);
         }
     }
 
@@ -127,20 +134,23 @@ impl Pool {
         if !self.has_changed() {
             return None;
         }
-        let mut chains = self.chains.lock();
-        if self.changed.swap(false, AcqRel) {
-            chains.round.left = chains.tasks;
-        } else if chains.round.left == 0 {
-            return None;
-        }
-        let found = chains.take_likely(&is_ready).or_else(|| chains.go_round(&is_ready));
-        chains.tasks -= usize::from(found.is_some());
-        if chains.tasks == 0 {
-            chains.round.left = 0;
-        }
-        self.waiting.store(chains.tasks, Relaxed);
-        self.unfinished.store(chains.round.left > 0, Relaxed);
-        found
+        self.chains.with(|chains| {
+            if self.changed.load(Relaxed) {
+                self.changed.swap(false, SeqCst);
+                fence_of_models();
+                chains.round.left = chains.tasks;
+            } else if chains.round.left == 0 {
+                return None;
+            }
+            let found = chains.take_likely(&is_ready).or_else(|| chains.go_round(&is_ready));
+            chains.tasks -= usize::from(found.is_some());
+            if chains.tasks == 0 {
+                chains.round.left = 0;
+            }
+            self.waiting.store(chains.tasks, Relaxed);
+            self.unfinished.store(chains.round.left > 0, Relaxed);
+            found
+        })
     }
 }
 

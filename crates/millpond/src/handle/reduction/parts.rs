@@ -25,14 +25,14 @@ use std::collections::btree_map::Entry;
 use std::mem;
 
 use crate::caught::Caught;
-use crate::sync::Mutex;
+use crate::sync::Spinning;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
 
 /// See the [module](self). `P` is a part, given up by whoever brings it.
 #[derive(Debug)]
-pub(super) struct Parts<P>(Mutex<State<P>>);
+pub(super) struct Parts<P>(Spinning<State<P>>);
 
 #[derive(Debug)]
 struct State<P> {
@@ -100,23 +100,60 @@ impl<P> Parts<P> {
             Shape::InOrder => Blocks::InOrder(Vec::new()),
             Shape::Tree => Blocks::Tree(BTreeMap::new()),
         };
-        Parts(Mutex::new(State { blocks, spares: Vec::new(), failed: None }))
+        Parts(Spinning::new(State { blocks, spares: Vec::new(), failed: None }))
     }
 
     /// Step 1. The last that was left: the most likely to be in this processor's cache.
     pub(super) fn spare(&self) -> Option<Spare<P>> {
-        self.0.lock().spares.pop()
+        self.0.with(|state| state.spares.pop())
     }
 
     pub(super) fn keep(&self, spare: Spare<P>) {
-        self.0.lock().spares.push(spare);
+        self.0.with(|state| state.spares.push(spare));
     }
 
     /// Step 2: the block into which a part is to be combined, and the part. Keeps what the last combination has spared.
     pub(super) fn meet(&self, mine: Block<P>, spare: Option<Spare<P>>) -> Option<(Block<P>, P)> {
-        let mut state = self.0.lock();
-        state.spares.extend(spare);
-        match &mut state.blocks {
+        self.0.with(|state| {
+            state.spares.extend(spare);
+            state.blocks.meet(mine)
+        })
+    }
+
+    /// The combination into `block` failed. Gives `caught` back if that is its task's failure.
+    pub(super) fn fail(&self, block: &Block<P>, caught: Caught) -> Option<Caught> {
+        let (own, later) = self.0.with(|state| {
+            if matches!(state.blocks, Blocks::AsTheyCome(_)) {
+                return (Some(caught), None);
+            }
+            let first = state.failed.take();
+            let (failed, later) = match first {
+                Some(first) if first.0 < block.start => (first, Some(caught)),
+                first => ((block.start, caught), first.map(|(_, caught)| caught)),
+            };
+            state.failed = Some(failed);
+            (None, later)
+        });
+        // Without the lock: it may hold any value.
+        drop(later);
+        own
+    }
+
+    /// Step 4: what is left, and the failure of the combination that comes first in reference order.
+    pub(super) fn end(&self) -> (Blocks<P>, Option<Caught>) {
+        let (mut left, failed) =
+            self.0.with(|state| (mem::replace(&mut state.blocks, Blocks::AsTheyCome(None)), state.failed.take()));
+        if let Blocks::InOrder(waiting) = &mut left {
+            waiting.sort_unstable_by_key(|block| Reverse(block.start));
+        }
+        (left, failed.map(|(_, caught)| caught))
+    }
+}
+
+impl<P> Blocks<P> {
+    /// The block that another is to be combined with, and its part; none if that waits now.
+    fn meet(&mut self, mine: Block<P>) -> Option<(Block<P>, P)> {
+        match self {
             Blocks::AsTheyCome(waiting) => {
                 if let Some(other) = waiting.take() {
                     // Into the one of more members: of what is appended, say, little is moved.
@@ -134,34 +171,6 @@ impl<P> Parts<P> {
             },
         }
         None
-    }
-
-    /// The combination into `block` failed. Gives `caught` back if that is its task's failure.
-    pub(super) fn fail(&self, block: &Block<P>, caught: Caught) -> Option<Caught> {
-        let mut state = self.0.lock();
-        if matches!(state.blocks, Blocks::AsTheyCome(_)) {
-            return Some(caught);
-        }
-        let first = state.failed.take();
-        let (failed, later) = match first {
-            Some(first) if first.0 < block.start => (first, Some(caught)),
-            first => ((block.start, caught), first.map(|(_, caught)| caught)),
-        };
-        state.failed = Some(failed);
-        drop(state);
-        // Without the lock: it may hold any value.
-        drop(later);
-        None
-    }
-
-    /// Step 4: what is left, and the failure of the combination that comes first in reference order.
-    pub(super) fn end(&self) -> (Blocks<P>, Option<Caught>) {
-        let mut state = self.0.lock();
-        let mut left = mem::replace(&mut state.blocks, Blocks::AsTheyCome(None));
-        if let Blocks::InOrder(waiting) = &mut left {
-            waiting.sort_unstable_by_key(|block| Reverse(block.start));
-        }
-        (left, state.failed.take().map(|(_, caught)| caught))
     }
 }
 

@@ -1,22 +1,23 @@
-//! The lock of the schemes that have one: a bit of a word, held for a few loads and stores.
+//! A lock that is a bit of a word, held for a few loads and stores: giving it back is a store, where a mutex takes another
+//! read-modify-write to learn who sleeps.
 //!
 //! Whoever finds it taken waits for it on the spot, and lets others run if its holder may have lost its processor.
 
-use crate::sync::tracked::{AtomicU32, Ordering};
-use crate::sync::{prefetch_for_write, spin_for_lock};
+use super::tracked::{AtomicU32, Ordering};
+use super::{UnsafeCell, prefetch_for_write, spin_for_lock};
 
 /// The bit that says that the lock is taken.
-pub(super) const LOCKED: u32 = 1;
+const LOCKED: u32 = 1;
 
 /// A word whose lowest bit is a lock, and whose others its holder changes when it gives the lock back.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub(super) struct Locked(AtomicU32);
+pub(crate) struct Locked(AtomicU32);
 
 impl Locked {
     /// Takes the lock; what the word says beside it.
     #[inline]
-    pub(super) fn lock(&self) -> u32 {
+    pub(crate) fn lock(&self) -> u32 {
         // The load alone would bring the line here to be read only, and the compare-and-swap once more.
         prefetch_for_write(std::ptr::NonNull::from(&self.0).cast(), 4);
         // Loom would not look at what the load of a thread hides from its compare-and-swap, so there it is a guess.
@@ -51,19 +52,54 @@ impl Locked {
 
     /// Gives the lock back and says what the word says from now on, in one store: who sees that may free it.
     #[inline]
-    pub(super) fn unlock(&self, value: u32) {
+    pub(crate) fn unlock(&self, value: u32) {
         self.0.store(value << 1, Ordering::Release);
     }
 
     /// What the word says, without the lock.
     #[inline]
-    pub(super) fn get(&self) -> u32 {
+    pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Acquire) >> 1
     }
 
     /// A model's sign that the memory is used for something else.
     #[cfg(all(test, loom))]
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.0.with_mut(|_| ());
+    }
+}
+
+/// A value behind such a lock.
+#[derive(Default)]
+pub(crate) struct Spinning<T> {
+    lock: Locked,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is touched under the lock, by which it is handed from thread to thread.
+unsafe impl<T: Send> Sync for Spinning<T> {}
+
+impl<T> std::fmt::Debug for Spinning<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spinning").finish_non_exhaustive()
+    }
+}
+
+impl<T> Spinning<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Spinning { lock: Locked::default(), value: UnsafeCell::new(value) }
+    }
+
+    /// Calls `change` with the lock taken. It does little, comes here no second time, and does not unwind: that would leave
+    /// the lock taken.
+    #[inline]
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        self.lock.lock();
+        let changed = self.value.with_mut(|value| {
+            // SAFETY: the lock keeps others away.
+            change(unsafe { &mut *value })
+        });
+        self.lock.unlock(0);
+        changed
     }
 }

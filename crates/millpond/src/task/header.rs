@@ -1,0 +1,200 @@
+//! The fixed part of a task block: who the task is, and when it is ready.
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use super::{State, TaskRef};
+use crate::error::Error;
+use crate::runtime::domain::Domain;
+use crate::sync::tracked::{AtomicU32, Ordering};
+
+/// The fixed part of a task block.
+#[repr(C)]
+pub struct Header {
+    /// What joins see; the first word, since a stale join may load it after the block was used again.
+    pub(super) state: State,
+    pub(super) vtable: &'static VTable,
+    pub(super) domain: NonNull<Domain>,
+    /// The place in the scope's reference order.
+    pub(super) order: u64,
+    pub(super) place: &'static Location<'static>,
+    /// Preconditions that are not met, plus a guard while the task is being issued.
+    pub(super) unmet: AtomicU32,
+    pub(super) tag: u32,
+    // Only the spawner sets these two, before anybody else knows the task.
+    pub(super) accesses: Cell<u32>,
+    pub(super) flags: Cell<u8>,
+    pub(super) priority: i8,
+}
+
+/// Properties of one task, as bits of `Header::flags`.
+pub(crate) mod flag {
+    /// `Extras` follow the header.
+    pub(crate) const EXTRAS: u8 = 1;
+    /// Some access is commutative: exclusions are taken before the body.
+    pub(crate) const COMMUTATIVE: u8 = 2;
+    /// A join keeps the block until it was dropped; else the block is freed at completion.
+    pub(crate) const COUNTED: u8 = 4;
+    /// Some access is a reduction.
+    pub(crate) const REDUCE: u8 = 8;
+    /// Misuse at the spawn: the task's failure is in its scope already, and its body must not run.
+    pub(crate) const MISUSED: u8 = 16;
+    /// Some access is a `write`.
+    pub(crate) const WRITE: u8 = 64;
+    /// The task is recorded: its number follows the header, set by whoever sets this.
+    pub(crate) const RECORDED: u8 = 32;
+}
+
+/// What kind of task a block holds, and the code that knows its types.
+pub(crate) struct VTable {
+    pub(crate) role: Role,
+    /// Runs the body on the worker that is passed (erased). Consumes the payload; may leave a result there.
+    pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
+    /// Drops the payload of a task that will not run.
+    pub(crate) discard: unsafe fn(TaskRef),
+    /// Replaces the result by an error: `ran` says whether there is a result. Only of counted tasks.
+    pub(crate) fail: unsafe fn(TaskRef, Error, ran: bool),
+    /// Drops the result. Only of counted tasks.
+    pub(crate) drop_result: unsafe fn(TaskRef),
+}
+
+/// What completes a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Complete when its body has ended.
+    Leaf,
+    /// Complete when its body and all descendants have ended.
+    Nest,
+    /// Combines a reduction (`handle::reduction`).
+    Combine,
+    /// Not a task: somebody waits for an access; the payload is a `Waiter`.
+    Wait,
+    /// One half of a `join(a, b)` that others may take.
+    Fork,
+}
+
+/// Larger than any number of accesses: no release makes the task ready before its spawn has issued all of them.
+pub(crate) const GUARD: u32 = 1 << 30;
+
+/// Bit of `Header::unmet`.
+const ABANDONED: u32 = 1 << 31;
+
+impl std::fmt::Debug for VTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.role.fmt(f)
+    }
+}
+
+impl Header {
+    /// A header that is not in a block: of a waiter, on its owner's stack.
+    pub(crate) fn on_stack(
+        vtable: &'static VTable,
+        domain: NonNull<Domain>,
+        place: &'static Location<'static>,
+    ) -> Self {
+        Header {
+            state: State::default(),
+            vtable,
+            domain,
+            order: 0,
+            place,
+            unmet: AtomicU32::new(GUARD),
+            tag: 0,
+            accesses: Cell::new(0),
+            flags: Cell::new(0),
+            priority: 0,
+        }
+    }
+
+    /// Where the state is.
+    #[inline]
+    pub(crate) fn state_at(header: NonNull<Header>) -> NonNull<State> {
+        // The first field.
+        header.cast()
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    #[inline]
+    pub(crate) fn vtable(&self) -> &'static VTable {
+        self.vtable
+    }
+
+    #[inline]
+    pub(crate) fn role(&self) -> Role {
+        self.vtable.role
+    }
+
+    /// The scope that spawned the task.
+    #[inline]
+    pub(crate) fn domain(&self) -> NonNull<Domain> {
+        self.domain
+    }
+
+    #[inline]
+    pub(crate) fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// How many records there are.
+    #[inline]
+    pub(crate) fn accesses(&self) -> u32 {
+        self.accesses.get()
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags.get() & flag != 0
+    }
+
+    /// Takes the spawn's guard away; true if the task is ready, `waiting` accesses of it having been put on lists.
+    #[inline]
+    pub(crate) fn unguard(&self, waiting: u32) -> bool {
+        let guard = GUARD - waiting;
+        waiting == 0 || self.unmet.fetch_sub(guard, Ordering::AcqRel) == guard
+    }
+
+    /// Replaces the spawn's guard by one precondition, before anybody else knows the task.
+    pub(crate) fn only_one_unmet(&self) {
+        self.unmet.store(1, Ordering::Relaxed);
+    }
+
+    /// One more precondition, by who holds one.
+    pub(crate) fn add_unmet(&self) {
+        if self.unmet.fetch_add(1, Ordering::Relaxed) & !ABANDONED >= GUARD {
+            eprintln!("millpond: a pending task has more than 2^30 preconditions");
+            std::process::abort();
+        }
+    }
+
+    /// One precondition is met; true if it was the last.
+    #[inline]
+    pub(crate) fn meet(&self) -> bool {
+        self.unmet.fetch_sub(1, Ordering::AcqRel) & !ABANDONED == 1
+    }
+
+    /// A precondition will never be met: the task is to fail.
+    pub(crate) fn abandon(&self) {
+        self.unmet.fetch_or(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// Where the task was spawned.
+    pub(crate) fn place(&self) -> &'static Location<'static> {
+        self.place
+    }
+
+    /// Whether a precondition was abandoned.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.unmet.load(Ordering::Relaxed) & ABANDONED != 0
+    }
+}
+
+impl std::fmt::Debug for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} task {} at {}", self.role(), self.order, self.place)
+    }
+}
