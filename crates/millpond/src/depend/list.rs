@@ -2,18 +2,19 @@
 //!
 //! At any time a version works on two generations only: the *oldest*, of which it is enough to know how many
 //! accesses are not released, and the *youngest*, of which it is enough to know the mode. What lies between is a list
-//! of access records in issue order, in which the last of each generation carries a mark.
+//! of access records in issue order, in which the first of each generation says which is its last, and that how many
+//! they are; of the youngest, what is beside the version does.
 //!
 //! ```text
 //!            oldest (granted: a count)     waiting (a list)            youngest (a mode)
 //!          ┌──────────────────────────┐   ┌────┐ ┌────┬────┐ ┌────┐
-//!          │ oldest = 3               │   │ w ·│→│ r  │ r ·│→│ w  │     · = last in its generation
+//!          │ oldest = 3               │   │ w 1│→│ r ·│·r 2│→│ w  │
 //!          └──────────────────────────┘   └────┘ └────┴────┘ └────┘
-//!                                          head                tail
+//!                                          head              first and tail, of 1
 //! ```
 //!
-//! `issue` is O(1). `release` is O(1) amortised over all accesses: each record is walked over once, when its
-//! generation becomes the oldest. One lock a version guards both ends (the paper found one better than two).
+//! `issue` is O(1), and so is `release`, which takes a whole generation off; who called it grants each. One lock a version
+//! guards both ends (the paper found one better than two).
 //!
 //! Protocol:
 //!
@@ -29,7 +30,9 @@
 //! 5. A task counts its accesses that wait (`Header::unmet`), plus a guard while it is issued: who brings the count to 0
 //!    has the task.
 //!
-//! Where Fig. 4 differs: its line 47 resets the youngest mode when the list runs empty; here an idle version is one
+//! Where Fig. 4 differs: a mark ends each generation there, and `release` walks to it under the lock, counting and granting
+//! (35–42). The grants are outside here (4), so the walk would be a second one, over records that a large generation has
+//! driven out of the caches until the grants come to them. Its line 47 resets the youngest mode when the list runs empty; here an idle version is one
 //! with no generation, and its youngest mode is not read. `retired` says that the issuer has gone on to another
 //! version (§3.3), and the last release then frees this one.
 
@@ -38,7 +41,7 @@ use std::ptr::{self, NonNull};
 use super::{Mode, Released, Scheme};
 use crate::sync::tracked::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, Locked, prefetch_for_write};
-use crate::task::{Header, Record};
+use crate::task::Record;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -66,62 +69,80 @@ unsafe impl Send for ListMeta {}
 // SAFETY: as above.
 unsafe impl Sync for ListMeta {}
 
-/// The accesses that wait, in issue order, linked through their records; the last of each generation has a mark.
+/// The accesses that wait, in issue order, linked through their records.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Waiting {
     /// Under the scheme's lock, but for `prefetch_next`, which looks at it from outside.
     head: AtomicPtr<Record>,
     tail: Guarded<Link>,
+    /// The first of the youngest generation, and how many of that wait.
+    first: Guarded<Link>,
+    members: Guarded<u32>,
+}
+
+/// What the only access of a generation says, which is its first and its last: no record has this address.
+fn alone() -> *mut () {
+    ptr::without_provenance_mut(1)
 }
 
 impl Waiting {
-    /// Makes a record ready for the list, before its version's lock is taken.
-    #[inline]
-    pub(super) fn prepare(record: &Record) {
-        record.set_link(ptr::null_mut());
-        record.set_own(ptr::null_mut());
-    }
-
-    /// Adds an access; to a new generation, so that the last on the list ends its own, unless it joins the youngest.
+    /// Adds an access: to a new generation, so that the youngest is closed, unless it joins that.
     #[inline]
     pub(super) fn append(&self, record: &Record, joins: bool) {
+        record.set_link(ptr::null_mut());
         match self.tail.get() {
             Some(tail) => {
                 // SAFETY: a record on the list stays valid until it is released, and it is not granted yet.
                 let tail = unsafe { tail.as_ref() };
                 if !joins {
-                    tail.set_own(ptr::from_ref(tail).cast_mut().cast());
+                    self.close(tail);
                 }
                 tail.set_link(ptr::from_ref(record).cast_mut().cast());
             }
             None => self.head.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed),
         }
         self.tail.set(Some(record.into()));
+        if joins {
+            self.members.set(self.members.get() + 1);
+        } else {
+            self.first.set(Some(record.into()));
+            self.members.set(1);
+        }
     }
 
-    /// Takes the next generation off the list: as a chain, and how many they are. While there is another generation behind
-    /// it, it touches nothing that `append` does.
-    pub(super) fn advance(&self) -> (Link, u32) {
-        let Some(first) = NonNull::new(self.head.load(Ordering::Relaxed)) else { return (None, 0) };
-        let (mut last, mut count) = (first, 1);
-        loop {
-            // SAFETY: as in `append`.
-            let record = unsafe { last.as_ref() };
-            // The grants come after the walk: the headers are on their way meanwhile.
-            prefetch_for_write(record.task().cast(), size_of::<Header>());
-            match NonNull::new(record.link().cast::<Record>()) {
-                Some(next) if record.own().is_null() => (last, count) = (next, count + 1),
-                rest => {
-                    record.set_link(ptr::null_mut());
-                    self.head.store(rest.map_or(ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
-                    if rest.is_none() {
-                        self.tail.set(None);
-                    }
-                    return (Some(first), count);
-                }
+    /// Writes into the youngest generation what it is, which ends with `tail`.
+    #[inline]
+    fn close(&self, tail: &Record) {
+        match self.members.get() {
+            1 => tail.set_own(alone()),
+            members => {
+                tail.set_own(ptr::without_provenance_mut(members as usize));
+                let first = self.first.get().expect("it has members");
+                // SAFETY: as in `append`.
+                unsafe { first.as_ref() }.set_own(ptr::from_ref(tail).cast_mut().cast());
             }
         }
+    }
+
+    /// Takes the next generation off the list: as a chain, and how many they are. It is the youngest of those that wait, or
+    /// closed; then this touches nothing that `append` does.
+    #[inline]
+    pub(super) fn advance(&self, youngest: bool) -> (Link, u32) {
+        let Some(first) = NonNull::new(self.head.load(Ordering::Relaxed)) else { return (None, 0) };
+        if youngest {
+            self.head.store(ptr::null_mut(), Ordering::Relaxed);
+            self.tail.set(None);
+            return (Some(first), self.members.get());
+        }
+        // SAFETY: as in `append`.
+        let own = unsafe { first.as_ref() }.own();
+        let last = if own == alone() { first } else { NonNull::new(own.cast()).expect("its generation is closed") };
+        // SAFETY: as in `append`.
+        let last = unsafe { last.as_ref() };
+        self.head.store(last.link().cast(), Ordering::Relaxed);
+        last.set_link(ptr::null_mut());
+        (Some(first), last.own().addr() as u32)
     }
 
     /// Asks for the lines of the task that is granted next, unless others run in between: its record, and the header
@@ -200,7 +221,6 @@ unsafe impl Scheme for List {
             meta.begin(mode);
             return true;
         }
-        Waiting::prepare(record);
         let generations = meta.generations.lock();
         if generations == 0 {
             meta.begin(mode);
@@ -226,7 +246,7 @@ unsafe impl Scheme for List {
             meta.generations.unlock(generations);
             return Released::default();
         }
-        let (granted, members) = meta.waiting.advance();
+        let (granted, members) = meta.waiting.advance(generations == 2);
         meta.oldest.set(members);
         let last = generations == 1 && meta.retired.get();
         meta.generations.unlock(generations - 1);

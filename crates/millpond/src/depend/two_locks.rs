@@ -11,7 +11,7 @@
 //! 2. `generations` grows by the issuer, with `youngest` locked, and shrinks by releases, with `oldest` locked. So the
 //!    issuer, with `youngest` locked, knows of 3 that no release that runs meanwhile gets beyond the second generation:
 //!    the next one would find 2, and wait for `youngest`. And who releases, with `oldest` locked, knows of 3 that they do
-//!    not become fewer, and that the second generation is marked and linked to the third: the issuer has done so before
+//!    not become fewer, and that the second generation is closed and linked to the third: the issuer has done so before
 //!    it counted that (*release*, and *acquire* by who reads the count).
 //! 3. The issuer reads `generations` without a lock as in `list`. Who has brought it to 0 gives the locks back
 //!    afterwards; `retire` takes both, so that nobody frees the version before.
@@ -135,7 +135,6 @@ unsafe impl Scheme for TwoLocks {
             meta.begin(mode);
             return true;
         }
-        Waiting::prepare(record);
         let joins = mode.shares() && meta.mode.get() == mode as u8;
         if meta.generations.load(Ordering::Acquire) >= APART {
             meta.youngest.lock();
@@ -166,7 +165,9 @@ unsafe impl Scheme for TwoLocks {
         if !apart {
             meta.youngest.lock();
         }
-        let (granted, members) = meta.waiting.advance();
+        // It shrinks only here, with `oldest` locked.
+        let only_one_waits = !apart && meta.generations.load(Ordering::Relaxed) == 2;
+        let (granted, members) = meta.waiting.advance(only_one_waits);
         meta.members.set(members);
         let last = granted.is_none() && meta.retired.get();
         meta.generations.fetch_sub(1, Ordering::AcqRel);

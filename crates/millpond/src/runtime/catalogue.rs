@@ -182,7 +182,7 @@ schemes! { $
         "as hypergraph, with lists through the accesses";
     list::List, "list", "TG section 4.3, Fig. 4",
         "issue O(1), release O(1) amortised",
-        "all that wait for a version on one ordered list, with a mark at the end of each generation; one lock";
+        "all that wait for a version on one ordered list, generation after generation; one lock";
     two_locks::TwoLocks, "two-lock-list", "TG section 4.3",
         "issue O(1), release O(1) amortised",
         "as list, with a lock for the oldest generation and one for the youngest";
