@@ -27,6 +27,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::memory::LINE;
 use crate::sync::global::Mutex;
+use crate::sync::prefetch_for_write;
 
 /// The largest block that is kept.
 const LARGEST: usize = 512;
@@ -34,6 +35,8 @@ const LARGEST: usize = 512;
 const CLASSES: usize = LARGEST / LINE;
 /// Blocks that go to other threads together.
 const BATCH: usize = 64;
+/// Who takes a block asks for the one that will be taken so many later.
+const AHEAD: usize = 4;
 /// Bytes of a class that the process keeps beside what its threads do.
 const KEPT: usize = 32 << 20;
 /// Whether anything is kept.
@@ -55,8 +58,7 @@ pub(super) fn alloc<B>() -> NonNull<B> {
 #[inline]
 pub(super) unsafe fn free<B>(block: NonNull<B>) {
     let layout = Layout::new::<B>();
-    // SAFETY: a block of that class, which the caller gives up.
-    let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block.cast()) };
+    let keep = |shelf: &Shelf, class| shelf.keep(class, block.cast());
     if class_of(layout).and_then(|class| with_shelf(class, keep)).is_none() {
         // SAFETY: came from the system in this layout, perhaps by way of a shelf of its class.
         unsafe { dealloc(block.as_ptr().cast(), layout) };
@@ -84,41 +86,36 @@ fn from_system(layout: Layout) -> NonNull<u8> {
     NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Free blocks of one class, linked by their first words.
+/// Free blocks of one class: their addresses, not a chain through them, so that who takes one asks for those that are taken
+/// later. What other threads have freed, or many at once, is in no near cache.
 #[derive(Default)]
-struct List {
-    first: Option<NonNull<u8>>,
-    count: usize,
-}
+struct List(Vec<NonNull<u8>>);
 
 // SAFETY: nobody but the list's owner knows its blocks.
 unsafe impl Send for List {}
 
 impl List {
-    const EMPTY: List = List { first: None, count: 0 };
+    const EMPTY: List = List(Vec::new());
 
-    /// # Safety
-    ///
-    /// The block is of the list's class, at least a word, and the caller gives it up.
     #[inline]
-    unsafe fn push(&mut self, block: NonNull<u8>) {
-        // SAFETY: nobody else uses the block, which is aligned to a line.
-        unsafe { block.cast::<Option<NonNull<u8>>>().write(self.first) };
-        self.first = Some(block);
-        self.count += 1;
+    fn push(&mut self, block: NonNull<u8>) {
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(BATCH);
+        }
+        self.0.push(block);
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<NonNull<u8>> {
-        let block = self.first?;
-        // SAFETY: `push` has written it, and nobody else uses the block.
-        self.first = unsafe { block.cast::<Option<NonNull<u8>>>().read() };
-        self.count -= 1;
+    fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
+        let block = self.0.pop()?;
+        if let Some(ahead) = self.0.len().checked_sub(AHEAD) {
+            prefetch_for_write(self.0[ahead], layout_of(class).size().min(2 * LINE));
+        }
         Some(block)
     }
 
-    fn give_back(mut self, class: usize) {
-        while let Some(block) = self.pop() {
+    fn give_back(self, class: usize) {
+        for block in self.0 {
             // SAFETY: came from the system in the layout of its class, and nobody uses it.
             unsafe { dealloc(block.as_ptr(), layout_of(class)) };
         }
@@ -153,10 +150,10 @@ impl Shelf {
     #[inline]
     fn take(&self, class: usize) -> Option<NonNull<u8>> {
         let mut open = self.open.take();
-        if open.count == 0 {
+        if open.0.is_empty() {
             open = self.next(class);
         }
-        let block = open.pop();
+        let block = open.pop(class);
         self.open.set(open);
         block
     }
@@ -164,21 +161,18 @@ impl Shelf {
     #[cold]
     fn next(&self, class: usize) -> List {
         let spare = self.spare.take();
-        if spare.count != 0 { spare } else { OVERFLOW[class].lock().pop().unwrap_or_default() }
+        if !spare.0.is_empty() { spare } else { OVERFLOW[class].lock().pop().unwrap_or_default() }
     }
 
-    /// # Safety
-    ///
-    /// The block is of this class, and the caller gives it up.
+    /// Takes a block of this class back, which the caller gives up.
     #[inline]
-    unsafe fn keep(&self, class: usize, block: NonNull<u8>) {
+    fn keep(&self, class: usize, block: NonNull<u8>) {
         let mut open = self.open.take();
-        if open.count == BATCH {
+        if open.0.len() == BATCH {
             pass_on(class, self.spare.replace(open));
             open = List::EMPTY;
         }
-        // SAFETY: as the caller promises.
-        unsafe { open.push(block) };
+        open.push(block);
         self.open.set(open);
     }
 }
@@ -186,7 +180,7 @@ impl Shelf {
 /// Lets other threads have a batch.
 #[cold]
 fn pass_on(class: usize, batch: List) {
-    if batch.count == 0 {
+    if batch.0.is_empty() {
         return;
     }
     let mut overflow = OVERFLOW[class].lock();
@@ -266,7 +260,7 @@ mod tests {
         let class = class_of(Layout::new::<B>()).expect("kept");
         let blocks = alloc_all::<B>((most_batches(class) + 8) * BATCH);
         free_all::<B>(blocks);
-        let kept: usize = OVERFLOW[class].lock().iter().map(|batch| batch.count).sum();
+        let kept: usize = OVERFLOW[class].lock().iter().map(|batch| batch.0.len()).sum();
         assert_eq!(kept, most_batches(class) * BATCH);
         let kept_bytes = kept * layout_of(class).size();
         assert!(kept_bytes <= KEPT && kept_bytes > KEPT - BATCH * layout_of(class).size());
