@@ -3,7 +3,7 @@
 
 use super::global::atomic::AtomicU64 as Count;
 
-pub(crate) use super::atomic::{Ordering, fence};
+pub(crate) use super::atomic::Ordering;
 
 static COUNT: Count = Count::new(0);
 
