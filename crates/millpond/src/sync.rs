@@ -267,14 +267,21 @@ pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
 /// Asks the processor for cache lines that are written soon; no more than a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
     for line in (0..bytes).step_by(64) {
-        let at = start.as_ptr().wrapping_add(line);
-        // The intrinsic would ask for a shared copy: the compiler does not assume that the instruction is there. Where
-        // it is not (Intel before 2014), it does nothing. SAFETY: a hint, which touches no memory that the program can
-        // see and faults nowhere, whatever the address.
-        unsafe { std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+        prefetch_line_for_write(start.as_ptr().wrapping_add(line));
     }
+}
+
+/// Asks for the one line that an address is in, whether there is anything or not.
+#[inline(always)]
+pub(crate) fn prefetch_line_for_write(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // The intrinsic would ask for a shared copy: the compiler does not assume that the instruction is there. Where
+    // it is not (Intel before 2014), it does nothing. SAFETY: a hint, which touches no memory that the program can
+    // see and faults nowhere, whatever the address.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly))
+    };
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _no_hint = (start, bytes);
+    let _no_hint = at;
 }

@@ -7,7 +7,7 @@ use crate::depend::{Meta, Mode};
 use crate::handle::Version;
 use crate::handle::reduction::Reduction;
 use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write};
+use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_for_write};
 
 /// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
 ///
@@ -60,9 +60,9 @@ impl Record {
     /// first accesses; without a look at the record, which would wait for the one before asking for the other.
     #[inline]
     pub(crate) fn prefetch_task(record: NonNull<Record>) {
-        let line_before = record.as_ptr().cast::<u8>().wrapping_sub(64);
-        prefetch_for_write(record.cast(), 1);
-        prefetch_for_write(NonNull::new(line_before).unwrap_or(record.cast()), 1);
+        let at = record.as_ptr().cast::<u8>();
+        prefetch_line_for_write(at);
+        prefetch_line_for_write(at.wrapping_sub(64));
     }
 
     /// What it points to, as an address: a version, or a reduction.

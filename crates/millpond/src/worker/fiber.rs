@@ -86,8 +86,7 @@ impl Fibers {
         limit.map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
     }
 
-    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`. That is a function which is never inlined:
-    /// where a thread's own data are it must find out anew each time.
+    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`.
     ///
     /// Ends the process if the system has no memory for another stack: to unwind here would leave scopes whose tasks
     /// are outstanding.
@@ -117,6 +116,9 @@ impl Fibers {
             this.yielder.set(yielder);
             let mut order = first;
             while let Order::Run(task) = order {
+                // Hidden, so that it is not inlined here: the next call may be on another thread, and what is found out
+                // about the one of this call, as where its thread-locals are, must not outlast it.
+                let entry = std::hint::black_box(entry);
                 // SAFETY: the carrier that resumed this fiber is the worker's thread.
                 unsafe { entry(worker, task) };
                 sanitizer::switch_to(this.carrier.get());

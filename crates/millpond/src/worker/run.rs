@@ -23,7 +23,6 @@ impl<E: Engine> Worker<E> {
     /// # Safety
     ///
     /// `worker` is a `Worker<E>` whose seat this thread holds.
-    #[inline(never)]
     pub(super) unsafe fn entry(worker: *const (), first: TaskRef) {
         // SAFETY: as the caller promises; workers live as long as the runtime.
         let this = unsafe { &*worker.cast::<Self>() };
