@@ -91,7 +91,10 @@ fn invalid_value(error: &clap::Error) -> Option<String> {
     let option = string(error, ContextKind::InvalidArg)?;
     let name = option.split_whitespace().next()?.trim_start_matches('-').trim_matches(['[', ']', '<', '>']);
     let valid = strings(error, ContextKind::ValidValue);
-    Some(unknown(if name == "WHAT" { "list" } else { name }, &given, &valid))
+    let says = unknown(if name == "WHAT" { "list" } else { name }, &given, &valid);
+    // They are few.
+    let all_named = nearest(&given, &valid).len() == valid.len();
+    Some(if all_named { says } else { format!("{says}; all: {}", valid.join(", ")) })
 }
 
 fn string(error: &clap::Error, kind: ContextKind) -> Option<String> {

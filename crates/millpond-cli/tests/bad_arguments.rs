@@ -16,8 +16,14 @@ fn unknown_names_get_the_nearest_valid_ones() {
     refused("run --workers 2 fibb", "unknown workload 'fibb'; the nearest valid: fib, fib-join");
     refused("rum fib", "unknown command 'rum'; the nearest valid: run");
     refused("bench grian", "unknown suite 'grian'; the nearest valid: grain");
-    refused("list workload", "unknown list 'workload'; the nearest valid: workloads");
-    refused("run fib --scheme parkt", "unknown scheme 'parkt'; the nearest valid: parked");
+    refused(
+        "list workload",
+        "unknown list 'workload'; the nearest valid: workloads; all: workloads, schemes, pools, memory",
+    );
+    refused(
+        "run fib --scheme parkt",
+        "unknown scheme 'parkt'; the nearest valid: parked; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets",
+    );
     refused("run fib --pool defautl", "unknown pool 'defautl'; the nearest valid: default");
     refused("run fib --memory slab", "unknown memory 'slab'; the nearest valid: default");
     refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile");
@@ -32,7 +38,7 @@ fn options_of_collections() {
     refused("run --preconditions strict fib", &format!("--preconditions: {fib}"));
     let cholesky = "cholesky has no blocked steps; its own options: --n, --tile, --seed, --input, --output";
     refused("run cholesky --blocked fiber", &format!("--blocked: {cholesky}"));
-    refused("run fib --blocked fibre", "unknown blocked 'fibre'; the nearest valid: fiber");
+    refused("run fib --blocked fibre", "unknown blocked 'fibre'; the nearest valid: fiber; all: resume, fiber, replay");
 }
 
 #[test]
@@ -92,13 +98,16 @@ fn numbers_out_of_range_get_the_range() {
 #[test]
 fn options_of_the_suites() {
     refused("bench grain --body-ns 0", "invalid value '0' for '--body-ns <NS>': expected 1..=1000000");
-    let shapes = "the nearest valid: readers, readers-parked";
+    let shapes = "the nearest valid: readers, readers-parked; all: independent, chain, readers, readers-parked";
     refused("bench cost --shape reader", &format!("unknown shape 'reader'; {shapes}"));
-    let shapes = "the nearest valid: clustered-last, clustered-first";
+    let shapes = "the nearest valid: clustered-last, clustered-first; all: uniform, clustered-first, clustered-last";
     refused("bench bimodal --shape clustered", &format!("unknown shape 'clustered'; {shapes}"));
     refused("bench bimodal --one-in 0", "invalid value '0' for '--one-in <N>': expected 1..=100000000");
     refused("bench idle --sleep-ms 0", "invalid value '0' for '--sleep-ms <MS>': expected 1..=60000");
-    refused("bench idle --shape news", "unknown shape 'news'; the nearest valid: new");
+    refused(
+        "bench idle --shape news",
+        "unknown shape 'news'; the nearest valid: new; all: new, between-scopes, in-a-scope, open-session",
+    );
     refused("bench bytes --tasks 999", "invalid value '999' for '--tasks <N>': expected 1000..=100000000");
     let fixed = "bytes has one worker and no window, so that every task is outstanding at once";
     refused("bench bytes --workers 1", &format!("--workers: {fixed}"));

@@ -116,13 +116,12 @@ fn rows_as_csv_and_as_a_table() {
     let dir = Dir::new("csv");
     let file = dir.path("rows.csv");
     let ran = words(&format!("{line} --csv {file}"));
-    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     let text = std::fs::read_to_string(&file).expect("the rows");
     assert_eq!(text.lines().count(), 3);
     let columns: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(columns, [16, 16, 16]);
-    let ran = words(line);
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    // The table is printed beside.
     for word in ["efficiency", "metg50", "chains", "cholesky", "true"] {
         assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
     }

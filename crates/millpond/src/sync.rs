@@ -9,7 +9,7 @@ pub(crate) use std::sync::{Arc, atomic};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
 
-/// The atomics of dependence tracking, which a build that counts has in its own form.
+/// The atomics of dependence tracking and of spin locks, which a build that counts has in its own form.
 #[cfg(not(millpond_counted))]
 pub(crate) use atomic as tracked;
 

@@ -115,7 +115,8 @@ pub fn bench(matches: &ArgMatches) -> Result<bool, Failure> {
     let rows = suite.measure(matches)?;
     if let Some(file) = csv {
         row::write_csv(file, &rows)?;
-    } else if matches.get_flag("json") {
+    }
+    if matches.get_flag("json") {
         row::print_json(suite.name, &rows)?;
     } else {
         row::print_table(&rows)?;

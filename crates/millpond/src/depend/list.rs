@@ -2,8 +2,8 @@
 //!
 //! At any time a version works on two generations only: the *oldest*, of which it is enough to know how many
 //! accesses are not released, and the *youngest*, of which it is enough to know the mode. What lies between is a list
-//! of access records in issue order, in which the first of each generation says which is its last, and that how many
-//! they are; of the youngest, what is beside the version does.
+//! of access records in issue order. The first of a generation says which is its last, and its last how many they are; for
+//! the youngest both are kept beside the version.
 //!
 //! ```text
 //!            oldest (granted: a count)     waiting (a list)            youngest (a mode)
@@ -32,9 +32,9 @@
 //!
 //! Where Fig. 4 differs: a mark ends each generation there, and `release` walks to it under the lock, counting and granting
 //! (35–42). The grants are outside here (4), so the walk would be a second one, over records that a large generation has
-//! driven out of the caches until the grants come to them. Its line 47 resets the youngest mode when the list runs empty; here an idle version is one
-//! with no generation, and its youngest mode is not read. `retired` says that the issuer has gone on to another
-//! version (§3.3), and the last release then frees this one.
+//! driven out of the caches until the grants come to them. Its line 47 resets the youngest mode when the list runs empty;
+//! here an idle version is one with no generation, and its youngest mode is not read. `retired` says that the issuer has
+//! gone on to another version (§3.3), and the last release then frees this one.
 
 use std::ptr::{self, NonNull};
 
@@ -76,7 +76,7 @@ pub(super) struct Waiting {
     /// Under the scheme's lock, but for `prefetch_next`, which looks at it from outside.
     head: AtomicPtr<Record>,
     tail: Guarded<Link>,
-    /// The first of the youngest generation, and how many of that wait.
+    /// The first of the youngest generation, and how many of that wait; while there is a `tail`.
     first: Guarded<Link>,
     members: Guarded<u32>,
 }

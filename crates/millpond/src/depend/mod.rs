@@ -280,9 +280,8 @@ pub unsafe trait Scheme: Send + Sync + 'static {
         None
     }
 
-    /// Whether [`find`](Scheme::find) might find a task. It may err towards `true`, and never towards `false` for a task
-    /// that is ready by a release which comes before a SeqCst fence of the caller's: in the order of SeqCst, of which the last
-    /// step of each release is that notes a change.
+    /// Whether [`find`](Scheme::find) might find a task. It may err towards `true`. It does not towards `false`, if a task is
+    /// ready by a release whose last SeqCst operation comes before a SeqCst fence of the caller's, in their one order.
     fn has_ready(shared: &Self::Shared) -> bool {
         _ = shared;
         false

@@ -19,7 +19,7 @@
 //! when all its members were released, or `RETIRED` when it is the last of its version. (A task parks at the generation
 //! *before* its own, as a thread waits at its predecessor's node in the queue lock of T. Craig, *Building FIFO and
 //! priority-queuing spin locks from atomic swap*, 1993, and of P. Magnusson et al., *Queue locks on cache coherent
-//! multiprocessors*, IPPS 1994.) So an access is granted if it has no generation before its own, or that one is `DONE`.
+//! multiprocessors*, IPPS 1994. How others wake those that wait for data is in [decision 14].) So an access is granted if it has no generation before its own, or that one is `DONE`.
 //!
 //! Issuing costs no read-modify-write but one for a generation of several members that ends; parking costs one, releasing
 //! one, and one more for the last of several members. All is O(1); a wake-up is O(accesses) of the woken task in all.
@@ -41,6 +41,8 @@
 //!    the task is whose exchange takes it out. All its records were issued before.
 //! 5. `retire` makes the youngest word `RETIRED`, if it is not `DONE`; who ends that generation finds it in the exchange,
 //!    and has the version.
+//!
+//! [decision 14]: ../../../../docs/decisions/0014-parked.md
 //!
 //! What happened before a release happens before the exchange (the count's changes form one release sequence), and so
 //! before who reads `DONE`, or is woken.

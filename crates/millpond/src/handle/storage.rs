@@ -7,8 +7,8 @@
 //! ```text
 //!   alloc ◀── open ◀─ spare ◀┐                 of a thread: at most two batches a class
 //!   free ───▶ open ─▶ spare ─┤
-//!                            └─ overflow       of the process: under a lock, at most 32 MiB a class; the rest goes back
-//!                                              to the system
+//!                            └─ overflow       of the process: under a lock, blocks of at most 32 MiB a class; the rest goes
+//!                                              back to the system
 //! ```
 //!
 //! Of the process, and not of a runtime's memory manager: a version may outlive the runtime, in its handle, and is freed
@@ -58,7 +58,8 @@ pub(super) fn alloc<B>() -> NonNull<B> {
 #[inline]
 pub(super) unsafe fn free<B>(block: NonNull<B>) {
     let layout = Layout::new::<B>();
-    let keep = |shelf: &Shelf, class| shelf.keep(class, block.cast());
+    // SAFETY: a block of that class, which the caller gives up.
+    let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block.cast()) };
     if class_of(layout).and_then(|class| with_shelf(class, keep)).is_none() {
         // SAFETY: came from the system in this layout, perhaps by way of a shelf of its class.
         unsafe { dealloc(block.as_ptr().cast(), layout) };
@@ -97,8 +98,11 @@ unsafe impl Send for List {}
 impl List {
     const EMPTY: List = List(Vec::new());
 
+    /// # Safety
+    ///
+    /// The block is of the list's class, and the caller gives it up.
     #[inline]
-    fn push(&mut self, block: NonNull<u8>) {
+    unsafe fn push(&mut self, block: NonNull<u8>) {
         if self.0.capacity() == 0 {
             self.0.reserve_exact(BATCH);
         }
@@ -116,7 +120,7 @@ impl List {
 
     fn give_back(self, class: usize) {
         for block in self.0 {
-            // SAFETY: came from the system in the layout of its class, and nobody uses it.
+            // SAFETY: of this class (`push`), so it came from the system in its layout, and nobody uses it.
             unsafe { dealloc(block.as_ptr(), layout_of(class)) };
         }
     }
@@ -164,15 +168,18 @@ impl Shelf {
         if !spare.0.is_empty() { spare } else { OVERFLOW[class].lock().pop().unwrap_or_default() }
     }
 
-    /// Takes a block of this class back, which the caller gives up.
+    /// # Safety
+    ///
+    /// The block is of this class, and the caller gives it up.
     #[inline]
-    fn keep(&self, class: usize, block: NonNull<u8>) {
+    unsafe fn keep(&self, class: usize, block: NonNull<u8>) {
         let mut open = self.open.take();
         if open.0.len() == BATCH {
             pass_on(class, self.spare.replace(open));
             open = List::EMPTY;
         }
-        open.push(block);
+        // SAFETY: as the caller promises.
+        unsafe { open.push(block) };
         self.open.set(open);
     }
 }

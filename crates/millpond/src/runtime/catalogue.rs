@@ -181,12 +181,12 @@ schemes! { $
         "issue O(1), release O(1) amortised",
         "as hypergraph, with lists through the accesses";
     list::List, "list", "TG section 4.3, Fig. 4",
-        "issue O(1), release O(1) amortised",
+        "issue O(1), release O(1)",
         "all that wait for a version on one ordered list, generation after generation; one lock";
     two_locks::TwoLocks, "two-lock-list", "TG section 4.3",
-        "issue O(1), release O(1) amortised",
+        "issue O(1), release O(1)",
         "as list, with a lock for the oldest generation and one for the youngest";
     tickets::Tickets, "tickets", "TG section 4.4, Fig. 5",
-        "issue, release and the look at one access O(1); a search O(tasks that wait)",
+        "issue, release and the look at one access O(1); to find the one that is ready O(tasks that wait)",
         "counters instead of edges; idle workers search a pool of waiting tasks by depth";
 }

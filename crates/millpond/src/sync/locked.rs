@@ -1,7 +1,9 @@
-//! A lock that is a bit of a word, held for a few loads and stores: giving it back is a store, where a mutex takes another
-//! read-modify-write to learn who sleeps.
+//! A lock that is a bit of a word: giving it back is a store, where a mutex takes another read-modify-write to learn who
+//! sleeps.
 //!
-//! Whoever finds it taken waits for it on the spot, and lets others run if its holder may have lost its processor.
+//! It is for what takes a few loads and stores, as the schemes' lists do, and mostly no longer: the parts of a reduction may
+//! have to grow a list, and a search of tickets looks at 128 tasks. Whoever finds it taken waits for it on the spot, and
+//! lets others run if its holder may have lost its processor.
 
 use super::tracked::{AtomicU32, Ordering};
 use super::{UnsafeCell, prefetch_for_write, spin_for_lock};
@@ -90,8 +92,8 @@ impl<T> Spinning<T> {
         Spinning { lock: Locked::default(), value: UnsafeCell::new(value) }
     }
 
-    /// Calls `change` with the lock taken. It does little, comes here no second time, and does not unwind: that would leave
-    /// the lock taken.
+    /// Calls `change` with the lock taken. It runs nobody else's code, comes here no second time, and does not unwind: that
+    /// would leave the lock taken.
     #[inline]
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         self.lock.lock();

@@ -38,6 +38,9 @@ pub(crate) enum Left {
 pub(crate) struct Fiber {
     coroutine: RefCell<Option<Coroutine<Order, Left, (), DefaultStack>>>,
     yielder: Cell<*const Yielder<Order, Left>>,
+    /// The worker loop. Read for each task, so that it cannot be inlined in what is put aside: the next one may come on
+    /// another thread, and nothing that the compiler knows of this thread may live until then.
+    entry: unsafe fn(*const (), TaskRef),
     /// The lowest address of the stack.
     limit: usize,
     sanitizer: sanitizer::Context,
@@ -106,6 +109,7 @@ impl Fibers {
         let fiber = NonNull::from(Box::leak(Box::new(Fiber {
             coroutine: RefCell::new(None),
             yielder: Cell::new(std::ptr::null()),
+            entry,
             limit,
             sanitizer: sanitizer::Context::new(),
             carrier: Cell::new(sanitizer::NONE),
@@ -116,11 +120,8 @@ impl Fibers {
             this.yielder.set(yielder);
             let mut order = first;
             while let Order::Run(task) = order {
-                // Hidden, so that it is not inlined here: the next call may be on another thread, and what is found out
-                // about the one of this call, as where its thread-locals are, must not outlast it.
-                let entry = std::hint::black_box(entry);
                 // SAFETY: the carrier that resumed this fiber is the worker's thread.
-                unsafe { entry(worker, task) };
+                unsafe { (this.entry)(worker, task) };
                 sanitizer::switch_to(this.carrier.get());
                 order = yielder.suspend(Left::Idle);
             }
@@ -182,16 +183,12 @@ impl Fibers {
         on_stack.restore();
     }
 
-    /// Ends the pooled fibers but for the one that the next caller begins with: a new stack costs some 10 µs.
-    pub(crate) fn keep_one(&self) {
-        self.keep(1);
-    }
-
-    fn keep(&self, kept: usize) {
-        debug_assert_eq!(self.parked(), 0, "no body waits when its worker ends");
+    /// Ends the pooled fibers but for so many, those that were used last.
+    pub(crate) fn keep(&self, kept: usize) {
+        debug_assert_eq!(self.parked(), 0, "no body waits when its worker ends or its seat is left");
         while self.free.borrow().len() > kept {
-            let fiber = self.free.borrow_mut().pop();
-            self.resume(fiber.expect("there are more"), Order::Exit);
+            let fiber = self.free.borrow_mut().remove(0);
+            self.resume(fiber, Order::Exit);
         }
     }
 }

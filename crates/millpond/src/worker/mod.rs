@@ -300,8 +300,8 @@ impl<E: Engine> Worker<E> {
         self.shared().pool.take(self.pool_local())
     }
 
-    /// What this worker has no longer in its own part of the pool: found by a search, where the scheme has one, which costs
-    /// less than to look at all the others; else stolen.
+    /// A task for a worker that has none left: found by a search, where the scheme has one, which costs less than to look at
+    /// all the others' parts of the pool; else stolen.
     fn steal(&self) -> Option<TaskRef> {
         let found = self.search();
         if found.is_some() {

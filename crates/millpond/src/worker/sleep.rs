@@ -14,7 +14,7 @@
 //!
 //! The sleeper, with nothing found after its spinning:
 //!
-//! - S1. counts itself in `sleepers`;
+//! - S1. counts itself in `sleepers`, by a SeqCst read-modify-write;
 //! - S2. sets its state to ASLEEP;
 //! - S3. SeqCst fence;
 //! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
@@ -33,9 +33,9 @@
 //! - P4. looks for a seat that is ASLEEP and makes it CHOSEN by a compare-and-swap; done if there is none;
 //! - P5. uncounts it, and unblocks its thread.
 //!
-//! A publisher whose P1 is a SeqCst read-modify-write, or a SeqCst look that another has made the work visible by one, loads
-//! `sleepers` by a SeqCst load, and begins with P2 if that is not 0. (If it is 0, S1, a SeqCst read-modify-write too, comes
-//! later in the order of all these, and so does S3: S4 sees the work.)
+//! Where P1 is a SeqCst read-modify-write, or finds by a SeqCst load that another one has made the work visible, a fence is
+//! saved: the publisher loads `sleepers`, SeqCst, and goes on with P2 only if that is not 0. If it is 0, S1 comes later in
+//! the one order of these operations, and so does S3: S4 sees the work.
 //!
 //! A caller, with something for one seat: C1 and C2 as P1 and P2; C3. makes that seat CALLED if it is ASLEEP, and goes
 //! on as P5; done if it is not.

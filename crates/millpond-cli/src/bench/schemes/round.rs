@@ -155,7 +155,10 @@ pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Res
         for measured in &mut all {
             request.progress.say(|| format!("{}: {rep} of {}", measured.point.name("all"), request.reps));
             measured.serial.extend(measured.point.program.serial());
-            for cell in &mut measured.cells {
+            // Each scheme comes after each other one by turns, and none always first.
+            let first = (rep - 1) % measured.cells.len();
+            let (before, from) = measured.cells.split_at_mut(first);
+            for cell in from.iter_mut().chain(before) {
                 cell.measure(&engines.0[cell.engine].1, &measured.point.program)?;
             }
         }

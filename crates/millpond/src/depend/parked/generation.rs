@@ -82,10 +82,8 @@ impl Generation {
     pub(super) fn prefetch(&self) {
         prefetch_for_write(NonNull::from(self).cast(), size_of::<Self>());
         let parked = self.word.load(Relaxed);
-        if parked.addr() > retired().addr()
-            && let Some(parked) = NonNull::new(parked)
-        {
-            Record::prefetch_task(parked);
+        if parked.addr() > retired().addr() {
+            NonNull::new(parked).into_iter().for_each(Record::prefetch_task);
         }
     }
 
@@ -102,14 +100,15 @@ impl Generation {
         if found == retired() { Err(Retired) } else { Ok(NonNull::new(found)) }
     }
 
-    /// A model's sign that the memory is used for something else. Nothing outside of models.
+    /// A model's sign that the memory is used for something else: it looks as a generation that somebody has begun anew,
+    /// so that a task that parks too late is lost, and a count that comes too late is wrong. Nothing outside of models.
     pub(super) fn end_model(&self) {
-        self.before.set(None);
-        // SAFETY: loom fails the model if somebody else writes the word without an order between the two.
         #[cfg(loom)]
-        unsafe {
-            self.word.unsync_load()
-        };
+        {
+            // SAFETY: loom fails the model if somebody else writes the word without an order between the two.
+            unsafe { self.word.unsync_load() };
+            self.begin(None);
+        }
     }
 
     /// Marks an open generation as the last of its version, before it is closed.

@@ -8,32 +8,40 @@
 //!
 //! Protocol:
 //!
-//! 1. One lock guards the chains. `waiting` counts the tasks in them, and one that is being put.
+//! 1. One lock guards the chains, and is held for a search. `waiting` counts the tasks in them, and one that is being put.
 //! 2. **Put**, under the lock: swap `waiting` for one more; look whether the task is ready. If so it is the caller's; else
 //!    it is linked.
 //! 3. **Release**, after the fetch-and-add by which it has counted itself: if anybody is `waiting`, and `changed` is not
 //!    true, swap that to true.
-//! 4. **Find**: if `changed` or `unfinished`, take the lock; if `changed`, swap it to false, and a new round begins, of as
-//!    many looks as there are tasks. Look at the likely ones, then go on with the round. `unfinished` says whether it has
-//!    looks left.
+//! 4. **Find**: if `changed` or `unfinished`, take the lock; if `changed`, set `unfinished`, then swap `changed` to false,
+//!    and a new round begins, of as many looks as there are tasks. Look at the likely ones, then go on with the round.
+//!    `unfinished` says afterwards whether it has looks left.
 //!
-//! All these, and the looks at what was served, are SeqCst, and so have one order. (A fence costs as much as a
-//! read-modify-write, and here each is beside one. Models have the fences: loom knows no other SeqCst.)
+//! The swaps of 2 to 4, the loads of 3, the counts of releases and the looks at them are SeqCst, and so have one order. (A
+//! fence costs as much as a read-modify-write, and each would be beside one. Models have fences there: loom knows no other
+//! SeqCst.)
 //!
-//! Why no task is forgotten. A put swaps, then looks; a release counts itself, then loads `waiting`: in their order either
-//! the put sees the release, or the release sees that somebody is waiting; then a find, which needs the lock, comes after
-//! the task is linked. Say a round does not see a release that it looks for: then its looks are before that release's count,
-//! and its swap (4) before that release's load of `changed`; so that is true after this release, by its own swap or
-//! another's that comes after (4), and another round follows. A worker does not sleep while either is true; and whoever has
-//! released looks at them and wakes somebody, unless nobody sleeps (`Worker::release_one`); who finds a task passes that
-//! on (`Worker::search`).
+//! Why no task is forgotten:
+//!
+//! * **Put against release.** A put swaps, then looks; a release counts itself, then loads `waiting`. In their order either
+//!   the put sees the release, or the release sees that somebody is waiting; then a find, which needs the lock, comes after
+//!   the task is linked.
+//! * **A round that misses a release** which it began for: its looks are before that release's count, hence its swap (4)
+//!   before that release's load of `changed`. So `changed` is true after this release, by its own swap or by one of another
+//!   release that comes after (4), and another round follows.
+//! * **Sleep.** A worker does not sleep while `changed` or `unfinished` is true, and while a round goes on one of them is:
+//!   who reads the false of its swap reads what was set before. Whoever has released looks at them and wakes somebody,
+//!   unless nobody sleeps (`Worker::release_one`); who finds a task passes that on (`Worker::search`).
 
 use std::ptr::{self, NonNull};
 
-use crate::sync::tracked::Ordering::{Relaxed, SeqCst};
+use crate::sync::tracked::Ordering::{Acquire, Relaxed, SeqCst};
 use crate::sync::tracked::{AtomicBool, AtomicUsize};
 use crate::sync::{Spinning, fence_of_models};
 use crate::task::{Header, Record, TaskRef};
+
+#[cfg(all(test, loom))]
+mod loom_tests;
 
 /// The most chains of a level: beyond, a chain holds several depths.
 const MOST: usize = 1 << 20;
@@ -126,7 +134,7 @@ impl Pool {
     /// Whether a search might find a task.
     #[inline]
     pub(super) fn has_changed(&self) -> bool {
-        (self.changed.load(Relaxed) || self.unfinished.load(Relaxed)) && self.waiting.load(Relaxed) != 0
+        (self.changed.load(Acquire) || self.unfinished.load(Relaxed)) && self.waiting.load(Relaxed) != 0
     }
 
     /// Takes a task that is ready, if there is one where it looks.
@@ -136,6 +144,7 @@ impl Pool {
         }
         self.chains.with(|chains| {
             if self.changed.load(Relaxed) {
+                self.unfinished.store(true, Relaxed);
                 self.changed.swap(false, SeqCst);
                 fence_of_models();
                 chains.round.left = chains.tasks;
@@ -283,6 +292,8 @@ impl Chains {
             // The chain in which the round was has other tasks now.
             (self.round.left, self.round.in_chain) = (self.round.left.max(self.tasks), 0);
         }
+        // It may come to this one before it has come to all that were there.
+        self.round.left += usize::from(self.round.left > 0);
         self.tasks += 1;
         self.top = self.top.max(level + 1);
     }

@@ -46,6 +46,12 @@ impl World {
         self.sleep.work_arrived();
     }
 
+    /// The same by who needs no fence of its own.
+    fn publish_in_order(&self) {
+        self.pool.fetch_add(1, SeqCst);
+        self.sleep.work_arrived_in_order();
+    }
+
     fn send(&self, seat: usize) {
         self.inbox[seat].fetch_add(1, Relaxed);
         self.sleep.wake(seat);
@@ -71,6 +77,15 @@ fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
 fn loom_a_publisher_and_a_sleeper() {
     model(|world| {
         let publisher = spawn(&world, World::publish);
+        world.sleep_until_taken(0, &world.pool);
+        join([publisher]);
+    });
+}
+
+#[test]
+fn loom_a_publisher_in_order_and_a_sleeper() {
+    model(|world| {
+        let publisher = spawn(&world, World::publish_in_order);
         world.sleep_until_taken(0, &world.pool);
         join([publisher]);
     });

@@ -1,0 +1,128 @@
+//! Models of the pool beside workers that sleep: two tasks are put, a release makes them ready, and each is found by
+//! another thread. One that nobody finds shows as a deadlock.
+
+use loom::thread;
+
+use super::*;
+use crate::depend::Mode;
+use crate::sync::Arc;
+use crate::task::{Role, VTable};
+use crate::worker::sleep::{Idle, Sleep};
+
+/// A task of one access, laid out as a block.
+#[repr(C)]
+struct Block {
+    header: Header,
+    record: Record,
+}
+
+static TASK: VTable = VTable {
+    role: Role::Leaf,
+    run: |_, _| unreachable!("nothing runs here"),
+    discard: |_| (),
+    fail: |_, _, _| (),
+    drop_result: |_| (),
+};
+
+struct World {
+    pool: Pool,
+    sleep: Sleep,
+    /// What all tasks wait for, as a counter of a version.
+    released: AtomicUsize,
+}
+
+fn task() -> TaskRef {
+    let record = Record::new(NonNull::dangling(), size_of::<Header>(), 0, Mode::Read, false);
+    let header = Header::on_stack(&TASK, NonNull::dangling(), std::panic::Location::caller());
+    let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, record }))).cast());
+    task.expose();
+    task.set_accesses(1);
+    task
+}
+
+impl World {
+    fn is_ready(&self) -> impl Fn(TaskRef) -> bool {
+        |_| self.released.load(SeqCst) != 0
+    }
+
+    /// Puts a task; whether it is ready, and the caller's.
+    fn put(&self) -> bool {
+        !self.pool.put(task(), 0, 0, self.is_ready())
+    }
+
+    /// As `Tickets::release` and `Worker::release_one` do.
+    fn release(&self) {
+        self.released.fetch_add(1, SeqCst);
+        self.pool.note_release();
+        if self.pool.has_changed() {
+            self.sleep.work_arrived_in_order();
+        }
+    }
+
+    /// As `Worker::search` does.
+    fn search(&self) -> bool {
+        let found = self.pool.find(self.is_ready()).is_some();
+        if found && self.sleep.sleepers() != 0 && self.pool.has_changed() {
+            self.sleep.work_arrived();
+        }
+        found
+    }
+
+    /// A worker that goes on until it has a task, and does not come back from that.
+    fn worker(&self, seat: usize) {
+        while !self.search() {
+            self.sleep.wait(seat, || self.pool.has_changed());
+        }
+    }
+}
+
+fn model(test: impl Fn(&Arc<World>) + Sync + Send + 'static) {
+    loom::model(move || {
+        let sleep = Sleep::new(2, Idle::Sleep);
+        test(&Arc::new(World { pool: Pool::default(), sleep, released: AtomicUsize::new(0) }));
+    });
+}
+
+fn spawn(world: &Arc<World>, body: impl FnOnce(&World) + 'static) -> thread::JoinHandle<()> {
+    let world = world.clone();
+    thread::spawn(move || body(&world))
+}
+
+/// Who releases takes one task and is away; the other wakes for the other one.
+#[test]
+fn loom_a_release_of_two_beside_a_sleeper() {
+    model(|world| {
+        assert!(!world.put() && !world.put());
+        let sleeper = spawn(world, |world| world.worker(0));
+        world.release();
+        world.search();
+        sleeper.join().unwrap();
+    });
+}
+
+/// Two sleepers, and one who releases and takes none.
+#[test]
+fn loom_a_release_of_two_beside_two_sleepers() {
+    model(|world| {
+        assert!(!world.put() && !world.put());
+        let sleepers = [0, 1].map(|seat| spawn(world, move |world| world.worker(seat)));
+        world.release();
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+    });
+}
+
+/// A task that is put while another thread releases: it is the putter's, or found.
+#[test]
+fn loom_a_put_beside_a_release() {
+    model(|world| {
+        let sleeper = spawn(world, |world| {
+            if !world.put() {
+                world.worker(0);
+            }
+        });
+        world.release();
+        sleeper.join().unwrap();
+    });
+}
