@@ -16,7 +16,7 @@ use super::two_locks::TwoLocks;
 use super::{Mode, Released, Scheme};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::task::{Header, Record, Role, TaskRef, VTable};
+use crate::task::{Header, Record, TaskRef, VTable};
 use Mode::{Concurrent, Inout, Read, Write};
 
 /// What a model needs of a scheme beyond the trait.
@@ -45,14 +45,6 @@ struct Block {
     header: Header,
     records: [Record; 2],
 }
-
-static TASK: VTable = VTable {
-    role: Role::Leaf,
-    run: |_, _| unreachable!("the model runs it"),
-    discard: |_| (),
-    fail: |_, _, _| (),
-    drop_result: |_| (),
-};
 
 const VERSIONS: usize = 2;
 
@@ -83,7 +75,7 @@ fn block<M>(accesses: &[Declared], metas: &[std::cell::UnsafeCell<M>; VERSIONS])
         let target = NonNull::new(at).unwrap().cast();
         Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, mode, false)
     };
-    let header = Header::on_stack(&TASK, NonNull::dangling(), std::panic::Location::caller());
+    let header = Header::on_stack(&VTable::OF_TESTS, NonNull::dangling(), std::panic::Location::caller());
     let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, records: [record(0), record(1)] }))).cast());
     task.expose();
     task.set_accesses(accesses.len());

@@ -73,22 +73,22 @@ fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-#[test]
-fn loom_a_publisher_and_a_sleeper() {
-    model(|world| {
-        let publisher = spawn(&world, World::publish);
+fn a_publisher_and_a_sleeper(publish: fn(&World)) {
+    model(move |world| {
+        let publisher = spawn(&world, publish);
         world.sleep_until_taken(0, &world.pool);
         join([publisher]);
     });
 }
 
 #[test]
+fn loom_a_publisher_and_a_sleeper() {
+    a_publisher_and_a_sleeper(World::publish);
+}
+
+#[test]
 fn loom_a_publisher_in_order_and_a_sleeper() {
-    model(|world| {
-        let publisher = spawn(&world, World::publish_in_order);
-        world.sleep_until_taken(0, &world.pool);
-        join([publisher]);
-    });
+    a_publisher_and_a_sleeper(World::publish_in_order);
 }
 
 /// Sleeping again after a wake-up, and one publisher that hands over twice.

@@ -6,7 +6,7 @@ use loom::thread;
 use super::*;
 use crate::depend::Mode;
 use crate::sync::Arc;
-use crate::task::{Role, VTable};
+use crate::task::VTable;
 use crate::worker::sleep::{Idle, Sleep};
 
 /// A task of one access, laid out as a block.
@@ -15,14 +15,6 @@ struct Block {
     header: Header,
     record: Record,
 }
-
-static TASK: VTable = VTable {
-    role: Role::Leaf,
-    run: |_, _| unreachable!("nothing runs here"),
-    discard: |_| (),
-    fail: |_, _, _| (),
-    drop_result: |_| (),
-};
 
 struct World {
     pool: Pool,
@@ -33,7 +25,7 @@ struct World {
 
 fn task() -> TaskRef {
     let record = Record::new(NonNull::dangling(), size_of::<Header>(), 0, Mode::Read, false);
-    let header = Header::on_stack(&TASK, NonNull::dangling(), std::panic::Location::caller());
+    let header = Header::on_stack(&VTable::OF_TESTS, NonNull::dangling(), std::panic::Location::caller());
     let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, record }))).cast());
     task.expose();
     task.set_accesses(1);
