@@ -4,7 +4,7 @@ use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
-use millpond::catalogue::AnyRuntime;
+use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Builder, Inline, Runtime};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Config {
         })
     }
 
-    /// Builds the runtime, of the scheme that was named.
+    /// Builds the runtime, of the parts that were named.
     pub fn build(&self) -> Result<AnyRuntime, Failure> {
         self.build_inline(Inline::Auto)
     }
@@ -46,8 +46,8 @@ impl Config {
     pub fn build_inline(&self, inline: Inline) -> Result<AnyRuntime, Failure> {
         let builder = Runtime::builder().workers(self.workers).window(self.window).inline(inline);
         let builder = builder.deterministic(self.deterministic).pin(self.pin);
-        AnyRuntime::build(builder, &self.scheme)
-            .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+        let names = Names { scheme: &self.scheme, pool: &self.pool, memory: &self.memory };
+        AnyRuntime::build(builder, names).map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
     }
 
     /// The same with another number of workers.
@@ -129,15 +129,37 @@ fn one_family(matches: &ArgMatches) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
+    fn config(option: &str, name: &str) -> Config {
+        let given = ["millpond", "run", "--workers", "1", option, name, "fib"];
+        let matches = crate::args::command().try_get_matches_from(given).expect("arguments");
+        let (_, matches) = crate::run::named(matches.subcommand_matches("run").expect("run")).expect("a workload");
+        Config::new(matches).expect("a configuration")
+    }
+
     #[test]
     fn the_runtime_has_the_scheme_that_was_named() {
         for name in SCHEME.names() {
-            let given = ["millpond", "run", "--workers", "1", "--scheme", name, "fib"];
-            let matches = crate::args::command().try_get_matches_from(given).expect("arguments");
-            let (_, matches) = crate::run::named(matches.subcommand_matches("run").expect("run")).expect("a workload");
-            let config = Config::new(matches).expect("a configuration");
-            assert_eq!(config.build().expect("a runtime").scheme(), name);
+            let config = config("--scheme", name);
+            assert_eq!(config.build().expect("a runtime").names().scheme, name);
             assert_eq!(config.json()["scheme"], name);
+        }
+    }
+
+    #[test]
+    fn the_runtime_has_the_pool_that_was_named() {
+        for name in POOL.names() {
+            let config = config("--pool", name);
+            assert_eq!(config.build().expect("a runtime").names().pool, name);
+            assert_eq!(config.json()["pool"], name);
+        }
+    }
+
+    #[test]
+    fn the_runtime_has_the_memory_manager_that_was_named() {
+        for name in MEMORY.names() {
+            let config = config("--memory", name);
+            assert_eq!(config.build().expect("a runtime").names().memory, name);
+            assert_eq!(config.json()["memory"], name);
         }
     }
 }

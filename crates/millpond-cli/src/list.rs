@@ -46,19 +46,24 @@ fn table(name: &str, rows: impl Iterator<Item = (&'static str, String)>) -> Stri
     table.to_string()
 }
 
-/// A family: with the columns of a scheme where its members say what such a part says.
+/// A family: with the columns of a scheme, or of the paper's table, where its members say what such a part says.
 fn family_table(family: &Family) -> String {
-    if family.members.iter().all(|row| row.modes.is_none()) {
-        return table(family.plural, family.members.iter().map(|row| (row.name, row.summary.to_owned())));
-    }
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     // The terminal's, if there is one.
     table.set_width(table.width().map_or(WIDTH, |width| width.min(WIDTH)));
-    table.set_header([family.plural, "source", "modes", "complexity", ""]);
+    let first = &family.members[0];
+    if first.modes.is_some() {
+        table.set_header([family.plural, "source", "modes", "complexity", ""]);
+        for row in family.members {
+            let complexity = row.complexity.unwrap_or_default();
+            table.add_row([row.name, row.source, &modes_text(row), complexity, row.summary]);
+        }
+        return table.to_string();
+    }
+    table.set_header([family.plural, "source"].into_iter().chain(first.columns.iter().map(|column| column.0)));
     for row in family.members {
-        let complexity = row.complexity.unwrap_or_default();
-        table.add_row([row.name, row.source, &modes_text(row), complexity, row.summary]);
+        table.add_row([row.name, row.source].into_iter().chain(row.columns.iter().map(|column| column.1)));
     }
     table.to_string()
 }
@@ -116,6 +121,7 @@ fn family_json(family: &Family) -> Value {
             "honours_priority": row.honours_priority,
             "modes": words(row),
             "complexity": row.complexity,
+            "parts": row.columns.iter().map(|(head, text)| (head.replace(' ', "_"), json!(text))).collect::<Map<_, _>>(),
             "default": row.name == family.default_member(),
         })
     };

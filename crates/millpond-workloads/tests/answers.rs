@@ -1,7 +1,7 @@
 //! Every workload, serial and as tasks under every dependence scheme, gives the right answer; and the checks see a
 //! wrong one.
 
-use millpond::catalogue::{AnyRuntime, SCHEMES};
+use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Runtime, on_runtime};
 use millpond_workloads::matrix::{Grid, Matrix, generate, npy};
 use millpond_workloads::{Error, Job, Options, Stopwatch, WORKLOADS, cholesky, find, matmul};
@@ -41,10 +41,9 @@ fn limited(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// A runtime of each scheme.
+/// A runtime of each part.
 fn runtimes(workers: usize) -> impl Iterator<Item = AnyRuntime> {
-    let build = move |name| AnyRuntime::build(Runtime::builder().workers(workers), name).expect("a runtime");
-    SCHEMES.iter().map(move |scheme| build(scheme.name))
+    Names::star().map(move |names| AnyRuntime::build(Runtime::builder().workers(workers), names).expect("a runtime"))
 }
 
 #[test]
@@ -66,7 +65,7 @@ fn every_workload_is_right_with_and_without_tasks() {
 
 /// Runs a job twice; it `counts` if each of its tasks is a body that the runtime counts.
 fn right_with(job: &mut dyn Job, runtime: &AnyRuntime, counts: bool, what: &str) {
-    let what = format!("{what}, scheme {}, {} workers", runtime.scheme(), on_runtime!(runtime, rt => rt.workers()));
+    let what = format!("{what}, {}, {} workers", runtime.names(), on_runtime!(runtime, rt => rt.workers()));
     for _ in 0..2 {
         let before = bodies(runtime);
         job.run(runtime, &mut Stopwatch::default()).expect("the tasks");
@@ -120,7 +119,7 @@ fn agree_to_the_last_bit() {
     assert!(cholesky::scaled_residual(&a, &serial) < 1.0);
     for runtime in runtimes(3) {
         for _ in 0..20 {
-            assert_eq!(factor(Some(&runtime)), serial, "scheme {}", runtime.scheme());
+            assert_eq!(factor(Some(&runtime)), serial, "{}", runtime.names());
         }
     }
 }

@@ -34,7 +34,17 @@ mod lock {
         pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
+
+        pub(crate) fn try_lock(&self) -> Option<std::sync::MutexGuard<'_, T>> {
+            match self.0.try_lock() {
+                Ok(guard) => Some(guard),
+                Err(std::sync::TryLockError::Poisoned(error)) => Some(error.into_inner()),
+                Err(std::sync::TryLockError::WouldBlock) => None,
+            }
+        }
     }
+
+    pub(crate) use std::sync::MutexGuard;
 
     /// A condition variable of that mutex.
     #[derive(Default, Debug)]
@@ -53,7 +63,7 @@ mod lock {
 
 #[cfg(all(not(loom), millpond_tsan))]
 mod lock {
-    pub(crate) use parking_lot::Mutex;
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
 
     /// Parking_lot's condition variable behind the interface of std's.
     #[derive(Default, Debug)]
@@ -91,7 +101,13 @@ mod lock {
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap()
         }
+
+        pub(crate) fn try_lock(&self) -> Option<loom::sync::MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
     }
+
+    pub(crate) use loom::sync::MutexGuard;
 
     /// Loom's condition variable behind the interface of the others.
     #[derive(Default, Debug)]
@@ -108,7 +124,7 @@ mod lock {
     }
 }
 
-pub(crate) use lock::{Condvar, Mutex};
+pub(crate) use lock::{Condvar, Mutex, MutexGuard};
 
 /// Locks and atomics of statics. A model of loom's knows nothing of them: a loom object lives no longer than one
 /// execution.
@@ -146,21 +162,21 @@ pub(crate) use guarded::Guarded;
 
 /// What a lock guards, reached through a pointer; loom checks that one thread at a time does.
 #[cfg(loom)]
-use loom::cell::UnsafeCell;
+pub(crate) use loom::cell::UnsafeCell;
 
 /// Std's cell behind the interface of loom's.
 #[cfg(not(loom))]
 #[derive(Default)]
-struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> UnsafeCell<T> {
-    fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
     #[inline(always)]
-    fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
 }

@@ -1,9 +1,9 @@
 //! Random programs give the serial result: each is run on a runtime of its own configuration, and by an interpreter
 //! that runs tasks where they are spawned.
 //!
-//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and `MILLPOND_SCHEME` has all of them
-//! run under one scheme; a failure prints these, the configuration and the program made as small as possible. A million,
-//! in release mode:
+//! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and `MILLPOND_PARTS` has all of them
+//! run with the parts that a failure names; it prints the others, too, the configuration and the program made as small as
+//! possible. A million, in release mode:
 //!
 //! ```text
 //! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test serial_equivalence random
@@ -15,9 +15,11 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
-use millpond::catalogue::SCHEMES;
+use millpond::catalogue::Names;
 use millpond::depend::Scheme;
-use millpond::{DefaultScheme, with_scheme};
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{Runtime, on_runtime};
 
 #[path = "serial_equivalence/compare.rs"]
 mod compare;
@@ -52,13 +54,13 @@ mod value;
 #[path = "serial_equivalence/watchdog.rs"]
 mod watchdog;
 
-use config::{Config, With};
+use config::Config;
 use program::Program;
 use watchdog::Watchdog;
 
 /// As many as a plain `cargo test` has time for: some ten seconds.
 const CASES: u64 = 10_000;
-/// Of those that are run under every scheme.
+/// Of those that are run with every part.
 const CASES_UNDER_ALL: u64 = 300;
 
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -68,11 +70,12 @@ fn number(name: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// The configuration of a case, under the scheme that the environment asks for.
+/// The configuration of a case, with the parts that the environment asks for.
 fn config_of(seed: u64) -> Config {
-    let Ok(name) = std::env::var("MILLPOND_SCHEME") else { return Config::of(seed) };
-    let row = SCHEMES.iter().find(|row| row.name == name);
-    Config::of(seed).under(row.unwrap_or_else(|| panic!("MILLPOND_SCHEME is {name}, which is no scheme")).name)
+    let config = Config::of(seed);
+    let Ok(parts) = std::env::var("MILLPOND_PARTS") else { return config };
+    let named = Names::star().find(|names| names.to_string() == parts);
+    config.with(named.unwrap_or_else(|| panic!("MILLPOND_PARTS is {parts}, which is none of the star")))
 }
 
 /// Panics that programs ask for would fill the screen.
@@ -90,7 +93,12 @@ fn silence_expected_panics() {
 }
 
 /// What is wrong with one run of a program, if anything is.
-fn wrong<D: Scheme>(program: &Program, config: &Config, runtime: &With<D>, dog: &Watchdog) -> Option<String> {
+fn wrong<M: Memory, P: Pool, D: Scheme>(
+    program: &Program,
+    config: &Config,
+    runtime: &Runtime<M, P, D>,
+    dog: &Watchdog,
+) -> Option<String> {
     let expected = model::run(program);
     let show = {
         let (program, config) = (Arc::new(program.clone()), *config);
@@ -104,7 +112,7 @@ fn wrong<D: Scheme>(program: &Program, config: &Config, runtime: &With<D>, dog: 
 }
 
 /// Runs a program while another thread dumps.
-fn dumping<D: Scheme, R>(runtime: &With<D>, run: impl FnOnce() -> R) -> R {
+fn dumping<M: Memory, P: Pool, D: Scheme, R>(runtime: &Runtime<M, P, D>, run: impl FnOnce() -> R) -> R {
     let (done, end) = channel::<()>();
     thread::scope(|threads| {
         let dumps = threads.spawn(move || {
@@ -123,16 +131,16 @@ fn dumping<D: Scheme, R>(runtime: &With<D>, run: impl FnOnce() -> R) -> R {
 }
 
 /// Makes a failing program small. A failure may need some luck, so each candidate gets several runs.
-fn report<D: Scheme>(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
-    let runtime = config.build::<D>();
-    let fails = |program: &Program| (0..200).find_map(|_| wrong(program, config, &runtime, dog)).is_some();
-    let small = shrink::shrink(program, fails);
-    let last = (0..1000).find_map(|_| wrong(&small, config, &runtime, dog));
+fn report(seed: u64, program: &Program, config: &Config, first: &str, dog: &Watchdog) -> ! {
+    let runtime = config.build();
+    let wrong = |program: &Program| on_runtime!(&runtime, rt => wrong(program, config, rt, dog));
+    let small = shrink::shrink(program, |program| (0..200).find_map(|_| wrong(program)).is_some());
+    let last = (0..1000).find_map(|_| wrong(&small));
     let last = last.unwrap_or_else(|| "(did not fail again)".to_owned());
     panic!(
-        "under {scheme}: {first}\n\nthe program, made small:\n{small}\n{last}\n\n{config:?}\n\
-         again: MILLPOND_SEED={seed} MILLPOND_CASES=1 MILLPOND_SCHEME={scheme}",
-        scheme = config.scheme,
+        "{parts}: {first}\n\nthe program, made small:\n{small}\n{last}\n\n{config:?}\n\
+         again: MILLPOND_SEED={seed} MILLPOND_CASES=1 MILLPOND_PARTS='{parts}'",
+        parts = config.names,
     );
 }
 
@@ -159,9 +167,9 @@ fn random_programs_give_the_serial_result() {
     }
 }
 
-/// One program, one configuration, every scheme: a difference is the scheme's.
+/// One program, one configuration, every member of every family: a difference is that part's.
 #[test]
-fn every_scheme_gives_the_serial_result() {
+fn every_part_gives_the_serial_result() {
     silence_expected_panics();
     let from = number("MILLPOND_SEED", 0);
     let cases =
@@ -170,8 +178,8 @@ fn every_scheme_gives_the_serial_result() {
     for seed in from..from + cases {
         let config = Config::of(seed);
         let program = generate::program(seed, config.deterministic);
-        for row in SCHEMES {
-            Case { seed, config: config.under(row.name), program: &program, repeats: 1 }.check(&dog);
+        for names in Names::star() {
+            Case { seed, config: config.with(names), program: &program, repeats: 1 }.check(&dog);
         }
     }
 }
@@ -186,16 +194,11 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn check(&self, dog: &Watchdog) {
-        let known = with_scheme!(self.config.scheme, D => self.check_under::<D>(dog));
-        known.expect("a name of the catalogue");
-    }
-
-    fn check_under<D: Scheme>(&self, dog: &Watchdog) {
         let Case { seed, config, program, repeats } = *self;
-        let runtime = dog.over(move || format!("the start of {config:?}"), || config.build::<D>());
-        let found = (0..repeats).find_map(|_| wrong(program, &config, &runtime, dog));
-        if let Some(first) = found {
-            report::<D>(seed, program, &config, &first, dog);
+        let runtime = dog.over(move || format!("the start of {config:?}"), || config.build());
+        let wrong = || on_runtime!(&runtime, rt => wrong(program, &config, rt, dog));
+        if let Some(first) = (0..repeats).find_map(|_| wrong()) {
+            report(seed, program, &config, &first, dog);
         }
         dog.over(move || format!("the end of {config:?}"), || drop(runtime));
     }
@@ -206,7 +209,8 @@ impl Case<'_> {
 fn a_wrong_interpreter_is_noticed() {
     silence_expected_panics();
     let config = Config::of(0);
-    let (runtime, dog) = (config.build::<DefaultScheme>(), Watchdog::new(Duration::from_secs(20)));
+    let runtime = Runtime::builder().workers(2).deterministic(config.deterministic).build().expect("a runtime");
+    let dog = Watchdog::new(Duration::from_secs(20));
     let (mut noticed, mut tried) = (0, 0);
     for seed in 0..20_000 {
         let program = generate::program(seed, config.deterministic);

@@ -202,16 +202,16 @@ fn spawn_behind<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, marks: &'s [
 mod tests {
     use super::*;
     use millpond::Runtime;
-    use millpond::catalogue::SCHEMES;
+    use millpond::catalogue::Names;
 
     #[test]
     fn every_shape_is_verified() {
-        for (workers, scheme) in SCHEMES.iter().flat_map(|scheme| [(1, scheme), (2, scheme)]) {
+        for (workers, names) in Names::star().flat_map(|names| [(1, names), (2, names)]) {
             let builder = Runtime::builder().workers(workers).window(10_000);
-            let runtime = AnyRuntime::build(builder, scheme.name).expect("a runtime");
+            let runtime = AnyRuntime::build(builder, names).expect("a runtime");
             for shape in SHAPES {
                 let right = (shape.run)(&runtime, 1000).expect("nothing fails").1;
-                assert!(right, "{}, scheme {}, {workers} workers", shape.name, scheme.name);
+                assert!(right, "{}, {names}, {workers} workers", shape.name);
             }
         }
     }

@@ -2,7 +2,15 @@
 
 use std::ptr::NonNull;
 
+mod chunk;
+mod class;
+pub mod named;
+mod poison;
 pub mod slab;
+mod system;
+#[cfg(all(test, not(loom)))]
+mod testing;
+pub mod variants;
 
 /// Every block is aligned to half a cache line; one of more than 96 bytes begins a line.
 pub const BLOCK_ALIGN: usize = 32;
@@ -21,7 +29,7 @@ pub struct Block {
 
 /// Where task blocks come from.
 ///
-/// Implemented by the members of the family ([`slab::Slabs`]); a user only names one, as a parameter of
+/// Implemented by the members of the family ([`slab::Slabs`], and [`named::Named`] for those of the paper); a user only names one, as a parameter of
 /// [`Runtime`](crate::Runtime). Called by the runtime's workers: `alloc` once a spawn, `free` once a task.
 ///
 /// ```
@@ -37,24 +45,31 @@ pub struct Block {
 /// # Safety
 ///
 /// `alloc` returns a block of at least `size` bytes that nobody else uses until it is freed, aligned to 64 if `size` is
-/// more than 96, else to [`BLOCK_ALIGN`]. If [`TYPE_STABLE`](Memory::TYPE_STABLE), block memory stays mapped until the
-/// manager is dropped, is zeroed before its first use, is only ever used for blocks of one size, and the manager never
-/// writes the first 8 bytes of a block: a stale reader may still load them.
+/// more than 96, else to [`BLOCK_ALIGN`]; its first word is initialized. The memory of a block of up to
+/// [`largest_stable`](Memory::largest_stable) bytes stays mapped until the manager and all its local parts are dropped, is
+/// zeroed before its first use, is only ever used for blocks of one size, and the manager never writes the first 8 bytes
+/// of it: a stale reader may still load them.
 pub unsafe trait Memory: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Local: Send + 'static;
 
+    /// What is left to choose when the type is named; `()` if there is nothing.
+    type Choice: Clone + std::fmt::Debug + Default + Send + Sync + 'static;
+
     /// The name by which the command line chooses it.
     const NAME: &'static str;
 
-    /// See *Safety*: it lets a join that returns no value hold a block without keeping it alive.
-    const TYPE_STABLE: bool;
-
     /// A manager for `seats` workers, and the local part of each.
-    fn new(seats: usize) -> (Self, Vec<Self::Local>);
+    fn with(seats: usize, choice: &Self::Choice) -> (Self, Vec<Self::Local>);
 
-    /// The largest size for which [`TYPE_STABLE`](Memory::TYPE_STABLE) holds; larger blocks come from the system.
-    fn largest_stable() -> usize;
+    /// As [`with`](Memory::with) the default choice.
+    fn new(seats: usize) -> (Self, Vec<Self::Local>) {
+        Self::with(seats, &Self::Choice::default())
+    }
+
+    /// The largest size for which blocks are stable (see *Safety*), which lets a join that returns no value remember a
+    /// block without keeping it alive; 0 if none are.
+    fn largest_stable(&self) -> usize;
 
     /// A block of at least `size` bytes. Panics if `local` is a local part of another manager.
     fn alloc(&self, local: &mut Self::Local, size: usize) -> Block;

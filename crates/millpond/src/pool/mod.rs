@@ -2,7 +2,19 @@
 
 use crate::task::TaskRef;
 
+mod lock;
+pub mod named;
+pub mod params;
+mod placement;
+mod queue;
+mod random;
+mod shared;
 pub mod split;
+#[cfg(test)]
+mod testing;
+#[cfg(all(test, not(loom)))]
+mod tests;
+pub mod variants;
 
 /// Why a task is put, a hint for when the owner will look at the pool again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +25,21 @@ pub enum Put {
     Released,
 }
 
+/// Why a worker leaves what it has put to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// It goes on with a body that may take long, and comes back to its pool.
+    Body,
+    /// It gives up its seat; or does something else, which may wait for what others do.
+    Seat,
+}
+
 /// Where ready tasks wait, and who finds them.
 ///
 /// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker
 /// touches.
 ///
-/// Implemented by the members of the family ([`split::Split`]); a user only names one, as a parameter of
+/// Implemented by the members of the family ([`split::Split`], and [`named::Named`] for those of the paper); a user only names one, as a parameter of
 /// [`Runtime`](crate::Runtime). Called by the runtime's workers alone, which have no tasks to show to anybody else.
 ///
 /// ```
@@ -37,6 +58,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Local: Send + 'static;
 
+    /// What is left to choose when the type is named; `()` if there is nothing.
+    type Choice: Clone + std::fmt::Debug + Default + Send + Sync + 'static;
+
     /// The name by which the command line chooses it.
     const NAME: &'static str;
 
@@ -44,7 +68,12 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     const HONOURS_PRIORITY: bool;
 
     /// A pool for `seats` workers, and the local part of each.
-    fn new(seats: usize) -> (Self, Vec<Self::Local>);
+    fn with(seats: usize, choice: &Self::Choice) -> (Self, Vec<Self::Local>);
+
+    /// As [`with`](Pool::with) the default choice.
+    fn new(seats: usize) -> (Self, Vec<Self::Local>) {
+        Self::with(seats, &Self::Choice::default())
+    }
 
     /// Adds a ready task. True if another worker can now find a task where before it could find none: the caller
     /// then wakes a sleeper.
@@ -73,9 +102,10 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Makes everything visible to others: the worker gives up its seat, or disappears for long. Returns as
-    /// [`put`](Pool::put) does.
-    fn leave(&self, local: &mut Self::Local) -> bool;
+    /// Makes everything visible to others, before the worker disappears for long. A pool whose rule is that tasks are not
+    /// shared may keep them before a [body](Leave::Body), never before the [seat](Leave::Seat) is left: then nobody else
+    /// would run them. Returns as [`put`](Pool::put) does.
+    fn leave(&self, local: &mut Self::Local, leave: Leave) -> bool;
 
     /// Tells the pool that a worker has nothing to do from now on (`true`), or no longer; it may be asleep meanwhile.
     fn hungry(&self, searching: bool);
@@ -87,4 +117,9 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// towards `true`, never towards `false` for a task whose put returned `true` before the sleeper's fence, unless
     /// its owner, who is awake then, has taken it back or is about to.
     fn has_work(&self) -> bool;
+
+    /// Whether workers that have nothing to do look for work all the time, instead of sleeping.
+    fn waits_busily(&self) -> bool {
+        false
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use super::config::{self, Config, Inline, LEAST_STACK, MOST_WORKERS};
 use super::dumps::{self, OnSignal};
-use super::engine::Parts;
+use super::engine::{Choices, Parts};
 use super::shared::Shared;
 use super::{Inner, Runtime, start};
 use crate::depend::Scheme;
@@ -50,10 +50,19 @@ pub enum BuildError {
         /// What it takes.
         range: (u64, u64),
     },
-    /// There is no dependence scheme of this name ([`AnyRuntime::build`](crate::catalogue::AnyRuntime::build)).
-    NoScheme {
-        /// What was given.
+    /// A family has no member of this name ([`AnyRuntime`](crate::catalogue::AnyRuntime)).
+    NoSuch {
+        /// What was to be chosen, in words.
+        family: &'static str,
+        /// What was asked for.
         given: String,
+        /// What there is.
+        valid: Vec<&'static str>,
+    },
+    /// Only one family at a time may differ from its default, and two do ([`AnyRuntime`](crate::catalogue::AnyRuntime)).
+    TwoFamilies {
+        /// The two members.
+        names: [String; 2],
     },
     /// The system started no thread.
     Thread(io::Error),
@@ -72,9 +81,11 @@ impl std::fmt::Display for BuildError {
             BuildError::OutOfRange { option, given, range: (least, most) } => {
                 write!(f, "{option} is {given}, must be {least} to {most}")
             }
-            BuildError::NoScheme { given } => {
-                let names: Vec<_> = super::catalogue::SCHEMES.iter().map(|row| row.name).collect();
-                write!(f, "there is no scheme `{given}`; the schemes are {}", names.join(", "))
+            BuildError::NoSuch { family, given, valid } => {
+                write!(f, "there is no {family} `{given}`; the {family}s are {}", valid.join(", "))
+            }
+            BuildError::TwoFamilies { names: [one, other] } => {
+                write!(f, "only one family of parts may differ from its default, not both: {one}, {other}")
             }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
             BuildError::Signal { signal, error } => {
@@ -88,7 +99,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BuildError::Thread(error) | BuildError::Signal { error, .. } => Some(error),
-            BuildError::OutOfRange { .. } | BuildError::NoScheme { .. } => None,
+            BuildError::OutOfRange { .. } | BuildError::NoSuch { .. } | BuildError::TwoFamilies { .. } => None,
         }
     }
 }
@@ -275,8 +286,30 @@ impl Builder {
     ///
     /// As [`build`](Builder::build).
     pub fn build_with<M: Memory, P: Pool, D: Scheme>(self) -> Result<Runtime<M, P, D>, BuildError> {
+        self.build_of(M::Choice::default(), P::Choice::default())
+    }
+
+    /// As [`build_with`](Builder::build_with), with what the types leave to choose.
+    ///
+    /// ```
+    /// use millpond::memory::variants::{AnyMemory, Chosen};
+    /// use millpond::{DefaultPool, DefaultScheme, Runtime};
+    ///
+    /// let memory = Chosen::of("dgbkof").unwrap();
+    /// let rt: Runtime<AnyMemory, DefaultPool, DefaultScheme> = Runtime::builder().build_of(memory, ())?;
+    /// # Ok::<(), millpond::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Builder::build).
+    pub fn build_of<M: Memory, P: Pool, D: Scheme>(
+        self,
+        memory: M::Choice,
+        pool: P::Choice,
+    ) -> Result<Runtime<M, P, D>, BuildError> {
         let config = self.checked()?;
-        let shared = Shared::<Parts<M, P, D>>::new(config);
+        let shared = Shared::<Parts<M, P, D>>::new(config, Choices { memory, pool });
         let recording = shared.live().map(|live| shared.recorder.add(live.clone()));
         let signal = shared.config.dump_signal;
         let on_signal =

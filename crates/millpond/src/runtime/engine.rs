@@ -90,3 +90,15 @@ impl<M: Memory, P: Pool, D: Scheme> Engine for Parts<M, P, D> {
     type Pool = P;
     type Scheme = D;
 }
+
+/// What the types of an engine leave to choose.
+pub(crate) struct Choices<E: Engine> {
+    pub(crate) memory: <E::Memory as Memory>::Choice,
+    pub(crate) pool: <E::Pool as Pool>::Choice,
+}
+
+impl<E: Engine> Clone for Choices<E> {
+    fn clone(&self) -> Self {
+        Choices { memory: self.memory.clone(), pool: self.pool.clone() }
+    }
+}

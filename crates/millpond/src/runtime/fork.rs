@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use super::engine::Engine;
 use crate::caught::{Caught, catch};
 use crate::error::Error;
-use crate::pool::Pool;
+use crate::pool::{Leave, Pool};
 use crate::record::log::Log;
 use crate::record::{Cause, Id};
 use crate::task::{Role, TaskRef, VTable};
@@ -109,7 +109,7 @@ unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter) {
 /// As `the`.
 unsafe fn step_back<E: Engine>(worker: *const ()) {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.step_back();
+    unsafe { the::<E>(worker) }.step_back(Leave::Seat);
 }
 
 /// # Safety

@@ -253,7 +253,7 @@ impl<O, K: Release> Pending<O, K> {
 
     fn state(&self) -> &State {
         // SAFETY: a counted task's block is kept for the join; else the manager keeps the first word of a block a state
-        // (`Memory::TYPE_STABLE`). The rest of the header may be another task's by now, so no reference to it is made.
+        // (`Memory::largest_stable`). The rest of the header may be another task's by now, so no reference to it is made.
         unsafe { Header::state_at(self.task).as_ref() }
     }
 

@@ -168,6 +168,16 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         self.shared().counts()
     }
 
+    /// Which pool it has, of those that its type allows.
+    pub(crate) fn pool_choice(&self) -> &P::Choice {
+        self.shared().pool_choice()
+    }
+
+    /// Which memory manager it has, of those that its type allows.
+    pub(crate) fn memory_choice(&self) -> &M::Choice {
+        self.shared().memory_choice()
+    }
+
     /// The recorder of this runtime: gives what its tasks do to a [`Sink`](crate::record::Sink).
     pub fn recorder(&self) -> &Recorder {
         &self.shared().recorder

@@ -199,7 +199,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let Drafted { task, shape, size, room, retired_before, .. } = drafted;
         // SAFETY: the task was drafted with the payload of these types.
         unsafe { write_body::<S, F>(room, Body { shape, f: body }) };
-        let counted = must_count::<O>() || !E::Memory::TYPE_STABLE || size > E::Memory::largest_stable();
+        let counted = must_count::<O>() || size > self.worker().shared().memory.largest_stable();
         if counted {
             task.add_flags(flag::COUNTED);
         }

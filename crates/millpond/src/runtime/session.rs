@@ -23,7 +23,7 @@ use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::error::{Error, Kind, Label};
 use crate::handle::Handle;
 use crate::handle::claim::Claimant;
-use crate::pool::Put;
+use crate::pool::{Leave, Put};
 use crate::record::What;
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::current::{self, worker_of, worker_within};
@@ -214,7 +214,7 @@ impl<E: Engine> Session<E> {
             let pending = Pending::new::<A::Shape, F>(Spawned::new(drafted.task, true), release);
             worker.issue(drafted.task, Put::Spawned);
             // Whoever waits for it may be elsewhere, and the body that spawns it here may wait for that one.
-            worker.leave_tasks();
+            worker.leave_tasks(Leave::Seat);
             (pending, worker.take_retired(drafted.retired_before))
         });
         free_retired(retired, self.domain(), options);

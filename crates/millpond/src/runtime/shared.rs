@@ -27,10 +27,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use super::config::Config;
-use super::engine::Engine;
+use super::engine::{Choices, Engine};
 use crate::depend::Scheme;
 use crate::memory::Memory;
-use crate::pool::Pool;
+use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::grain::Kinds;
-use crate::worker::sleep::Sleep;
+use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::{Worker, WorkerCounts};
 
 /// Callers of scopes beyond the first that have seats at the same time; more work in annexes.
@@ -46,6 +46,7 @@ const SPARE: usize = 4;
 
 pub(crate) struct Shared<E: Engine> {
     pub(crate) config: Config,
+    choices: Choices<E>,
     // Before the pool and the memory manager: workers own local parts of both.
     workers: Box<[Worker<E>]>,
     pub(crate) pool: E::Pool,
@@ -76,33 +77,36 @@ struct Guests<E: Engine> {
 }
 
 impl<E: Engine> Shared<E> {
-    pub(crate) fn new(config: Config) -> std::sync::Arc<Self> {
+    pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         let spare = config.workers + 1..config.workers + 1 + SPARE;
         // One more for the front.
         let seats = spare.end + 1;
         let recorder = config.recorder.clone().unwrap_or_default();
         let live = config.dumps.then(std::sync::Arc::default);
-        Self::with_seats(config, seats, spare.rev().chain([0]).collect(), unique_number(), recorder, live)
+        Self::with_seats(config, choices, seats, spare.rev().chain([0]).collect(), unique_number(), recorder, live)
     }
 
     /// A place of their own for further callers, one at a time.
     fn annex(&self) -> std::sync::Arc<Self> {
         let inline = self.config.inline.alone();
         let config = Config { workers: 1, pin: false, annex: true, inline, ..self.config.clone() };
-        Self::with_seats(config, 2, Vec::new(), self.house, self.recorder.clone(), self.live.clone())
+        let (recorder, live) = (self.recorder.clone(), self.live.clone());
+        Self::with_seats(config, self.choices.clone(), 2, Vec::new(), self.house, recorder, live)
     }
 
     fn with_seats(
         config: Config,
+        choices: Choices<E>,
         seats: usize,
         free: Vec<usize>,
         house: u64,
         recorder: Recorder,
         live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
-        let sleep = Arc::new(Sleep::new(seats, config.idle));
-        let (pool, pool_locals) = E::Pool::new(seats);
-        let (memory, memory_locals) = E::Memory::new(seats);
+        let (pool, pool_locals) = E::Pool::with(seats, &choices.pool);
+        let idle = if pool.waits_busily() { Idle::Busy } else { config.idle };
+        let sleep = Arc::new(Sleep::new(seats, idle));
+        let (memory, memory_locals) = E::Memory::with(seats, &choices.memory);
         let locals = pool_locals.into_iter().zip(memory_locals).enumerate();
         let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, p, m));
         let workers: Box<[Worker<E>]> = workers.collect();
@@ -114,6 +118,7 @@ impl<E: Engine> Shared<E> {
         let (kinds, benches, front) = (Kinds::new(), Benches::default(), Mutex::default());
         let this = Shared {
             config,
+            choices,
             workers,
             pool,
             memory,
@@ -141,6 +146,16 @@ impl<E: Engine> Shared<E> {
     /// Which runtime this is, or is an annex of.
     pub(crate) fn house(&self) -> u64 {
         self.house
+    }
+
+    /// Which memory manager it has, of those that its type allows.
+    pub(crate) fn memory_choice(&self) -> &<E::Memory as Memory>::Choice {
+        &self.choices.memory
+    }
+
+    /// Which pool it has, of those that its type allows.
+    pub(crate) fn pool_choice(&self) -> &<E::Pool as Pool>::Choice {
+        &self.choices.pool
     }
 
     /// The account of unfinished tasks, if the builder has asked for it.
@@ -214,7 +229,7 @@ impl<E: Engine> Shared<E> {
         let _guard = self.front.lock();
         let _visit = Visit::new(self);
         let result = catch_unwind(AssertUnwindSafe(|| f(self.front())));
-        self.front().leave_tasks();
+        self.front().leave_tasks(Leave::Seat);
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 

@@ -4,6 +4,7 @@ use super::domain::Domain;
 use super::engine::Engine;
 use super::shared::Shared;
 use crate::handle::claim::runs_inline_here;
+use crate::pool::Leave;
 use crate::record::Cause;
 use crate::sync::spin_loop;
 use crate::worker::Worker;
@@ -58,7 +59,7 @@ impl<E: Engine> Worker<E> {
         self.empty(domain, self.shared().early(), || {
             (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute(task)).count() > 0
         });
-        self.step_back();
+        self.step_back(Leave::Body);
     }
 
     /// Watches for some microseconds; whether any of the `before` tasks that were outstanding has ended.
@@ -82,7 +83,7 @@ impl<E: Engine> Worker<E> {
         {
             self.execute(task);
         }
-        self.step_back();
+        self.step_back(Leave::Body);
     }
 
     /// Lets others run; whether a task of the scope has ended meanwhile.
@@ -109,7 +110,7 @@ impl<E: Engine> Worker<E> {
             }
         }
         self.empty(domain, self.shared().config.window, || self.help(HELP));
-        self.step_back();
+        self.step_back(Leave::Body);
     }
 
     /// Empties a window of which the last `lately` tasks are short, as long as `run` runs something or others do.

@@ -35,6 +35,13 @@ impl Locked {
         }
     }
 
+    /// Takes the lock, unless somebody has it.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> bool {
+        let seen = if cfg!(loom) { 0 } else { self.0.load(Ordering::Relaxed) };
+        seen & LOCKED == 0 && self.0.compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// The word once it is not locked. The holder does a few loads and stores, unless it lost its processor.
     #[cold]
     fn wait(&self) -> u32 {

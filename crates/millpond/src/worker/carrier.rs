@@ -7,7 +7,7 @@ use super::current::OnStack;
 use super::fiber::{Fiber, Order};
 use super::wait::Waiter;
 use crate::memory::Memory;
-use crate::pool::Pool;
+use crate::pool::{Leave, Pool};
 use crate::record::What;
 use crate::runtime::engine::Engine;
 
@@ -27,7 +27,7 @@ impl<E: Engine> Worker<E> {
             if done() {
                 // What goes on now may take long.
                 self.turn_from_work();
-                return self.step_back();
+                return self.step_back(Leave::Seat);
             }
             if !self.run_something(tasks) {
                 self.sleep_until(&done);
@@ -60,7 +60,7 @@ impl<E: Engine> Worker<E> {
         // Without a fiber it is this thread's own stack that waits: the caller looks.
         if let Some(fiber) = waiter.take_fiber() {
             // All forks, too, as before each switch (`forks`, 5).
-            self.step_back();
+            self.step_back(Leave::Body);
             self.run_on(fiber, Order::Resume);
         }
     }

@@ -10,7 +10,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::depend::Scheme;
 use crate::memory::{Block, Memory};
-use crate::pool::{Pool, Put};
+use crate::pool::{Leave, Pool, Put};
 use crate::record::log::Log;
 use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
@@ -225,18 +225,18 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Makes all that this worker has put, or forked, visible to others.
-    pub(crate) fn leave_tasks(&self) {
+    pub(crate) fn leave_tasks(&self, leave: Leave) {
         self.forks.offer_all();
-        if self.shared().pool.leave(self.pool_local()) {
+        if self.shared().pool.leave(self.pool_local(), leave) {
             self.shared().sleep.work_arrived();
         }
     }
 
     /// A body goes on, or another runtime has its turn, who knows for how long: all that this worker has put, stolen or
     /// collected goes to others.
-    pub(crate) fn step_back(&self) {
+    pub(crate) fn step_back(&self, leave: Leave) {
         self.flush_all();
-        self.leave_tasks();
+        self.leave_tasks(leave);
     }
 
     /// Makes what this worker has put visible to others, unless they can see some of it already.
@@ -251,7 +251,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
         let (task, hidden) = self.shared().pool.take_if(self.pool_local(), wanted);
         if hidden && task.is_none() {
-            self.leave_tasks();
+            self.leave_tasks(Leave::Body);
         }
         task
     }
@@ -280,7 +280,7 @@ impl<E: Engine> Worker<E> {
             return self.put(task, Put::Spawned);
         }
         let put = pool.put(self.pool_local(), task, Put::Spawned);
-        if pool.leave(self.pool_local()) || put {
+        if pool.leave(self.pool_local(), Leave::Body) || put {
             self.shared().sleep.work_arrived();
         }
     }
@@ -290,7 +290,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn take_fork_back(&self, fork: TaskRef) -> bool {
         let (task, hidden) = self.shared().pool.take_if(self.pool_local(), |top| top == fork);
         if hidden {
-            self.leave_tasks();
+            self.leave_tasks(Leave::Body);
         }
         task.is_some()
     }

@@ -9,7 +9,7 @@ use super::grain::{self, Length};
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
 use crate::depend::Scheme;
-use crate::pool::Pool;
+use crate::pool::{Leave, Pool};
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
@@ -70,7 +70,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: of this role, and there until it has run.
         unsafe { Offer::of(fork) }.ask_for_another();
         // Who knows how long it takes.
-        self.leave_tasks();
+        self.leave_tasks(Leave::Body);
         // Read before: once it has run, it is gone.
         let id = fork.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
@@ -121,7 +121,7 @@ impl<E: Engine> Worker<E> {
                 self.fetch_next();
                 self.expose();
             }
-            Length::Long => self.leave_tasks(),
+            Length::Long => self.leave_tasks(Leave::Body),
         }
     }
 
@@ -190,7 +190,7 @@ impl<E: Engine> Worker<E> {
             }
         }
         // What goes on now may take long.
-        self.step_back();
+        self.step_back(Leave::Body);
     }
 
     /// Lets other tasks run before this body goes on.
@@ -205,7 +205,7 @@ impl<E: Engine> Worker<E> {
                 std::thread::yield_now();
             }
             // What it has stolen, or counted, is for others: the body may go on for long.
-            return self.step_back();
+            return self.step_back(Leave::Seat);
         }
         self.flush_all();
         let waiter = Waiter::new(&self.seat);

@@ -1,13 +1,9 @@
 //! The runtimes that programs are run on.
 
-use millpond::catalogue::SCHEMES;
-use millpond::depend::Scheme;
-use millpond::{Builder, DefaultMemory, DefaultPool, Idle, Inline, Runtime};
+use millpond::catalogue::{AnyRuntime, Names};
+use millpond::{Builder, Idle, Inline, Runtime};
 
 use super::rng::Rng;
-
-/// A runtime with a scheme of one's choice.
-pub type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
 
 /// What a case chooses at the builder.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +20,8 @@ pub struct Config {
     pub dumps: bool,
     /// Whether the program's root is a session, if it can be one.
     pub session: bool,
-    /// The name of the dependence scheme.
-    pub scheme: &'static str,
+    /// Its parts.
+    pub names: Names<'static>,
 }
 
 impl Config {
@@ -43,27 +39,27 @@ impl Config {
             stack_size: rng.pick(&[128 << 10, 256 << 10, 2 << 20]),
             session: rng.percent(20),
             dumps: false,
-            scheme: SCHEMES[0].name,
+            names: Names::default(),
         };
         // Workers that never sleep take the processors from everybody else.
         if config.workers <= 2 && rng.percent(10) {
             config.idle = Idle::Busy;
         }
         config.dumps = rng.percent(25);
-        // The default one most, since most programs run on it.
+        // The default ones most, since most programs run on them.
         if !rng.percent(40) {
-            config.scheme = rng.pick(&SCHEMES[1..]).name;
+            config.names = rng.pick(&Names::star().skip(1).collect::<Vec<_>>());
         }
         config.rename_bytes = rng.pick(&[u64::MAX, 0, 1000]);
         config
     }
 
-    /// The same under another scheme.
-    pub fn under(self, scheme: &'static str) -> Self {
-        Config { scheme, ..self }
+    /// The same with other parts.
+    pub fn with(self, names: Names<'static>) -> Self {
+        Config { names, ..self }
     }
 
-    pub fn build<D: Scheme>(&self) -> With<D> {
+    pub fn build(&self) -> AnyRuntime {
         let builder: Builder = Runtime::builder()
             .workers(self.workers)
             .window(self.window)
@@ -74,6 +70,6 @@ impl Config {
             .idle(self.idle)
             .stack_size(self.stack_size)
             .dumps(self.dumps);
-        builder.build_with().expect("every choice is in its range")
+        AnyRuntime::build(builder, self.names).expect("every choice is in its range")
     }
 }

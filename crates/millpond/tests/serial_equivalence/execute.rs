@@ -6,9 +6,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use millpond::depend::Scheme;
-use millpond::{CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Scope, Spawn};
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{
+    CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn,
+};
 
-use super::config::With;
 use super::datum::first;
 use super::leaf;
 use super::lock::Mutex;
@@ -151,11 +154,11 @@ pub fn expected_panic(id: Id) -> ! {
 }
 
 /// Runs a program on a runtime; in a session if that is asked for and the program fits one.
-pub fn execute<D: Scheme>(program: &Program, runtime: &With<D>, session: bool) -> Outcome {
+pub fn execute<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>, session: bool) -> Outcome {
     if session && program.fits_a_session() { in_session(program, runtime) } else { in_scope(program, runtime) }
 }
 
-fn in_scope<D: Scheme>(program: &Program, runtime: &With<D>) -> Outcome {
+fn in_scope<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>) -> Outcome {
     let run = Run::new(program);
     let mut slots = roots(program, &run);
     let scope = runtime.scope(|s| {
@@ -170,7 +173,7 @@ fn in_scope<D: Scheme>(program: &Program, runtime: &With<D>) -> Outcome {
 
 /// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
 /// leaves it leaked.
-fn in_session<D: Scheme>(program: &Program, runtime: &With<D>) -> Outcome {
+fn in_session<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
     // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.

@@ -8,9 +8,9 @@ use crate::bench::shares::{ran, ran_since, shares};
 use crate::failure::Failure;
 use crate::rss;
 use crate::stats::median;
-use millpond::catalogue::{self, AnyRuntime};
+use millpond::catalogue::{self, AnyRuntime, Names};
 use millpond::depend::{Mode, Scheme};
-use millpond::{DefaultMemory, DefaultPool, Inline, Runtime, on_runtime};
+use millpond::{DefaultMemory, DefaultPool, Inline, Runtime, on_scheme};
 use millpond_workloads::matrix::memory::available;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -173,13 +173,13 @@ struct Engines(Vec<(Setting, AnyRuntime)>);
 impl Engines {
     /// The place of a runtime, which is built when it is first asked for.
     fn find(&mut self, setting: Setting, scheme: &str, pin: bool) -> Result<usize, Failure> {
-        let is_it = |(its, runtime): &(Setting, AnyRuntime)| *its == setting && runtime.scheme() == scheme;
+        let is_it = |(its, runtime): &(Setting, AnyRuntime)| *its == setting && runtime.names().scheme == scheme;
         if let Some(place) = self.0.iter().position(is_it) {
             return Ok(place);
         }
         let builder =
             Runtime::builder().workers(setting.workers).inline(setting.inline).window(setting.window).pin(pin);
-        let runtime = AnyRuntime::build(builder, scheme)
+        let runtime = AnyRuntime::build(builder, Names { scheme, ..Names::default() })
             .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
         self.0.push((setting, runtime));
         Ok(self.0.len() - 1)
@@ -246,7 +246,7 @@ impl Cell {
     /// Runs it once, and counts who ran its bodies.
     fn run<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<Timed, Failure> {
         let before = ran(runtime);
-        let (timed, right) = on_runtime!(runtime, rt => program.run(rt))?;
+        let (timed, right) = on_scheme!(runtime, rt => program.run(rt))?;
         let ran = ran_since(&before, runtime);
         self.verified &= right && ran.iter().sum::<u64>() == program.bodies();
         self.ran.resize(ran.len(), 0);

@@ -12,7 +12,7 @@
 use std::array;
 use std::ptr::{self, NonNull};
 
-use super::class::CLASSES;
+use super::super::class::CLASSES;
 use super::list::{Chain, FreeList};
 use crate::sync::atomic::AtomicPtr;
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -14,7 +14,7 @@
 use std::mem;
 use std::ptr::NonNull;
 
-use super::poison;
+use super::super::poison;
 use crate::sync::prefetch_for_write;
 
 /// The start of a free block, or the end of a list.

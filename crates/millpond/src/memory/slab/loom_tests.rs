@@ -72,7 +72,8 @@ fn loom_two_senders_and_a_taker() {
         let inbox = Arc::new(Inbox::new());
         let mut chunk = Fresh::new();
         let mut kept = Vec::new();
-        let blocks: [NonNull<u8>; 3] = array::from_fn(|_| chunk.cut(64, |chunk| kept.push(chunk)));
+        // SAFETY: one size; what is kept stays as long as the model.
+        let blocks: [NonNull<u8>; 3] = array::from_fn(|_| unsafe { chunk.cut(64, |chunk| kept.push(chunk)) });
         let watch = Arc::new(Watch::new(blocks[0]));
 
         let senders: Vec<_> = [vec![blocks[0], blocks[1]], vec![blocks[2]]]

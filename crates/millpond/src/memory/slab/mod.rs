@@ -11,26 +11,24 @@
 //! Chunks live until the manager is dropped. A local part may outlive it, but is of no use any more: it works with its
 //! own manager only, which it knows by a number that is never used again.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::array;
 use std::ptr::NonNull;
 
 use crossbeam_utils::CachePadded;
 
-use super::{Block, LINE, Memory};
+use super::chunk::Chunk;
+use super::class::{CLASSES, LARGEST, MAX_SEATS, SIZES, Tag, class_of};
+use super::{Block, Memory, poison, system};
 use crate::sync::{Mutex, unique_number};
-use chunk::{Chunk, Fresh};
-use class::{CLASSES, LARGEST, MAX_SEATS, SIZES, Tag, class_of};
+use fresh::Fresh;
 use inbox::Inbox;
 use list::{Batch, FreeList, LINK};
 
-mod chunk;
-mod class;
+mod fresh;
 mod inbox;
 mod list;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod poison;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -79,12 +77,11 @@ struct Batches {
 // a slab cuts blocks of one size; and the links of the lists are in the second word.
 unsafe impl Memory for Slabs {
     type Local = Local;
+    type Choice = ();
 
     const NAME: &'static str = "default";
 
-    const TYPE_STABLE: bool = true;
-
-    fn new(seats: usize) -> (Self, Vec<Local>) {
+    fn with(seats: usize, _choice: &()) -> (Self, Vec<Local>) {
         assert!(seats <= MAX_SEATS, "{seats} workers are too many for the tags of blocks");
         let id = unique_number();
         let inboxes = (0..seats).map(|_| CachePadded::new(Inbox::new())).collect();
@@ -92,20 +89,21 @@ unsafe impl Memory for Slabs {
         (Slabs { id, inboxes, chunks: Mutex::new(Vec::new()) }, locals)
     }
 
-    fn largest_stable() -> usize {
+    #[inline]
+    fn largest_stable(&self) -> usize {
         LARGEST
     }
 
     #[inline]
     fn alloc(&self, local: &mut Local, size: usize) -> Block {
         self.check(local);
-        let Some(class) = class_of(size) else { return system_block(size) };
+        let Some(class) = class_of(size) else { return system::large_block(size) };
         let start = match local.slabs[class].free.pop(SIZES[class]) {
             Some(block) => block,
             None => self.refill(local, class),
         };
         poison::permit(start, SIZES[class]);
-        Block { start, tag: Tag::slab(local.seat, class).0 }
+        Block { start, tag: Tag::class_block(local.seat, class).0 }
     }
 
     #[inline]
@@ -143,7 +141,8 @@ impl Slabs {
         slab.free = self.inboxes[local.seat as usize].take(class);
         slab.free.pop(SIZES[class]).unwrap_or_else(|| {
             let keep = |chunk| self.chunks.lock().push(chunk);
-            slab.fresh.cut(SIZES[class], keep)
+            // SAFETY: of one class, so always of this size; chunks are kept as long as the manager.
+            unsafe { slab.fresh.cut(SIZES[class], keep) }
         })
     }
 
@@ -155,8 +154,8 @@ impl Slabs {
     #[inline(never)]
     unsafe fn free_elsewhere(&self, local: &mut Local, start: NonNull<u8>, tag: Tag) {
         if let Some(bytes) = tag.system_bytes() {
-            // SAFETY: its tag says that `system_block` made it, of so many bytes; unused, by the caller.
-            return unsafe { dealloc(start.as_ptr(), system_layout(bytes)) };
+            // SAFETY: its tag says that it is such a block, of so many bytes; unused, by the caller.
+            return unsafe { system::free_large(start, bytes) };
         }
         let (home, class) = (tag.home() as usize, tag.class());
         forbid_free(start, class);
@@ -201,24 +200,4 @@ impl Local {
 fn forbid_free(start: NonNull<u8>, class: usize) {
     // SAFETY: inside the block: the smallest has 64 bytes.
     poison::forbid(unsafe { start.byte_add(LINK) }, SIZES[class] - LINK);
-}
-
-fn system_layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes, LINE).expect("a tag holds less than the address space")
-}
-
-/// A block too large for a slab.
-#[cold]
-#[inline(never)]
-fn system_block(size: usize) -> Block {
-    let lines = size.div_ceil(LINE);
-    let tag = Tag::system(lines).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
-    let layout = system_layout(lines * LINE);
-    // SAFETY: the layout's size is not 0: small sizes are served by slabs.
-    let start = unsafe { alloc(layout) };
-    let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-    // As a slab's first use: the first word counts uses (trait `Memory`).
-    // SAFETY: just allocated, a line at least, and aligned to one.
-    unsafe { start.cast::<u64>().write(0) };
-    Block { start, tag: tag.0 }
 }

@@ -1,64 +1,19 @@
 //! What the slabs promise, on one thread and on several.
 
 use std::collections::HashSet;
-use std::collections::VecDeque;
 use std::thread;
 
-use super::super::BLOCK_ALIGN;
+use super::super::testing::{Queue, Sent, fill, first_word, free, free_sent, set_first_word};
+use super::super::{BLOCK_ALIGN, LINE, testing};
 use super::*;
 use crate::limit::limit;
 
 fn one_seat() -> (Slabs, Local) {
-    let (slabs, mut locals) = Slabs::new(1);
-    let local = locals.remove(0);
-    (slabs, local)
-}
-
-fn free(slabs: &Slabs, local: &mut Local, block: Block) {
-    // SAFETY: the tests pass each block once, and a local part of its manager.
-    unsafe { slabs.free(local, block) };
-}
-
-fn first_word(block: Block) -> u64 {
-    // SAFETY: a block has at least 64 bytes, aligned; this thread holds it, and it is zeroed or written before.
-    unsafe { block.start.cast::<u64>().read() }
-}
-
-fn set_first_word(block: Block, word: u64) {
-    // SAFETY: as in `first_word`.
-    unsafe { block.start.cast::<u64>().write(word) };
-}
-
-fn fill(block: Block, bytes: usize, byte: u8) {
-    // SAFETY: the block has `bytes` bytes, and this thread holds it.
-    unsafe { block.start.write_bytes(byte, bytes) };
+    testing::one_seat(&())
 }
 
 fn chunks(slabs: &Slabs) -> usize {
     slabs.chunks.lock().len()
-}
-
-#[test]
-fn a_class_is_the_smallest_that_fits() {
-    assert_eq!(class_of(0), Some(0));
-    for size in 1..=LARGEST {
-        let class = class_of(size).unwrap();
-        assert!(SIZES[class] >= size);
-        assert!(class == 0 || SIZES[class - 1] < size);
-    }
-    assert_eq!(class_of(LARGEST + 1), None);
-    assert_eq!(class_of(usize::MAX), None);
-}
-
-#[test]
-fn tags_tell_slabs_from_the_system() {
-    let tag = Tag::slab(MAX_SEATS as u32 - 1, CLASSES - 1);
-    assert_eq!((tag.home(), tag.class()), (MAX_SEATS as u32 - 1, CLASSES - 1));
-    assert_eq!(tag.system_bytes(), None);
-    let tag = Tag::system(65).unwrap();
-    assert!(tag.home() as usize >= MAX_SEATS);
-    assert_eq!(tag.system_bytes(), Some(65 * 64));
-    assert_eq!(Tag::system(1 << 31), None);
 }
 
 #[test]
@@ -151,46 +106,6 @@ fn a_local_part_of_another_manager_is_refused() {
     slabs.alloc(&mut local, 64);
 }
 
-/// A block on its way to another thread.
-struct Sent(Block, u64);
-
-// SAFETY: the block is its receiver's: the sender forgets it.
-unsafe impl Send for Sent {}
-
-/// A bounded queue of them. Not std's channel, whose hand-over ThreadSanitizer does not see.
-#[derive(Default)]
-struct Queue(Mutex<VecDeque<Sent>>);
-
-impl Queue {
-    const BOUND: usize = 256;
-
-    /// Gives the block back if the queue is full.
-    fn push(&self, sent: Sent) -> Option<Sent> {
-        let mut queue = self.0.lock();
-        if queue.len() == Self::BOUND {
-            return Some(sent);
-        }
-        queue.push_back(sent);
-        None
-    }
-
-    fn push_waiting(&self, mut sent: Sent) {
-        while let Some(back) = self.push(sent) {
-            thread::yield_now();
-            sent = back;
-        }
-    }
-
-    fn pop(&self) -> Option<Sent> {
-        self.0.lock().pop_front()
-    }
-}
-
-fn free_sent(slabs: &Slabs, local: &mut Local, Sent(block, word): Sent) {
-    assert_eq!(first_word(block), word);
-    free(slabs, local, block);
-}
-
 fn free_number(slabs: &Slabs, mut local: Local, from: &Queue, blocks: usize) {
     let mut freed = 0;
     while freed < blocks {
@@ -234,58 +149,14 @@ fn blocks_come_home_from_the_threads_that_free_them() {
 #[test]
 fn everybody_frees_everybodys_blocks() {
     limit(60, "everybody frees everybody's blocks", || {
-        const THREADS: usize = 4;
-        let (slabs, locals) = Slabs::new(THREADS);
-        let queues: [Queue; THREADS] = Default::default();
-        thread::scope(|scope| {
-            let (slabs, queues) = (&slabs, &queues);
-            let threads: Vec<_> = locals
-                .into_iter()
-                .enumerate()
-                .map(|(seat, local)| scope.spawn(move || pass_and_free(slabs, local, seat, queues)))
-                .collect();
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
-        });
+        testing::everybody_frees_everybodys::<Slabs>(&(), 20_000, &SIZES);
     });
 }
 
-fn pass_and_free(slabs: &Slabs, mut local: Local, seat: usize, queues: &[Queue]) {
-    for round in 0..20_000 {
-        let block = slabs.alloc(&mut local, SIZES[round % CLASSES]);
-        set_first_word(block, round as u64);
-        if let Some(back) = queues[(seat + round) % queues.len()].push(Sent(block, round as u64)) {
-            free_sent(slabs, &mut local, back);
-        }
-        while let Some(sent) = queues[seat].pop() {
-            free_sent(slabs, &mut local, sent);
-        }
-        if round % 1000 == 0 {
-            slabs.idle(&mut local);
-        }
-    }
-}
-
-/// Runs itself again to plant a use after free, and expects AddressSanitizer to end that process.
 #[cfg(millpond_asan)]
 #[test]
 fn a_use_after_free_is_caught() {
-    use std::env;
-    use std::process::Command;
-
-    const PLANT: &str = "MILLPOND_TEST_PLANT_USE_AFTER_FREE";
-    if env::var_os(PLANT).is_some() {
-        let (slabs, mut local) = one_seat();
-        let block = slabs.alloc(&mut local, 64);
-        free(&slabs, &mut local, block);
-        // SAFETY: none, that is the point: the block is free.
-        unsafe { block.start.byte_add(LINK).write_volatile(1) };
-        return;
-    }
-    let name = thread::current().name().expect("the harness names its threads").to_owned();
-    let child = Command::new(env::current_exe().unwrap()).args(["--exact", &name]).env(PLANT, "1").output().unwrap();
-    let report = String::from_utf8_lossy(&child.stderr);
-    assert!(!child.status.success());
-    assert!(report.contains("use-after-poison"), "{report}");
+    testing::use_after_free_is_caught::<Slabs>(&(), Slabs::NAME);
 }
 
 /// The first word of a block counts its uses, from 0 at the first; the system's memory comes with whatever was there.

@@ -4,8 +4,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
 use loom::thread;
 
-use super::testing::{Payloads, task};
 use super::*;
+use crate::pool::testing::{Payloads, task};
 
 /// One worker puts and looks for a sleeper, one registers as such and has a last look: not both may find nothing.
 fn nobody_oversleeps(put: fn(&Split, &mut Seat) -> bool) {

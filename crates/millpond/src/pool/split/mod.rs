@@ -23,7 +23,8 @@ use crossbeam_utils::CachePadded;
 
 use self::deque::{Owner, Steal, Thief};
 use self::urgent::Urgent;
-use super::{Pool, Put};
+use super::random::{Draw, XorShift};
+use super::{Leave, Pool, Put};
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::spin_loop;
 use crate::task::{Role, TaskRef};
@@ -31,8 +32,6 @@ use crate::task::{Role, TaskRef};
 mod deque;
 #[cfg(all(test, loom))]
 mod loom_models;
-#[cfg(test)]
-mod testing;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod urgent;
@@ -71,12 +70,13 @@ pub struct Seat {
 // lane does so by its lock. A task is put into exactly one of them.
 unsafe impl Pool for Split {
     type Local = Seat;
+    type Choice = ();
 
     const NAME: &'static str = "default";
 
     const HONOURS_PRIORITY: bool = true;
 
-    fn new(seats: usize) -> (Self, Vec<Seat>) {
+    fn with(seats: usize, _choice: &()) -> (Self, Vec<Seat>) {
         let (owners, thieves): (Vec<_>, Vec<_>) = (0..seats).map(|_| deque::new(CAPACITY)).unzip();
         let pool = Split {
             thieves: thieves.into(),
@@ -122,7 +122,7 @@ unsafe impl Pool for Split {
         local.deque.newest()
     }
 
-    fn leave(&self, local: &mut Seat) -> bool {
+    fn leave(&self, local: &mut Seat, _leave: Leave) -> bool {
         !local.alone && local.deque.publish_all()
     }
 
@@ -219,21 +219,4 @@ fn persist(victim: &Thief) -> Option<TaskRef> {
         }
     }
     None
-}
-
-/// G. Marsaglia, *Xorshift RNGs*, 2003: good enough to spread thieves.
-struct XorShift(u64);
-
-impl XorShift {
-    /// A stream of its own for each seat.
-    fn new(seat: usize) -> Self {
-        XorShift((seat as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * bound as u64) >> 32) as usize
-    }
 }

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use super::testing::{Payloads, join, number, task};
 use super::*;
 use crate::limit::limit;
+use crate::pool::testing::{Payloads, join, number, task};
 
 fn two_seats() -> (Split, Seat, Seat) {
     let (pool, mut seats) = Split::new(2);
@@ -176,7 +176,7 @@ fn a_thief_keeps_a_part_of_its_fair_share() {
         for n in 1..=public {
             pool.put_at(&mut owner, task(n), 0, Put::Released);
         }
-        assert!(pool.leave(&mut owner));
+        assert!(pool.leave(&mut owner, Leave::Seat));
         assert_eq!(pool.steal_by(&mut thief, |task| number(task) != 1), Some(task(1)));
         assert_eq!(pool.next(&thief), None, "of such a task it takes one");
         assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));

@@ -80,7 +80,7 @@ impl Eq for Entry {}
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::pool::split::testing::{number, task};
+    use crate::pool::testing::{number, task};
 
     #[test]
     fn priority_then_age() {

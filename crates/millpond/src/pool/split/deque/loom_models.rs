@@ -4,7 +4,7 @@ use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 
 use super::*;
-use crate::pool::split::testing::{Payloads, number};
+use crate::pool::testing::{Payloads, number};
 
 /// A deque and the tasks 1 to `tasks`; the owner runs on the thread of the model.
 struct Model {

@@ -5,8 +5,9 @@ use std::thread;
 
 use super::*;
 use crate::limit::limit;
+use crate::pool::random::Draw;
 use crate::pool::split::XorShift;
-use crate::pool::split::testing::{Payloads, join, number, task};
+use crate::pool::testing::{Payloads, join, number, task};
 
 const TASKS: usize = if cfg!(millpond_tsan) { 200_000 } else { 1_000_000 };
 

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use millpond::depend::Scheme;
-use millpond::{Builder, DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn};
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{Builder, Handle, Inline, Runtime, Spawn};
 
 use crate::common::{builder, sized};
 use crate::gate::{Gate, Opens};
-use crate::on_every_scheme;
-
-type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
+use crate::on_every_row;
 
 /// The one scheme whose releases look through a generation (TG §4.1).
 const LOOKS_THROUGH: &str = "graph";
@@ -26,7 +26,7 @@ fn unbounded() -> Builder {
 }
 
 /// A million reads behind one task that is held, by a door that opens when all are there; then a writer.
-fn readers<D: Scheme>(rt: &With<D>) {
+fn readers<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let count = if D::NAME == LOOKS_THROUGH { outstanding().min(10_000) } else { outstanding() };
     let (value, gate, ran) = (Handle::new(1), Gate::default(), AtomicUsize::new(0));
     rt.scope(|s| {
@@ -51,11 +51,11 @@ fn readers<D: Scheme>(rt: &With<D>) {
 
 #[test]
 fn outstanding_reads_of_one_datum() {
-    on_every_scheme!(120, "reads of one datum", unbounded(), rt => readers(rt));
+    on_every_row!(120, "reads of one datum", unbounded(), rt => readers(rt));
 }
 
 /// A million tasks on a thousand data, behind one task that has all of them.
-fn chains<D: Scheme>(rt: &With<D>) {
+fn chains<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let (count, chains) = (outstanding(), 1000);
     let data: Vec<_> = (0..chains).map(|_| Handle::new(0)).collect();
     let gate = Gate::default();
@@ -77,11 +77,11 @@ fn chains<D: Scheme>(rt: &With<D>) {
 
 #[test]
 fn outstanding_chains() {
-    on_every_scheme!(120, "chains", unbounded(), rt => chains(rt));
+    on_every_row!(120, "chains", unbounded(), rt => chains(rt));
 }
 
 /// Generations of many tasks next to each other: every edge that a graph may need.
-fn generations<D: Scheme>(rt: &With<D>) {
+fn generations<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let (count, rounds) = (sized(200, 500), 4);
     let (value, gate) = (Handle::new(0), Gate::default());
     let [reads, shares] = [(); 2].map(|()| AtomicUsize::new(0));
@@ -110,7 +110,7 @@ fn generations<D: Scheme>(rt: &With<D>) {
 
 #[test]
 fn neighbouring_generations_of_many() {
-    on_every_scheme!(60, "neighbouring generations", unbounded(), rt => generations(rt));
+    on_every_row!(60, "neighbouring generations", unbounded(), rt => generations(rt));
 }
 
 /// What a task of 1 to 20 accesses does: adds what it reads to what it changes.
@@ -123,7 +123,7 @@ fn places(i: usize, data: usize) -> impl Iterator<Item = (usize, bool)> {
     (0..1 + i % 20).map(move |k| ((i * 7 + k) % data, k % 4 == 0))
 }
 
-fn many_accesses<D: Scheme>(rt: &With<D>) {
+fn many_accesses<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let (tasks, data) = (sized(4_000, 40_000), 23);
     let handles: Vec<_> = (0..data as u64).map(Handle::new).collect();
     rt.scope(|s| {
@@ -151,7 +151,7 @@ fn many_accesses<D: Scheme>(rt: &With<D>) {
 fn tasks_of_up_to_twenty_accesses() {
     for workers in [1, 2, 8] {
         for inline in [Inline::Never, Inline::Always] {
-            on_every_scheme!(60, "many accesses", builder(workers).inline(inline), rt => many_accesses(rt));
+            on_every_row!(60, "many accesses", builder(workers).inline(inline), rt => many_accesses(rt));
         }
     }
 }

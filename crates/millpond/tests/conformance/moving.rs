@@ -3,17 +3,18 @@
 
 use std::thread;
 
-use millpond::catalogue::{AnyRuntime, SCHEMES};
+use millpond::catalogue::{AnyRuntime, Names, SCHEMES};
 use millpond::depend::{Mode, Scheme};
-use millpond::{DefaultMemory, DefaultPool, Handle, Kind, Runtime, Spawn, Sum, on_runtime};
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{Handle, Kind, Runtime, Spawn, Sum, on_runtime};
 
 use crate::common::{builder, join_all, limit, must_not_run, sized};
 
-type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
-
 /// One runtime of each scheme.
 fn runtimes(workers: usize) -> Vec<AnyRuntime> {
-    let build = |name| AnyRuntime::build(builder(workers), name).expect("it has a row");
+    let build =
+        |scheme| AnyRuntime::build(builder(workers), Names { scheme, ..Names::default() }).expect("it has a row");
     SCHEMES.iter().map(|row| build(row.name)).collect()
 }
 
@@ -116,7 +117,7 @@ fn poison_goes_with_a_handle() {
 }
 
 /// Chains with readers between; each task checks its place.
-fn work<D: Scheme>(rt: &With<D>, tasks: usize) {
+fn work<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>, tasks: usize) {
     let data: Vec<_> = (0..4).map(|_| Handle::new(0)).collect();
     rt.scope(|s| {
         for i in 0..tasks {
@@ -145,7 +146,7 @@ fn two_at_once() {
 }
 
 /// Bodies of one runtime open scopes on another one, and wait for its sessions.
-fn visit<D: Scheme>(rt: &With<D>, other: &Runtime) {
+fn visit<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>, other: &Runtime) {
     let sum = Handle::new(0);
     rt.scope(|s| {
         for _ in 0..sized(20, 100) {

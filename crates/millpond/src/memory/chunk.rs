@@ -3,11 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-use super::super::LINE;
-use super::poison;
-
-const FIRST_BYTES: usize = 16 << 10;
-const LAST_BYTES: usize = 1 << 20;
+use super::{LINE, poison};
 
 /// Memory from the system, given back when dropped.
 #[derive(Debug)]
@@ -21,10 +17,12 @@ unsafe impl Send for Chunk {}
 
 impl Chunk {
     /// Asks for the alignment that the system gives anyway: at a larger one it would have to write the zeros itself,
-    /// where fresh pages already hold them.
-    fn new(bytes: usize) -> Chunk {
+    /// where fresh pages already hold them. So the blocks of a chunk have up to a cache line less than `bytes`, at least
+    /// one.
+    pub(super) fn new(bytes: usize) -> Chunk {
+        assert!(bytes >= 2 * LINE, "a chunk has room for a line, wherever it begins");
         let layout = Layout::from_size_align(bytes, align_of::<u64>()).expect("a chunk is small");
-        // SAFETY: the size is not 0: chunks have at least `FIRST_BYTES`.
+        // SAFETY: the size is not 0, as was just checked.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
         Chunk { start, layout }
@@ -47,40 +45,38 @@ impl Drop for Chunk {
     }
 }
 
-/// What is left of a worker's newest chunk of one class.
+/// What is left of the newest chunk that blocks of one size are cut from.
 #[derive(Debug)]
-pub(super) struct Fresh {
+pub(super) struct Rest {
     next: NonNull<u8>,
-    blocks_left: usize,
-    chunk_bytes: usize,
+    blocks: usize,
 }
 
-impl Fresh {
-    pub(super) fn new() -> Fresh {
-        Fresh { next: NonNull::dangling(), blocks_left: 0, chunk_bytes: FIRST_BYTES }
+impl Default for Rest {
+    fn default() -> Self {
+        Rest { next: NonNull::dangling(), blocks: 0 }
     }
+}
 
-    /// Cuts off a block of `size` bytes, zeroed; `keep` is given the chunk if a new one was needed, and must hold it
-    /// as long as the block may be used. All calls give the same size.
-    pub(super) fn cut(&mut self, size: usize, keep: impl FnOnce(Chunk)) -> NonNull<u8> {
-        if self.blocks_left == 0 {
-            keep(self.open_chunk(size));
-        }
-        let block = self.next;
-        self.blocks_left -= 1;
-        // SAFETY: there was a block left, so the chunk goes on for `size` bytes at least.
-        self.next = unsafe { block.byte_add(size) };
-        block
-    }
-
-    /// Chunks grow, so that few tasks cost little memory and many cost few calls.
-    fn open_chunk(&mut self, size: usize) -> Chunk {
-        let chunk = Chunk::new(self.chunk_bytes);
+impl Rest {
+    /// Goes on with a new chunk, for at most so many blocks of `size` bytes.
+    pub(super) fn open(&mut self, chunk: &Chunk, size: usize, most: usize) {
         let (start, bytes) = chunk.usable();
         poison::forbid(start, bytes);
-        self.next = start;
-        self.blocks_left = bytes / size;
-        self.chunk_bytes = (self.chunk_bytes * 2).min(LAST_BYTES);
-        chunk
+        *self = Rest { next: start, blocks: most.min(bytes / size) };
+    }
+
+    /// Cuts off a block, zeroed, of the size for which the chunk was opened.
+    ///
+    /// # Safety
+    ///
+    /// `size` is the one that was given to the last `open`, whose chunk is still there.
+    #[inline]
+    pub(super) unsafe fn cut(&mut self, size: usize) -> Option<NonNull<u8>> {
+        self.blocks = self.blocks.checked_sub(1)?;
+        let block = self.next;
+        // SAFETY: there was a block left, so the chunk, which is there by the caller, goes on for `size` bytes at least.
+        self.next = unsafe { block.byte_add(size) };
+        Some(block)
     }
 }

@@ -1,4 +1,4 @@
-//! What a runtime offers beside the order of tasks, on the way through a scheme: waits, nested scopes, sessions, doors,
+//! What a runtime offers beside the order of tasks, on the way through its parts: waits, nested scopes, sessions, doors,
 //! failures, cancellation. Each in short, since the other tests of this folder are the long form, on the default scheme.
 
 use std::panic::resume_unwind;
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use millpond::depend::Scheme;
-use millpond::{Access, DefaultMemory, DefaultPool, Error, Handle, Inline, Inout, Kind, Runtime, Spawn, Write};
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{Access, Error, Handle, Inline, Inout, Kind, Runtime, Spawn, Write};
 
 use crate::common::{builder, join_all, must_not_run, sized};
 use crate::gate::{Gate, Opens};
-use crate::on_every_scheme;
+use crate::on_every_row;
 
-type With<D> = Runtime<DefaultMemory, DefaultPool, D>;
-
-/// Runs a test on every scheme with few and many workers, with leaves at their spawn and not.
+/// Runs a test on every row of the star with few and many workers, with leaves at their spawn and not.
 macro_rules! everywhere {
     ($test:expr, $rt:ident => $body:expr) => {
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Auto), (2, Inline::Never), (8, Inline::Always)] {
-            on_every_scheme!(60, $test, builder(workers).inline(inline), $rt => $body);
+            on_every_row!(60, $test, builder(workers).inline(inline), $rt => $body);
         }
     };
 }
@@ -65,7 +65,7 @@ fn nested_scopes_and_waits() {
     });
 }
 
-fn session<D: Scheme>(rt: &With<D>) {
+fn session<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let (session, mut sum) = (rt.session(), Handle::new(0));
     let rounds = sized(50, 500);
     for round in 0..rounds {
@@ -88,7 +88,7 @@ fn sessions() {
 }
 
 /// Pending tasks whose preconditions are met by tasks behind data, and by threads.
-fn doors<D: Scheme>(rt: &With<D>) {
+fn doors<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let (order, sum, met) = (Handle::new(0), Handle::new(0), AtomicUsize::new(0));
     let count = sized(50, 500);
     rt.scope(|s| {
@@ -118,7 +118,7 @@ fn pending_tasks() {
 }
 
 /// A failure behind a gate, so that all that it poisons waits for it; and what it does not concern runs.
-fn poison<D: Scheme>(rt: &With<D>) {
+fn poison<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let data: Vec<_> = (0..4).map(Handle::new).collect();
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
     let by_source = |error: &Error| matches!(error.kind(), Kind::Poisoned { by } if by.name() == Some("source"));
@@ -151,7 +151,7 @@ fn failures() {
 }
 
 /// Cancelled while tasks wait for data, for their turn, and for somebody outside.
-fn cancel<D: Scheme>(rt: &With<D>) {
+fn cancel<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
     let (data, other, untouched) = (Handle::new(0), Handle::new(0), Handle::new(0));
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
     let result = rt.scope(|s| {

@@ -5,25 +5,25 @@ use std::ptr::{self, NonNull};
 use crate::task::{Header, TaskRef};
 
 /// Task number `n`, from 1.
-pub(super) fn task(n: usize) -> TaskRef {
+pub(in crate::pool) fn task(n: usize) -> TaskRef {
     let address: *mut Header = ptr::without_provenance_mut(n);
     TaskRef(NonNull::new(address).expect("tasks are numbered from 1"))
 }
 
 /// The number of a [`task`].
-pub(super) fn number(task: TaskRef) -> usize {
+pub(in crate::pool) fn number(task: TaskRef) -> usize {
     task.0.as_ptr().addr()
 }
 
 /// Joins each thread, which ThreadSanitizer sees, as it does not the end of a scope.
 #[cfg(not(loom))]
-pub(super) fn join(threads: Vec<std::thread::ScopedJoinHandle<'_, ()>>) {
+pub(in crate::pool) fn join(threads: Vec<std::thread::ScopedJoinHandle<'_, ()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 /// One cell a task, which its putter fills and its taker empties: ThreadSanitizer and loom complain if the one did not
 /// happen before the other, or if there were two takers.
-pub(super) struct Payloads(Box<[Cell]>);
+pub(in crate::pool) struct Payloads(Box<[Cell]>);
 
 #[cfg(loom)]
 type Cell = loom::cell::UnsafeCell<usize>;
@@ -35,18 +35,18 @@ type Cell = std::cell::UnsafeCell<usize>;
 unsafe impl Sync for Payloads {}
 
 impl Payloads {
-    pub(super) fn new(tasks: usize) -> Self {
+    pub(in crate::pool) fn new(tasks: usize) -> Self {
         Payloads((0..=tasks).map(|_| Cell::new(0)).collect())
     }
 
     /// Fills the cell of task `n`, and gives the task.
-    pub(super) fn fill(&self, n: usize) -> TaskRef {
+    pub(in crate::pool) fn fill(&self, n: usize) -> TaskRef {
         self.change(n, 0, 1);
         task(n)
     }
 
     /// Empties the cell of a task that was taken.
-    pub(super) fn empty(&self, taken: TaskRef) {
+    pub(in crate::pool) fn empty(&self, taken: TaskRef) {
         self.change(number(taken), 1, 2);
     }
 
@@ -69,7 +69,7 @@ impl Payloads {
     }
 
     /// Checks that every task was taken.
-    pub(super) fn check(&mut self) {
+    pub(in crate::pool) fn check(&mut self) {
         for n in 1..self.0.len() {
             self.change(n, 2, 3);
         }

@@ -1,0 +1,113 @@
+//! What a manager of the paper's is made of: the columns of TP Table 1.
+
+/// Where free blocks are kept (TP §4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeLists {
+    /// Nowhere: each goes back to the system.
+    None,
+    /// In one place, behind a lock for each size class.
+    Central,
+    /// With each worker.
+    Distributed,
+    /// With each worker; what is too much there, or too little, is balanced in one place, behind a lock for each size
+    /// class.
+    Both,
+}
+
+/// What links the free blocks of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Items: a pointer to a block and one to the next item. An item whose block is in use is kept for another.
+    Items,
+    /// The blocks themselves.
+    Blocks,
+}
+
+/// How much the system is asked for when there is no free block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refill {
+    /// One block.
+    Elements,
+    /// 64 blocks.
+    Some,
+    /// An array of 1 MiB.
+    Whole,
+}
+
+/// What happens with the blocks of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// They are cut off one by one, when there are no free blocks, here or in the central list.
+    WhenNeeded,
+    /// All go onto the free list at once.
+    AfterAllocation,
+    /// They are cut off one by one, before the central list is asked.
+    BeforeCentral,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Where free blocks are kept.
+    pub free_lists: FreeLists,
+    /// What links them.
+    pub links: Links,
+    /// How much the system is asked for.
+    pub refill: Refill,
+    /// What happens with what it gives.
+    pub handling: Handling,
+    /// Whether spare items, too, are balanced in one place; else each worker asks the system for what it lacks, and
+    /// gives back what is too much.
+    pub central_items: bool,
+}
+
+/// A row of the table, as a type.
+pub trait Variant: std::fmt::Debug + Send + Sync + 'static {
+    /// The name in the table.
+    const NAME: &'static str;
+
+    /// What it is made of.
+    const PARTS: Parts;
+}
+
+impl Parts {
+    /// The columns of the paper's table: the head of each, and what stands in it.
+    pub(crate) const fn columns(self) -> [(&'static str, &'static str); 5] {
+        let Parts { free_lists, links, refill, handling, central_items } = self;
+        let lists = match free_lists {
+            FreeLists::None => "-",
+            FreeLists::Central => "central",
+            FreeLists::Distributed => "distributed",
+            FreeLists::Both => "central + distributed",
+        };
+        let items = match (free_lists, links) {
+            (FreeLists::None, _) => "-",
+            (_, Links::Blocks) => "no",
+            (FreeLists::Both, Links::Items) if central_items => "yes, balanced too",
+            (_, Links::Items) => "yes",
+        };
+        let allocation = match (free_lists, refill) {
+            (FreeLists::None, _) => "-",
+            (_, Refill::Elements) => "elements",
+            (_, Refill::Some) => "blocks for some elements",
+            (_, Refill::Whole) => "blocks for whole lists",
+        };
+        let handling = match (refill, handling) {
+            (Refill::Elements, _) => "-",
+            (_, Handling::WhenNeeded) => "elements are removed when needed",
+            (_, Handling::AfterAllocation) => "elements are removed after allocation",
+            (_, Handling::BeforeCentral) => "elements are removed before the central list is asked",
+        };
+        let locking = match free_lists {
+            FreeLists::None | FreeLists::Distributed => "-",
+            FreeLists::Central | FreeLists::Both => "central lists",
+        };
+        [
+            ("free lists", lists),
+            ("items", items),
+            ("memory allocation", allocation),
+            ("block handling", handling),
+            ("locking", locking),
+        ]
+    }
+}

@@ -1,0 +1,40 @@
+//! Fresh blocks of one class on their home worker, from chunks that grow: few tasks cost little memory, many few calls.
+
+use std::ptr::NonNull;
+
+use super::super::chunk::{Chunk, Rest};
+
+const FIRST_BYTES: usize = 16 << 10;
+const LAST_BYTES: usize = 1 << 20;
+
+/// What is left of a worker's newest chunk of one class, and the size of the next.
+#[derive(Debug)]
+pub(super) struct Fresh {
+    rest: Rest,
+    chunk_bytes: usize,
+}
+
+impl Fresh {
+    pub(super) fn new() -> Fresh {
+        Fresh { rest: Rest::default(), chunk_bytes: FIRST_BYTES }
+    }
+
+    /// Cuts off a block of `size` bytes, zeroed; `keep` is given the chunk if a new one was needed, and must hold it
+    /// as long as the block may be used.
+    ///
+    /// # Safety
+    ///
+    /// All calls give the same size, and what `keep` was given before is still there.
+    pub(super) unsafe fn cut(&mut self, size: usize, keep: impl FnOnce(Chunk)) -> NonNull<u8> {
+        // SAFETY: the caller's.
+        if let Some(block) = unsafe { self.rest.cut(size) } {
+            return block;
+        }
+        let chunk = Chunk::new(self.chunk_bytes);
+        self.rest.open(&chunk, size, usize::MAX);
+        self.chunk_bytes = (self.chunk_bytes * 2).min(LAST_BYTES);
+        keep(chunk);
+        // SAFETY: the chunk was opened for blocks of this size, and is kept.
+        unsafe { self.rest.cut(size) }.expect("a chunk is larger than a block")
+    }
+}

@@ -1,0 +1,82 @@
+//! Blocks that come from the system one by one.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+use super::class::Tag;
+use super::{BLOCK_ALIGN, Block, LINE};
+
+/// The alignment that the system gives without being asked.
+const GIVEN: usize = 16;
+
+/// A block too large for any size class.
+#[cold]
+#[inline(never)]
+pub(super) fn large_block(size: usize) -> Block {
+    let lines = size.div_ceil(LINE);
+    let tag = Tag::system(lines).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
+    let start = ask(layout_of(lines * LINE));
+    begin(start);
+    Block { start, tag: tag.0 }
+}
+
+/// Gives a block back that is too large for a class.
+///
+/// # Safety
+///
+/// [`large_block`] made it, of as many bytes as its tag says; nobody uses it any more.
+pub(super) unsafe fn free_large(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: of this layout, by the caller.
+    unsafe { dealloc(start.as_ptr(), layout_of(bytes)) };
+}
+
+fn layout_of(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, LINE).expect("a tag holds less than the address space")
+}
+
+/// A block of any size, as `malloc` gives it: to be asked for a larger alignment costs it several times as much, so it is
+/// asked for more bytes, and the block begins where it may.
+#[inline]
+pub(super) fn plain_block(size: usize) -> Block {
+    let align = if size > 96 { LINE } else { BLOCK_ALIGN };
+    let lines = (size + (align - GIVEN)).div_ceil(LINE).max(1);
+    let memory = ask(plain_layout(lines));
+    let skip = memory.addr().get().wrapping_neg() % align;
+    let tag = Tag::plain(lines, skip / GIVEN).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
+    // SAFETY: what is skipped is less than what was asked for beyond the block.
+    let start = unsafe { memory.byte_add(skip) };
+    begin(start);
+    Block { start, tag: tag.0 }
+}
+
+/// Gives a [`plain_block`] back.
+///
+/// # Safety
+///
+/// `block` came from there; nobody uses it any more.
+#[inline]
+pub(super) unsafe fn free_plain(block: Block) {
+    let (lines, skipped) = Tag(block.tag).plain_parts();
+    // SAFETY: it begins so far behind what the system gave.
+    let memory = unsafe { block.start.byte_sub(skipped * GIVEN) };
+    // SAFETY: of this layout; both by the tag.
+    unsafe { dealloc(memory.as_ptr(), plain_layout(lines)) };
+}
+
+fn plain_layout(lines: usize) -> Layout {
+    Layout::from_size_align(lines * LINE, GIVEN).expect("a tag holds less than the address space")
+}
+
+#[inline]
+fn ask(layout: Layout) -> NonNull<u8> {
+    // SAFETY: the size is not 0: all blocks have a line at least.
+    let memory = unsafe { alloc(layout) };
+    NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// As a slab's first use: the first word counts uses (trait `Memory`).
+#[inline]
+fn begin(block: NonNull<u8>) {
+    // SAFETY: just allocated, a line at least, and aligned to 16 at least.
+    unsafe { block.cast::<u64>().write(0) };
+}

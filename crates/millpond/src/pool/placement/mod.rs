@@ -1,0 +1,61 @@
+//! Where ready tasks are put, and who finds them (TP §3).
+
+use super::Leave;
+use super::params::Params;
+use crate::task::TaskRef;
+
+mod central;
+mod fours;
+mod local_random;
+mod own;
+mod own_and_central;
+mod public;
+mod random;
+mod stealing;
+
+pub(super) use central::Central;
+pub(super) use local_random::LocalRandom;
+pub(super) use own::Own;
+pub(super) use own_and_central::OwnAndCentral;
+pub(super) use public::Public;
+pub(super) use random::Random;
+pub(super) use stealing::Stealing;
+
+/// Where a worker puts tasks, and where it looks for them; see [`Pool`](super::Pool), whose methods these are.
+pub trait Placement: Send + Sync + Sized + 'static {
+    /// What one worker keeps for itself.
+    type Seat: Send + 'static;
+
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Seat>);
+
+    fn put(&self, seat: &mut Self::Seat, task: TaskRef) -> Found;
+
+    fn take(&self, seat: &mut Self::Seat) -> Option<TaskRef>;
+
+    fn take_if(&self, seat: &mut Self::Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef>;
+
+    fn steal(&self, seat: &mut Self::Seat) -> Option<TaskRef>;
+
+    fn leave(&self, seat: &mut Self::Seat, leave: Leave) -> bool;
+
+    fn has_work(&self) -> bool;
+}
+
+/// What others can find of what was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing more than before.
+    Nothing,
+    /// Something, in a queue in which there was nothing.
+    InAnEmptyQueue,
+    /// Something, behind what is there.
+    BehindOthers,
+}
+
+impl Found {
+    /// What is found of a task that was put into a queue for all, that was empty or not.
+    #[inline]
+    fn of_put(was_empty: bool) -> Self {
+        if was_empty { Found::InAnEmptyQueue } else { Found::BehindOthers }
+    }
+}

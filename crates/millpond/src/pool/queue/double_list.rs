@@ -1,0 +1,107 @@
+//! A double-linked list. Its nodes are allocated when needed, and used again.
+
+use super::{Queue, TwoEnds};
+use crate::task::TaskRef;
+
+/// The place of a node, or `END`.
+type Place = u32;
+
+const END: Place = Place::MAX;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct DoubleList {
+    nodes: Vec<Node>,
+    newest: Place,
+    oldest: Place,
+    /// The first node that holds no task.
+    spare: Place,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    task: TaskRef,
+    older: Place,
+    newer: Place,
+}
+
+impl Default for DoubleList {
+    fn default() -> Self {
+        DoubleList { nodes: Vec::new(), newest: END, oldest: END, spare: END, len: 0 }
+    }
+}
+
+impl DoubleList {
+    /// Takes a node's task, which it had at one of the ends; the node is spare.
+    #[inline]
+    fn vacate(&mut self, here: Place) -> TaskRef {
+        let node = &mut self.nodes[here as usize];
+        let task = node.task;
+        node.older = self.spare;
+        self.spare = here;
+        self.len -= 1;
+        task
+    }
+}
+
+impl Queue for DoubleList {
+    #[inline]
+    fn push(&mut self, task: TaskRef) {
+        let node = Node { task, older: self.newest, newer: END };
+        let here = match self.nodes.get_mut(self.spare as usize) {
+            Some(spare) => {
+                let here = self.spare;
+                self.spare = spare.older;
+                *spare = node;
+                here
+            }
+            None => {
+                self.nodes.push(node);
+                Place::try_from(self.nodes.len() - 1).expect("a task takes a line at least, so there are fewer")
+            }
+        };
+        match self.nodes.get_mut(self.newest as usize) {
+            Some(before) => before.newer = here,
+            None => self.oldest = here,
+        }
+        self.newest = here;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<TaskRef> {
+        let here = self.newest;
+        let older = self.nodes.get(here as usize)?.older;
+        self.newest = older;
+        match self.nodes.get_mut(older as usize) {
+            Some(node) => node.newer = END,
+            None => self.oldest = END,
+        }
+        Some(self.vacate(here))
+    }
+
+    #[inline]
+    fn newest(&self) -> Option<TaskRef> {
+        self.nodes.get(self.newest as usize).map(|node| node.task)
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl TwoEnds for DoubleList {
+    #[inline]
+    fn pop_oldest(&mut self) -> Option<TaskRef> {
+        let here = self.oldest;
+        let newer = self.nodes.get(here as usize)?.newer;
+        self.oldest = newer;
+        match self.nodes.get_mut(newer as usize) {
+            Some(node) => node.older = END,
+            None => self.newest = END,
+        }
+        Some(self.vacate(here))
+    }
+}

@@ -1,0 +1,107 @@
+//! Models of the queues with more than one lock: at their shortest, where both ends meet. With spin locks, since loom lets a
+//! thread that would try a mutex wait for it.
+
+use loom::thread;
+
+use super::*;
+use crate::pool::testing::{Payloads, number};
+use crate::sync::Arc;
+
+/// One thread puts and takes at the working end, another takes for others, of a queue that begins with `before` tasks.
+fn both_ends<S: Shared>(before: usize) {
+    loom::model(move || {
+        let (queue, payloads) = (Arc::new(S::new(LockKind::Spin)), Arc::new(Payloads::new(before + 1)));
+        (1..=before).for_each(|n| _ = queue.put(payloads.fill(n)));
+        let other = {
+            let (queue, payloads) = (queue.clone(), payloads.clone());
+            thread::spawn(move || {
+                let stolen = queue.steal(|_| 0, &mut Vec::new());
+                stolen.into_iter().for_each(|task| payloads.empty(task));
+            })
+        };
+        queue.put(payloads.fill(before + 1));
+        queue.take().into_iter().for_each(|task| payloads.empty(task));
+        other.join().unwrap();
+        while let Some(task) = queue.take() {
+            payloads.empty(task);
+        }
+        assert!(queue.looks_empty());
+        Arc::try_unwrap(payloads).ok().expect("the other thread has ended").check();
+    });
+}
+
+#[test]
+fn two_locks_both_ends() {
+    both_ends::<TwoLock>(0);
+    both_ends::<TwoLock>(1);
+}
+
+#[test]
+fn a_lock_a_task_first_in_first_out_both_ends() {
+    both_ends::<PerTask<Fifo>>(0);
+    both_ends::<PerTask<Fifo>>(1);
+}
+
+#[test]
+fn a_lock_a_task_last_in_first_out_both_ends() {
+    both_ends::<PerTask<Lifo>>(0);
+    both_ends::<PerTask<Lifo>>(1);
+}
+
+/// Two take what two threads put.
+fn two_and_two<S: Shared>() {
+    loom::model(|| {
+        let (queue, payloads) = (Arc::new(S::new(LockKind::Spin)), Arc::new(Payloads::new(2)));
+        let other = {
+            let (queue, payloads) = (queue.clone(), payloads.clone());
+            thread::spawn(move || {
+                queue.put(payloads.fill(1));
+                queue.take().into_iter().for_each(|task| payloads.empty(task));
+            })
+        };
+        queue.put(payloads.fill(2));
+        queue.take().into_iter().for_each(|task| payloads.empty(task));
+        other.join().unwrap();
+        while let Some(task) = queue.take() {
+            payloads.empty(task);
+        }
+        Arc::try_unwrap(payloads).ok().expect("the other thread has ended").check();
+    });
+}
+
+#[test]
+fn two_put_and_two_take() {
+    two_and_two::<TwoLock>();
+    two_and_two::<PerTask<Fifo>>();
+    two_and_two::<PerTask<Lifo>>();
+}
+
+/// A put is seen by who looks after a fence, as a sleeper does.
+fn a_put_is_seen<S: Shared>() {
+    use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
+    loom::model(|| {
+        let (queue, sleepers) = (Arc::new(S::new(LockKind::Spin)), Arc::new(AtomicUsize::new(0)));
+        let publisher = {
+            let (queue, sleepers) = (queue.clone(), sleepers.clone());
+            thread::spawn(move || {
+                queue.put(crate::pool::testing::task(1));
+                fence(SeqCst);
+                sleepers.load(Relaxed) == 1
+            })
+        };
+        sleepers.store(1, Relaxed);
+        fence(SeqCst);
+        let seen = !queue.looks_empty();
+        let woken = publisher.join().unwrap();
+        assert!(seen || woken, "neither saw the other");
+        assert_eq!(queue.take().map(number), Some(1));
+    });
+}
+
+#[test]
+fn a_sleeper_sees_what_was_put() {
+    a_put_is_seen::<TwoLock>();
+    a_put_is_seen::<PerTask<Fifo>>();
+    a_put_is_seen::<PerTask<Lifo>>();
+    a_put_is_seen::<Locked<super::super::queue::List>>();
+}

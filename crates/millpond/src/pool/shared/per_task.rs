@@ -1,0 +1,255 @@
+//! A double-linked list with a lock for each task, so that both ends are used at once (TP §4.2).
+//!
+//! ```text
+//!     first  ⇄  node  ⇄  node  ⇄  …  ⇄  last          first and last hold no task
+//! ```
+//!
+//! Two neighbours' locks guard the links between them: `next` of the one and `prev` of the other. Who holds a node's lock
+//! may read both its links. So to put one takes two locks, to take three: the end's, the node's, and that of the node
+//! behind it.
+//!
+//! - At `first`, locks are waited for, in the direction of `next`.
+//! - At `last`, that of `last` is waited for, with no other in hand; the others, against that direction, are only tried. If
+//!   one of them is taken, all are given back, and it begins anew.
+//!
+//! So nobody who waits is waited for in a circle: who waits holds nodes in front of the one it waits for, and nobody who
+//! holds a node waits for one in front of it.
+//!
+//! Nodes that were taken are used again, at the end where they were; an end that has none looks at the other's, if that is
+//! free. A node's memory stays until the list ends. That a node is not used again while somebody tries its lock: who does
+//! has the lock of its neighbour, whose link says that they are neighbours, and to take the node one needs that lock.
+
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr::{self, NonNull};
+
+use super::super::lock::{Gate, Held, LockKind};
+use super::Shared;
+use crate::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use crate::sync::{Guarded as Checked, spin_loop, yield_thread};
+use crate::task::TaskRef;
+
+/// See the [module](self).
+pub struct PerTask<O> {
+    first: Terminal,
+    last: Terminal,
+    lock: LockKind,
+    order: PhantomData<fn() -> O>,
+}
+
+/// In which order tasks are taken.
+pub trait Order: 'static {
+    /// Whether the task is taken first that was put first; else the last, and others take at the other end.
+    const FIFO: bool;
+}
+
+/// First in, first out.
+pub enum Fifo {}
+
+/// Last in, first out.
+pub enum Lifo {}
+
+impl Order for Fifo {
+    const FIFO: bool = true;
+}
+
+impl Order for Lifo {
+    const FIFO: bool = false;
+}
+
+/// An end of the list.
+struct Terminal {
+    node: NonNull<Node>,
+    /// Nodes that hold no task, guarded by the lock of `node`.
+    spare: Checked<Vec<NonNull<Node>>>,
+}
+
+struct Node {
+    gate: Gate,
+    task: Checked<Option<TaskRef>>,
+    // Under locks, as the module says; atomic since `looks_empty` reads one without.
+    prev: AtomicPtr<Node>,
+    next: AtomicPtr<Node>,
+}
+
+// SAFETY: nodes are the list's, and used under the locks that the module names.
+unsafe impl<O> Send for PerTask<O> {}
+// SAFETY: as above.
+unsafe impl<O> Sync for PerTask<O> {}
+
+impl Node {
+    fn new(lock: LockKind) -> NonNull<Node> {
+        let null = || AtomicPtr::new(ptr::null_mut());
+        let node = Node { gate: Gate::new(lock), task: Checked::new(None), prev: null(), next: null() };
+        NonNull::from(Box::leak(Box::new(node)))
+    }
+}
+
+/// The node at a pointer.
+fn at<'a>(node: NonNull<Node>) -> &'a Node {
+    // SAFETY: nodes stay until the list ends, and it hands out no reference.
+    unsafe { node.as_ref() }
+}
+
+/// What a link points to.
+fn linked(link: &AtomicPtr<Node>) -> NonNull<Node> {
+    NonNull::new(link.load(Relaxed)).expect("between the ends there is always a neighbour")
+}
+
+/// Makes two nodes neighbours, whose locks the caller has, unless one is new.
+fn link(prev: NonNull<Node>, next: NonNull<Node>) {
+    at(prev).next.store(next.as_ptr(), Relaxed);
+    at(next).prev.store(prev.as_ptr(), Relaxed);
+}
+
+impl<O> PerTask<O> {
+    /// A node for a task, by who has the lock of the end `mine`.
+    fn node(&self, task: TaskRef, mine: &Terminal, other: &Terminal) -> NonNull<Node> {
+        let mut spare = mine.spare.take();
+        if spare.is_empty()
+            && let Some(_held) = at(other.node).gate.try_lock()
+        {
+            spare = other.spare.take();
+        }
+        let node = spare.pop().unwrap_or_else(|| Node::new(self.lock));
+        mine.spare.set(spare);
+        at(node).task.set(Some(task));
+        node
+    }
+
+    /// The task of a node that is nobody's neighbour any more, by who has its lock and that of the end `mine`.
+    fn vacate(&self, node: NonNull<Node>, held: Held<'_>, mine: &Terminal) -> Option<TaskRef> {
+        let task = at(node).task.take();
+        drop(held);
+        let mut spare = mine.spare.take();
+        spare.push(node);
+        mine.spare.set(spare);
+        task
+    }
+
+    fn put_first(&self, task: TaskRef) -> bool {
+        let first = self.first.node;
+        let _first = at(first).gate.lock();
+        let node = self.node(task, &self.first, &self.last);
+        let next = linked(&at(first).next);
+        let _next = at(next).gate.lock();
+        link(node, next);
+        link(first, node);
+        next == self.last.node
+    }
+
+    fn put_last(&self, task: TaskRef) -> bool {
+        let last = self.last.node;
+        for attempt in 1.. {
+            let held = at(last).gate.lock();
+            let prev = linked(&at(last).prev);
+            let Some(_prev) = at(prev).gate.try_lock() else {
+                drop(held);
+                wait(attempt);
+                continue;
+            };
+            let node = self.node(task, &self.last, &self.first);
+            link(node, last);
+            link(prev, node);
+            return prev == self.first.node;
+        }
+        unreachable!("it begins anew without end")
+    }
+
+    fn take_first(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+        let first = self.first.node;
+        let _first = at(first).gate.lock();
+        let node = linked(&at(first).next);
+        if node == self.last.node {
+            return None;
+        }
+        let held = at(node).gate.lock();
+        if !at(node).task.get().is_some_and(wanted) {
+            return None;
+        }
+        let next = linked(&at(node).next);
+        {
+            let _next = at(next).gate.lock();
+            link(first, next);
+        }
+        self.vacate(node, held, &self.first)
+    }
+
+    fn take_last(&self) -> Option<TaskRef> {
+        let last = self.last.node;
+        for attempt in 1.. {
+            let end = at(last).gate.lock();
+            let node = linked(&at(last).prev);
+            if node == self.first.node {
+                return None;
+            }
+            if let Some(held) = at(node).gate.try_lock() {
+                let prev = linked(&at(node).prev);
+                if let Some(_prev) = at(prev).gate.try_lock() {
+                    link(prev, last);
+                    return self.vacate(node, held, &self.last);
+                }
+            }
+            drop(end);
+            wait(attempt);
+        }
+        unreachable!("it begins anew without end")
+    }
+}
+
+/// Between two attempts to take locks that others have: who has them may have lost its processor.
+fn wait(attempt: u64) {
+    if attempt.is_multiple_of(16) { yield_thread() } else { spin_loop() }
+}
+
+impl<O: Order> Shared for PerTask<O> {
+    fn new(lock: LockKind) -> Self {
+        let terminal = || Terminal { node: Node::new(lock), spare: Checked::new(Vec::new()) };
+        let (first, last) = (terminal(), terminal());
+        link(first.node, last.node);
+        PerTask { first, last, lock, order: PhantomData }
+    }
+
+    fn put(&self, task: TaskRef) -> bool {
+        if O::FIFO { self.put_last(task) } else { self.put_first(task) }
+    }
+
+    /// Looks before it locks: those who look for a first task would keep its putter away from the lock.
+    fn take(&self) -> Option<TaskRef> {
+        if self.looks_empty() { None } else { self.take_first(|_| true) }
+    }
+
+    fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+        self.take_first(wanted)
+    }
+
+    /// How many there are nobody knows without a walk, so of a share of them more than one are taken only if it does not
+    /// depend on that.
+    fn steal(&self, more: impl FnOnce(usize) -> usize, loot: &mut Vec<TaskRef>) -> Option<TaskRef> {
+        let take = || if O::FIFO || self.looks_empty() { self.take() } else { self.take_last() };
+        let first = take()?;
+        loot.extend((0..more(0)).map_while(|_| take()));
+        Some(first)
+    }
+
+    fn looks_empty(&self) -> bool {
+        at(self.first.node).next.load(Relaxed) == self.last.node.as_ptr()
+    }
+}
+
+impl<O> Drop for PerTask<O> {
+    fn drop(&mut self) {
+        let mut nodes = mem::take(&mut self.first.spare.take());
+        nodes.append(&mut self.last.spare.take());
+        let mut node = self.first.node;
+        while node != self.last.node {
+            nodes.push(node);
+            node = linked(&at(node).next);
+        }
+        nodes.push(node);
+        for node in nodes {
+            // SAFETY: each is in one place: spare, or in the list, of which nobody else knows any more.
+            drop(unsafe { Box::from_raw(node.as_ptr()) });
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Queues that several workers use: each task once, in order where one thread looks, on several threads.
+
+use std::thread;
+
+use super::super::queue::{Array, DoubleList, List};
+use super::*;
+use crate::limit::limit;
+use crate::pool::testing::{Payloads, join, number, task};
+
+/// Calls a function with each kind of queue and of lock.
+macro_rules! for_each_queue {
+    ($function:ident) => {
+        for lock in [LockKind::System, LockKind::Spin] {
+            $function::<Locked<List>>("locked list", lock);
+            $function::<Locked<Array>>("locked array", lock);
+            $function::<Locked<DoubleList, Opposite>>("locked double list", lock);
+            $function::<TwoLock>("two locks", lock);
+            $function::<PerTask<Fifo>>("a lock a task, FIFO", lock);
+            $function::<PerTask<Lifo>>("a lock a task, LIFO", lock);
+        }
+    };
+}
+
+fn drain(take: impl FnMut() -> Option<TaskRef>) -> Vec<usize> {
+    std::iter::from_fn(take).map(number).collect()
+}
+
+#[test]
+fn tasks_come_in_order() {
+    fn check<S: Shared>(name: &str, lock: LockKind) {
+        let queue = S::new(lock);
+        let fifo = name.contains("FIFO") || name == "two locks";
+        for round in 0..3 {
+            assert!(queue.looks_empty() && queue.take().is_none(), "{name}, round {round}");
+            let first: Vec<_> = (1..=100).map(|n| queue.put(task(n))).collect();
+            assert!(first[0] && !first[1..].contains(&true), "{name}: what was empty before");
+            assert!(!queue.looks_empty());
+            let mut taken = drain(|| queue.take());
+            if !fifo {
+                taken.reverse();
+            }
+            assert_eq!(taken, (1..=100).collect::<Vec<_>>(), "{name}, round {round}");
+        }
+    }
+    for_each_queue!(check);
+}
+
+#[test]
+fn only_what_is_wanted() {
+    fn check<S: Shared>(name: &str, lock: LockKind) {
+        let queue = S::new(lock);
+        assert_eq!(queue.take_if(|_| true), None, "{name}");
+        (1..=3).for_each(|n| _ = queue.put(task(n)));
+        let mut shown = 0;
+        let none = queue.take_if(|next| {
+            shown = number(next);
+            false
+        });
+        assert_eq!((none, shown == 1 || shown == 3), (None, true), "{name}");
+        assert_eq!(queue.take_if(|next| number(next) == shown).map(number), Some(shown), "{name}");
+        assert_eq!(drain(|| queue.take()).len(), 2, "{name}");
+    }
+    for_each_queue!(check);
+}
+
+#[test]
+fn thieves_take_their_share_at_their_end() {
+    fn robbed<S: Shared>(share: usize) -> (Vec<usize>, Vec<usize>) {
+        let (queue, mut loot) = (S::new(LockKind::System), Vec::new());
+        (1..=6).for_each(|n| _ = queue.put(task(n)));
+        let first = queue.steal(|_| share - 1, &mut loot).map(number).unwrap();
+        let stolen = [first].into_iter().chain(loot.into_iter().map(number)).collect();
+        (stolen, drain(|| queue.take()))
+    }
+    assert_eq!(robbed::<Locked<List>>(1), (vec![6], vec![5, 4, 3, 2, 1]));
+    assert_eq!(robbed::<Locked<Array>>(3), (vec![6, 5, 4], vec![3, 2, 1]));
+    assert_eq!(robbed::<Locked<DoubleList, Opposite>>(2), (vec![1, 2], vec![6, 5, 4, 3]));
+    assert_eq!(robbed::<PerTask<Lifo>>(2), (vec![1, 2], vec![6, 5, 4, 3]));
+    assert_eq!(robbed::<TwoLock>(9), (vec![1, 2, 3, 4, 5, 6], vec![]));
+}
+
+/// One puts and takes, others steal; and the other way round.
+#[test]
+fn each_task_is_taken_once() {
+    fn check<S: Shared>(name: &str, lock: LockKind) {
+        const TASKS: usize = 20_000;
+        let mut payloads = Payloads::new(2 * TASKS);
+        let queue = S::new(lock);
+        thread::scope(|scope| {
+            let (queue, payloads) = (&queue, &payloads);
+            let putter = |from: usize| {
+                scope.spawn(move || {
+                    for n in from + 1..=from + TASKS {
+                        queue.put(payloads.fill(n));
+                        if n % 3 == 0 {
+                            queue.take().into_iter().for_each(|task| payloads.empty(task));
+                        }
+                    }
+                    drain_all(queue, payloads);
+                })
+            };
+            let thief = || {
+                scope.spawn(move || {
+                    let mut loot = Vec::new();
+                    for turn in 0..TASKS {
+                        let stolen = queue.steal(|_| turn % 3, &mut loot);
+                        stolen.into_iter().chain(loot.drain(..)).for_each(|task| payloads.empty(task));
+                        queue
+                            .take_if(|task| number(task).is_multiple_of(2))
+                            .into_iter()
+                            .for_each(|task| payloads.empty(task));
+                    }
+                })
+            };
+            join(vec![putter(0), thief(), putter(TASKS), thief()]);
+        });
+        drain_all(&queue, &payloads);
+        payloads.check();
+        assert!(queue.looks_empty(), "{name}");
+    }
+    fn drain_all<S: Shared>(queue: &S, payloads: &Payloads) {
+        while let Some(task) = queue.take() {
+            payloads.empty(task);
+        }
+    }
+    limit(120, "each task once", || for_each_queue!(check));
+}

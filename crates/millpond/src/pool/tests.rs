@@ -1,0 +1,230 @@
+//! What all pools promise, and what tells those of the paper apart.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use super::params::{Filling, LockKind, Params, Share};
+use super::testing::{Payloads, join, number, task};
+use super::variants::{AnyLocal, AnyPool, Chosen, ROWS};
+use super::*;
+use crate::limit::limit;
+
+/// The pools of the tables with several parameters. (The default one asks tasks what they are, which these cannot say.)
+fn all() -> impl Iterator<Item = Chosen> {
+    let params = [
+        Params::default(),
+        Params { queues: 1, threshold: 9, filling: Filling::Greedy, share: Share::Half, lock: LockKind::Spin },
+        Params { share: Share::Workers, ..Params::default() },
+        Params { share: Share::Constant(3), ..Params::default() },
+    ];
+    params.into_iter().flat_map(|params| ROWS.iter().map(move |row| Chosen::of(row.name, params).unwrap()))
+}
+
+/// A row of the table.
+fn pool(name: &str, seats: usize) -> (AnyPool, Vec<AnyLocal>) {
+    pool_with(name, seats, Params::default())
+}
+
+fn pool_with(name: &str, seats: usize, params: Params) -> (AnyPool, Vec<AnyLocal>) {
+    AnyPool::with(seats, &Chosen::of(name, params).unwrap())
+}
+
+fn put_all(pool: &AnyPool, local: &mut AnyLocal, tasks: std::ops::RangeInclusive<usize>) -> Vec<bool> {
+    tasks.map(|n| pool.put(local, task(n), Put::Spawned)).collect()
+}
+
+fn take_all(pool: &AnyPool, local: &mut AnyLocal) -> Vec<usize> {
+    std::iter::from_fn(|| pool.take(local)).map(number).collect()
+}
+
+fn steal_all(pool: &AnyPool, local: &mut AnyLocal) -> Vec<usize> {
+    std::iter::from_fn(|| pool.take(local).or_else(|| pool.steal(local))).map(number).collect()
+}
+
+#[test]
+fn the_tables_are_the_papers() {
+    let names: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+    let [sq1, sq2, sq3, sq4, sdq1, rq1, rq2, rq3] = ["sq1", "sq2", "sq3", "sq4", "sdq1", "rq1", "rq2", "rq3"];
+    let [dq1, dq2, dq3, dq4, dq5] = ["dq1", "dq2", "dq3", "dq4", "dq5"];
+    let [dq6, dq7, dq8, dq9, dq10] = ["dq6", "dq7", "dq8", "dq9", "dq10"];
+    let all = [sq1, sq2, sq3, sq4, dq1, dq2, dq3, dq4, dq5, dq6, dq7, dq8, dq9, dq10, sdq1, rq1, rq2, rq3];
+    assert_eq!(names, all);
+}
+
+/// On 1, 2, 3 and 8 threads that put, take and steal, as a worker does.
+#[test]
+fn each_task_is_taken_once() {
+    limit(300, "each task once", || {
+        for choice in all() {
+            for seats in [1, 2, 3, 8] {
+                each_task_once(choice, seats);
+            }
+        }
+    });
+}
+
+fn each_task_once(choice: Chosen, seats: usize) {
+    let tasks = if cfg!(any(millpond_tsan, millpond_asan)) { 200 } else { 2000 };
+    let (pool, locals) = AnyPool::with(seats, &choice);
+    let (mut payloads, left) = (Payloads::new(tasks * seats), AtomicUsize::new(tasks * seats));
+    thread::scope(|scope| {
+        let (pool, payloads, left) = (&pool, &payloads, &left);
+        let work = |seat: usize, mut local: AnyLocal| {
+            let mut taken = |task: TaskRef| {
+                payloads.empty(task);
+                left.fetch_sub(1, Relaxed);
+            };
+            for n in seat * tasks + 1..=(seat + 1) * tasks {
+                pool.put(&mut local, payloads.fill(n), Put::Spawned);
+                match n % 7 {
+                    0 => pool.take(&mut local).into_iter().for_each(&mut taken),
+                    1 => pool
+                        .take_if(&mut local, |task| number(task).is_multiple_of(2))
+                        .0
+                        .into_iter()
+                        .for_each(&mut taken),
+                    2 => pool.steal(&mut local).into_iter().for_each(&mut taken),
+                    3 => _ = pool.expose(&mut local),
+                    _ => {}
+                }
+                if n % 500 == 0 {
+                    pool.leave(&mut local, Leave::Seat);
+                }
+            }
+            pool.leave(&mut local, Leave::Body);
+            while left.load(Relaxed) > 0 {
+                match pool.take(&mut local).or_else(|| pool.steal(&mut local)) {
+                    Some(task) => taken(task),
+                    None => thread::yield_now(),
+                }
+            }
+        };
+        let threads = locals.into_iter().enumerate().map(|(seat, local)| scope.spawn(move || work(seat, local)));
+        join(threads.collect());
+    });
+    payloads.check();
+    assert!(!pool.has_work(), "{} with {seats}", choice.name());
+}
+
+#[test]
+fn the_order_in_which_a_worker_takes_its_own() {
+    for row in ROWS {
+        let (pool, mut locals) = pool(row.name, 1);
+        put_all(&pool, &mut locals[0], 1..=100);
+        let mut taken = take_all(&pool, &mut locals[0]);
+        match row.name {
+            "sq3" | "sq4" => {}
+            // One of several queues each time.
+            "dq4" | "rq1" | "rq2" | "rq3" => taken.sort_unstable(),
+            _ => taken.reverse(),
+        }
+        assert_eq!(taken, (1..=100).collect::<Vec<_>>(), "{}", row.name);
+    }
+}
+
+#[test]
+fn a_pool_without_balance_keeps_its_tasks_until_the_seat_is_left() {
+    for name in ["dq1", "dq3"] {
+        let (pool, mut locals) = pool(name, 2);
+        let [owner, other] = &mut locals[..] else { unreachable!() };
+        assert!(!put_all(&pool, owner, 1..=10).contains(&true) && !pool.has_work());
+        assert!(!pool.leave(owner, Leave::Body) && steal_all(&pool, other).is_empty(), "{name}");
+        assert!(pool.leave(owner, Leave::Seat) && pool.has_work(), "{name}");
+        assert!(!pool.leave(owner, Leave::Seat), "{name}: nothing is left");
+        assert_eq!(steal_all(&pool, other).len(), 10, "{name}");
+        assert!(!pool.has_work() && take_all(&pool, owner).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn thieves_take_from_the_end_that_the_row_says() {
+    for (name, first) in [("dq2", 6), ("dq5", 1), ("dq6", 1), ("dq7", 6), ("dq9", 6), ("dq10", 6)] {
+        let (pool, mut locals) = pool(name, 3);
+        put_all(&pool, &mut locals[1], 1..=6);
+        assert_eq!(pool.steal(&mut locals[0]).map(number), Some(first), "{name}");
+        assert_eq!(take_all(&pool, &mut locals[0]), [], "{name}: one is taken");
+        let half = Params { share: Share::Half, ..Params::default() };
+        let (pool, mut locals) = pool_with(name, 3, half);
+        put_all(&pool, &mut locals[1], 1..=6);
+        pool.steal(&mut locals[0]);
+        // How many there are, a queue with a lock a task does not know.
+        let kept = if name == "dq6" { 0 } else { 2 };
+        assert_eq!(take_all(&pool, &mut locals[0]).len(), kept, "{name}");
+    }
+}
+
+#[test]
+fn what_a_put_wakes() {
+    let woken = |name: &str| {
+        let (pool, mut locals) = pool(name, 2);
+        put_all(&pool, &mut locals[0], 1..=5)
+    };
+    for row in ROWS {
+        let expected = match row.name {
+            "dq1" | "dq3" => [false; 5],
+            // The fifth begins another block.
+            "dq8" | "sdq1" => [false, false, false, false, true],
+            "dq9" => [true, false, false, false, false],
+            _ => [true; 5],
+        };
+        assert_eq!(woken(row.name), expected, "{}", row.name);
+    }
+    let busy = |name: &str| pool(name, 1).0.waits_busily();
+    assert!(ROWS.iter().all(|row| busy(row.name) == (row.name == "dq10")) && !busy("default"));
+}
+
+#[test]
+fn blocks_of_four_are_shared_and_the_newest_kept() {
+    for filling in [Filling::Generous, Filling::Greedy] {
+        let (pool, mut locals) = pool_with("dq8", 2, Params { filling, ..Params::default() });
+        let [owner, other] = &mut locals[..] else { unreachable!() };
+        let shown = put_all(&pool, owner, 1..=20).into_iter().filter(|shown| *shown).count();
+        // Blocks 1 to 4 of five; a greedy worker shows one at a time.
+        assert_eq!(shown, if filling == Filling::Greedy { 1 } else { 4 });
+        let first = pool.steal(other).map(number).unwrap();
+        assert_eq!(first, if filling == Filling::Greedy { 4 } else { 16 });
+        assert_eq!(take_all(&pool, other).len(), 3);
+        let mine = take_all(&pool, owner);
+        assert_eq!((mine[..4].to_vec(), mine.len()), (vec![20, 19, 18, 17], 16));
+    }
+}
+
+#[test]
+fn what_exceeds_the_threshold_is_for_all() {
+    let (pool, mut locals) = pool_with("sdq1", 2, Params { threshold: 6, ..Params::default() });
+    let [owner, other] = &mut locals[..] else { unreachable!() };
+    let shown = put_all(&pool, owner, 1..=8);
+    assert_eq!(shown.iter().position(|shown| *shown), Some(6));
+    assert_eq!(take_all(&pool, other), [4, 3, 2, 1]);
+    assert_eq!(take_all(&pool, owner), [8, 7, 6, 5]);
+    put_all(&pool, owner, 1..=6);
+    assert!(pool.leave(owner, Leave::Body) && !pool.leave(owner, Leave::Body));
+    assert_eq!(take_all(&pool, other).len(), 6);
+}
+
+/// What a worker has just put it may take back, under every pool: a fork does.
+#[test]
+fn the_task_at_the_working_end_is_taken_if_it_is_wanted() {
+    for choice in all().filter(|choice| !["sq3", "sq4"].contains(&choice.name())) {
+        let (pool, mut locals) = AnyPool::with(2, &choice);
+        let local = &mut locals[0];
+        put_all(&pool, local, 1..=9);
+        for n in [10, 11] {
+            pool.put(local, task(n), Put::Spawned);
+            assert_eq!(pool.take_if(local, |_| false).0, None, "{}", choice.name());
+            if n == 11 {
+                pool.leave(local, Leave::Body);
+            }
+            let back = pool.take_if(local, |task| number(task) == n).0;
+            assert_eq!(back.map(number), Some(n), "{}", choice.name());
+        }
+        assert_eq!(take_all(&pool, local).len(), 9, "{}", choice.name());
+    }
+}
+
+#[test]
+#[should_panic(expected = "another pool")]
+fn a_local_part_of_another_row_is_refused() {
+    let (pool, _locals) = pool("dq1", 1);
+    pool.take(&mut self::pool("dq2", 1).1[0]);
+}

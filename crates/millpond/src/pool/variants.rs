@@ -1,0 +1,244 @@
+//! The pools of the paper's Tables 2 and 3, each a line: a composition of the parts of this family.
+
+use super::named::{Busy, EachPut, IntoEmpty, Named, Variant};
+use super::params::Params;
+use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Public, Random, Stealing};
+use super::queue::{Array, DoubleList, List};
+use super::random::{RandR, TwisterFloat, TwisterInteger};
+use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
+use super::split::Split;
+use super::{Leave, Pool, Put};
+use crate::task::TaskRef;
+
+/// A pool's name, and its parts in the words of the tables' columns: the head of each, and what stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The name in the tables.
+    pub name: &'static str,
+    /// What it is made of.
+    pub columns: &'static [(&'static str, &'static str)],
+}
+
+/// Makes a type of each line, the table of all, and the pool of one that is chosen at run time. `$d` is a dollar sign, for
+/// the macro that it makes.
+macro_rules! rows {
+    ($d:tt $($variant:ident $name:literal: $placement:ty, $wake:ident;
+        $kind:literal $details:literal $queues:literal $access:literal $allocation:literal $locking:literal $wakes:literal)*
+    ) => {
+        /// The rows of the tables, in the paper's order.
+        pub const ROWS: &[Row] = &[$(Row {
+            name: $name,
+            columns: &[
+                ("type", $kind),
+                ("details", $details),
+                ("queues", $queues),
+                ("access", $access),
+                ("memory allocation", $allocation),
+                ("locking", $locking),
+                ("wake-up", $wakes),
+            ],
+        }),*];
+
+        $(
+            #[doc = concat!("`", $name, "` of the [tables](ROWS).")]
+            #[derive(Debug)]
+            pub enum $variant {}
+
+            impl Variant for $variant {
+                const NAME: &'static str = $name;
+
+                type Placement = $placement;
+                type Wake = $wake;
+            }
+        )*
+
+        /// The pool of a row that was chosen at run time, or the default one.
+        pub enum AnyPool {
+            /// The default one.
+            Default(Split),
+            $(#[doc = concat!("`", $name, "`.")] $variant(Named<$variant>),)*
+        }
+
+        /// What one worker keeps for itself.
+        pub enum AnyLocal {
+            /// Of the default one.
+            Default(<Split as Pool>::Local),
+            $(#[doc = concat!("Of `", $name, "`.")] $variant(<Named<$variant> as Pool>::Local),)*
+        }
+
+        /// Calls a method of the pool.
+        macro_rules! of_any {
+            ($d any:expr, $d pool:ident => $d call:expr) => {
+                match $d any {
+                    AnyPool::Default($d pool) => $d call,
+                    $(AnyPool::$variant($d pool) => $d call,)*
+                }
+            };
+        }
+
+        /// Calls a method of the pool with the local part, which is of the same row.
+        macro_rules! with_both {
+            ($d any:expr, $d its_local:expr, $d pool:ident, $d local:ident => $d call:expr) => {
+                match ($d any, $d its_local) {
+                    (AnyPool::Default($d pool), AnyLocal::Default($d local)) => $d call,
+                    $((AnyPool::$variant($d pool), AnyLocal::$variant($d local)) => $d call,)*
+                    _ => panic!("a local part of another pool"),
+                }
+            };
+        }
+
+        impl AnyPool {
+            fn make(seats: usize, choice: &Chosen) -> (Self, Vec<AnyLocal>) {
+                match choice.name {
+                    $($name => {
+                        let (pool, locals) = Named::with(seats, &choice.params);
+                        (AnyPool::$variant(pool), locals.into_iter().map(AnyLocal::$variant).collect())
+                    })*
+                    _ => {
+                        let (pool, locals) = Split::new(seats);
+                        (AnyPool::Default(pool), locals.into_iter().map(AnyLocal::Default).collect())
+                    }
+                }
+            }
+        }
+    };
+}
+
+rows! { $
+    Sq1 "sq1": Central<Locked<List>>, EachPut;
+        "central" "" "single-linked list" "LIFO" "when needed" "queue" "each put"
+    Sq2 "sq2": Central<Locked<Array>>, EachPut;
+        "central" "" "array" "LIFO" "at the start" "queue" "each put"
+    Sq3 "sq3": Central<PerTask<Fifo>>, EachPut;
+        "central" "" "double-linked list" "FIFO" "when needed" "tasks" "each put"
+    Sq4 "sq4": Central<TwoLock>, EachPut;
+        "central" "Michael and Scott's queue" "single-linked list" "FIFO" "when needed" "head + tail" "each put"
+    Dq1 "dq1": Own<List>, EachPut;
+        "distributed" "no balance" "single-linked lists" "LIFO" "when needed" "-" "-"
+    Dq2 "dq2": Stealing<Locked<List, Working>>, EachPut;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Dq3 "dq3": Own<Array>, EachPut;
+        "distributed" "no balance" "arrays" "LIFO" "at the start" "-" "-"
+    Dq4 "dq4": LocalRandom, EachPut;
+        "stealing" "two queues a worker" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Dq5 "dq5": Stealing<Locked<DoubleList, Opposite>>, EachPut;
+        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Dq6 "dq6": Stealing<PerTask<Lifo>>, EachPut;
+        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "tasks" "each put"
+    Dq7 "dq7": Stealing<Locked<Array, Working>>, EachPut;
+        "stealing" "from the working end" "arrays" "LIFO" "at the start" "all queues" "each put"
+    Dq8 "dq8": Public, EachPut;
+        "stealing" "private and public queues, blocks of four" "single-linked lists of arrays" "LIFO" "when needed"
+        "public queues" "each block that gets public"
+    Dq9 "dq9": Stealing<Locked<List, Working>>, IntoEmpty;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "into an empty queue"
+    Dq10 "dq10": Stealing<Locked<List, Working>>, Busy;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "busy wait"
+    Sdq1 "sdq1": OwnAndCentral, EachPut;
+        "central + distributed" "past a threshold, blocks of four" "single-linked list of arrays, arrays" "LIFO" "when needed"
+        "central queue" "each block that gets central"
+    Rq1 "rq1": Random<Locked<List>, RandR>, EachPut;
+        "randomised" "rand_r, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Rq2 "rq2": Random<Locked<List>, TwisterInteger>, EachPut;
+        "randomised" "Mersenne Twister, integer" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Rq3 "rq3": Random<Locked<List>, TwisterFloat>, EachPut;
+        "randomised" "Mersenne Twister, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+}
+
+/// A row that was chosen at run time, with its parameters; by default the default pool.
+///
+/// ```
+/// use millpond::pool::params::Params;
+/// use millpond::pool::variants::Chosen;
+///
+/// assert_eq!(Chosen::of("rq2", Params { queues: 8, ..Params::default() }).unwrap().name(), "rq2");
+/// assert!(Chosen::of("rq4", Params::default()).is_none());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen {
+    name: &'static str,
+    params: Params,
+}
+
+impl Chosen {
+    /// The row of that name, or the default pool.
+    pub fn of(name: &str, params: Params) -> Option<Chosen> {
+        let mut names = ROWS.iter().map(|row| row.name).chain([Split::NAME]);
+        names.find(|row| *row == name).map(|name| Chosen { name, params })
+    }
+
+    /// Which it is.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl Default for Chosen {
+    fn default() -> Self {
+        Chosen { name: Split::NAME, params: Params::default() }
+    }
+}
+
+// SAFETY: the pool's of the row, which has the tasks.
+unsafe impl Pool for AnyPool {
+    type Local = AnyLocal;
+    type Choice = Chosen;
+
+    const NAME: &'static str = "chosen by name";
+
+    const HONOURS_PRIORITY: bool = false;
+
+    fn with(seats: usize, choice: &Chosen) -> (Self, Vec<AnyLocal>) {
+        Self::make(seats, choice)
+    }
+
+    #[inline]
+    fn put(&self, local: &mut AnyLocal, task: TaskRef, why: Put) -> bool {
+        with_both!(self, local, pool, local => pool.put(local, task, why))
+    }
+
+    #[inline]
+    fn take(&self, local: &mut AnyLocal) -> Option<TaskRef> {
+        with_both!(self, local, pool, local => pool.take(local))
+    }
+
+    #[inline]
+    fn take_if(&self, local: &mut AnyLocal, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+        with_both!(self, local, pool, local => pool.take_if(local, wanted))
+    }
+
+    fn steal(&self, local: &mut AnyLocal) -> Option<TaskRef> {
+        with_both!(self, local, pool, local => pool.steal(local))
+    }
+
+    #[inline]
+    fn expose(&self, local: &mut AnyLocal) -> bool {
+        with_both!(self, local, pool, local => pool.expose(local))
+    }
+
+    #[inline]
+    fn next(&self, local: &AnyLocal) -> Option<TaskRef> {
+        with_both!(self, local, pool, local => pool.next(local))
+    }
+
+    fn leave(&self, local: &mut AnyLocal, leave: Leave) -> bool {
+        with_both!(self, local, pool, local => pool.leave(local, leave))
+    }
+
+    fn hungry(&self, searching: bool) {
+        of_any!(self, pool => pool.hungry(searching));
+    }
+
+    #[inline]
+    fn is_hungry(&self) -> bool {
+        of_any!(self, pool => pool.is_hungry())
+    }
+
+    fn has_work(&self) -> bool {
+        of_any!(self, pool => pool.has_work())
+    }
+
+    fn waits_busily(&self) -> bool {
+        of_any!(self, pool => pool.waits_busily())
+    }
+}
