@@ -24,8 +24,18 @@ fn unknown_names_get_the_nearest_valid_ones() {
         "run fib --scheme parkt",
         "unknown scheme 'parkt'; the nearest valid: parked; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets",
     );
-    refused("run fib --pool defautl", "unknown pool 'defautl'; the nearest valid: default");
-    refused("run fib --memory slab", "unknown memory 'slab'; the nearest valid: default");
+    refused(
+        "run fib --pool defautl",
+        "unknown pool 'defautl'; the nearest valid: default; all: default, sq1, sq2, sq3, sq4, dq1, dq2, dq3, dq4, dq5, dq6, dq7, dq8, dq9, dq10, sdq1, rq1, rq2, rq3",
+    );
+    refused(
+        "run fib --memory cgbkbo",
+        "unknown memory 'cgbkbo'; the nearest valid: cgbkb, cgbko, cgbkob; all: default, bs, l, bk, dl, dlf, dbk, dbko, dgbk, dgbko, dgbkof, cl, clf, clb, cgbk, cgbkb, cgbko, cgbkob, cgbk1, cgbk1b",
+    );
+    refused(
+        "run fib --pool dq8 --memory bs",
+        "only one family at a time may differ from its default: --pool, --memory",
+    );
     refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile");
     refused("run fib --worker 5", "unknown option '--worker'; the nearest valid: --workers");
     refused("run matmul --order ikj", "unknown order 'ikj'; the nearest valid: ijk, kij");
