@@ -163,6 +163,7 @@ pub mod record;
 mod runtime;
 mod sync;
 mod task;
+pub mod taskpool;
 mod worker;
 
 pub use access::{

@@ -48,7 +48,7 @@ impl<D: Scheme> Steps<D> {
             let declared = if mode == Reduce { Mode::Concurrent } else { mode };
             Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, declared, false)
         };
-        let header = Header::on_stack(&VTable::OF_TESTS, NonNull::dangling(), Location::caller());
+        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), Location::caller());
         let block = Box::new(Block { header, records: [record(0), record(1), record(2)] });
         self.blocks.push(NonNull::from(Box::leak(block)));
         let task = self.at(self.blocks.len() - 1);

@@ -75,7 +75,7 @@ fn block<M>(accesses: &[Declared], metas: &[std::cell::UnsafeCell<M>; VERSIONS])
         let target = NonNull::new(at).unwrap().cast();
         Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, mode, false)
     };
-    let header = Header::on_stack(&VTable::OF_TESTS, NonNull::dangling(), std::panic::Location::caller());
+    let header = Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), std::panic::Location::caller());
     let task = TaskRef(NonNull::from(Box::leak(Box::new(Block { header, records: [record(0), record(1)] }))).cast());
     task.expose();
     task.set_accesses(accesses.len());

@@ -118,6 +118,12 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// its owner, who is awake then, has taken it back or is about to.
     fn has_work(&self) -> bool;
 
+    /// Whether a worker gets what another one has put. If not, a worker that has run its own is done; only what is left
+    /// [with the seat](Leave::Seat) is for all.
+    fn balances(&self) -> bool {
+        true
+    }
+
     /// Whether workers that have nothing to do look for work all the time, instead of sleeping.
     fn waits_busily(&self) -> bool {
         false

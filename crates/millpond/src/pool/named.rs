@@ -142,6 +142,10 @@ unsafe impl<V: Variant> Pool for Named<V> {
         self.placement.has_work()
     }
 
+    fn balances(&self) -> bool {
+        V::Placement::BALANCES
+    }
+
     fn waits_busily(&self) -> bool {
         V::Wake::BUSY
     }

@@ -238,6 +238,10 @@ unsafe impl Pool for AnyPool {
         of_any!(self, pool => pool.has_work())
     }
 
+    fn balances(&self) -> bool {
+        of_any!(self, pool => pool.balances())
+    }
+
     fn waits_busily(&self) -> bool {
         of_any!(self, pool => pool.waits_busily())
     }

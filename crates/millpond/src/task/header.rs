@@ -59,10 +59,9 @@ pub(crate) struct VTable {
     pub(crate) drop_result: unsafe fn(TaskRef),
 }
 
-#[cfg(test)]
 impl VTable {
-    /// Of the tasks of tests that look at records and headers only.
-    pub(crate) const OF_TESTS: VTable = VTable {
+    /// Of tasks that no runtime runs: a pool holds them for somebody else.
+    pub(crate) const OF_POOLS: VTable = VTable {
         role: Role::Leaf,
         run: |_, _| unreachable!("nothing runs here"),
         discard: |_| (),

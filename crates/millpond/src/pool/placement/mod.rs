@@ -26,6 +26,9 @@ pub trait Placement: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Seat: Send + 'static;
 
+    /// Whether a worker gets what another one has put.
+    const BALANCES: bool = true;
+
     fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Seat>);
 
     fn put(&self, seat: &mut Self::Seat, task: TaskRef) -> Found;

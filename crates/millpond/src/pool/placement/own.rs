@@ -20,6 +20,8 @@ pub struct Own<Q> {
 impl<Q: Queue + 'static> Placement for Own<Q> {
     type Seat = Q;
 
+    const BALANCES: bool = false;
+
     fn new(seats: usize, params: &Params) -> (Self, Vec<Q>) {
         let pool = Own { left: Locked::new(params.lock), queue: std::marker::PhantomData };
         (pool, (0..seats).map(|_| Q::default()).collect())

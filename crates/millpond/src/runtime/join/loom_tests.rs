@@ -36,7 +36,7 @@ impl World {
     fn new() -> Arc<World> {
         let (sleep, cancels) = (Arc::new(Sleep::new(1, Idle::Sleep)), Box::new(Cancels::new()));
         let domain = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
-        let header = Header::on_stack(&VTable::OF_TESTS, NonNull::from(&domain), Location::caller());
+        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&domain), Location::caller());
         let seat = Seat::new(0, sleep.clone());
         Arc::new(World { seat, sleep, domain, header, _cancels: cancels })
     }

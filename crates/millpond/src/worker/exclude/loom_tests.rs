@@ -47,7 +47,7 @@ impl World {
             let behind = size_of::<Header>() + place * size_of::<Record>();
             Record::new(target, behind, 0, Mode::Commutative, false)
         };
-        let header = || Header::on_stack(&VTable::OF_TESTS, NonNull::dangling(), Location::caller());
+        let header = || Header::on_stack(&VTable::OF_POOLS, NonNull::dangling(), Location::caller());
         let records = [record(0, order[0]), record(1, order[1])];
         let block = Box::leak(Box::new(Block { header: header(), records }));
         let task = TaskRef(NonNull::from(block).cast());

@@ -1,0 +1,233 @@
+//! The two blocks of a task: the pool's record of it, and its argument (TP Figure 2, `tpool_task_t`).
+
+use std::fmt::{self, Debug, Formatter};
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+
+use super::{Function, TaskPool};
+use crate::memory::{Block, Memory};
+use crate::pool::Pool;
+use crate::task::{Header, NewTask, TaskRef, VTable};
+
+/// The most that a block is aligned to.
+const MOST_ALIGNED: usize = 64;
+
+/// The smallest size whose blocks are aligned to that.
+const ALIGNED: usize = 97;
+
+/// The record that a pool holds.
+#[repr(C)]
+pub(super) struct Record<A, M: Memory, P: Pool> {
+    header: Header,
+    function: Function<A, M, P>,
+    argument: Block,
+}
+
+/// The size to ask for, for a `T`.
+const fn size_for<T>() -> usize {
+    let size = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
+    if align_of::<T>() > crate::memory::BLOCK_ALIGN && size < ALIGNED { ALIGNED } else { size }
+}
+
+pub(super) fn check_alignment<A>() {
+    let (name, align) = (std::any::type_name::<A>(), align_of::<A>());
+    assert!(align <= MOST_ALIGNED, "an argument is aligned to {MOST_ALIGNED} at most, {name} to {align}");
+}
+
+/// An argument in a block of the memory manager's, by [`Worker::alloc_arg`](super::Worker::alloc_arg). What is neither put
+/// nor freed keeps its block until the pool ends; the value is dropped.
+///
+/// ```
+/// use millpond::taskpool::TaskPool;
+///
+/// let pool = TaskPool::<String>::create(1);
+/// let mut worker = pool.worker(0);
+/// let mut argument = worker.alloc_arg("a".to_owned());
+/// argument.push('b');
+/// assert_eq!(worker.free_arg(argument), "ab");
+/// ```
+pub struct Arg<'p, A, M: Memory, P: Pool> {
+    pool: &'p TaskPool<A, M, P>,
+    block: Block,
+}
+
+/// A task that is not in the pool, by [`Worker::alloc_task`](super::Worker::alloc_task) or
+/// [`Worker::get`](super::Worker::get). What is neither put nor freed keeps its blocks until the pool ends; the argument
+/// is dropped.
+pub struct Task<'p, A, M: Memory, P: Pool> {
+    pool: &'p TaskPool<A, M, P>,
+    task: TaskRef,
+}
+
+impl<'p, A, M: Memory, P: Pool> Arg<'p, A, M, P> {
+    /// Puts a value into a block.
+    #[inline]
+    pub(super) fn new(pool: &'p TaskPool<A, M, P>, local: &mut M::Local, value: A) -> Self {
+        let block = pool.memory.alloc(local, size_for::<A>());
+        // SAFETY: the block is ours, large enough, and aligned as its size promises.
+        unsafe { block.start.cast::<A>().write(value) };
+        Arg { pool, block }
+    }
+
+    /// Takes the value out of the block, which is left.
+    ///
+    /// # Panics
+    ///
+    /// If it is another pool's.
+    #[inline]
+    pub(super) fn into_parts(self, pool: &TaskPool<A, M, P>) -> (A, Block) {
+        let its_pool = self.pool;
+        let block = self.into_block();
+        // Made again where it is dropped, so that else it stays in registers.
+        if !ptr::eq(its_pool, pool) {
+            refuse(Arg { pool: its_pool, block });
+        }
+        // SAFETY: the block holds a value, which nobody else takes.
+        (unsafe { block.start.cast::<A>().read() }, block)
+    }
+
+    #[inline]
+    fn into_block(self) -> Block {
+        ManuallyDrop::new(self).block
+    }
+}
+
+impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
+    /// Makes the record of a task.
+    ///
+    /// # Panics
+    ///
+    /// If the argument is another pool's.
+    #[inline]
+    pub(super) fn new(
+        pool: &'p TaskPool<A, M, P>,
+        local: &mut M::Local,
+        function: Function<A, M, P>,
+        argument: Arg<'p, A, M, P>,
+    ) -> Self {
+        if !ptr::eq(argument.pool, pool) {
+            refuse(argument);
+        }
+        let block = pool.memory.alloc(local, size_of::<Record<A, M, P>>());
+        let new = NewTask {
+            vtable: &VTable::OF_POOLS,
+            domain: NonNull::dangling(),
+            order: 0,
+            place: const { Location::caller() },
+            priority: 0,
+            extras: None,
+            accesses: 0,
+        };
+        // SAFETY: the block is ours, and a record begins with a header.
+        let task = unsafe { TaskRef::create(block, new) };
+        let record = Self::record_at(task);
+        // SAFETY: within the block; a plain write of a field.
+        unsafe { (&raw mut (*record.as_ptr()).function).write(function) };
+        // SAFETY: as above.
+        unsafe { (&raw mut (*record.as_ptr()).argument).write(argument.into_block()) };
+        Task { pool, task }
+    }
+
+    /// A task that was taken from the pool.
+    ///
+    /// # Safety
+    ///
+    /// It is of this pool, which hands each to one taker.
+    #[inline]
+    pub(super) unsafe fn taken(pool: &'p TaskPool<A, M, P>, task: TaskRef) -> Self {
+        Task { pool, task }
+    }
+
+    /// What the pool holds; it is to be `taken` once.
+    ///
+    /// # Panics
+    ///
+    /// If it is another pool's.
+    #[inline]
+    pub(super) fn into_ref(self, pool: &TaskPool<A, M, P>) -> TaskRef {
+        let (its_pool, task) = self.into_raw();
+        if !ptr::eq(its_pool, pool) {
+            refuse(Task { pool: its_pool, task });
+        }
+        task
+    }
+
+    #[inline]
+    fn into_raw(self) -> (&'p TaskPool<A, M, P>, TaskRef) {
+        let this = ManuallyDrop::new(self);
+        (this.pool, this.task)
+    }
+
+    /// Takes the record apart; its block is left.
+    ///
+    /// # Panics
+    ///
+    /// If it is another pool's.
+    #[inline]
+    pub(super) fn into_parts(self, pool: &'p TaskPool<A, M, P>) -> (Function<A, M, P>, Arg<'p, A, M, P>, Block) {
+        let task = self.into_ref(pool);
+        // SAFETY: a task of a pool's has a record, and this one is nobody else's.
+        let record = unsafe { Self::record_at(task).as_ref() };
+        let Block { start, tag } = record.argument;
+        (record.function, Arg { pool, block: Block { start, tag } }, task.block())
+    }
+
+    #[inline]
+    fn record_at(task: TaskRef) -> NonNull<Record<A, M, P>> {
+        task.0.cast()
+    }
+}
+
+/// Drops an argument or a task that is of another pool, and says so.
+#[cold]
+#[inline(never)]
+fn refuse<T>(what: T) -> ! {
+    drop(what);
+    panic!("an argument or a task of another pool")
+}
+
+impl<A, M: Memory, P: Pool> Deref for Arg<'_, A, M, P> {
+    type Target = A;
+
+    fn deref(&self) -> &A {
+        // SAFETY: the block holds a value as long as this does.
+        unsafe { self.block.start.cast().as_ref() }
+    }
+}
+
+impl<A, M: Memory, P: Pool> DerefMut for Arg<'_, A, M, P> {
+    fn deref_mut(&mut self) -> &mut A {
+        // SAFETY: as above, and it is nobody else's.
+        unsafe { self.block.start.cast().as_mut() }
+    }
+}
+
+impl<A, M: Memory, P: Pool> Drop for Arg<'_, A, M, P> {
+    fn drop(&mut self) {
+        self.pool.stray.lock().push(self.block);
+        // SAFETY: the block holds a value that nobody uses after this.
+        unsafe { self.block.start.cast::<A>().drop_in_place() };
+    }
+}
+
+impl<A, M: Memory, P: Pool> Drop for Task<'_, A, M, P> {
+    fn drop(&mut self) {
+        let (_, argument, block) = Task { pool: self.pool, task: self.task }.into_parts(self.pool);
+        self.pool.stray.lock().push(block);
+        drop(argument);
+    }
+}
+
+impl<A: Debug, M: Memory, P: Pool> Debug for Arg<'_, A, M, P> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Arg").field(&**self).finish()
+    }
+}
+
+impl<A, M: Memory, P: Pool> Debug for Task<'_, A, M, P> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").finish_non_exhaustive()
+    }
+}

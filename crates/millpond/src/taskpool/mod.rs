@@ -1,0 +1,270 @@
+//! A task pool and nothing else: the interface of TP §6.1, Figure 2.
+//!
+//! A task is a [function](Function) and an argument of a fixed size. There are no data that tasks share, and no order
+//! between them; a task may put others. *Initial* tasks are put by [`init`](TaskPool::init), then each worker, which is a
+//! thread of yours, goes through its *working phase* by [`run`](TaskPool::run): it takes tasks until none is left and nobody
+//! runs one. Any pool and any memory manager of the runtime's families serves.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+//! use millpond::taskpool::{TaskPool, Worker};
+//!
+//! type Range<'a> = (u64, u64, &'a AtomicU64);
+//!
+//! fn sum<'a>(worker: &mut Worker<'_, Range<'a>>, (from, to, total): Range<'a>) {
+//!     let middle = from.midpoint(to);
+//!     if to - from > 100 {
+//!         worker.put(sum, (from, middle, total));
+//!         worker.put(sum, (middle, to, total));
+//!     } else {
+//!         total.fetch_add((from..to).sum(), Relaxed);
+//!     }
+//! }
+//!
+//! let total = AtomicU64::new(0);
+//! let pool = TaskPool::create(2);
+//! pool.init(0, sum, (0, 10_001, &total));
+//! std::thread::scope(|s| {
+//!     for worker in 0..2 {
+//!         s.spawn({ let pool = &pool; move || pool.run(worker) });
+//!     }
+//! });
+//! assert_eq!(total.load(Relaxed), 50_005_000);
+//! assert_eq!(pool.finalize(), 0);
+//! ```
+//!
+//! | Figure 2 | here |
+//! |---|---|
+//! | `tpool_create(n, arg_size)` | [`TaskPool::create`]; the argument's type has a size |
+//! | `tpool_finalize()` | [`TaskPool::finalize`], or a drop |
+//! | `tpool_init(tid, f, arg)` | [`TaskPool::init`] |
+//! | `tpool_put(tid, f, arg)` | [`Worker::put`], or [`Worker::put_task`] |
+//! | `tpool_run(tid)` | [`TaskPool::run`] |
+//! | `tpool_get(tid, &f, &arg)` | [`Worker::get`] |
+//! | `tpool_alloc_arg(tid)`, `tpool_free_arg(tid, arg)` | [`Worker::alloc_arg`], [`Worker::free_arg`] |
+//! | `tpool_alloc_task(tid)`, `tpool_free_task(tid, task)` | [`Worker::alloc_task`], [`Worker::free_task`] |
+//!
+//! As in the paper a task is two blocks, one for the pool's record of it, one for its argument.
+
+use crossbeam_utils::CachePadded;
+
+use crate::memory::{Block, Memory};
+use crate::pool::Pool;
+use crate::runtime::engine::{DefaultMemory, DefaultPool};
+use crate::sync::Mutex;
+use crate::sync::atomic::AtomicU64;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::worker::WorkerCounts;
+use crate::worker::sleep::Idle;
+use phase::Phase;
+
+mod block;
+mod phase;
+mod worker;
+
+pub use block::{Arg, Task};
+pub use worker::Worker;
+
+/// What a task does: called with the worker that runs it, and with its argument.
+///
+/// ```
+/// use millpond::taskpool::{Function, TaskPool};
+///
+/// // A task that does nothing, and one that puts a task.
+/// let nothing: Function<u32> = |_, _| ();
+/// let chain: Function<u32> = |worker, left| if left > 0 { worker.put(|_, _| (), left - 1) };
+/// let pool = TaskPool::create(1);
+/// pool.init(0, nothing, 1);
+/// pool.init(0, chain, 1);
+/// pool.run(0);
+/// assert_eq!(pool.counts()[0].tasks, 3);
+/// ```
+pub type Function<A, M = DefaultMemory, P = DefaultPool> = fn(&mut Worker<'_, A, M, P>, A);
+
+/// A task pool for a number of workers, which are the caller's threads; see the [module](self).
+pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
+    pool: P,
+    memory: M,
+    phase: Phase,
+    seats: Box<[CachePadded<Mutex<Seat<M, P>>>]>,
+    counters: Box<[CachePadded<Counters>]>,
+    /// Blocks whose holders did not give them back; see [`Arg`].
+    stray: Mutex<Vec<Block>>,
+    /// It owns arguments; and takes and gives them, so what is of one lifetime is of no other.
+    argument: std::marker::PhantomData<(A, fn(A) -> A)>,
+}
+
+// SAFETY: the blocks that make it differ from its parts, those of arguments in the pool and stray ones, are owned by it,
+// and reached by one thread at a time: by who has taken the task, or under the lock.
+unsafe impl<A: Send, M: Memory, P: Pool> Sync for TaskPool<A, M, P> {}
+// SAFETY: as above.
+unsafe impl<A: Send, M: Memory, P: Pool> Send for TaskPool<A, M, P> {}
+
+/// What one worker keeps for itself; locked by who is that worker.
+struct Seat<M: Memory, P: Pool> {
+    pool: P::Local,
+    memory: M::Local,
+}
+
+/// Written by one worker, read by all.
+#[derive(Debug, Default)]
+struct Counters {
+    tasks: AtomicU64,
+    steals: AtomicU64,
+}
+
+impl<A: Send> TaskPool<A> {
+    /// A pool for `workers` workers, of the default parts.
+    ///
+    /// # Panics
+    ///
+    /// If there are no workers, or the argument's alignment is more than 64.
+    pub fn create(workers: usize) -> Self {
+        Self::create_with(workers, &(), &(), Idle::default())
+    }
+}
+
+impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
+    /// A pool for `workers` workers, of these parts; `idle` says what a worker does that finds no task, but for a pool
+    /// whose rule it is to wait busily.
+    ///
+    /// ```
+    /// use millpond::Idle;
+    /// use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
+    /// use millpond::pool::{params::Params, variants::{AnyPool, Chosen as ChosenPool}};
+    /// use millpond::taskpool::TaskPool;
+    ///
+    /// let memory = ChosenMemory::of("dgbkof").unwrap();
+    /// let dq8 = ChosenPool::of("dq8", Params::default()).unwrap();
+    /// let pool: TaskPool<u32, AnyMemory, AnyPool> = TaskPool::create_with(1, &memory, &dq8, Idle::Hybrid);
+    /// pool.init(0, |worker, n| println!("worker {} has {n}", worker.number()), 6);
+    /// pool.run(0);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`create`](TaskPool::create).
+    pub fn create_with(workers: usize, memory: &M::Choice, pool: &P::Choice, idle: Idle) -> Self
+    where
+        A: Send,
+    {
+        assert!(workers > 0, "a task pool has at least one worker");
+        block::check_alignment::<A>();
+        let (memory, memories) = M::with(workers, memory);
+        let (pool, pools) = P::with(workers, pool);
+        let idle = if pool.waits_busily() { Idle::Busy } else { idle };
+        let seat = |(pool, memory)| CachePadded::new(Mutex::new(Seat { pool, memory }));
+        TaskPool {
+            pool,
+            memory,
+            phase: Phase::new(workers, idle),
+            seats: pools.into_iter().zip(memories).map(seat).collect(),
+            counters: (0..workers).map(|_| CachePadded::default()).collect(),
+            stray: Mutex::new(Vec::new()),
+            argument: std::marker::PhantomData,
+        }
+    }
+
+    /// How many workers it is for.
+    pub fn workers(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Puts an initial task, for worker `number` if the pool has queues of workers.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such worker, or it is [held](TaskPool::worker).
+    pub fn init(&self, number: usize, function: Function<A, M, P>, argument: A) {
+        self.worker(number).put(function, argument);
+    }
+
+    /// The working phase of worker `number`, on this thread: runs tasks until none is left and no worker runs one. A pool
+    /// that does not balance loads lets each worker go when it has run its own.
+    ///
+    /// All workers should come, more or less at once: who comes when the others have gone finds nothing to do. Phases may
+    /// follow one another.
+    ///
+    /// # Panics
+    ///
+    /// As [`init`](TaskPool::init); and with the panic of a task, which ends the phase of the worker that ran it. Others run
+    /// what it had, if the pool balances loads; what nobody runs waits for the next phase.
+    pub fn run(&self, number: usize) {
+        self.worker(number).work();
+    }
+
+    /// The working phase of all workers: of number 0 on this thread, of each other on one of its own.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](TaskPool::run), once all have ended.
+    pub fn run_all(&self)
+    where
+        A: Send,
+    {
+        std::thread::scope(|s| {
+            let others: Vec<_> = (1..self.workers()).map(|number| s.spawn(move || self.run(number))).collect();
+            self.run(0);
+            // The thread's own panic, not the scope's, whose message says nothing.
+            for other in others {
+                other.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+            }
+        });
+    }
+
+    /// Worker `number`, until it is dropped: to put several initial tasks, or to use the memory manager.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such worker; or if it is held already, by a thread that is in [`run`](TaskPool::run) or has got it here.
+    pub fn worker(&self, number: usize) -> Worker<'_, A, M, P> {
+        let workers = self.workers();
+        assert!(number < workers, "there is no worker {number}: they are numbered from 0 to {}", workers - 1);
+        let seat = self.seats[number].try_lock();
+        let seat = seat.unwrap_or_else(|| panic!("worker {number} is held by a thread already"));
+        Worker::new(self, number, seat)
+    }
+
+    /// How many tasks each worker has run, and how often it has stolen some.
+    pub fn counts(&self) -> Vec<WorkerCounts> {
+        let counts = |counters: &CachePadded<Counters>| WorkerCounts {
+            tasks: counters.tasks.load(Relaxed),
+            steals: counters.steals.load(Relaxed),
+        };
+        self.counters.iter().map(counts).collect()
+    }
+
+    /// Destroys the pool, as a drop does: tasks that are left are dropped, not run. How many they were.
+    pub fn finalize(mut self) -> usize {
+        self.clear()
+    }
+
+    /// Drops the tasks that are left.
+    fn clear(&mut self) -> usize {
+        let mut left = 0;
+        for number in 0..self.workers() {
+            // Of a worker that was forgotten, not dropped, nobody gets what it kept for itself.
+            let Some(seat) = self.seats[number].try_lock() else { continue };
+            let mut worker = Worker::new(self, number, seat);
+            while let Some(task) = worker.get() {
+                let (_, argument) = worker.free_task(task);
+                drop(worker.free_arg(argument));
+                left += 1;
+            }
+            worker.take_strays();
+        }
+        left
+    }
+}
+
+impl<A, M: Memory, P: Pool> Drop for TaskPool<A, M, P> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl<A, M: Memory, P: Pool> std::fmt::Debug for TaskPool<A, M, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskPool").field("workers", &self.seats.len()).finish_non_exhaustive()
+    }
+}
