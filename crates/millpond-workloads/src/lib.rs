@@ -20,6 +20,7 @@ pub mod nqueens;
 mod number;
 mod options;
 pub mod output;
+pub mod synthetic;
 mod workload;
 
 pub use error::Error;

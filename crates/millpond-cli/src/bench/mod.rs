@@ -7,6 +7,9 @@ mod grain;
 mod graph;
 mod idle;
 mod metg;
+mod options;
+mod pools;
+mod rank_sum;
 mod row;
 mod schemes;
 mod shares;
@@ -37,12 +40,18 @@ enum Measure {
     Runtime(fn(&Request) -> Result<Vec<Row>, Failure>),
     /// All dependence schemes in one run.
     Schemes(fn(&schemes::Request) -> Result<Vec<Row>, Failure>),
+    /// All pools and memory managers in one run.
+    Pools(fn(&pools::Request) -> Result<Vec<Row>, Failure>),
 }
 
 impl Suite {
     /// The options that choose what is measured, if there are others than those of one runtime.
     pub fn choice(&self) -> Option<Vec<Arg>> {
-        matches!(self.measure, Measure::Schemes(_)).then(schemes::args)
+        match self.measure {
+            Measure::Runtime(_) => None,
+            Measure::Schemes(_) => Some(schemes::args()),
+            Measure::Pools(_) => Some(pools::args()),
+        }
     }
 
     fn measure(&self, matches: &ArgMatches) -> Result<Vec<Row>, Failure> {
@@ -52,6 +61,7 @@ impl Suite {
                 suite(&Request { matches, config: Config::new(matches)?, reps, progress: Progress::new() })
             }
             Measure::Schemes(suite) => schemes::Request::new(matches, reps).measure(suite),
+            Measure::Pools(suite) => suite(&pools::Request::new(matches, reps)),
         }
     }
 }
@@ -95,6 +105,8 @@ pub static SUITES: &[Suite] = &[
     schemes::ARGUMENTS,
     schemes::MATMUL,
     schemes::CHOLESKY,
+    pools::POOLS_SUITE,
+    pools::MEMORY_SUITE,
 ];
 
 /// What a suite is asked for.

@@ -17,10 +17,8 @@ const MOST_ALIGNED: usize = 64;
 /// The smallest size whose blocks are aligned to that.
 const ALIGNED: usize = 97;
 
-/// The record that a pool holds.
-#[repr(C)]
-pub(super) struct Record<A, M: Memory, P: Pool> {
-    header: Header,
+/// What the record that a pool holds says behind its header.
+struct Work<A, M: Memory, P: Pool> {
     function: Function<A, M, P>,
     argument: Block,
 }
@@ -110,7 +108,8 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
         if !ptr::eq(argument.pool, pool) {
             refuse(argument);
         }
-        let block = pool.memory.alloc(local, size_of::<Record<A, M, P>>());
+        const { assert!(align_of::<Work<A, M, P>>() <= align_of::<Header>()) };
+        let block = pool.memory.alloc(local, size_of::<Header>() + size_of::<Work<A, M, P>>());
         let new = NewTask {
             vtable: &VTable::OF_POOLS,
             domain: NonNull::dangling(),
@@ -122,11 +121,8 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
         };
         // SAFETY: the block is ours, and a record begins with a header.
         let task = unsafe { TaskRef::create(block, new) };
-        let record = Self::record_at(task);
-        // SAFETY: within the block; a plain write of a field.
-        unsafe { (&raw mut (*record.as_ptr()).function).write(function) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*record.as_ptr()).argument).write(argument.into_block()) };
+        // SAFETY: the block has room for it.
+        unsafe { Self::work_of(task).write(Work { function, argument: argument.into_block() }) };
         Task { pool, task }
     }
 
@@ -168,15 +164,18 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
     #[inline]
     pub(super) fn into_parts(self, pool: &'p TaskPool<A, M, P>) -> (Function<A, M, P>, Arg<'p, A, M, P>, Block) {
         let task = self.into_ref(pool);
-        // SAFETY: a task of a pool's has a record, and this one is nobody else's.
-        let record = unsafe { Self::record_at(task).as_ref() };
-        let Block { start, tag } = record.argument;
-        (record.function, Arg { pool, block: Block { start, tag } }, task.block())
+        // SAFETY: `new` has put it there, and it is nobody else's.
+        let Work { function, argument } = unsafe { Self::work_of(task).as_ref() };
+        // Field by field, as they were written: the processor would have to wait for both.
+        let block = Block { start: argument.start, tag: argument.tag };
+        (*function, Arg { pool, block }, task.block())
     }
 
+    /// Where a record's work lies.
     #[inline]
-    fn record_at(task: TaskRef) -> NonNull<Record<A, M, P>> {
-        task.0.cast()
+    fn work_of(task: TaskRef) -> NonNull<Work<A, M, P>> {
+        // SAFETY: the block goes on behind the header.
+        unsafe { task.0.add(1) }.cast()
     }
 }
 

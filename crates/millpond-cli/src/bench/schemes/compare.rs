@@ -2,8 +2,8 @@
 //! differs from the one that the others are compared with.
 
 use super::cycles;
-use super::rank_sum;
 use super::round::{Cell, Measured};
+use crate::bench::rank_sum;
 use crate::bench::row::Row;
 use crate::stats::median;
 use serde_json::json;

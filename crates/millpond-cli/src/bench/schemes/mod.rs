@@ -10,18 +10,17 @@ mod arguments;
 mod compare;
 mod cycles;
 mod plan;
-mod rank_sum;
 mod realistic;
 mod round;
 mod slow_path;
 mod spawn;
 mod task_size;
 
+use super::options::{self, cores, names};
 use super::row::Row;
 use crate::args::{MAX_WORKERS, integer};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use millpond::catalogue::{self, SCHEMES};
 use std::cell::RefCell;
@@ -44,11 +43,9 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// Reads the options that these suites share.
     pub fn new(matches: &'a ArgMatches, reps: usize) -> Self {
-        let named: Option<Vec<&String>> = matches.get_many("scheme").map(Iterator::collect);
-        let is_named = |row: &&catalogue::Row| named.as_ref().is_none_or(|names| names.iter().any(|n| **n == row.name));
         Self {
             matches,
-            schemes: SCHEMES.iter().filter(is_named).collect(),
+            schemes: SCHEMES.iter().filter(|row| options::wants(matches, "scheme", row.name)).collect(),
             reps,
             seconds: matches.get_one::<u64>("seconds").copied().unwrap_or(SECONDS) as f64,
             pin: matches.get_flag("pin"),
@@ -69,11 +66,7 @@ impl<'a> Request<'a> {
 
     /// The values of an option that may be repeated, in order, each once.
     fn numbers(&self, name: &str, default: &[u64]) -> Vec<u64> {
-        let given = self.matches.get_many::<u64>(name).map(|all| all.copied().collect::<Vec<_>>());
-        let mut values = given.unwrap_or_else(|| default.to_vec());
-        values.sort_unstable();
-        values.dedup();
-        values
+        options::numbers(self.matches, name, default)
     }
 
     fn number(&self, name: &str, default: u64) -> u64 {
@@ -87,38 +80,26 @@ impl<'a> Request<'a> {
 
     /// Whether a name is among those of an option that may be repeated, or none is.
     fn wants(&self, option: &str, name: &str) -> bool {
-        self.matches.get_many::<String>(option).is_none_or(|mut names| names.any(|given| given == name))
+        options::wants(self.matches, option, name)
     }
 }
 
 /// The options that these suites share, in the place of those that choose one runtime.
 pub fn args() -> Vec<Arg> {
-    let schemes = PossibleValuesParser::new(SCHEMES.iter().map(|row| row.name));
-    let scheme = Arg::new("scheme").long("scheme").value_name("NAME").value_parser(schemes);
+    let schemes = SCHEMES.iter().map(|row| row.name);
     let pin = Arg::new("pin").long("pin").action(ArgAction::SetTrue);
     let seconds = format!("Begin no repetition, and no point of a hundredth, beyond this [default: {SECONDS}]");
     vec![
-        scheme.action(ArgAction::Append).help("Measure this scheme only; may be repeated"),
+        names("scheme", schemes, "Measure this scheme only; may be repeated"),
         pin.help("Keep each worker on a core of its own"),
         integer("seconds", "S", 1, 1_000_000, seconds),
     ]
-}
-
-/// The cores that the process may use.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Numbers of workers to measure with.
 fn workers(default: &str) -> Arg {
     let help = format!("Threads that run tasks; may be repeated [default: {default}]");
     integer("workers", "N", 1, MAX_WORKERS, help).action(ArgAction::Append)
-}
-
-/// An option that takes some of these names.
-fn names(option: &'static str, names: impl IntoIterator<Item = &'static str>, help: &'static str) -> Arg {
-    let parser = PossibleValuesParser::new(names);
-    Arg::new(option).long(option).value_name("NAME").value_parser(parser).action(ArgAction::Append).help(help)
 }
 
 pub use arguments::SUITE as ARGUMENTS;

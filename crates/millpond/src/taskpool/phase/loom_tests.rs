@@ -32,8 +32,7 @@ impl World {
         (0..2).rev().find(|&kind| taken(&self.tasks[kind]))
     }
 
-    fn work(&self, number: usize) {
-        let mut member = self.phase.enter();
+    fn work(&self, number: usize, mut member: Member<'_>) {
         loop {
             while let Some(kind) = self.take() {
                 self.run.fetch_add(1, Relaxed);
@@ -46,19 +45,21 @@ impl World {
     }
 }
 
-/// `first` tasks of each kind are there at the start; all are run, whoever comes first.
-fn all_are_run(first: [usize; 2], also: fn(&World)) {
+/// `first` tasks of each kind are there at the start, and `later` are put: all are run, whoever comes first. This thread
+/// is a member before the other one comes.
+fn all_are_run(first: [usize; 2], later: usize, also: fn(&World, Member<'_>)) {
     loom::model(move || {
         let world =
             World { phase: Phase::new(2, Idle::Sleep), tasks: first.map(AtomicUsize::new), run: AtomicUsize::new(0) };
         let world = Arc::new(world);
+        let member = world.phase.enter();
         let other = thread::spawn({
             let world = world.clone();
-            move || world.work(1)
+            move || world.work(1, world.phase.enter())
         });
-        also(&world);
+        also(&world, member);
         other.join().unwrap();
-        assert_eq!(world.run.load(Relaxed), first[0] + 2 * first[1]);
+        assert_eq!(world.run.load(Relaxed), first[0] + 2 * first[1] + later);
         assert!(!world.has_work() && world.phase.nobody_works());
         assert_eq!(world.phase.sleep.sleepers(), 0);
     });
@@ -66,21 +67,34 @@ fn all_are_run(first: [usize; 2], also: fn(&World)) {
 
 #[test]
 fn a_task_that_puts_another() {
-    all_are_run([0, 1], |world| world.work(0));
+    all_are_run([0, 1], 0, |world, member| world.work(0, member));
 }
 
 #[test]
 fn a_task_for_each() {
-    all_are_run([2, 0], |world| world.work(0));
+    all_are_run([2, 0], 0, |world, member| world.work(0, member));
 }
 
 #[test]
 fn none_at_all() {
-    all_are_run([0, 0], |world| world.work(0));
+    all_are_run([0, 0], 0, |world, member| world.work(0, member));
 }
 
-/// A worker that panics: its phase ends in a drop.
+/// A worker that panics: its phase ends in a drop. What it has put is shown before.
 #[test]
-fn one_that_does_not_wait() {
-    all_are_run([1, 0], |world| drop(world.phase.enter()));
+fn one_that_leaves_a_task() {
+    all_are_run([0, 0], 1, |world, member| {
+        world.put(0);
+        drop(member);
+    });
+}
+
+/// One whose phase begins when the other one's may have ended.
+#[test]
+fn one_that_begins_again() {
+    all_are_run([0, 0], 1, |world, member| {
+        world.work(0, member);
+        world.put(0);
+        world.work(0, world.phase.enter());
+    });
 }

@@ -1,0 +1,29 @@
+//! Options that several suites have.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches};
+
+/// The cores that the process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// An option that takes some of these names.
+pub fn names(option: &'static str, names: impl IntoIterator<Item = &'static str>, help: &'static str) -> Arg {
+    let parser = PossibleValuesParser::new(names);
+    Arg::new(option).long(option).value_name("NAME").value_parser(parser).action(ArgAction::Append).help(help)
+}
+
+/// Whether a name is among those of an option that may be repeated, or none is.
+pub fn wants(matches: &ArgMatches, option: &str, name: &str) -> bool {
+    matches.get_many::<String>(option).is_none_or(|mut names| names.any(|given| given == name))
+}
+
+/// The values of an option that may be repeated, in order, each once.
+pub fn numbers(matches: &ArgMatches, name: &str, default: &[u64]) -> Vec<u64> {
+    let given = matches.get_many::<u64>(name).map(|all| all.copied().collect::<Vec<_>>());
+    let mut values = given.unwrap_or_else(|| default.to_vec());
+    values.sort_unstable();
+    values.dedup();
+    values
+}

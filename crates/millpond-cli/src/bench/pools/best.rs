@@ -1,0 +1,80 @@
+//! `bench pools`: each pool with the manager that suits it best (TP Tables 5 and 7), and what its parameters are worth.
+
+use super::cell::Cell;
+use super::compare::{fields, sorted};
+use super::sweep::{self, Swept};
+use super::{Request, Row};
+use crate::bench::options::names;
+use crate::bench::{Measure, Suite};
+use crate::failure::Failure;
+use crate::stats::least;
+use serde_json::{Value, json};
+
+/// Tables 5 and 7.
+pub const SUITE: Suite = Suite {
+    name: "pools",
+    summary: "Every pool with the memory manager that suits it best, and what its parameters are worth",
+    args: || {
+        vec![names("shape", [BEST, SWEEP], "Measure the best of all managers, or the parameters; may be repeated")]
+    },
+    measure: Measure::Pools(measure),
+};
+
+const BEST: &str = "best";
+const SWEEP: &str = "sweep";
+
+fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
+    let mut cells = if request.wants("shape", BEST) { request.product() } else { Vec::new() };
+    let swept = if request.wants("shape", SWEEP) { sweep::points(request) } else { Vec::new() };
+    let products = cells.len();
+    cells.extend(swept.iter().map(|swept| swept.cell.clone()));
+    request.measure(&mut cells);
+    let (products, measured) = cells.split_at(products);
+    let mut rows = best(request, products);
+    rows.extend(swept.iter().zip(measured).map(|(swept, cell)| swept_row(request, swept, cell, measured)));
+    Ok(rows)
+}
+
+/// For each number of workers the pools in their order, as in Table 5; the speed-up is over the best with one worker, as
+/// in Table 7.
+fn best(request: &Request, cells: &[Cell]) -> Vec<Row> {
+    let alone: Vec<_> = cells.iter().filter(|cell| cell.workers == 1).map(Cell::median).collect();
+    let mut rows = Vec::new();
+    for &workers in &request.workers {
+        let of = |pool: &str| sorted(cells.iter().filter(|cell| cell.workers == workers && cell.pool == pool));
+        let order = sorted(request.pools.iter().filter_map(|pool| of(pool).first().copied()));
+        for cell in &order {
+            let speed_up = (!alone.is_empty()).then(|| least(&alone) / cell.median());
+            rows.push(row(request, BEST, cell, order[0], [Value::Null, Value::Null], json!(speed_up)));
+        }
+    }
+    rows
+}
+
+/// Compared with the default value.
+fn swept_row(request: &Request, swept: &Swept, cell: &Cell, all: &[Cell]) -> Row {
+    let what = [json!(swept.parameter), json!(swept.value)];
+    row(request, SWEEP, cell, &all[swept.default], what, Value::Null)
+}
+
+fn row(
+    request: &Request,
+    shape: &'static str,
+    cell: &Cell,
+    with: &Cell,
+    [parameter, value]: [Value; 2],
+    speed_up: Value,
+) -> Row {
+    let [relative, p] = fields(cell, with);
+    let extra = vec![
+        ("pool", json!(cell.pool)),
+        ("workers", json!(cell.workers)),
+        ("memory", json!(cell.memory)),
+        ("parameter", parameter),
+        ("value", value),
+        relative,
+        p,
+        ("speed_up", speed_up),
+    ];
+    cell.row(shape, request.load, extra)
+}

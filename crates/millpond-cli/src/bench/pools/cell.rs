@@ -1,0 +1,117 @@
+//! One pool with one manager and a number of workers: its runs.
+
+use crate::bench::row::Row;
+use crate::bench::shares::shares;
+use millpond::Idle;
+use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
+use millpond::pool::params::Params;
+use millpond::pool::variants::{AnyPool, Chosen as ChosenPool};
+use millpond::taskpool::TaskPool;
+use millpond_workloads::synthetic::{self, pooled};
+use serde_json::{Value, json};
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+/// The synthetic algorithm's parameters (TP §7.2).
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    pub k: u64,
+    pub f: u64,
+}
+
+/// The initial tasks of the run that warms a pool up: some thousand tasks in all.
+const WARM_UP: u64 = 12;
+
+/// A pool, a manager, a number of workers, and what was measured.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub workers: usize,
+    pub pool: &'static str,
+    pub memory: &'static str,
+    params: Params,
+    pub seconds: Vec<f64>,
+    /// How many tasks each worker has run.
+    ran: Vec<u64>,
+    verified: bool,
+}
+
+type Pool = TaskPool<pooled::Step, AnyMemory, AnyPool>;
+
+impl Cell {
+    pub fn new(workers: usize, pool: &'static str, memory: &'static str, params: Params) -> Self {
+        Self { workers, pool, memory, params, seconds: Vec::new(), ran: vec![0; workers], verified: true }
+    }
+
+    pub fn name(&self) -> String {
+        format!("{} with {}, {} workers", self.pool, self.memory, self.workers)
+    }
+
+    /// Runs it once more, in a pool of its own.
+    pub fn measure(&mut self, load: Load) {
+        let memory = ChosenMemory::of(self.memory).expect("a name of the catalogue");
+        let pool = ChosenPool::of(self.pool, self.params).expect("a name of the catalogue");
+        let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, Idle::Hybrid);
+        pooled::init(&pool, WARM_UP, 0);
+        pool.run_all();
+        let before = ran(&pool);
+        pooled::init(&pool, load.k, load.f);
+        self.seconds.push(timed(&pool));
+        let now: Vec<_> = ran(&pool).iter().zip(before).map(|(now, before)| now - before).collect();
+        self.verified &= now.iter().sum::<u64>() == synthetic::count(load.k);
+        self.ran.iter_mut().zip(now).for_each(|(sum, ran)| *sum += ran);
+    }
+
+    /// The average of cells that differ in their pools, repetition by repetition; none of no cells.
+    pub fn average(name: &'static str, cells: &[&Cell]) -> Option<Cell> {
+        let first = cells.first()?;
+        let mean = |rep| cells.iter().map(|cell| cell.seconds[rep]).sum::<f64>() / cells.len() as f64;
+        let ran = |worker| cells.iter().map(|cell| cell.ran[worker]).sum();
+        Some(Cell {
+            pool: name,
+            seconds: (0..first.seconds.len()).map(mean).collect(),
+            ran: (0..first.workers).map(ran).collect(),
+            verified: cells.iter().all(|cell| cell.verified),
+            ..(*first).clone()
+        })
+    }
+
+    /// The row of this cell: its `labels`, then what the suite adds.
+    pub fn row(&self, shape: &'static str, load: Load, extra: Vec<(&'static str, Value)>) -> Row {
+        let config = json!({ "workers": self.workers, "pool": self.pool, "memory": self.memory });
+        Row {
+            shape,
+            runtime: "millpond",
+            config,
+            params: vec![("k", load.k), ("f", load.f)],
+            tasks: synthetic::count(load.k),
+            seconds: self.seconds.clone(),
+            worker_shares: shares(&self.ran),
+            verified: self.verified,
+            extra,
+        }
+    }
+}
+
+fn ran(pool: &Pool) -> Vec<u64> {
+    pool.counts().iter().map(|counts| counts.tasks).collect()
+}
+
+/// The working phase of all workers, from when all are there until all have ended it.
+fn timed(pool: &Pool) -> f64 {
+    let barrier = Barrier::new(pool.workers());
+    thread::scope(|s| {
+        let work = |number| {
+            barrier.wait();
+            let started = Instant::now();
+            pool.run(number);
+            (started, Instant::now())
+        };
+        let others: Vec<_> = (1..pool.workers()).map(|number| s.spawn(move || work(number))).collect();
+        let mut spans = vec![work(0)];
+        spans.extend(others.into_iter().map(|other| other.join().expect("no task panics")));
+        let first = spans.iter().map(|span| span.0).min().expect("a worker");
+        let last = spans.iter().map(|span| span.1).max().expect("a worker");
+        (last - first).as_secs_f64()
+    })
+}

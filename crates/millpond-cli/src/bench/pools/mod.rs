@@ -1,0 +1,120 @@
+//! Suites that compare pools and memory managers as the paper does (TP §8.1): its synthetic algorithm, on a task pool and
+//! nothing else, for every pool with every manager. Each repetition goes round all of them.
+//!
+//! All are chosen at run time, the default ones too, so each pays the same for the choice, some 7 ns a task. Without
+//! that: `cargo bench -p millpond-workloads --bench matrix`.
+
+mod best;
+mod cell;
+mod compare;
+mod managers;
+mod sweep;
+
+use super::options::{cores, names, numbers, wants};
+use super::row::Row;
+use crate::args::{MAX_WORKERS, integer};
+use crate::progress::Progress;
+use cell::{Cell, Load};
+use clap::{Arg, ArgAction, ArgMatches};
+use millpond::catalogue::{self, MEMORY, POOLS};
+use millpond::pool::params::Params;
+use std::time::Instant;
+
+pub use best::SUITE as POOLS_SUITE;
+pub use managers::SUITE as MEMORY_SUITE;
+
+/// A suite takes about so long at most, unless more is allowed.
+const SECONDS: u64 = 240;
+
+/// The tasks of a run unless others are asked for: so short that what a pool takes is a good part of it.
+const K: u64 = 22;
+const F: u64 = 4;
+
+/// What such a suite is asked for.
+pub struct Request<'a> {
+    matches: &'a ArgMatches,
+    pub load: Load,
+    pub workers: Vec<usize>,
+    pools: Vec<&'static str>,
+    managers: Vec<&'static str>,
+    reps: usize,
+    seconds: f64,
+    progress: Progress,
+}
+
+impl<'a> Request<'a> {
+    /// Reads the options that these suites share.
+    pub fn new(matches: &'a ArgMatches, reps: usize) -> Self {
+        let number = |name, default| matches.get_one::<u64>(name).copied().unwrap_or(default);
+        let workers = numbers(matches, "workers", &powers_of_two(cores() as u64));
+        Self {
+            matches,
+            load: Load { k: number("k", K), f: number("f", F) },
+            workers: workers.into_iter().map(|n| n as usize).collect(),
+            pools: chosen(matches, "pool", POOLS),
+            managers: chosen(matches, "memory", MEMORY),
+            reps,
+            seconds: number("seconds", SECONDS) as f64,
+            progress: Progress::new(),
+        }
+    }
+
+    /// Whether a name is among those of an option that may be repeated, or none is.
+    fn wants(&self, option: &str, name: &str) -> bool {
+        wants(self.matches, option, name)
+    }
+
+    /// Every pool with every manager, and every number of workers.
+    fn product(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for &workers in &self.workers {
+            for &pool in &self.pools {
+                cells.extend(self.managers.iter().map(|memory| Cell::new(workers, pool, memory, Params::default())));
+            }
+        }
+        cells
+    }
+
+    /// Measures all cells by turns, until all repetitions are done or the time is up; each at least once.
+    fn measure(&self, cells: &mut [Cell]) {
+        let started = Instant::now();
+        for rep in 1..=self.reps {
+            let so_far = started.elapsed().as_secs_f64();
+            if rep > 1 && so_far * rep as f64 / (rep - 1) as f64 > self.seconds {
+                eprintln!("{} of {} repetitions fit into {} s (--seconds)", rep - 1, self.reps, self.seconds);
+                return;
+            }
+            // Each comes after each other one by turns, and none always first.
+            let first = (rep - 1) * cells.len() / self.reps;
+            let (before, from) = cells.split_at_mut(first);
+            for cell in from.iter_mut().chain(before) {
+                self.progress.say(|| format!("{}: {rep} of {}", cell.name(), self.reps));
+                cell.measure(self.load);
+            }
+        }
+    }
+}
+
+/// 1, 2, 4, ..., and all.
+fn powers_of_two(all: u64) -> Vec<u64> {
+    std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < all).chain([all]).collect()
+}
+
+/// The members of a family that an option names, in their order, or all.
+fn chosen(matches: &ArgMatches, option: &str, members: &[catalogue::Row]) -> Vec<&'static str> {
+    members.iter().map(|row| row.name).filter(|name| wants(matches, option, name)).collect()
+}
+
+/// The options that these suites share, in the place of those that choose one runtime.
+pub fn args() -> Vec<Arg> {
+    let workers = "Threads that run tasks; may be repeated [default: 1, 2, 4 and so on, and the cores allowed]";
+    let seconds = format!("Begin no repetition that would end beyond this [default: {SECONDS}]");
+    vec![
+        integer("workers", "N", 1, MAX_WORKERS, workers).action(ArgAction::Append),
+        names("pool", POOLS.iter().map(|row| row.name), "Measure this pool only; may be repeated"),
+        names("memory", MEMORY.iter().map(|row| row.name), "Measure this memory manager only; may be repeated"),
+        integer("k", "K", 1, 40, format!("Initial tasks [default: {K}]")),
+        integer("f", "F", 0, 1_000_000, format!("Length of a task, in hundreds of steps [default: {F}]")),
+        integer("seconds", "S", 1, 1_000_000, seconds),
+    ]
+}

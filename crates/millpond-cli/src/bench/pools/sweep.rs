@@ -1,0 +1,108 @@
+//! What the paper leaves open, with the values that are tried (TP §3.2 to §3.5, §4.3).
+
+use super::Request;
+use super::cell::Cell;
+use millpond::catalogue::MEMORY;
+use millpond::pool::params::{Filling, LockKind, Params, Share};
+
+/// A value of a parameter, on one pool with one number of workers.
+pub struct Swept {
+    pub parameter: &'static str,
+    pub value: &'static str,
+    pub cell: Cell,
+    /// The place of the parameter's default value on the same pool, among all.
+    pub default: usize,
+}
+
+/// A parameter, the pools that have it, and its values, the default one first.
+struct Parameter {
+    name: &'static str,
+    pools: &'static [&'static str],
+    values: &'static [(&'static str, fn(&mut Params))],
+}
+
+static PARAMETERS: [Parameter; 5] = [
+    Parameter {
+        name: "queues",
+        pools: &["rq1", "rq2", "rq3"],
+        values: &[
+            ("4", |params| params.queues = 4),
+            ("1", |params| params.queues = 1),
+            ("2", |params| params.queues = 2),
+            ("8", |params| params.queues = 8),
+            ("16", |params| params.queues = 16),
+        ],
+    },
+    Parameter {
+        name: "threshold",
+        pools: &["sdq1"],
+        values: &[
+            ("4", |params| params.threshold = 4),
+            ("8", |params| params.threshold = 8),
+            ("16", |params| params.threshold = 16),
+            ("64", |params| params.threshold = 64),
+        ],
+    },
+    Parameter {
+        name: "filling",
+        pools: &["dq8"],
+        values: &[
+            ("generous", |params| params.filling = Filling::Generous),
+            ("greedy", |params| params.filling = Filling::Greedy),
+        ],
+    },
+    Parameter {
+        name: "share",
+        pools: &["dq2", "dq4", "dq5", "dq6", "dq7", "dq8"],
+        values: &[
+            ("one", |params| params.share = Share::One),
+            ("4", |params| params.share = Share::Constant(4)),
+            ("half", |params| params.share = Share::Half),
+            ("workers", |params| params.share = Share::Workers),
+        ],
+    },
+    Parameter {
+        name: "lock",
+        pools: &["sq1", "sq2", "sq3", "sq4", "dq2", "dq5", "dq6", "dq7", "dq8", "sdq1", "rq2"],
+        values: &[("system", |params| params.lock = LockKind::System), ("spin", |params| params.lock = LockKind::Spin)],
+    },
+];
+
+/// Every value of every parameter, on the pools that were asked for, with the default manager.
+pub fn points(request: &Request) -> Vec<Swept> {
+    let mut points = Vec::new();
+    for &workers in &request.workers {
+        for parameter in &PARAMETERS {
+            for pool in parameter.pools.iter().filter(|pool| request.pools.contains(pool)) {
+                let default = points.len();
+                points.extend(parameter.values.iter().map(|(value, set)| {
+                    let mut params = Params::default();
+                    set(&mut params);
+                    let cell = Cell::new(workers, pool, MEMORY[0].name, params);
+                    Swept { parameter: parameter.name, value, cell, default }
+                }));
+            }
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millpond::catalogue::POOLS;
+
+    #[test]
+    fn the_first_value_of_each_parameter_is_the_default_one() {
+        for parameter in &PARAMETERS {
+            let values = parameter.values.iter().map(|(_, set)| {
+                let mut params = Params::default();
+                set(&mut params);
+                params
+            });
+            let default: Vec<_> = values.map(|params| params == Params::default()).collect();
+            assert!(default[0] && !default[1..].contains(&true), "{}", parameter.name);
+            assert!(parameter.pools.iter().all(|pool| POOLS.iter().any(|row| row.name == *pool)));
+        }
+    }
+}
