@@ -90,6 +90,32 @@ macro_rules! rows {
         #[cfg(all(test, not(loom)))]
         pub(super) use for_each_variant;
 
+        /// Evaluates an expression with a type alias for the memory manager of a name: `with_memory!(name, M => …)` is
+        /// `Some` of it, or `None` if there is no such manager. The expression is compiled once a manager.
+        ///
+        /// ```
+        /// use millpond::memory::Memory;
+        ///
+        /// assert_eq!(millpond::with_memory!("dgbkof", M => M::NAME), Some("dgbkof"));
+        /// assert_eq!(millpond::with_memory!("malloc", M => M::NAME), None);
+        /// ```
+        #[macro_export]
+        macro_rules! with_memory {
+            ($d name:expr, $d M:ident => $d body:expr) => {
+                match $d name {
+                    "default" => {
+                        type $d M = $d crate::DefaultMemory;
+                        Some($d body)
+                    }
+                    $($name => {
+                        type $d M = $d crate::memory::named::Named<$d crate::memory::variants::$variant>;
+                        Some($d body)
+                    })*
+                    _ => None,
+                }
+            };
+        }
+
         // SAFETY: the manager's of the row: a block came from the manager that it is given back to, since there is one.
         unsafe impl Memory for AnyMemory {
             type Local = AnyLocal;

@@ -87,6 +87,32 @@ macro_rules! rows {
             };
         }
 
+        /// Evaluates an expression with a type alias for the pool of a name: `with_pool!(name, P => …)` is `Some` of it, or
+        /// `None` if there is no such pool. The expression is compiled once a pool.
+        ///
+        /// ```
+        /// use millpond::pool::Pool;
+        ///
+        /// assert_eq!(millpond::with_pool!("dq8", P => P::NAME), Some("dq8"));
+        /// assert_eq!(millpond::with_pool!("dq11", P => P::NAME), None);
+        /// ```
+        #[macro_export]
+        macro_rules! with_pool {
+            ($d name:expr, $d P:ident => $d body:expr) => {
+                match $d name {
+                    "default" => {
+                        type $d P = $d crate::DefaultPool;
+                        Some($d body)
+                    }
+                    $($name => {
+                        type $d P = $d crate::pool::named::Named<$d crate::pool::variants::$variant>;
+                        Some($d body)
+                    })*
+                    _ => None,
+                }
+            };
+        }
+
         impl AnyPool {
             fn make(seats: usize, choice: &Chosen) -> (Self, Vec<AnyLocal>) {
                 match choice.name {

@@ -5,6 +5,7 @@
 mod common;
 
 mod behaviour;
+mod each_once;
 mod gate;
 mod many;
 mod meeting;

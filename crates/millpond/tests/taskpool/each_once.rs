@@ -7,7 +7,7 @@ use millpond::memory::Memory;
 use millpond::pool::Pool;
 use millpond::taskpool::Worker;
 
-use crate::common::limit;
+use crate::common::{limit, tasks};
 use crate::{Any, any};
 
 /// The workers of each run.
@@ -15,12 +15,6 @@ const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
 /// Seconds for a run: of 10^7 tasks on a slow pool with more workers than cores, on a machine that has other work.
 const LIMIT: u64 = 300;
-
-/// How many tasks a run has: `MILLPOND_TASKS`, or 10^5.
-fn tasks() -> usize {
-    let few = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { 100_000 };
-    std::env::var("MILLPOND_TASKS").map_or(few, |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
-}
 
 /// How often each task has run. Task `n` puts `2n + 1` and `2n + 2`.
 type Seen<'a> = (usize, &'a [AtomicU8]);
