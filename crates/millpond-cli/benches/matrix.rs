@@ -14,7 +14,7 @@ use millpond::memory::Memory;
 use millpond::pool::Pool;
 use millpond::taskpool::TaskPool;
 use millpond::{Idle, with_memory, with_pool};
-use millpond_workloads::synthetic::{self, pooled};
+use millpond_workloads::synthetic::{self, Params, Step};
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -36,9 +36,9 @@ struct Load {
 impl Load {
     /// Runs it once, on a pair's own types.
     fn run<M: Memory, P: Pool>(&self) -> (f64, bool) {
-        let pool: TaskPool<pooled::Step, M, P> =
+        let pool: TaskPool<Step, M, P> =
             TaskPool::create_with(self.workers, &Default::default(), &Default::default(), Idle::Hybrid);
-        pooled::init(&pool, self.k, self.f);
+        synthetic::init(&pool, Params { k: self.k, f: self.f });
         let started = Instant::now();
         pool.run_all();
         let seconds = started.elapsed().as_secs_f64();

@@ -6,11 +6,13 @@ use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Builder, Inline, Runtime};
+use millpond_workloads::RunsOn;
 use serde_json::{Value, json};
 
 /// What a runtime is built from.
 #[derive(Debug, Clone)]
 pub struct Config {
+    runs_on: RunsOn,
     /// Threads that run tasks.
     pub workers: usize,
     scheme: String,
@@ -24,9 +26,17 @@ pub struct Config {
 impl Config {
     /// Reads the options of a runtime.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
-        one_family(matches)?;
+        Self::of(RunsOn::Runtime, matches)
+    }
+
+    /// Reads the options of what a workload runs on.
+    pub fn of(runs_on: RunsOn, matches: &ArgMatches) -> Result<Self, Failure> {
+        if runs_on == RunsOn::Runtime {
+            one_family(matches)?;
+        }
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
         Ok(Self {
+            runs_on,
             workers: size("workers").unwrap_or_else(default_workers),
             scheme: member(matches, &SCHEME),
             pool: member(matches, &POOL),
@@ -70,20 +80,24 @@ impl Config {
         args
     }
 
-    /// The configuration as it is reported.
+    /// The configuration as it is reported: `null` for what does not apply.
     pub fn json(&self) -> Value {
+        let of_runtime = |value: Value| if self.runs_on == RunsOn::Runtime { value } else { Value::Null };
         json!({
             "workers": self.workers,
-            "scheme": self.scheme,
+            "scheme": of_runtime(json!(self.scheme)),
             "pool": self.pool,
             "memory": self.memory,
-            "deterministic": self.deterministic,
-            "window": self.window,
+            "deterministic": of_runtime(json!(self.deterministic)),
+            "window": of_runtime(json!(self.window)),
         })
     }
 
     /// The configuration as a line of text.
     pub fn text(&self) -> String {
+        if self.runs_on == RunsOn::TaskPool {
+            return format!("{} workers, pool {}, memory {}", self.workers, self.pool, self.memory);
+        }
         format!(
             "{} workers, scheme {}, pool {}, memory {}, window {}{}{}",
             self.workers,

@@ -8,13 +8,13 @@ use crate::report::Report;
 use crate::rss;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
+use millpond_workloads::{Job, Probe, RunsOn, Stopwatch, Verdict, Workload};
 
 /// Runs the workload that was named; says whether its answer was right.
 pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
     not_applicable(workload, matches)?;
-    let config = Config::new(matches)?;
+    let config = Config::of(workload.runs_on, matches)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
     let measured = measure(job.as_mut(), workload, &config, reps, matches.get_flag("serial"))?;
@@ -36,9 +36,18 @@ pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), F
     workload.map(|workload| (workload, matches)).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))
 }
 
-/// Refuses the options of Collections: no workload has any yet.
+/// Refuses options that say nothing to a workload: those of Collections, of which there is none yet, and those of a
+/// runtime if it is on a task pool alone.
 fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
-    for (option, what) in [("preconditions", "preconditions"), ("blocked", "blocked steps")] {
+    const OF_COLLECTIONS: [(&str, &str); 2] = [("preconditions", "preconditions"), ("blocked", "blocked steps")];
+    const OF_RUNTIMES: [(&str, &str); 4] = [
+        ("scheme", "dependences"),
+        ("window", "window"),
+        ("deterministic", "order to keep"),
+        ("pin", "workers of a runtime's"),
+    ];
+    let of_runtimes = if workload.runs_on == RunsOn::TaskPool { &OF_RUNTIMES[..] } else { &[] };
+    for (option, what) in OF_COLLECTIONS.iter().chain(of_runtimes) {
         if matches.value_source(option) == Some(ValueSource::CommandLine) {
             let own: Vec<_> = workload.options.iter().map(|own| format!("--{}", own.name)).collect();
             let (name, own) = (workload.name, own.join(", "));

@@ -20,9 +20,10 @@ pub mod nqueens;
 mod number;
 mod options;
 pub mod output;
+mod spin;
 pub mod synthetic;
 mod workload;
 
 pub use error::Error;
 pub use options::{Kind, Opt, Options, Value};
-pub use workload::{Job, Probe, Stopwatch, Verdict, WORKLOADS, Workload, find};
+pub use workload::{Job, Probe, RunsOn, Stopwatch, Verdict, WORKLOADS, Workload, find};

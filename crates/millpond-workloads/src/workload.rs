@@ -1,7 +1,7 @@
 //! The table of workloads and the one interface that all of them have.
 
 use crate::options::{Opt, Options, Value};
-use crate::{Error, cholesky, fib, fib_join, matmul, nqueens};
+use crate::{Error, cholesky, fib, fib_join, matmul, nqueens, synthetic};
 use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,24 @@ pub struct Workload {
     pub summary: &'static str,
     /// Its own options.
     pub options: &'static [Opt],
+    /// What its tasks run on.
+    pub runs_on: RunsOn,
     /// Checks the options, reads or makes the input.
     pub prepare: fn(&Options) -> Result<Box<dyn Job>, Error>,
 }
 
+/// What a workload's tasks run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsOn {
+    /// A runtime: a scope's tasks with data, windows and a dependence scheme.
+    Runtime,
+    /// A task pool and nothing else, of the runtime's pool and memory manager; of these both may differ from the defaults.
+    TaskPool,
+}
+
 /// Every workload, in the order in which `list` shows them.
 pub static WORKLOADS: &[Workload] =
-    &[cholesky::WORKLOAD, matmul::WORKLOAD, fib::WORKLOAD, fib_join::WORKLOAD, nqueens::WORKLOAD];
+    &[cholesky::WORKLOAD, matmul::WORKLOAD, fib::WORKLOAD, fib_join::WORKLOAD, nqueens::WORKLOAD, synthetic::WORKLOAD];
 
 /// The workload of that name.
 pub fn find(name: &str) -> Option<&'static Workload> {

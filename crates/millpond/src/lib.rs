@@ -146,6 +146,7 @@
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).
 //! * [`CancelToken`], [`Reducer`], [`catalogue`] (the exchangeable parts).
+//! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
 
 mod access;

@@ -18,7 +18,7 @@ use millpond::catalogue::AnyRuntime;
 use millpond::on_runtime;
 use millpond::record::{Recorder, Recording as InProgress};
 use millpond_trace::{Recording, Report as Profile, Writer};
-use millpond_workloads::{Job, Probe, Stopwatch, Verdict, Workload};
+use millpond_workloads::{Job, Probe, RunsOn, Stopwatch, Verdict, Workload};
 use outputs::{Made, Outputs};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -74,6 +74,10 @@ fn nothing_runs(matches: &ArgMatches) -> Result<(), Failure> {
 
 fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
+    if workload.runs_on == RunsOn::TaskPool {
+        let says = "runs on a task pool alone, which records nothing";
+        return Err(Failure::Usage(format!("{} {says}", workload.name)));
+    }
     let outputs = Outputs::new(matches, &args::files(workload, matches))?;
     let config = Config::new(matches)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;

@@ -16,7 +16,7 @@ pub use tasks::{count, tasks};
 use crate::Error;
 use crate::matrix::{Grid, Matrix, Tile, npy};
 use crate::options::{Options, Value};
-use crate::workload::{Job, Probe, Verdict, Workload};
+use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
 use millpond::{Handle, on_runtime};
 use std::sync::OnceLock;
@@ -25,6 +25,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     name: "cholesky",
     summary: "Factor a symmetric positive definite matrix by tiles",
     options: OPTIONS,
+    runs_on: RunsOn::Runtime,
     prepare,
 };
 

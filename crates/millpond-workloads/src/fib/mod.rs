@@ -15,7 +15,7 @@ pub(crate) use params::{count as count_with, is_leaf};
 use crate::Error;
 use crate::number::{self, Program};
 use crate::options::Opt;
-use crate::workload::{Probe, Workload};
+use crate::workload::{Probe, RunsOn, Workload};
 use millpond::catalogue::AnyRuntime;
 use millpond::{Handle, on_runtime};
 
@@ -23,6 +23,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     name: "fib",
     summary: "A Fibonacci number by dataflow tasks",
     options: &OPTIONS,
+    runs_on: RunsOn::Runtime,
     prepare: number::prepare::<Fib>,
 };
 

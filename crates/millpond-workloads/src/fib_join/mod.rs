@@ -12,7 +12,7 @@ pub use tasks::{count, tasks};
 use crate::Error;
 use crate::number::{self, Program};
 use crate::options::Opt;
-use crate::workload::{Probe, Workload};
+use crate::workload::{Probe, RunsOn, Workload};
 use millpond::catalogue::AnyRuntime;
 use millpond::on_runtime;
 
@@ -20,6 +20,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     name: "fib-join",
     summary: "A Fibonacci number by fork and join",
     options: &OPTIONS,
+    runs_on: RunsOn::Runtime,
     prepare: number::prepare::<FibJoin>,
 };
 

@@ -13,12 +13,17 @@ pub use tasks::{Tiles, count, tasks};
 use crate::Error;
 use crate::matrix::{Grid, Matrix, Tile, generate};
 use crate::options::{Options, Value};
-use crate::workload::{Job, Probe, Verdict, Workload};
+use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
 use millpond::{Handle, Root, on_runtime};
 
-pub(crate) const WORKLOAD: Workload =
-    Workload { name: "matmul", summary: "Multiply two square matrices by tiles", options: OPTIONS, prepare };
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "matmul",
+    summary: "Multiply two square matrices by tiles",
+    options: OPTIONS,
+    runs_on: RunsOn::Runtime,
+    prepare,
+};
 
 fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
     let params = Params::new(options)?;

@@ -13,7 +13,7 @@ pub use tasks::{count, tasks};
 use crate::Error;
 use crate::number::{self, Program};
 use crate::options::Opt;
-use crate::workload::{Probe, Workload};
+use crate::workload::{Probe, RunsOn, Workload};
 use millpond::catalogue::AnyRuntime;
 use millpond::{Handle, Sum, on_runtime};
 
@@ -21,6 +21,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     name: "nqueens",
     summary: "Count the solutions of the n queens problem",
     options: &OPTIONS,
+    runs_on: RunsOn::Runtime,
     prepare: number::prepare::<Queens>,
 };
 

@@ -1,22 +1,71 @@
-//! TEMP
-pub mod pooled;
-/// T
-pub fn count(k: u64) -> u64 {
-    let (mut a, mut b, mut s) = (1u64, 1u64, 0);
-    for _ in 0..k {
-        s += b;
-        let c = 1 + a + b;
-        a = b;
-        b = c;
-    }
-    s
+//! The paper's synthetic algorithm (TP §7.2): unbalanced trees of tasks that do nothing but take time.
+//!
+//! Task `A(i)` takes `100 f` units of time if `i <= 0`; else `10 f`, puts `A(i - 2)`, takes `50 f`, puts `A(i - 1)`, and
+//! takes `100 f` more. Initial tasks `A(k - 1)` to `A(0)` are dealt to the workers in turn.
+//!
+//! It runs on a task pool and nothing else, as in the paper.
+
+mod check;
+mod params;
+mod serial;
+mod tasks;
+
+pub use crate::spin::work;
+pub use check::count;
+pub use params::{OPTIONS, Params};
+pub use serial::serial;
+pub use tasks::{Step, init, tasks};
+
+use crate::Error;
+use crate::options::{Options, Value};
+use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
+use millpond::catalogue::AnyRuntime;
+use millpond::on_runtime;
+
+pub(crate) const WORKLOAD: Workload = Workload {
+    name: "synthetic",
+    summary: "Unbalanced trees of tasks that only take time",
+    options: &OPTIONS,
+    runs_on: RunsOn::TaskPool,
+    prepare,
+};
+
+/// Checks the options.
+fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
+    let params = Params { k: options.get(&params::K)?, f: options.get(&params::F)? };
+    Ok(Box::new(Synthetic { params, ran: 0 }))
 }
-/// T
-#[inline(never)]
-pub fn work(units: u64) {
-    let mut x = units;
-    for _ in 0..units {
-        x = std::hint::black_box(x.wrapping_mul(3));
+
+struct Synthetic {
+    params: Params,
+    /// How many bodies have run.
+    ran: u64,
+}
+
+impl Job for Synthetic {
+    fn params(&self) -> Vec<(&'static str, Value)> {
+        vec![("k", Value::Integer(self.params.k)), ("f", Value::Integer(self.params.f))]
     }
-    std::hint::black_box(x);
+
+    fn tasks(&self) -> u64 {
+        count(self.params.k)
+    }
+
+    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
+        let workers = on_runtime!(runtime, rt => rt.workers());
+        self.ran = tasks(self.params, workers, runtime.names(), probe);
+        Ok(())
+    }
+
+    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
+        probe.start();
+        self.ran = serial(self.params);
+        probe.stop();
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Verdict, Error> {
+        let verified = self.ran == count(self.params.k);
+        Ok(Verdict { verified, result: vec![("tasks", Value::Integer(self.ran))] })
+    }
 }

@@ -7,18 +7,11 @@ use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
 use millpond::pool::params::Params;
 use millpond::pool::variants::{AnyPool, Chosen as ChosenPool};
 use millpond::taskpool::TaskPool;
-use millpond_workloads::synthetic::{self, pooled};
+use millpond_workloads::synthetic::{self, Params as Load, Step};
 use serde_json::{Value, json};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
-
-/// The synthetic algorithm's parameters (TP §7.2).
-#[derive(Debug, Clone, Copy)]
-pub struct Load {
-    pub k: u64,
-    pub f: u64,
-}
 
 /// The initial tasks of the run that warms a pool up: some thousand tasks in all.
 const WARM_UP: u64 = 12;
@@ -36,7 +29,7 @@ pub struct Cell {
     verified: bool,
 }
 
-type Pool = TaskPool<pooled::Step, AnyMemory, AnyPool>;
+type Pool = TaskPool<Step, AnyMemory, AnyPool>;
 
 impl Cell {
     pub fn new(workers: usize, pool: &'static str, memory: &'static str, params: Params) -> Self {
@@ -52,10 +45,10 @@ impl Cell {
         let memory = ChosenMemory::of(self.memory).expect("a name of the catalogue");
         let pool = ChosenPool::of(self.pool, self.params).expect("a name of the catalogue");
         let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, Idle::Hybrid);
-        pooled::init(&pool, WARM_UP, 0);
+        synthetic::init(&pool, Load { k: WARM_UP, f: 0 });
         pool.run_all();
         let before = ran(&pool);
-        pooled::init(&pool, load.k, load.f);
+        synthetic::init(&pool, load);
         self.seconds.push(timed(&pool));
         let now: Vec<_> = ran(&pool).iter().zip(before).map(|(now, before)| now - before).collect();
         self.verified &= now.iter().sum::<u64>() == synthetic::count(load.k);

@@ -14,10 +14,11 @@ use super::options::{cores, names, numbers, wants};
 use super::row::Row;
 use crate::args::{MAX_WORKERS, integer};
 use crate::progress::Progress;
-use cell::{Cell, Load};
+use cell::Cell;
 use clap::{Arg, ArgAction, ArgMatches};
 use millpond::catalogue::{self, MEMORY, POOLS};
 use millpond::pool::params::Params;
+use millpond_workloads::synthetic::Params as Load;
 use std::time::Instant;
 
 pub use best::SUITE as POOLS_SUITE;

@@ -1,0 +1,82 @@
+//! The task program, on a task pool and nothing else, as the paper runs it: no scope, no data.
+
+use super::{Params, work};
+use crate::workload::Probe;
+use millpond::catalogue::Names;
+use millpond::memory::Memory;
+use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
+use millpond::pool::Pool;
+use millpond::pool::params::Params as PoolParams;
+use millpond::pool::variants::{AnyPool, Chosen as ChosenPool};
+use millpond::taskpool::{TaskPool, Worker};
+use millpond::{DefaultMemory, DefaultPool, Idle, with_memory, with_pool};
+
+/// The argument of a task `A(i)`.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    i: i64,
+    f: u64,
+}
+
+/// Puts the initial tasks `A(k - 1)` to `A(0)`: by this thread, for each worker in turn.
+///
+/// ```
+/// use millpond::taskpool::TaskPool;
+/// use millpond_workloads::synthetic::{Params, Step, count, init};
+///
+/// let pool: TaskPool<Step> = TaskPool::create(2);
+/// init(&pool, Params { k: 15, f: 0 });
+/// pool.run_all();
+/// let ran: u64 = pool.counts().iter().map(|counts| counts.tasks).sum();
+/// assert_eq!(ran, count(15));
+/// ```
+pub fn init<M: Memory, P: Pool>(pool: &TaskPool<Step, M, P>, Params { k, f }: Params) {
+    for (nth, i) in (0..k as i64).rev().enumerate() {
+        pool.init(nth % pool.workers(), task, Step { i, f });
+    }
+}
+
+fn task<M: Memory, P: Pool>(worker: &mut Worker<'_, Step, M, P>, Step { i, f }: Step) {
+    if i > 0 {
+        work(10 * f);
+        worker.put(task, Step { i: i - 2, f });
+        work(50 * f);
+        worker.put(task, Step { i: i - 1, f });
+    }
+    work(100 * f);
+}
+
+/// Runs all tasks, in a pool of the parts of these names; how many they were. Each member of the star has types of its
+/// own, so that all are compared by what they do; any pool with any manager goes by choices at run time.
+pub fn tasks(params: Params, workers: usize, names: Names<'_>, probe: &mut dyn Probe) -> u64 {
+    let Names { pool, memory, .. } = names;
+    let default = Names::default();
+    let ran = if memory == default.memory {
+        with_pool!(pool, P => by_types::<DefaultMemory, P>(params, workers, probe))
+    } else if pool == default.pool {
+        with_memory!(memory, M => by_types::<M, DefaultPool>(params, workers, probe))
+    } else {
+        let chosen = ChosenMemory::of(memory).zip(ChosenPool::of(pool, PoolParams::default()));
+        chosen.map(|(memory, pool)| run::<AnyMemory, AnyPool>(params, workers, &memory, &pool, probe))
+    };
+    ran.expect("names of a runtime's parts")
+}
+
+fn by_types<M: Memory, P: Pool>(params: Params, workers: usize, probe: &mut dyn Probe) -> u64 {
+    run::<M, P>(params, workers, &M::Choice::default(), &P::Choice::default(), probe)
+}
+
+fn run<M: Memory, P: Pool>(
+    params: Params,
+    workers: usize,
+    memory: &M::Choice,
+    pool: &P::Choice,
+    probe: &mut dyn Probe,
+) -> u64 {
+    let pool: TaskPool<Step, M, P> = TaskPool::create_with(workers, memory, pool, Idle::default());
+    probe.start();
+    init(&pool, params);
+    pool.run_all();
+    probe.stop();
+    pool.counts().iter().map(|counts| counts.tasks).sum()
+}
