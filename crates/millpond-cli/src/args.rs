@@ -115,6 +115,7 @@ fn option(opt: &'static Opt) -> Arg {
             integer(opt.name, "N", min, max, format!("{}{default}", opt.help))
         }
         Kind::Choice(choices) => words(opt.name, "NAME", choices, format!("{} [default: {}]", opt.help, choices[0])),
+        Kind::Text { form } => Arg::new(opt.name).long(opt.name).value_name(form).help(opt.help),
         Kind::Path => file(opt.name, opt.help),
     }
 }
@@ -188,7 +189,7 @@ pub fn options(workload: &Workload, matches: &ArgMatches) -> Options {
             Some(value) => options.integer(opt.name, *value),
             None => options,
         },
-        Kind::Choice(_) => match matches.get_one::<String>(opt.name) {
+        Kind::Choice(_) | Kind::Text { .. } => match matches.get_one::<String>(opt.name) {
             Some(word) => options.text(opt.name, word),
             None => options,
         },

@@ -105,6 +105,10 @@ fn option_json(opt: &Opt) -> Value {
             object.insert("choices".into(), json!(choices));
             object.insert("default".into(), json!(choices[0]));
         }
+        Kind::Text { form } => {
+            object.insert("form".into(), json!(form));
+            object.insert("default".into(), json!(""));
+        }
         Kind::Path => {
             object.insert("default".into(), Value::Null);
         }

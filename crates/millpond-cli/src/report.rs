@@ -104,6 +104,7 @@ fn json_of(value: &Value) -> Json {
         Value::Float(x) => json!(x),
         Value::Text(word) => json!(word),
         Value::Path(path) => json!(path.to_string_lossy()),
+        Value::Counts(counts) => counts.iter().map(|(name, count)| (name.clone(), json!(count))).collect(),
         Value::None => Json::Null,
     }
 }
@@ -114,6 +115,9 @@ fn text(value: &Value) -> String {
         Value::Float(x) => format!("{x:.6e}"),
         Value::Text(word) => word.clone(),
         Value::Path(path) => path.display().to_string(),
+        Value::Counts(counts) => {
+            counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
+        }
         Value::None => "-".to_owned(),
     }
 }

@@ -18,6 +18,16 @@ pub enum Error {
         /// What sets the bound, starting with a space, or nothing.
         why: &'static str,
     },
+    /// An option's value cannot be used.
+    #[error("--{option} {value}: {why}")]
+    Value {
+        /// The option without its dashes.
+        option: &'static str,
+        /// What was given, or the part of it that is at fault.
+        value: String,
+        /// What is wrong, and what is valid.
+        why: String,
+    },
     /// Two options exclude one another.
     #[error("--{one} and --{other} cannot be used together: {why}")]
     Conflict {
@@ -72,6 +82,6 @@ pub enum Error {
 impl Error {
     /// Whether the arguments are at fault, and not the data or the run.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Range { .. } | Self::Conflict { .. })
+        matches!(self, Self::Range { .. } | Self::Value { .. } | Self::Conflict { .. })
     }
 }

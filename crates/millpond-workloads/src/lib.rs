@@ -14,6 +14,7 @@ pub mod cholesky;
 mod error;
 pub mod fib;
 pub mod fib_join;
+pub mod grammar;
 pub mod matmul;
 pub mod matrix;
 pub mod nqueens;

@@ -26,6 +26,11 @@ impl Opt {
         Self { name, help, kind: Kind::Integer { min, max, default } }
     }
 
+    /// A text of some form.
+    pub(crate) const fn text(name: &'static str, form: &'static str, help: &'static str) -> Self {
+        Self { name, help, kind: Kind::Text { form } }
+    }
+
     /// A file.
     pub(crate) const fn path(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: Kind::Path }
@@ -46,6 +51,11 @@ pub enum Kind {
     },
     /// One of a few words, the first being the default.
     Choice(&'static [&'static str]),
+    /// A text of this form; empty, if none is given.
+    Text {
+        /// How help shows it.
+        form: &'static str,
+    },
     /// A file.
     Path,
 }
@@ -61,6 +71,8 @@ pub enum Value {
     Text(String),
     /// A file.
     Path(PathBuf),
+    /// How many there are of each, by name.
+    Counts(Vec<(String, u64)>),
     /// The parameter does not apply.
     None,
 }
@@ -121,6 +133,14 @@ impl Options {
             _ => choices[0],
         };
         choices.iter().find(|c| **c == given).unwrap_or(&choices[0])
+    }
+
+    /// The text given for `opt`, or none.
+    pub(crate) fn get_text(&self, opt: &Opt) -> &str {
+        match self.0.get(opt.name) {
+            Some(Value::Text(text)) => text,
+            _ => "",
+        }
     }
 
     /// The file given for `opt`.

@@ -1,7 +1,7 @@
 //! The table of workloads and the one interface that all of them have.
 
 use crate::options::{Opt, Options, Value};
-use crate::{Error, cholesky, fib, fib_join, matmul, nqueens, synthetic};
+use crate::{Error, cholesky, fib, fib_join, grammar, matmul, nqueens, synthetic};
 use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,15 @@ pub enum RunsOn {
 }
 
 /// Every workload, in the order in which `list` shows them.
-pub static WORKLOADS: &[Workload] =
-    &[cholesky::WORKLOAD, matmul::WORKLOAD, fib::WORKLOAD, fib_join::WORKLOAD, nqueens::WORKLOAD, synthetic::WORKLOAD];
+pub static WORKLOADS: &[Workload] = &[
+    cholesky::WORKLOAD,
+    matmul::WORKLOAD,
+    fib::WORKLOAD,
+    fib_join::WORKLOAD,
+    nqueens::WORKLOAD,
+    synthetic::WORKLOAD,
+    grammar::WORKLOAD,
+];
 
 /// The workload of that name.
 pub fn find(name: &str) -> Option<&'static Workload> {
