@@ -61,7 +61,7 @@ impl Init {
 }
 
 /// They are all there at once.
-const MOST_INITIAL: usize = 10_000_000;
+const MOST_INITIAL: usize = 1_000_000;
 
 /// Of a task that shares nothing.
 pub struct NoVariables;

@@ -69,17 +69,19 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     let mut tokens = Vec::new();
     let mut last = Place { line: 1, column: 1 };
     for (number, line) in text.lines().enumerate() {
-        let code = line.split('#').next().unwrap_or_default();
-        let mut rest = code;
+        let mut rest = line.split('#').next().unwrap_or_default();
+        let mut column = 1;
         loop {
-            rest = rest.trim_start();
-            let column = 1 + code[..code.len() - rest.len()].chars().count();
+            let spaces = rest.len() - rest.trim_start().len();
+            column += rest[..spaces].chars().count();
+            rest = &rest[spaces..];
             last = Place { line: number + 1, column };
             if rest.is_empty() {
                 break;
             }
             let (kind, length) = first(rest, last)?;
             tokens.push(Token { kind, at: last, begins: column == 1 });
+            column += rest[..length].chars().count();
             rest = &rest[length..];
         }
     }
