@@ -64,7 +64,7 @@ fn options_in_a_wrong_place() {
 
 #[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
-    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens";
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
     let ran = common::words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
@@ -76,9 +76,8 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 
 #[test]
 fn missing_names_are_listed() {
-    refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens");
-    let suites =
-        "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph";
+    refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar");
+    let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
     refused("", "a name is missing: expected one of run, profile, list, bench");
 }

@@ -206,6 +206,10 @@ fn a_recording_or_a_workload() {
     }
     let says = "--read takes a recording instead of a run: it cannot be used with --workers, --reps";
     fails(&["profile", "--read", "x", "--reps", "2", "--workers", "1", "--json"], 2, says);
-    fails(&["profile"], 2, "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens");
+    fails(
+        &["profile"],
+        2,
+        "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar",
+    );
     fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky");
 }

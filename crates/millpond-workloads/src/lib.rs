@@ -15,6 +15,7 @@ mod error;
 pub mod fib;
 pub mod fib_join;
 pub mod grammar;
+mod input;
 pub mod matmul;
 pub mod matrix;
 pub mod nqueens;

@@ -74,6 +74,8 @@ fn the_examples_mean_what_they_say() {
     // Guards from the first on; arithmetic; a weight of 0 is never drawn.
     assert_eq!(ran("init A(7)\nA(i) -> {i} for i = 0\nA(i) → {2(i+1)} A(i/2) for i ≥ 4\nA(i) -> A(i-1)", ""), (5, 16));
     assert_eq!(ran("init A\nA -> [0: B | 1: C]\nB -> {1}\nC -> {5}", ""), (2, 5));
+    // The right side of `and` and `or` is looked at only if the left one does not decide.
+    assert_eq!(ran("init A(0)\nA(i) -> {3} for i != 0 and 1/i > 0 or i = 0 or 1/i > 0", ""), (1, 3));
     // Shared variables choose productions, and a child's change is seen by its parent.
     let shared = "shared s = 2\ninit A, A\nA -> {s} B {s} for s > 0\nA -> {100}\nB -> <s = s - 1>";
     assert_eq!(ran(shared, ""), (4, 2 + 1 + 1));
@@ -150,7 +152,12 @@ fn deep_nesting_is_refused() {
     deep(format!("init A\nA -> {{{}1}}", many("2(")), brackets);
     deep(format!("init A\nA -> {}", many("[")), brackets);
     deep(format!("init A\nA -> {{1}} for {} 1", many("not ")), brackets);
-    deep(format!("init A\nA -> {{1{}}}", many("+1")), "more than 100 values in a row");
+    deep(format!("init A\nA -> {{1{}}}", many("+1")), "a value of more than 1000 operators");
+    let group = ["*1", "+1", " and 1", " or 1"].map(|chain| chain.repeat(99)).concat();
+    deep(
+        format!("init A\nA -> {{{}1{}}}", "(".repeat(98), (group + ")").repeat(98)),
+        "a value of more than 1000 operators",
+    );
 }
 
 #[test]
@@ -168,6 +175,7 @@ fn names_that_mean_nothing_are_named() {
         "shared s = 1\ninit A(s)\nA(i) -> {1}",
         "line 2, column 8: `s` is a shared variable, and initial tasks are made before any task runs",
     );
+    says("init A\nA -> {1}\nA -> {2}", "line 3, column 1: this production never applies: that of line 2 always does");
     says("A -> {1}", "line 1, column 1: no initial tasks: a line `init A` says of which types there are some");
     says("", "line 1, column 1: no initial tasks: a line `init A` says of which types there are some");
     says(
@@ -240,10 +248,10 @@ fn nothing_that_looks_like_a_grammar_panics() {
     for case in 0..2000 {
         let mut text: Vec<char> = whole.chars().collect();
         for _ in 0..1 + draw.below(6) {
-            // Never empty, so that there is a place to change.
-            text.push(' ');
-            let (at, other) = (draw.below(text.len() as u64) as usize, draw.below(text.len() as u64) as usize);
+            let place = |draw: &mut Draw| draw.below(text.len().max(1) as u64) as usize;
+            let (at, other) = (place(&mut draw), place(&mut draw));
             match draw.below(4) {
+                _ if text.is_empty() => text.push('A'),
                 0 => drop(text.remove(at)),
                 1 => text[at] = text[other],
                 2 => text.insert(at, draw.of(&['(', ')', '{', '[', '|', '<', '\n', ' ', '9', 'A', '→', '\u{1f980}'])),

@@ -227,7 +227,11 @@ impl Expr {
                 value.checked_neg().ok_or_else(|| Fault::new(*at, format!("-({value}) is beyond 64 bits")))
             }
             Expr::Binary(operator, of, at) => {
-                let [left, right] = [of[0].value(given, variables)?, of[1].value(given, variables)?];
+                let left = of[0].value(given, variables)?;
+                if let Some(decided) = operator.decided_by(left) {
+                    return Ok(decided);
+                }
+                let right = of[1].value(given, variables)?;
                 operator.apply(left, right).ok_or_else(|| Fault::new(*at, operator.complaint(left, right)))
             }
         }
@@ -235,6 +239,15 @@ impl Expr {
 }
 
 impl Operator {
+    /// What `and` or `or` gives, if the left side says so: then the right one means nothing.
+    fn decided_by(self, left: i64) -> Option<i64> {
+        match self {
+            Operator::And if left == 0 => Some(0),
+            Operator::Or if left != 0 => Some(1),
+            _ => None,
+        }
+    }
+
     fn apply(self, left: i64, right: i64) -> Option<i64> {
         match self {
             Operator::Add => left.checked_add(right),
@@ -248,8 +261,8 @@ impl Operator {
             Operator::NotEqual => Some((left != right).into()),
             Operator::GreaterOrEqual => Some((left >= right).into()),
             Operator::Greater => Some((left > right).into()),
-            Operator::And => Some((left != 0 && right != 0).into()),
-            Operator::Or => Some((left != 0 || right != 0).into()),
+            // The left side did not decide.
+            Operator::And | Operator::Or => Some((right != 0).into()),
         }
     }
 

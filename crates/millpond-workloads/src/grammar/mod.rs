@@ -19,15 +19,14 @@ mod tasks;
 pub use params::{Limits, OPTIONS, Params};
 pub use serial::Totals;
 
-use crate::Error;
 use crate::options::Value;
 use crate::spin::work;
 use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
+use crate::{Error, input};
 use millpond::catalogue::AnyRuntime;
 use millpond::{Handle, on_runtime};
 use program::Program;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 use syntax::Fault;
 use tally::Tally;
 
@@ -72,8 +71,7 @@ impl Grammar {
 }
 
 fn read(file: &Path) -> Result<String, Error> {
-    let input = |why: io::Error| Error::Read { file: file.to_owned(), why };
-    String::from_utf8(fs::read(file).map_err(input)?).map_err(|error| {
+    String::from_utf8(input::bytes(file)?).map_err(|error| {
         let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
         let line = 1 + bytes[..valid].iter().filter(|byte| **byte == b'\n').count();
         Error::Input { file: file.to_owned(), place: format!("line {line}"), what: "not UTF-8 text".to_owned() }

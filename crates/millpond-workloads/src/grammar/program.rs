@@ -48,6 +48,11 @@ pub struct Production {
 }
 
 impl Production {
+    /// Whatever its task's arguments are.
+    pub fn applies_always(&self) -> bool {
+        self.guard.is_none() && self.is.iter().all(Option::is_none)
+    }
+
     pub fn creates(&self) -> bool {
         self.code.iter().any(|op| matches!(op, Op::Create(..)))
     }

@@ -15,6 +15,10 @@ pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
     let mut types: Vec<Type> = names.kinds.iter().map(|kind| kind.as_type()).collect();
     for production in &file.productions {
         let kind = names.kind(&production.kind, production.arguments.len())?;
+        if let Some(always) = types[kind].productions.iter().find(|before| before.applies_always()) {
+            let what = format!("this production never applies: that of line {} always does", always.at.line);
+            return Err(Fault::new(production.kind.at, what));
+        }
         types[kind].productions.push(names.production(production)?);
     }
     let init: Vec<_> = file.init.iter().map(|init| names.init(init)).collect::<Result<_, _>>()?;

@@ -15,9 +15,8 @@ mod tile;
 pub use dense::Matrix;
 pub use tile::{Grid, Tile, default_tile};
 
-use crate::Error;
+use crate::{Error, input};
 use memory::Needs;
-use std::io;
 use std::path::Path;
 
 /// The greatest order of a matrix: its square, in bytes, still fits the address space many times over.
@@ -31,20 +30,8 @@ pub fn read(file: &Path, needs: Needs) -> Result<Matrix, Error> {
         "npy" => npy::parse,
         _ => return Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)").of(file)),
     };
-    let bytes = bytes(file).map_err(|why| Error::Read { file: file.to_owned(), why })?;
+    let bytes = input::bytes(file)?;
     parse(&bytes, needs.most_order()).map_err(|flaw| flaw.of(file))
-}
-
-fn bytes(file: &Path) -> io::Result<Vec<u8>> {
-    let about = std::fs::metadata(file)?;
-    // A device may never end.
-    if !about.is_file() && !about.is_dir() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    if memory::available().is_some_and(|available| about.len() > available) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    std::fs::read(file)
 }
 
 /// What is wrong with an input, and where; the file's name is added by whoever knows it.

@@ -7,12 +7,15 @@ use super::{Distribution, Expr, Fault, File, Init, Item, Name, Operator, Pattern
 /// How deep brackets may be nested: each level takes some of the stack.
 const DEEPEST: usize = 100;
 
+/// How many operators a value may have: its tree is as deep at most.
+const MOST_OPERATORS: usize = 1000;
+
 /// Words that are no names.
 const RESERVED: [&str; 11] = ["param", "shared", "init", "for", "from", "to", "down", "and", "or", "not", "if"];
 
 /// Parses a whole file.
 pub fn parse(text: &str) -> Result<File, Fault> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0 };
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, operators: 0 };
     let mut file = File::default();
     while parser.peek().kind != Kind::End {
         parser.statement(&mut file)?;
@@ -24,6 +27,8 @@ struct Parser {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
+    /// Of the value that is being parsed.
+    operators: usize,
 }
 
 type Parsed<T> = Result<T, Fault>;
@@ -149,12 +154,12 @@ impl Parser {
         if !self.take_word("from") {
             return Err(self.expected("`from`"));
         }
-        let first = self.expr()?;
+        let first = self.value()?;
         let down = self.take_word("down");
         if !self.take_word("to") {
             return Err(self.expected("`to` or `down to`"));
         }
-        Ok(Range { variable, first, last: self.expr()?, down })
+        Ok(Range { variable, first, last: self.value()?, down })
     }
 
     fn production(&mut self) -> Parsed<Production> {
@@ -167,7 +172,7 @@ impl Parser {
         })?;
         self.expect("->")?;
         let items = self.items()?;
-        let guard = if self.take_word("for") || self.take_word("if") { Some(self.expr()?) } else { None };
+        let guard = if self.take_word("for") || self.take_word("if") { Some(self.value()?) } else { None };
         Ok(Production { kind, arguments, items, guard })
     }
 
@@ -188,7 +193,7 @@ impl Parser {
 
     fn task(&mut self) -> Parsed<Task> {
         let kind = self.name("a task type")?;
-        Ok(Task { kind, arguments: self.list(Self::expr)? })
+        Ok(Task { kind, arguments: self.list(Self::value)? })
     }
 
     fn items(&mut self) -> Parsed<Vec<Item>> {
@@ -218,6 +223,7 @@ impl Parser {
             let name = self.name("a shared variable")?;
             self.expect("=")?;
             // No comparison: its sign would be the end.
+            self.operators = 0;
             let value = self.sum()?;
             self.expect(">")?;
             return Ok(Item::Set(name, value));
@@ -246,6 +252,7 @@ impl Parser {
         if !is_value || !self.goes_on() {
             return Ok(None);
         }
+        self.operators = 0;
         let weight = self.sum()?;
         self.expect(":")?;
         Ok(Some(weight))
@@ -254,14 +261,20 @@ impl Parser {
     fn time(&mut self) -> Parsed<Time> {
         let at = self.peek().at;
         let drawn = Distribution::ALL.iter().find(|(name, ..)| self.is_word(name));
-        let Some(&(name, distribution, arity)) = drawn else { return Ok(Time::Constant(self.expr()?)) };
+        let Some(&(name, distribution, arity)) = drawn else { return Ok(Time::Constant(self.value()?)) };
         self.next += 1;
-        let arguments = self.list(Self::expr)?;
+        let arguments = self.list(Self::value)?;
         if arguments.len() != arity {
             let found = arguments.len();
             return Err(Fault::new(at, format!("`{name}` takes {arity} arguments, here are {found}")));
         }
         Ok(Time::Drawn(distribution, arguments))
+    }
+
+    /// A whole value, not a part of one.
+    fn value(&mut self) -> Parsed<Expr> {
+        self.operators = 0;
+        self.expr()
     }
 
     fn expr(&mut self) -> Parsed<Expr> {
@@ -315,13 +328,13 @@ impl Parser {
         part: impl Fn(&mut Self) -> Parsed<Expr>,
         operator: impl Fn(&Self) -> Option<Operator>,
     ) -> Parsed<Expr> {
-        let (mut left, mut joined) = (part(self)?, 0);
+        let mut left = part(self)?;
         while let Some(operator) = operator(self) {
             let at = self.peek().at;
             self.next += 1;
-            joined += 1;
-            if joined > DEEPEST {
-                return Err(Fault::new(at, format!("more than {DEEPEST} values in a row")));
+            self.operators += 1;
+            if self.operators > MOST_OPERATORS {
+                return Err(Fault::new(at, format!("a value of more than {MOST_OPERATORS} operators")));
             }
             left = Expr::Binary(operator, Box::new([left, part(self)?]), at);
         }
