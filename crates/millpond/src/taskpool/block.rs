@@ -46,7 +46,7 @@ pub(super) fn check_alignment<A>() {
 /// argument.push('b');
 /// assert_eq!(worker.free_arg(argument), "ab");
 /// ```
-pub struct Arg<'p, A, M: Memory, P: Pool> {
+pub struct ArgBlock<'p, A, M: Memory, P: Pool> {
     pool: &'p TaskPool<A, M, P>,
     block: Block,
 }
@@ -54,19 +54,19 @@ pub struct Arg<'p, A, M: Memory, P: Pool> {
 /// A task that is not in the pool, by [`Worker::alloc_task`](super::Worker::alloc_task) or
 /// [`Worker::get`](super::Worker::get). What is neither put nor freed keeps its blocks until the pool ends; the argument
 /// is dropped.
-pub struct Task<'p, A, M: Memory, P: Pool> {
+pub struct TaskBlock<'p, A, M: Memory, P: Pool> {
     pool: &'p TaskPool<A, M, P>,
     task: TaskRef,
 }
 
-impl<'p, A, M: Memory, P: Pool> Arg<'p, A, M, P> {
+impl<'p, A, M: Memory, P: Pool> ArgBlock<'p, A, M, P> {
     /// Puts a value into a block.
     #[inline]
     pub(super) fn new(pool: &'p TaskPool<A, M, P>, local: &mut M::Local, value: A) -> Self {
         let block = pool.memory.alloc(local, size_for::<A>());
         // SAFETY: the block is ours, large enough, and aligned as its size promises.
         unsafe { block.start.cast::<A>().write(value) };
-        Arg { pool, block }
+        ArgBlock { pool, block }
     }
 
     /// Takes the value out of the block, which is left.
@@ -80,7 +80,7 @@ impl<'p, A, M: Memory, P: Pool> Arg<'p, A, M, P> {
         let block = self.into_block();
         // Made again where it is dropped, so that else it stays in registers.
         if !ptr::eq(its_pool, pool) {
-            refuse(Arg { pool: its_pool, block });
+            refuse(ArgBlock { pool: its_pool, block });
         }
         // SAFETY: the block holds a value, which nobody else takes.
         (unsafe { block.start.cast::<A>().read() }, block)
@@ -92,7 +92,7 @@ impl<'p, A, M: Memory, P: Pool> Arg<'p, A, M, P> {
     }
 }
 
-impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
+impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
     /// Makes the record of a task.
     ///
     /// # Panics
@@ -103,7 +103,7 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
         pool: &'p TaskPool<A, M, P>,
         local: &mut M::Local,
         function: Function<A, M, P>,
-        argument: Arg<'p, A, M, P>,
+        argument: ArgBlock<'p, A, M, P>,
     ) -> Self {
         if !ptr::eq(argument.pool, pool) {
             refuse(argument);
@@ -123,7 +123,7 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: the block has room for it.
         unsafe { Self::work_of(task).write(Work { function, argument: argument.into_block() }) };
-        Task { pool, task }
+        TaskBlock { pool, task }
     }
 
     /// A task that was taken from the pool.
@@ -133,7 +133,7 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
     /// It is of this pool, which hands each to one taker.
     #[inline]
     pub(super) unsafe fn taken(pool: &'p TaskPool<A, M, P>, task: TaskRef) -> Self {
-        Task { pool, task }
+        TaskBlock { pool, task }
     }
 
     /// What the pool holds; it is to be `taken` once.
@@ -145,7 +145,7 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
     pub(super) fn into_ref(self, pool: &TaskPool<A, M, P>) -> TaskRef {
         let (its_pool, task) = self.into_raw();
         if !ptr::eq(its_pool, pool) {
-            refuse(Task { pool: its_pool, task });
+            refuse(TaskBlock { pool: its_pool, task });
         }
         task
     }
@@ -162,13 +162,13 @@ impl<'p, A, M: Memory, P: Pool> Task<'p, A, M, P> {
     ///
     /// If it is another pool's.
     #[inline]
-    pub(super) fn into_parts(self, pool: &'p TaskPool<A, M, P>) -> (Function<A, M, P>, Arg<'p, A, M, P>, Block) {
+    pub(super) fn into_parts(self, pool: &'p TaskPool<A, M, P>) -> (Function<A, M, P>, ArgBlock<'p, A, M, P>, Block) {
         let task = self.into_ref(pool);
         // SAFETY: `new` has put it there, and it is nobody else's.
         let Work { function, argument } = unsafe { Self::work_of(task).as_ref() };
         // Field by field, as they were written: the processor would have to wait for both.
         let block = Block { start: argument.start, tag: argument.tag };
-        (*function, Arg { pool, block }, task.block())
+        (*function, ArgBlock { pool, block }, task.block())
     }
 
     /// Where a record's work lies.
@@ -187,7 +187,7 @@ fn refuse<T>(what: T) -> ! {
     panic!("an argument or a task of another pool")
 }
 
-impl<A, M: Memory, P: Pool> Deref for Arg<'_, A, M, P> {
+impl<A, M: Memory, P: Pool> Deref for ArgBlock<'_, A, M, P> {
     type Target = A;
 
     fn deref(&self) -> &A {
@@ -196,14 +196,14 @@ impl<A, M: Memory, P: Pool> Deref for Arg<'_, A, M, P> {
     }
 }
 
-impl<A, M: Memory, P: Pool> DerefMut for Arg<'_, A, M, P> {
+impl<A, M: Memory, P: Pool> DerefMut for ArgBlock<'_, A, M, P> {
     fn deref_mut(&mut self) -> &mut A {
         // SAFETY: as above, and it is nobody else's.
         unsafe { self.block.start.cast().as_mut() }
     }
 }
 
-impl<A, M: Memory, P: Pool> Drop for Arg<'_, A, M, P> {
+impl<A, M: Memory, P: Pool> Drop for ArgBlock<'_, A, M, P> {
     fn drop(&mut self) {
         self.pool.stray.lock().push(self.block);
         // SAFETY: the block holds a value that nobody uses after this.
@@ -211,22 +211,22 @@ impl<A, M: Memory, P: Pool> Drop for Arg<'_, A, M, P> {
     }
 }
 
-impl<A, M: Memory, P: Pool> Drop for Task<'_, A, M, P> {
+impl<A, M: Memory, P: Pool> Drop for TaskBlock<'_, A, M, P> {
     fn drop(&mut self) {
-        let (_, argument, block) = Task { pool: self.pool, task: self.task }.into_parts(self.pool);
+        let (_, argument, block) = TaskBlock { pool: self.pool, task: self.task }.into_parts(self.pool);
         self.pool.stray.lock().push(block);
         drop(argument);
     }
 }
 
-impl<A: Debug, M: Memory, P: Pool> Debug for Arg<'_, A, M, P> {
+impl<A: Debug, M: Memory, P: Pool> Debug for ArgBlock<'_, A, M, P> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Arg").field(&**self).finish()
+        f.debug_tuple("ArgBlock").field(&**self).finish()
     }
 }
 
-impl<A, M: Memory, P: Pool> Debug for Task<'_, A, M, P> {
+impl<A, M: Memory, P: Pool> Debug for TaskBlock<'_, A, M, P> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").finish_non_exhaustive()
+        f.debug_struct("TaskBlock").finish_non_exhaustive()
     }
 }

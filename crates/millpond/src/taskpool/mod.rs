@@ -62,7 +62,7 @@ mod block;
 mod phase;
 mod worker;
 
-pub use block::{Arg, Task};
+pub use block::{ArgBlock, TaskBlock};
 pub use worker::Worker;
 
 /// What a task does: called with the worker that runs it, and with its argument.
@@ -88,7 +88,7 @@ pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     phase: Phase,
     seats: Box<[CachePadded<Mutex<Seat<M, P>>>]>,
     counters: Box<[CachePadded<Counters>]>,
-    /// Blocks whose holders did not give them back; see [`Arg`].
+    /// Blocks whose holders did not give them back; see [`ArgBlock`].
     stray: Mutex<Vec<Block>>,
     /// It owns arguments; and takes and gives them, so what is of one lifetime is of no other.
     argument: std::marker::PhantomData<(A, fn(A) -> A)>,

@@ -1,6 +1,6 @@
 //! A worker of a task pool: what it puts and takes, and its working phase.
 
-use super::block::{Arg, Task};
+use super::block::{ArgBlock, TaskBlock};
 use super::{Counters, Function, Seat, TaskPool};
 use crate::memory::{Block, Memory};
 use crate::pool::{Leave, Pool, Put};
@@ -50,8 +50,8 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
 
     /// An argument, in a block of the memory manager's.
     #[inline]
-    pub fn alloc_arg(&mut self, value: A) -> Arg<'p, A, M, P> {
-        Arg::new(self.tasks, &mut self.seat.memory, value)
+    pub fn alloc_arg(&mut self, value: A) -> ArgBlock<'p, A, M, P> {
+        ArgBlock::new(self.tasks, &mut self.seat.memory, value)
     }
 
     /// Gives an argument's block back; any worker of the pool may.
@@ -60,7 +60,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     ///
     /// If it is another pool's.
     #[inline]
-    pub fn free_arg(&mut self, argument: Arg<'p, A, M, P>) -> A {
+    pub fn free_arg(&mut self, argument: ArgBlock<'p, A, M, P>) -> A {
         let (value, block) = argument.into_parts(self.tasks);
         self.free(block);
         value
@@ -72,8 +72,12 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     ///
     /// If the argument is another pool's.
     #[inline]
-    pub fn alloc_task(&mut self, function: Function<A, M, P>, argument: Arg<'p, A, M, P>) -> Task<'p, A, M, P> {
-        Task::new(self.tasks, &mut self.seat.memory, function, argument)
+    pub fn alloc_task(
+        &mut self,
+        function: Function<A, M, P>,
+        argument: ArgBlock<'p, A, M, P>,
+    ) -> TaskBlock<'p, A, M, P> {
+        TaskBlock::new(self.tasks, &mut self.seat.memory, function, argument)
     }
 
     /// Gives a task's block back; any worker of the pool may.
@@ -82,7 +86,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     ///
     /// If it is another pool's.
     #[inline]
-    pub fn free_task(&mut self, task: Task<'p, A, M, P>) -> (Function<A, M, P>, Arg<'p, A, M, P>) {
+    pub fn free_task(&mut self, task: TaskBlock<'p, A, M, P>) -> (Function<A, M, P>, ArgBlock<'p, A, M, P>) {
         let (function, argument, block) = task.into_parts(self.tasks);
         self.free(block);
         (function, argument)
@@ -94,7 +98,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     ///
     /// If it is another pool's.
     #[inline]
-    pub fn put_task(&mut self, task: Task<'p, A, M, P>) {
+    pub fn put_task(&mut self, task: TaskBlock<'p, A, M, P>) {
         let task = task.into_ref(self.tasks);
         if self.tasks.pool.put(&mut self.seat.pool, task, Put::Spawned) {
             self.tasks.phase.sleep.work_arrived();
@@ -103,10 +107,10 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
 
     /// Takes a task, perhaps another worker's: none if one look at the pool finds none.
     #[inline]
-    pub fn get(&mut self) -> Option<Task<'p, A, M, P>> {
+    pub fn get(&mut self) -> Option<TaskBlock<'p, A, M, P>> {
         let task = self.tasks.pool.take(&mut self.seat.pool).or_else(|| self.steal())?;
         // SAFETY: what is in the pool was put by `put_task`.
-        Some(unsafe { Task::taken(self.tasks, task) })
+        Some(unsafe { TaskBlock::taken(self.tasks, task) })
     }
 
     fn steal(&mut self) -> Option<crate::task::TaskRef> {
@@ -144,7 +148,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     }
 
     #[inline]
-    fn execute(&mut self, task: Task<'p, A, M, P>) {
+    fn execute(&mut self, task: TaskBlock<'p, A, M, P>) {
         // As `free_task` and `free_arg`, but that no block's holder is alive meanwhile: it would go through memory.
         let (function, argument, record) = task.into_parts(self.tasks);
         let (argument, block) = argument.into_parts(self.tasks);
