@@ -46,6 +46,8 @@
 //!
 //! As in the paper a task is two blocks, one for the pool's record of it, one for its argument.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use crossbeam_utils::CachePadded;
 
 use crate::memory::{Block, Memory};
@@ -204,11 +206,10 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     {
         std::thread::scope(|s| {
             let others: Vec<_> = (1..self.workers()).map(|number| s.spawn(move || self.run(number))).collect();
-            self.run(0);
-            // The thread's own panic, not the scope's, whose message says nothing.
-            for other in others {
-                other.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-            }
+            // Its own panic too waits for the others.
+            let own = catch_unwind(AssertUnwindSafe(|| self.run(0)));
+            let ends: Vec<_> = std::iter::once(own).chain(others.into_iter().map(|other| other.join())).collect();
+            ends.into_iter().for_each(|end| end.unwrap_or_else(|payload| resume_unwind(payload)));
         });
     }
 
