@@ -47,6 +47,9 @@ use tape::Tape;
 /// Tracks of this process so far: bodies are numbered by track, and one runtime may be told of another's.
 static TRACKS: global::AtomicU32 = global::AtomicU32::new(0);
 
+/// So many numbers of tracks there are: what the numbers of bodies have room for. Then they begin anew.
+const MOST_TRACKS: u32 = 1 << (u64::BITS - log::NUMBER_BITS);
+
 /// Where recorded events go.
 pub trait Sink: Send + Sync {
     /// Takes what happened on one track, in its order, after what it was given before of that track. Called by a worker
@@ -59,15 +62,15 @@ pub trait Sink: Send + Sync {
 /// What happens on one worker, or in one place that takes the part of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Track {
-    /// No other track of this process has it.
+    /// No other track of the recorder has it. In the process it comes again after 2^24 others.
     pub number: u32,
     /// The worker's number; `None` for the seat of a further caller or of a session, and for what threads without a
     /// seat do.
     pub worker: Option<u32>,
 }
 
-/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once in a process; 0 is
-/// none.
+/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once, as far as its
+/// [track](Track)'s is; 0 is none.
 pub type Id = u64;
 
 /// Something that happened.
@@ -368,12 +371,15 @@ impl Recorder {
 
     /// A tape for one more seat.
     pub(crate) fn tape(&self, worker: Option<u32>) -> Arc<Tape> {
-        let tape = Arc::new(Tape::new(Track { number: TRACKS.fetch_add(1, global::Ordering::Relaxed), worker }));
         let mut tapes = self.0.tapes.lock();
         if !self.is_on() {
             // Nobody will want what is on them: else a recorder whose runtimes come and go would grow.
             tapes.retain(|tape| !is_dead(tape));
         }
+        let mut numbers = std::iter::repeat_with(|| TRACKS.fetch_add(1, global::Ordering::Relaxed) % MOST_TRACKS);
+        let free = numbers.find(|&number| tapes.iter().all(|tape| tape.track().number != number));
+        let number = free.expect("a recorder has fewer tracks than there are numbers");
+        let tape = Arc::new(Tape::new(Track { number, worker }));
         tapes.push(Arc::clone(&tape));
         tape
     }
@@ -423,4 +429,42 @@ impl std::fmt::Debug for Recording {
 #[inline]
 pub fn ticks() -> u64 {
     crate::clock::ticks()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::limit::limit;
+    use crate::{Inline, Runtime, Spawn};
+
+    /// Numbers of bodies stay apart, and a dump is right, where the numbers of tracks begin anew.
+    #[test]
+    fn more_tracks_than_numbers() {
+        let recorder = Recorder::default();
+        let first = recorder.tape(None);
+        // As if so many had come since: the next ones meet the first again.
+        TRACKS.store((MOST_TRACKS - 3).wrapping_add(first.track().number), global::Ordering::Relaxed);
+        let later: Vec<_> = (0..6).map(|_| recorder.tape(None).track().number).collect();
+        assert!(later.iter().all(|&number| number < MOST_TRACKS && number != first.track().number), "{later:?}");
+        TRACKS.store(MOST_TRACKS, global::Ordering::Relaxed);
+        limit(60, "more tracks than numbers", dump_meanwhile);
+    }
+
+    fn dump_meanwhile() {
+        let rt = Runtime::builder().workers(4).inline(Inline::Never).dumps(true).build().unwrap();
+        let done = AtomicBool::new(false);
+        // What is dumped meanwhile is read of one track before the others.
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert!(rt.dump().kept);
+                }
+            });
+            for _ in 0..1000 {
+                rt.scope(|s| (0..100).for_each(|_| drop(s.spawn((), |()| ())))).unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(rt.dump().unfinished.is_empty(), "{}", rt.dump());
+    }
 }
