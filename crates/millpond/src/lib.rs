@@ -144,6 +144,7 @@
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
+//! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).
 //! * [`CancelToken`], [`Reducer`], [`catalogue`] (the exchangeable parts).
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
@@ -155,6 +156,7 @@ mod clock;
 pub mod depend;
 mod error;
 mod handle;
+pub mod item;
 #[cfg(all(test, not(loom)))]
 #[path = "../tests/common/limit.rs"]
 mod limit;
@@ -177,9 +179,10 @@ pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, P
 pub use runtime::cancel::CancelToken;
 pub use runtime::catalogue;
 pub use runtime::config::Inline;
-pub use runtime::door::{Door, Pending, Precondition};
+pub use runtime::door::{Door, Pending, Precondition, WaitError};
 pub use runtime::engine::{DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
 pub use runtime::fork::{Joiner, join};
+pub use runtime::gate::{Closed, Gate, Stay};
 pub use runtime::join::Join;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Session, SessionJoin};

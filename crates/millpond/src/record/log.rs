@@ -168,6 +168,18 @@ impl Log {
         self.turn_to(before);
     }
 
+    /// A future waits, off the stack; `before` runs again.
+    pub(crate) fn suspended(&self, body: Id, before: Id) {
+        self.note(What::Waits { body, cause: Cause::Others, on: 0 });
+        self.turn_to(before);
+    }
+
+    /// A future is polled again; the body that ran before.
+    pub(crate) fn resumed(&self, body: Id) -> Id {
+        self.note(What::Resumed { body });
+        self.turn_to(body)
+    }
+
     /// `body` runs again on this track, or nobody does.
     pub(crate) fn runs(&self, body: Id) {
         self.turn_to(body);
@@ -255,7 +267,7 @@ impl Log {
 impl From<task::Role> for Role {
     fn from(role: task::Role) -> Self {
         match role {
-            task::Role::Leaf | task::Role::Wait => Role::Leaf,
+            task::Role::Leaf | task::Role::Future | task::Role::Wait => Role::Leaf,
             task::Role::Nest => Role::Parent,
             task::Role::Combine => Role::Combine,
             task::Role::Fork => Role::Fork,

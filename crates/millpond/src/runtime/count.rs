@@ -11,8 +11,11 @@
 //! 3. `close`: the owner adds what it counted minus `OPEN`. From then on `word` is the number of outstanding tasks,
 //!    and whoever brings it to 0 completes the scope. All changes of `word` form one release sequence, so what
 //!    happened before any completion happens before that.
-//! 4. A door (`runtime::door`) adds to `word` from any thread; its user is a task of the scope, or the owner, so
-//!    the scope is not complete meanwhile.
+//! 4. A task that came through a door (`runtime::door`) is counted when it is let in, by whoever meets its last
+//!    precondition: the owner in its cell, as a completion less; a worker that has completions of this scope to
+//!    subtract spares one of them; anybody else adds to `word`. The worker spares no more than it has, so `word` is
+//!    never less than what is outstanding, and what the spared completion stood for keeps the scope from being
+//!    complete until then.
 //! 5. The owner that waits for room in its window stores a waiter and sets `ROOM` in `word`; the next flush clears
 //!    it in the same step in which it subtracts, and wakes the owner. One word, so no wake-up is lost, and a worker
 //!    that did not clear the bit does not touch the scope again. The owner goes on when it has cleared the bit itself
@@ -21,6 +24,11 @@
 //!    an owner that waits without another look reads the count before it looks: if the count is the same once the bit
 //!    is set, what it saw there still holds, and there is a subtraction to come. An owner that counts later looks for
 //!    room again when the bit is set.
+
+//! 7. A scope is *quiet*, quiescent, when no task is outstanding but those that its doors hold. The owner that waits for
+//!    that lends what it counted to `word`, counts nothing itself meanwhile, and sets `QUIET`. It is quiet already, or
+//!    somebody will subtract down to `OPEN`, who clears the bit in the same step and tells the owner. The owner goes on
+//!    when it has cleared the bit itself or was told.
 
 use std::cell::Cell;
 use std::ptr;
@@ -49,7 +57,20 @@ pub(super) struct Shared {
 }
 
 const OPEN: u64 = 1 << 48;
+const QUIET: u64 = 1 << 62;
 const ROOM: u64 = 1 << 63;
+const WATCHED: u64 = QUIET | ROOM;
+
+/// What a subtraction has brought about.
+#[derive(Debug)]
+pub(super) struct Subtracted {
+    /// The scope is complete.
+    pub(super) complete: bool,
+    /// Who is to be woken.
+    pub(super) wake: Option<*mut Waiter>,
+    /// The owner, who waits for quiet, is to be told.
+    pub(super) quiet: bool,
+}
 
 impl Own {
     pub(super) fn new() -> Self {
@@ -73,7 +94,12 @@ impl Own {
     /// Counts a completion on the owner's thread, while the scope is open.
     #[inline]
     pub(super) fn count_finished(&self) {
-        self.finished.set(self.finished.get() + 1);
+        self.finished.set(self.finished.get().wrapping_add(1));
+    }
+
+    /// Counts a task that the owner's thread lets in, while the scope is open.
+    pub(super) fn count_let_in(&self) {
+        self.finished.set(self.finished.get().wrapping_sub(1));
     }
 
     /// Whether completions on the owner's thread are counted here.
@@ -91,7 +117,7 @@ impl Own {
     /// Tasks that are not complete, as far as the owner knows, while open.
     #[inline]
     pub(super) fn outstanding(&self, shared: &Shared) -> u64 {
-        let word = shared.word.load(Ordering::Acquire) & !ROOM;
+        let word = shared.word.load(Ordering::Acquire) & !WATCHED;
         self.balance().wrapping_add(word).wrapping_sub(OPEN)
     }
 
@@ -110,6 +136,21 @@ impl Own {
             return true;
         }
         shared.word.fetch_add(add, Ordering::AcqRel).wrapping_add(add) == 0
+    }
+
+    /// Counts nothing here any more, until `reclaim`; see *Counting* 7.
+    pub(super) fn lend(&self, shared: &Shared) {
+        let here = self.balance();
+        self.open.set(false);
+        if here != 0 {
+            shared.word.fetch_add(here, Ordering::AcqRel);
+        }
+    }
+
+    /// Counts here again.
+    pub(super) fn reclaim(&self) {
+        self.finished.set(self.spawned.get());
+        self.open.set(true);
     }
 
     /// Asks that the next subtraction wake the waiter; false if it will not be woken, fewer than `seen` tasks being
@@ -135,20 +176,36 @@ impl Shared {
         self.word.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Subtracts `count` completions that happened on other workers, or after the owner closed. True if this
-    /// completes the scope. The caller wakes the waiter that is returned, if any; `wakes_at_end` says whether
-    /// there is one for the end. Unless the scope is complete and has none, it may be gone afterwards.
-    pub(super) fn subtract(&self, count: u64, wakes_at_end: impl FnOnce() -> bool) -> (bool, Option<*mut Waiter>) {
+    /// Subtracts `count` completions that happened on other workers, or after the owner closed. The caller wakes, or
+    /// tells, whom the result names; `wakes_at_end` says whether there is a waiter for the end. Unless somebody is to
+    /// be woken or told, or the scope is complete and has no waiter, it may be gone afterwards.
+    pub(super) fn subtract(&self, count: u64, wakes_at_end: impl FnOnce() -> bool) -> Subtracted {
         let mut old = self.word.load(Ordering::Relaxed);
-        // One step, not a subtraction and then a look at the bit: after it the scope may be gone.
-        while let Err(now) =
-            self.word.compare_exchange_weak(old, (old & !ROOM) - count, Ordering::AcqRel, Ordering::Relaxed)
-        {
-            old = now;
-        }
-        let complete = old == count;
+        // One step, not a subtraction and then a look at the bits: after it the scope may be gone.
+        let (rest, quiet) = loop {
+            let rest = (old & !WATCHED) - count;
+            let quiet = old & QUIET != 0 && rest == OPEN;
+            let new = if quiet { rest } else { rest | old & QUIET };
+            match self.word.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break (rest, quiet),
+                Err(now) => old = now,
+            }
+        };
+        let complete = rest == 0;
         let wake = old & ROOM != 0 || (complete && wakes_at_end());
-        (complete, wake.then(|| self.waiter.get()))
+        Subtracted { complete, wake: wake.then(|| self.waiter.get()), quiet }
+    }
+
+    /// Asks that the owner be told when it is quiet next; whether it is now.
+    pub(super) fn watch_for_quiet(&self) -> bool {
+        self.word.fetch_or(QUIET, Ordering::AcqRel) & !WATCHED == OPEN
+    }
+
+    /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner. If it was
+    /// quiet when the owner began to watch, and is now, nothing was let in meanwhile: its end would have been told.
+    pub(super) fn unwatch_quiet(&self) -> Option<bool> {
+        let before = self.word.fetch_and(!QUIET, Ordering::AcqRel);
+        (before & QUIET != 0).then_some(before & !WATCHED == OPEN)
     }
 
     /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.

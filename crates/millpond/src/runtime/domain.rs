@@ -5,10 +5,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::{self, NonNull};
+use std::sync::{Arc, OnceLock};
 
 use super::cancel::{CancelToken, Cancels};
-use super::count;
-use super::watch::Watchers;
+use super::count::{self, Subtracted};
+use super::doors::Doors;
+use super::gate::Inner;
+use super::watch::{Tell, Watchers};
 use crate::error::Error;
 use crate::handle::claim::{Claimant, Inline};
 use crate::handle::reduction::Reduction;
@@ -61,17 +64,10 @@ struct Cold {
     failures: Mutex<BTreeMap<u64, Error>>,
     watchers: Watchers,
     token: Mutex<Option<CancelToken>>,
-    /// Spawns through doors, and how many of them somebody still holds.
-    door: AtomicU64,
-    held: AtomicU64,
-}
-
-/// Where the places of tasks that came through a door begin.
-const DOOR: u64 = 1 << 62;
-
-/// Whether a task with this place came through a door.
-pub(crate) fn is_door(order: u64) -> bool {
-    order >= DOOR
+    doors: OnceLock<Doors>,
+    gate: OnceLock<Arc<Inner>>,
+    /// How to tell the owner that it is quiet (`runtime::count`, 7).
+    quiet: Mutex<Option<Tell>>,
 }
 
 /// The seat of a scope whose body runs on no worker: a session.
@@ -171,27 +167,29 @@ impl Domain {
         self.shared.count.count_spawn();
     }
 
-    /// Counts a spawn through a door, from any thread; its place, behind all that the body spawns itself.
-    pub(crate) fn count_door_spawn(&self) -> u64 {
-        self.count_hidden_spawn();
-        self.cold().held.fetch_add(1, Ordering::Relaxed);
-        DOOR + self.cold().door.fetch_add(1, Ordering::Relaxed)
+    /// The doors; opened if they were not.
+    pub(crate) fn open_doors(&self, open: impl FnOnce() -> Doors) -> &Doors {
+        self.cold().doors.get_or_init(open)
     }
 
-    /// All preconditions of a task that came through a door are met.
-    pub(crate) fn count_let_in(&self) {
-        self.cold().held.fetch_sub(1, Ordering::Relaxed);
+    /// The doors, if they were opened.
+    pub(crate) fn doors(&self) -> Option<&Doors> {
+        self.cold_if_any()?.doors.get()
     }
 
-    /// Tasks that somebody outside holds. They take no room in the window: only what the window lets through may
-    /// meet their preconditions.
-    fn held(&self) -> u64 {
-        self.cold_if_any().map_or(0, |cold| cold.held.load(Ordering::Relaxed))
+    /// The gate; made if there is none.
+    pub(crate) fn open_gate(&self, open: impl FnOnce() -> Arc<Inner>) -> &Arc<Inner> {
+        self.cold().gate.get_or_init(open)
     }
 
-    /// Tasks that are not complete and that nobody outside holds.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.outstanding().saturating_sub(self.held())
+    /// The gate, if there is one.
+    pub(crate) fn gate(&self) -> Option<&Arc<Inner>> {
+        self.cold_if_any()?.gate.get()
+    }
+
+    /// Counts a task that a door lets in: by the owner's thread, while the scope is open.
+    pub(crate) fn count_let_in_here(&self) {
+        self.count.count_let_in();
     }
 
     /// Runs the body of a leaf at its spawn.
@@ -255,7 +253,11 @@ impl Domain {
     /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
     /// is a nested one.
     pub(crate) fn finish(&self, count: u64) -> bool {
-        let (complete, wake) = self.shared.count.subtract(count, || self.task.is_none());
+        let Subtracted { complete, wake, quiet } = self.shared.count.subtract(count, || self.task.is_none());
+        if quiet {
+            let tell = self.cold().quiet.lock().take();
+            tell.into_iter().for_each(Tell::tell);
+        }
         if let Some(waiter) = wake {
             Waiter::wake_at(waiter);
         }
@@ -270,6 +272,31 @@ impl Domain {
     /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.
     pub(crate) fn unwatch_room(&self) -> bool {
         self.shared.count.unwatch_room()
+    }
+
+    /// The owner counts nothing itself, until `reclaim`.
+    pub(crate) fn lend(&self) {
+        self.count.lend(&self.shared.count);
+    }
+
+    /// The owner counts what it spawns, and what ends on its thread.
+    pub(crate) fn reclaim(&self) {
+        self.count.reclaim();
+    }
+
+    /// Asks that the owner, who has lent its count, be told when it is quiet next; whether it is now.
+    pub(crate) fn watch_for_quiet(&self, tell: Tell) -> bool {
+        *self.cold().quiet.lock() = Some(tell);
+        self.shared.count.watch_for_quiet()
+    }
+
+    /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner.
+    pub(crate) fn unwatch_quiet(&self) -> Option<bool> {
+        let quiet = self.shared.count.unwatch_quiet();
+        if quiet.is_some() {
+            self.cold().quiet.lock().take();
+        }
+        quiet
     }
 
     /// Whether the owner must count before it spawns another task.

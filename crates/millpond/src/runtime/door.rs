@@ -8,15 +8,15 @@ use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::body::{Body, Code, ParentCode, payload, write_body};
+use super::body::ParentCode;
 use super::domain::Domain;
+use super::doors::Doors;
 use super::engine::{DefaultEngine, Engine};
 use super::scope::Scope;
 use super::shared::Shared;
 use super::spawn::{Options, Task};
 use crate::access::{In, Root};
-use crate::pool::Put;
-use crate::task::{NewTask, Role, Shape, TaskRef, VTable, flag};
+use crate::task::TaskRef;
 
 /// A way into a root scope from any of its tasks, and from other threads while it is open.
 ///
@@ -42,9 +42,8 @@ use crate::task::{NewTask, Role, Shape, TaskRef, VTable, flag};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Door<'s, E: Engine = DefaultEngine> {
-    shared: NonNull<Shared<E>>,
-    domain: NonNull<Domain>,
-    _lives: PhantomData<fn(&'s ()) -> &'s ()>,
+    doors: NonNull<Doors>,
+    _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(E) -> E)>,
 }
 
 impl<E: Engine> Clone for Door<'_, E> {
@@ -54,8 +53,7 @@ impl<E: Engine> Clone for Door<'_, E> {
 }
 impl<E: Engine> Copy for Door<'_, E> {}
 
-// SAFETY: a door counts spawns atomically and allocates through the calling worker's seat or, under a lock, the front
-// one; `'s` ends only when the scope is complete, which it is not while one of its tasks, or its body, uses the door.
+// SAFETY: a door counts spawns, and allocates, through the calling worker's seat or, under a lock, the front one; `'s` ends only when the scope is complete, which it is not while one of its tasks, or its body, uses the door.
 unsafe impl<E: Engine> Send for Door<'_, E> {}
 // SAFETY: as above.
 unsafe impl<E: Engine> Sync for Door<'_, E> {}
@@ -63,40 +61,34 @@ unsafe impl<E: Engine> Sync for Door<'_, E> {}
 /// A task that waits for its preconditions. It cannot start before this is dropped, so preconditions can be added one
 /// by one.
 #[must_use = "the task starts when this is dropped and all its preconditions are met"]
-pub struct Pending<'s, E: Engine = DefaultEngine>(ManuallyDrop<Precondition<'s, E>>);
+pub struct Pending(ManuallyDrop<Precondition>);
 
 /// One precondition of a pending task. If it is dropped without being satisfied, the task fails as
 /// [`Kind::Abandoned`](crate::Kind::Abandoned), so that nobody waits for ever. (Leaked by `mem::forget`, it keeps its
 /// scope waiting.)
+///
+/// It may be kept anywhere, whatever the task borrows: the scope does not end before it is satisfied or dropped.
 #[must_use = "dropped, it fails the task"]
-pub struct Precondition<'s, E: Engine = DefaultEngine> {
-    task: TaskRef,
-    shared: NonNull<Shared<E>>,
-    _lives: PhantomData<fn(&'s ()) -> &'s ()>,
-}
+pub struct Precondition(TaskRef);
 
 // SAFETY: a precondition is an atomic count in the task's block, which stays until the count is 0.
-unsafe impl<E: Engine> Send for Precondition<'_, E> {}
-// SAFETY: as above; `hold` only adds to the count.
-unsafe impl<E: Engine> Sync for Precondition<'_, E> {}
+unsafe impl Send for Precondition {}
+// SAFETY: as above.
+unsafe impl Sync for Precondition {}
 
 impl<'s, E: Engine> Door<'s, E> {
     /// # Safety
     ///
     /// Runtime and domain outlive the completion of the scope, and `'s` lasts at most until then.
-    pub(crate) unsafe fn new(shared: &Shared<E>, domain: NonNull<Domain>) -> Self {
-        Door { shared: shared.into(), domain, _lives: PhantomData }
-    }
-
-    fn shared(&self) -> &Shared<E> {
-        // SAFETY: `new`'s caller promised that it lives.
-        unsafe { self.shared.as_ref() }
+    pub(crate) unsafe fn new(shared: &Shared<E>, domain: &Domain) -> Self {
+        let doors = domain.open_doors(|| Doors::of(shared, domain.into())).into();
+        Door { doors, _lives: PhantomData }
     }
 
     /// Makes a leaf that waits for preconditions; see [`Pending::hold`]. Allocates the task's block, as a spawn does;
     /// no window bounds how many there are.
     #[track_caller]
-    pub fn pending<F: FnOnce() + Send + 's>(&self, body: F) -> Pending<'s, E> {
+    pub fn pending<F: FnOnce() + Send + 's>(&self, body: F) -> Pending {
         self.leaf(Options::at(Location::caller()), move |()| body())
     }
 
@@ -119,8 +111,9 @@ impl<'s, E: Engine> Door<'s, E> {
         Task::named(self, name)
     }
 
-    fn leaf<F: FnOnce(()) + Send + 's>(&self, options: Options, f: F) -> Pending<'s, E> {
-        self.make(Code::<'s, Root, (), F, ()>::LEAF, f, options)
+    fn leaf<F: FnOnce(()) + Send + 's>(&self, options: Options, f: F) -> Pending {
+        // SAFETY: the closure lives as long as the scope's tasks.
+        unsafe { self.doors().leaf(options, f) }
     }
 
     /// As [`pending`](Door::pending), for a parent: its body gets a scope of its own, and may wait.
@@ -141,63 +134,162 @@ impl<'s, E: Engine> Door<'s, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn pending_nest<F>(&self, body: F) -> Pending<'s, E>
+    pub fn pending_nest<F>(&self, body: F) -> Pending
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
     {
         self.parent(Options::at(Location::caller()), move |s, ()| body(s))
     }
 
-    fn parent<F>(&self, options: Options, f: F) -> Pending<'s, E>
+    fn parent<F>(&self, options: Options, f: F) -> Pending
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
     {
-        self.make(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, options)
+        // SAFETY: its table; and the closure lives as long as the scope's tasks.
+        unsafe { self.doors().make_body(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, options) }
     }
 
-    /// Bytes are not counted: while somebody outside holds it, the task takes no room in the window, and the spawns
-    /// that the window lets through may be what meets its preconditions.
-    fn make<F>(&self, vtable: &'static VTable, f: F, mut options: Options) -> Pending<'s, E> {
-        options.bytes = 0;
-        // SAFETY: the scope is not complete while the door is used.
-        let domain = unsafe { self.domain.as_ref() };
-        let (order, size) = (domain.count_door_spawn(), payload::<(), F, ()>());
-        let (task, room) = self.shared().visit(|worker| {
-            let recorded = domain.record() != 0;
-            let id = if recorded { worker.log.next_id() } else { 0 };
-            let extras = match (recorded, options.is_plain()) {
-                (true, _) => Some(options.recorded(id)),
-                (false, true) => None,
-                (false, false) => Some(options.extras()),
-            };
-            let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
-            let block = worker.alloc(shape.block_size(size));
-            let (place, priority) = (options.place, options.priority);
-            let new = NewTask { vtable, domain: self.domain, order, place, priority, extras, accesses: 0 };
-            // SAFETY: the block is fresh and has the size of these parts.
-            let task = unsafe { TaskRef::create(block, new) };
-            if recorded {
-                worker.log.spawned(task, domain.record());
-            }
-            // SAFETY: the block was made for both.
-            (task, unsafe { task.payload_of(shape, size.align()) })
-        });
-        // SAFETY: the task has room for this payload.
-        unsafe { write_body::<(), F>(room, Body { shape: (), f }) };
-        task.header().only_one_unmet();
-        let first = Precondition { task, shared: self.shared, _lives: PhantomData };
-        Pending(ManuallyDrop::new(first))
+    fn doors(&self) -> &Doors {
+        // SAFETY: `new`'s caller promised that they live.
+        unsafe { self.doors.as_ref() }
+    }
+
+    /// Runs a future as a task of the scope: polls it here and now, for the body that calls this; if it waits, it is put
+    /// aside in a task block, and polled again by a worker that is free when it is woken. Constant time, but for the
+    /// poll.
+    ///
+    /// While it waits it is no part of what keeps a scope from [quiescence](crate::Scope::quiesce).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// let (rt, sum) = (Runtime::new()?, AtomicU32::new(0));
+    /// let session = rt.session();
+    /// rt.scope(|s| {
+    ///     let (door, six) = (s.door(), session.spawn((), |()| 6));
+    ///     s.spawn((), {
+    ///         let sum = &sum;
+    ///         move |()| door.run_future(async move { _ = sum.fetch_add(six.await.unwrap(), Relaxed) })
+    ///     });
+    /// })?;
+    /// assert_eq!(sum.into_inner(), 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Of the scope, not here: a panic, or [`Kind::Abandoned`](crate::Kind::Abandoned) if it waits and nobody has its
+    /// waker any more.
+    #[track_caller]
+    pub fn run_future<F: Future<Output = ()> + Send + 's>(&self, future: F) {
+        self.future(Options::at(Location::caller()), future);
+    }
+
+    fn future<F: Future<Output = ()> + Send + 's>(&self, options: Options, future: F) {
+        // SAFETY: the future lives as long as the scope's tasks.
+        unsafe { self.doors().future(options, future) }
+    }
+
+    /// As [`run_future`](Door::run_future), but the future is polled first when all preconditions are met.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn, item::Item};
+    /// let (rt, six, answer) = (Runtime::new()?, Item::new(), Item::new());
+    /// rt.scope(|s| {
+    ///     let pending = s.door().pending_future(async { answer.put(six.get().unwrap() * 7).unwrap() });
+    ///     six.wait(pending.hold());
+    ///     drop(pending);
+    ///     s.spawn((), |()| six.put(6).unwrap());
+    /// })?;
+    /// assert_eq!(answer.get(), Some(&42));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn pending_future<F: Future<Output = ()> + Send + 's>(&self, future: F) -> Pending {
+        self.later(Options::at(Location::caller()), future)
+    }
+
+    fn later<F: Future<Output = ()> + Send + 's>(&self, options: Options, future: F) -> Pending {
+        // SAFETY: the future lives as long as the scope's tasks.
+        unsafe { self.doors().pending_future(options, future) }
+    }
+
+    /// Polls a future in the middle of a leaf that came through this door; while it waits, the leaf's stack is put aside,
+    /// and the worker goes on with other tasks. Nothing that the leaf holds meanwhile may keep others from running, a
+    /// lock say.
+    ///
+    /// While it waits it is no part of what keeps a scope from [quiescence](crate::Scope::quiesce).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::new()?;
+    /// let session = rt.session();
+    /// rt.scope(|s| {
+    ///     let (door, six) = (s.door(), session.spawn((), |()| 6));
+    ///     drop(door.pending(move || assert_eq!(door.wait_in_place(six).unwrap().unwrap(), 6)));
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the future waits, and nobody has its waker any more; or the system has no memory for another stack.
+    ///
+    /// # Panics
+    ///
+    /// If this thread does not work for the scope's runtime.
+    #[track_caller]
+    pub fn wait_in_place<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
+        self.doors().wait_in_place(Location::caller(), future)
     }
 }
 
+/// Why a future did not get ready that was waited for [in place](Door::wait_in_place).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// It waits, and nobody has its waker any more.
+    Abandoned,
+    /// It waits, and there is no stack on which the worker could go on meanwhile.
+    NoStack {
+        /// How many stacks of this worker wait.
+        waiting: usize,
+    },
+}
+
+impl std::fmt::Display for WaitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WaitError::Abandoned => f.write_str("what it waits for is gone"),
+            WaitError::NoStack { waiting } => write!(
+                f,
+                "there is no memory for another stack, and {waiting} wait on this worker: raise vm.max_map_count, or \
+                 choose a smaller stack_size"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WaitError {}
+
 impl<'s, E: Engine> Task<'_, Door<'s, E>> {
     /// As [`Door::pending`].
-    pub fn pending<F: FnOnce() + Send + 's>(self, body: F) -> Pending<'s, E> {
+    pub fn pending<F: FnOnce() + Send + 's>(self, body: F) -> Pending {
         self.scope.leaf(self.options, move |()| body())
     }
 
+    /// As [`Door::run_future`].
+    pub fn run_future<F: Future<Output = ()> + Send + 's>(self, future: F) {
+        self.scope.future(self.options, future);
+    }
+
+    /// As [`Door::pending_future`].
+    pub fn pending_future<F: Future<Output = ()> + Send + 's>(self, future: F) -> Pending {
+        self.scope.later(self.options, future)
+    }
+
     /// As [`Door::pending_nest`].
-    pub fn pending_nest<F>(self, body: F) -> Pending<'s, E>
+    pub fn pending_nest<F>(self, body: F) -> Pending
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
     {
@@ -205,7 +297,12 @@ impl<'s, E: Engine> Task<'_, Door<'s, E>> {
     }
 }
 
-impl<'s, E: Engine> Pending<'s, E> {
+impl Pending {
+    /// A task that was made with one precondition.
+    pub(super) fn of(task: TaskRef) -> Self {
+        Pending(ManuallyDrop::new(Precondition(task)))
+    }
+
     /// Adds a precondition: one atomic addition, and no allocation.
     ///
     /// ```
@@ -220,19 +317,24 @@ impl<'s, E: Engine> Pending<'s, E> {
     /// assert_eq!(result.unwrap_err().kind(), &Kind::Abandoned);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn hold(&self) -> Precondition<'s, E> {
-        self.0.task.header().add_unmet();
-        Precondition { task: self.0.task, shared: self.0.shared, _lives: PhantomData }
+    pub fn hold(&self) -> Precondition {
+        self.0.0.header().add_unmet();
+        Precondition(self.0.0)
     }
 }
 
-impl<E: Engine> Drop for Pending<'_, E> {
+impl Drop for Pending {
     fn drop(&mut self) {
         self.0.meet();
     }
 }
 
-impl<E: Engine> Precondition<'_, E> {
+impl Precondition {
+    /// One that `add_unmet` has counted.
+    pub(super) fn of(task: TaskRef) -> Self {
+        Precondition(task)
+    }
+
     /// The precondition is met. The last one sends the task to the workers; what happened before each happens before
     /// its body. Takes constant time, and runs no body.
     ///
@@ -259,25 +361,18 @@ impl<E: Engine> Precondition<'_, E> {
     }
 
     fn meet(&self) {
-        if self.task.header().meet() {
-            // SAFETY: the task is outstanding, so its scope is there.
-            unsafe { self.task.header().domain().as_ref() }.count_let_in();
-            // SAFETY: the task is outstanding, so its scope is not complete and the runtime alive; and so
-            // until this returns, since it is called by the scope's body or one of its tasks.
-            let shared = unsafe { self.shared.as_ref() };
-            shared.visit(|worker| {
-                if self.task.header().has(flag::RECORDED) {
-                    worker.log.met(self.task);
-                }
-                worker.ready(self.task, Put::Spawned);
-            });
+        if self.0.header().meet() {
+            // SAFETY: the task is held, so its scope is there.
+            let doors = unsafe { self.0.header().domain().as_ref() }.doors();
+            // SAFETY: held until now.
+            unsafe { doors.expect("a task that came through a door").let_in(self.0) };
         }
     }
 }
 
-impl<E: Engine> Drop for Precondition<'_, E> {
+impl Drop for Precondition {
     fn drop(&mut self) {
-        self.task.header().abandon();
+        self.0.header().abandon();
         self.meet();
     }
 }
@@ -288,14 +383,14 @@ impl<E: Engine> std::fmt::Debug for Door<'_, E> {
     }
 }
 
-impl<E: Engine> std::fmt::Debug for Precondition<'_, E> {
+impl std::fmt::Debug for Precondition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Precondition").field(&self.task).finish()
+        f.debug_tuple("Precondition").field(&self.0).finish()
     }
 }
 
-impl<E: Engine> std::fmt::Debug for Pending<'_, E> {
+impl std::fmt::Debug for Pending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Pending").field(&self.0.task).finish()
+        f.debug_tuple("Pending").field(&self.0.0).finish()
     }
 }

@@ -54,7 +54,7 @@ pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
 /// ```
 /// use millpond::{Door, Engine, Precondition, Runtime};
 ///
-/// fn twice<'s, E: Engine>(door: Door<'s, E>, body: fn()) -> [Precondition<'s, E>; 2] {
+/// fn twice<'s, E: Engine>(door: Door<'s, E>, body: fn()) -> [Precondition; 2] {
 ///     let pending = door.pending(body);
 ///     [pending.hold(), pending.hold()]
 /// }

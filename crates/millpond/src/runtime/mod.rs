@@ -15,13 +15,17 @@ pub(crate) mod config;
 mod count;
 pub(crate) mod domain;
 pub(crate) mod door;
+pub(crate) mod doors;
 mod dumps;
 pub(crate) mod engine;
 pub(crate) mod fork;
+pub(crate) mod future;
+pub(crate) mod gate;
 pub(crate) mod issue;
 pub(crate) mod join;
 mod noted;
 mod pin;
+pub(crate) mod quiesce;
 #[cfg(all(test, not(loom)))]
 mod refused_tests;
 pub(crate) mod scope;
@@ -307,6 +311,7 @@ impl<E: Engine> Worker<E> {
     /// The closure of a root scope has ended: waits for what is outstanding.
     pub(crate) fn end_scope(&self, domain: &Domain) {
         self.combine_open(domain);
+        self.wait_for_doors(domain);
         let waiter = Waiter::new(self.seat());
         if !domain.close(Some(&waiter)) {
             self.wait(&waiter, domain);

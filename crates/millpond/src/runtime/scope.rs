@@ -3,13 +3,16 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use super::body::{Body, Code, ParentCode, call_leaf, payload, write_body};
 use super::cancel::CancelToken;
 use super::config::Inline;
 use super::domain::Domain;
 use super::door::Door;
+use super::doors::Doors;
 use super::engine::{DefaultEngine, Engine};
+use super::gate::{Gate, Inner};
 use super::issue::{Drafted, Plan};
 use super::join::{Join, Spawned, must_count};
 use super::spawn::{Options, Spawn};
@@ -229,7 +232,62 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     /// preconditions are met or dropped, not before.
     pub fn door(&self) -> Door<'s, E> {
         // SAFETY: the domain outlives `'s`, during which the door can be used.
-        unsafe { Door::new(self.worker().shared(), self.at.domain) }
+        unsafe { Door::new(self.worker().shared(), self.domain()) }
+    }
+
+    /// A door that can be kept by what was made before the scope.
+    pub fn gate(&self) -> Gate<'env> {
+        let shared = self.worker().shared();
+        let inner = self.domain().open_gate(|| {
+            let doors = self.domain().open_doors(|| Doors::of(shared, self.at.domain));
+            // SAFETY: the scope's own, which closes the gate before it ends.
+            unsafe { Inner::new(doors) }
+        });
+        // SAFETY: the scope ends within `'env`.
+        unsafe { Gate::new(Arc::clone(inner)) }
+    }
+
+    /// How many tasks its doors, and its gate, hold now: exact when the scope is [quiescent](Scope::quiesce), and nobody
+    /// outside meets preconditions. Takes time for the runtime's workers.
+    pub fn held(&self) -> u64 {
+        self.domain().doors().map_or(0, Doors::held)
+    }
+
+    /// Waits for quiescence: until nothing of the scope is ready or running. Tasks that its doors hold may be left, and
+    /// if nobody outside meets their preconditions, nothing more will happen.
+    ///
+    /// ```
+    /// use millpond::{Runtime, Spawn};
+    ///
+    /// let rt = Runtime::new()?;
+    /// rt.scope(|s| {
+    ///     let pending = s.door().pending(|| ());
+    ///     let precondition = pending.hold();
+    ///     drop(pending);
+    ///     let sum = s.spawn((), |()| 6 * 7);
+    ///     s.quiesce();
+    ///     assert!(sum.is_done());
+    ///     // It waits for us.
+    ///     precondition.satisfy();
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn quiesce(&self) {
+        let _never: Option<std::convert::Infallible> = self.block_on_or_quiesce(std::future::pending());
+    }
+
+    /// As [`Spawn::block_on`], but ends with `None` if the scope is [quiescent](Scope::quiesce) and the future not ready.
+    /// What wakes the future from outside the scope does not count as part of it.
+    ///
+    /// ```
+    /// # use millpond::Runtime;
+    /// # let rt = Runtime::new()?;
+    /// let word = rt.scope(|s| s.block_on_or_quiesce(std::future::pending::<&str>()))?;
+    /// assert_eq!(word, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn block_on_or_quiesce<F: Future>(&self, future: F) -> Option<F::Output> {
+        self.worker().quiesce_or(self.domain(), future)
     }
 }
 

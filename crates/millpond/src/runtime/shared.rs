@@ -163,6 +163,11 @@ impl<E: Engine> Shared<E> {
         self.live.as_ref()
     }
 
+    /// How many seats there are.
+    pub(crate) fn seats(&self) -> usize {
+        self.workers.len()
+    }
+
     pub(crate) fn worker(&self, seat: usize) -> &Worker<E> {
         &self.workers[seat]
     }

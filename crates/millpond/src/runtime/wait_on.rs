@@ -67,13 +67,35 @@ impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
     }
 }
 
-/// An access that a body itself waits for, on its stack: laid out as a task's block, so that the scheme can grant it.
+/// What a body itself waits for, on its stack: an access, laid out as a task's block, so that the scheme can grant it; or
+/// a future.
 #[repr(C)]
-struct Waiting {
+pub(super) struct Waiting {
     header: Header,
     _extras: Extras,
     record: Record,
     waiter: Waiter,
+}
+
+impl Waiting {
+    /// What waits for something else than an access.
+    pub(super) fn for_no_access(domain: NonNull<Domain>, place: &'static Location<'static>, waiter: Waiter) -> Self {
+        Waiting {
+            header: Header::on_stack(&WAIT, domain, place),
+            _extras: Extras { id: 0, label: Label::place(place), bytes: 0 },
+            record: Record::new(NonNull::dangling(), offset_of!(Waiting, record), 0, Mode::Read, false),
+            waiter,
+        }
+    }
+
+    /// As a task; it must not move as long as somebody has that.
+    pub(super) fn task(&self) -> TaskRef {
+        TaskRef(NonNull::from(self).cast())
+    }
+
+    pub(super) fn waiter(&self) -> &Waiter {
+        &self.waiter
+    }
 }
 
 static WAIT: VTable = VTable {
@@ -137,7 +159,7 @@ unsafe fn await_access<E: Engine>(
     let extras = Extras { id: body, label: Label::place(place), bytes: 0 };
     let record = Record::new(datum.current().cast(), offset_of!(Waiting, record), group, mode, false);
     let waiting = Waiting { header, _extras: extras, record, waiter };
-    let task = TaskRef(NonNull::from(&waiting).cast());
+    let task = waiting.task();
     task.expose();
     task.set_accesses(1);
     task.add_flags(flag::EXTRAS | if body == 0 { 0 } else { flag::RECORDED });

@@ -14,7 +14,7 @@ use crate::worker::wait::Waiter;
 /// A task, by its block and that block's use.
 pub(crate) type Watched = (NonNull<Header>, u64);
 
-/// How to tell that a task is complete.
+/// How to tell that a task is complete, or a scope quiet.
 pub(crate) enum Tell {
     Waiter(NonNull<Waiter>),
     Waker(Waker),
@@ -40,11 +40,16 @@ impl Watchers {
     /// A watched task is complete.
     pub(crate) fn tell(&self, of: Watched) {
         let taken = self.0.lock().remove(&of);
-        match taken {
-            Some(Tell::Waiter(waiter)) => Waiter::wake_at(waiter.as_ptr()),
+        taken.into_iter().for_each(Tell::tell);
+    }
+}
+
+impl Tell {
+    pub(crate) fn tell(self) {
+        match self {
+            Tell::Waiter(waiter) => Waiter::wake_at(waiter.as_ptr()),
             // A waker that panics is its executor's affair; a worker must not unwind.
-            Some(Tell::Waker(waker)) => drop(catch(|| waker.wake())),
-            None => {}
+            Tell::Waker(waker) => drop(catch(|| waker.wake())),
         }
     }
 }

@@ -179,14 +179,14 @@ impl<E: Engine> Shared<E> {
     /// Whether the last `lately` tasks of a scope and more could have run at their spawn, had those before them not
     /// waited. Then its owner goes on running tasks, so that the next ones find what they wait for done.
     fn should_empty(&self, domain: &Domain, lately: u64) -> bool {
-        domain.spawned_short() > lately && domain.in_flight() > 0
+        domain.spawned_short() > lately && domain.outstanding() > 0
     }
 
     /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
     /// the spawner does not stop at each task.
     fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
         let config = &self.config;
-        let in_flight = domain.in_flight();
+        let in_flight = domain.outstanding();
         let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
         let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
         in_flight == 0 || (in_flight <= most && fits)
@@ -194,7 +194,7 @@ impl<E: Engine> Shared<E> {
 
     /// The owner has counted.
     fn note_room(&self, domain: &Domain) {
-        let room = self.config.window.saturating_sub(domain.in_flight());
+        let room = self.config.window.saturating_sub(domain.outstanding());
         // Before it is full: perhaps the tasks have become short (`should_empty`).
         domain.set_room(room.clamp(1, self.early().max(LEAST_LOOK)));
     }

@@ -42,6 +42,8 @@ pub(crate) mod flag {
     pub(crate) const MISUSED: u8 = 16;
     /// Some access is a `write`.
     pub(crate) const WRITE: u8 = 64;
+    /// A future that waits, or is about to be polled again.
+    pub(crate) const SUSPENDED: u8 = 128;
     /// The task is recorded: its number follows the header, set by whoever sets this.
     pub(crate) const RECORDED: u8 = 32;
 }
@@ -79,7 +81,9 @@ pub(crate) enum Role {
     Nest,
     /// Combines a reduction (`handle::reduction`).
     Combine,
-    /// Not a task: somebody waits for an access; the payload is a `Waiter`.
+    /// A future: complete when it is ready (`runtime::future`).
+    Future,
+    /// Not a task: somebody waits for an access, or a future; the payload is a `Waiter`.
     Wait,
     /// One half of a `join(a, b)` that others may take.
     Fork,
@@ -180,6 +184,11 @@ impl Header {
             eprintln!("millpond: a pending task has more than 2^30 preconditions");
             std::process::abort();
         }
+    }
+
+    /// Whether just one precondition is not met, and what met the others is seen.
+    pub(crate) fn only_one_is_unmet(&self) -> bool {
+        self.unmet.load(Ordering::Acquire) & !ABANDONED == 1
     }
 
     /// One precondition is met; true if it was the last.

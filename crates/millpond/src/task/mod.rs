@@ -165,6 +165,13 @@ impl TaskRef {
         header.flags.set(header.flags.get() | flags);
     }
 
+    /// Takes flags away; whether any was there.
+    pub(crate) fn take_flags(self, flags: u8) -> bool {
+        let before = self.header().flags.get();
+        self.header().flags.set(before & !flags);
+        before & flags != 0
+    }
+
     /// Lets records find their header from here on, which does not move any more.
     #[inline]
     pub(crate) fn expose(self) {
@@ -318,8 +325,14 @@ impl TaskRef {
     /// Where the payload is.
     #[inline]
     pub(crate) fn payload<P>(self) -> NonNull<P> {
+        self.payload_at(align_of::<P>()).cast()
+    }
+
+    /// Where a payload of this alignment is.
+    #[inline]
+    pub(crate) fn payload_at(self, align: usize) -> NonNull<()> {
         // SAFETY: the block was made for this shape; that it was for such a payload, whoever uses it knows.
-        unsafe { self.payload_of(self.shape(), align_of::<P>()) }.cast()
+        unsafe { self.payload_of(self.shape(), align) }
     }
 
     /// The block, to be freed.

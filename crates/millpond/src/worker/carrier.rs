@@ -86,6 +86,16 @@ impl<E: Engine> Worker<E> {
         true
     }
 
+    /// Whether this worker could go on, on another stack, if this one were put aside.
+    pub(crate) fn has_another_stack(&self) -> bool {
+        self.fibers.reserve(self.erased(), Self::entry)
+    }
+
+    /// Stacks of this worker that were put aside.
+    pub(crate) fn waiting_stacks(&self) -> usize {
+        self.fibers.parked()
+    }
+
     /// Nothing to do: gives back what this worker holds for others, and sleeps until something arrives.
     fn sleep_until(&self, done: &impl Fn() -> bool) {
         let had_tally = self.tally.get().0.is_some();

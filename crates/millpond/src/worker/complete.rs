@@ -156,7 +156,7 @@ impl<E: Engine> Worker<E> {
 
     /// A task has ended. The parent that is complete with it, if any: the caller goes on with that one.
     #[inline(never)]
-    pub(super) fn conclude(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) -> Option<TaskRef> {
+    pub(crate) fn conclude(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) -> Option<TaskRef> {
         let header = task.header();
         let result = if header.role() == Role::Combine {
             result.inspect_err(|error| self.poison_combined(task, error))
@@ -289,7 +289,7 @@ impl<E: Engine> Worker<E> {
 
     /// Counts a completion in `domain`; the parent that is complete with it, if any.
     #[inline]
-    fn count_finished(&self, domain: NonNull<Domain>) -> Option<TaskRef> {
+    pub(crate) fn count_finished(&self, domain: NonNull<Domain>) -> Option<TaskRef> {
         // SAFETY: the completion is not counted yet, so the scope is there.
         if unsafe { domain.as_ref() }.is_owned_by(self.seat.index()) {
             // SAFETY: as above.
@@ -304,6 +304,21 @@ impl<E: Engine> Worker<E> {
         let finished = self.flush();
         self.tally.set((Some(domain), 1));
         finished
+    }
+
+    /// Counts a task that a door lets in; see `runtime::count`, 4.
+    pub(crate) fn count_let_in(&self, task: TaskRef) {
+        let domain = task.header().domain();
+        // SAFETY: the task is outstanding, so its scope is there.
+        let scope = unsafe { domain.as_ref() };
+        match self.tally.get() {
+            _ if scope.is_owned_by(self.seat.index()) => scope.count_let_in_here(),
+            (held, 1) if held == Some(domain) => self.tally.set((None, 0)),
+            (held, count) if held == Some(domain) => self.tally.set((held, count - 1)),
+            _ => scope.count_hidden_spawn(),
+        }
+        let doors = scope.doors().expect("a task that came through a door");
+        doors.count_let_in(self.seat.index());
     }
 
     /// Subtracts the completions that were collected; the parent that is complete with them, if any.

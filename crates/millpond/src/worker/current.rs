@@ -155,25 +155,50 @@ impl Drop for Visit {
     }
 }
 
+thread_local! {
+    static INSIDE: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
+}
+
+/// This thread runs a task that came through a gate, until this is dropped.
+pub(crate) struct Inside(*const ());
+
+impl Inside {
+    pub(crate) fn enter(gate: *const ()) -> Self {
+        Inside(INSIDE.replace(gate))
+    }
+
+    /// Whether the innermost such task came through this gate.
+    pub(crate) fn is(gate: *const ()) -> bool {
+        std::ptr::eq(INSIDE.get(), gate)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(self.0);
+    }
+}
+
 /// What the thread-locals above say on one stack: a fiber takes it along when it is parked, since what is entered on it
 /// is left on it.
 #[derive(Clone, Copy)]
-pub(crate) struct OnStack(Current, *const ());
+pub(crate) struct OnStack(Current, *const (), *const ());
 
 impl OnStack {
     /// What holds at the bottom of a fiber of this worker. Not what holds where its carrier happens to be: that may be
     /// left before the fiber is.
     pub(crate) fn bottom<E: Engine>(worker: &Worker<E>) -> Self {
-        OnStack(Current::of(worker), std::ptr::null())
+        OnStack(Current::of(worker), std::ptr::null(), std::ptr::null())
     }
 
     pub(crate) fn save() -> Self {
-        OnStack(CURRENT.get(), VISITED.get())
+        OnStack(CURRENT.get(), VISITED.get(), INSIDE.get())
     }
 
     pub(crate) fn restore(self) {
         CURRENT.set(self.0);
         VISITED.set(self.1);
+        INSIDE.set(self.2);
     }
 }
 

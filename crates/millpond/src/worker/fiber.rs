@@ -7,11 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::current::OnStack;
+use crate::sync::global::atomic::{AtomicUsize, Ordering};
 use crate::task::TaskRef;
 
 /// What the carrier tells a fiber.
@@ -63,6 +65,19 @@ pub(crate) struct Fibers {
     stack_size: usize,
 }
 
+/// Stacks of the process.
+static STACKS: AtomicUsize = AtomicUsize::new(0);
+
+/// So many stacks leave room for what else the process maps; a stack and its guard page are two mappings.
+fn most_stacks() -> usize {
+    const ROOM: usize = 2048;
+    static MOST: OnceLock<usize> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+        text.trim().parse::<usize>().map_or(usize::MAX, |maps| maps.saturating_sub(ROOM) / 2)
+    })
+}
+
 /// Stacks kept for the next use; more than this many at once are rare and given back to the system.
 const KEPT: usize = 64;
 
@@ -89,6 +104,19 @@ impl Fibers {
         limit.map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
     }
 
+    /// Whether there is a fiber in the pool, or memory for one more. Then it is there for the next who `take`s one.
+    pub(crate) fn reserve(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> bool {
+        if !self.free.borrow().is_empty() {
+            return true;
+        }
+        if STACKS.load(Ordering::Relaxed) >= most_stacks() {
+            return false;
+        }
+        let Ok(stack) = DefaultStack::new(self.stack_size) else { return false };
+        self.free.borrow_mut().push(Self::make(stack, worker, entry));
+        true
+    }
+
     /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`.
     ///
     /// Ends the process if the system has no memory for another stack: to unwind here would leave scopes whose tasks
@@ -105,6 +133,11 @@ impl Fibers {
             );
             std::process::abort()
         });
+        Self::make(stack, worker, entry)
+    }
+
+    fn make(stack: DefaultStack, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> NonNull<Fiber> {
+        STACKS.fetch_add(1, Ordering::Relaxed);
         let limit = stack.limit().get();
         let fiber = NonNull::from(Box::leak(Box::new(Fiber {
             coroutine: RefCell::new(None),
@@ -142,7 +175,8 @@ impl Fibers {
             CoroutineResult::Yield(Left::Parked) => self.parked.set(self.parked.get() + 1),
             CoroutineResult::Yield(Left::Idle) => self.put_back(fiber),
             CoroutineResult::Return(()) => {
-                // SAFETY: `take` leaked a box, the coroutine has ended, and nobody else knows the fiber.
+                STACKS.fetch_sub(1, Ordering::Relaxed);
+                // SAFETY: `make` leaked a box, the coroutine has ended, and nobody else knows the fiber.
                 drop(unsafe { Box::from_raw(fiber.as_ptr()) });
             }
         }

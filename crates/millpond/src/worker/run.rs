@@ -53,6 +53,7 @@ impl<E: Engine> Worker<E> {
         let finished = match task.header().role() {
             Role::Fork => self.run_fork(task),
             Role::Nest => self.run_parent(task),
+            Role::Future => self.run_future(task),
             _ => self.run_leaf(task),
         };
         if finished.is_some() {
@@ -144,7 +145,7 @@ impl<E: Engine> Worker<E> {
 
     /// Ends a task whose body must not run.
     #[cold]
-    fn refuse(&self, task: TaskRef, error: crate::Error) -> Option<TaskRef> {
+    pub(crate) fn refuse(&self, task: TaskRef, error: crate::Error) -> Option<TaskRef> {
         if task.header().has(flag::RECORDED) {
             self.log.refused(task.record_id(), task.header().role() == Role::Nest);
         }

@@ -217,13 +217,13 @@ fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
 /// The pending tasks that may still get preconditions.
 struct Doors<'s, E: Engine> {
     door: Option<Door<'s, E>>,
-    open: Vec<(Id, Pending<'s, E>)>,
+    open: Vec<(Id, Pending)>,
 }
 
 /// Preconditions that a task meets, or drops, at its end.
-type Holds<'s, E> = Vec<(Precondition<'s, E>, bool)>;
+type Holds = Vec<(Precondition, bool)>;
 
-fn meet<E: Engine>(holds: Holds<'_, E>) {
+fn meet(holds: Holds) {
     for (precondition, satisfy) in holds {
         if satisfy {
             precondition.satisfy();
@@ -240,7 +240,7 @@ impl<'s, E: Engine> Doors<'s, E> {
         self.open.iter().position(|one| one.0 == id).expect("a clean program names what it has")
     }
 
-    fn holds(&self, task: &Task) -> Holds<'s, E> {
+    fn holds(&self, task: &Task) -> Holds {
         let hold = |&(id, satisfy): &(Id, bool)| (self.open[self.at(id)].1.hold(), satisfy);
         task.holds.iter().map(hold).collect()
     }

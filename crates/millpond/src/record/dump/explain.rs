@@ -14,7 +14,7 @@ use crate::clock;
 use crate::depend::Mode;
 use crate::record::live::{Access, Copied, Entry, Live, Stands};
 use crate::record::{Cause, Id, Recorder};
-use crate::runtime::domain;
+use crate::runtime::doors;
 
 /// What is unfinished now, the oldest first.
 pub(crate) fn explain(live: &Live, recorder: &Recorder) -> Vec<Unfinished> {
@@ -252,7 +252,7 @@ impl All<'_> {
             return (State::Waiting { cause: stands.cause, worker }, stands.since, self.waits_in_body(*id, stands));
         }
         let ready_at = entry.ready_at();
-        if domain::is_door(entry.order) && !entry.met {
+        if doors::is_door(entry.order) && !entry.met {
             return (State::Pending, ready_at, Vec::new());
         }
         let data = self.waits_for_data(ix);

@@ -4,6 +4,7 @@
 use loom::thread;
 
 use super::*;
+use crate::runtime::doors::Doors;
 use crate::sync::Arc;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
@@ -13,6 +14,9 @@ struct World {
     sleep: Arc<Sleep>,
     own: Own,
     shared: std::cell::UnsafeCell<Shared>,
+    /// Who is told that it is quiet.
+    quiet: Guarded<*mut Waiter>,
+    doors: Doors,
     /// What the tasks did; each worker has one.
     done: [Guarded<u32>; 2],
 }
@@ -30,6 +34,8 @@ impl World {
             sleep,
             own: Own::new(),
             shared: std::cell::UnsafeCell::new(Shared::new()),
+            quiet: Guarded::new(ptr::null_mut()),
+            doors: Doors::of_nobody(3),
             done: [Guarded::new(0), Guarded::new(0)],
         })
     }
@@ -50,11 +56,37 @@ impl World {
     /// A worker that has collected the completion of `count` tasks of a root scope.
     fn finish(&self, number: usize, count: u64) -> bool {
         self.done[number].set(1);
-        let (complete, wake) = self.shared().subtract(count, || true);
-        if let Some(waiter) = wake {
+        let Subtracted { complete, wake, quiet } = self.shared().subtract(count, || true);
+        if let Some(waiter) = wake.or(quiet.then(|| self.quiet.get())) {
             Waiter::wake_at(waiter);
         }
         complete
+    }
+
+    /// A thread that lets in a task, having no completion to spare.
+    fn let_in(&self, seat: usize) {
+        self.shared().count_spawn();
+        self.doors.count_let_in(seat);
+    }
+
+    /// Asks to be told when it is quiet, and waits for that unless `at_once` says that it need not.
+    fn wait_for_quiet(&self, at_once: impl FnOnce(bool) -> bool) -> bool {
+        let waiter = Waiter::new(&self.seat);
+        self.quiet.set(ptr::from_ref(&waiter).cast_mut());
+        let quiet = self.shared().watch_for_quiet();
+        let taken_back = if at_once(quiet) { self.shared().unwatch_quiet() } else { None };
+        if taken_back.is_none() && waiter.park() {
+            self.carry_until(|| waiter.is_delivered());
+        }
+        waiter.end();
+        taken_back == Some(true)
+    }
+
+    /// As the owner of a root scope does before it ends.
+    fn wait_for_doors(&self) {
+        self.own.lend(self.shared());
+        while !self.wait_for_quiet(|quiet| quiet && self.doors.held() == 0) {}
+        self.own.reclaim();
     }
 
     /// The worker's loop, as far as waiters go.
@@ -145,8 +177,8 @@ fn loom_a_nested_scope_is_completed_once() {
         let workers = [0, 1].map(|number| {
             worker(&world, move |world| {
                 world.done[number].set(1);
-                let (complete, wake) = world.shared().subtract(1, || false);
-                assert!(wake.is_none());
+                let Subtracted { complete, wake, quiet } = world.shared().subtract(1, || false);
+                assert!(wake.is_none() && !quiet);
                 if complete {
                     assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
                     world.gone();
@@ -248,5 +280,101 @@ fn loom_a_door_and_two_workers() {
         assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
         world.gone();
         assert!(task.join().unwrap() ^ complete);
+    });
+}
+
+/// A worker spares a completion for the task that it lets in, which another one completes.
+#[test]
+fn loom_a_spared_completion() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(2);
+        // The first of its tasks has ended, and the second, which runs, lets one in.
+        let task = worker(&world, |world| {
+            let other = {
+                // SAFETY: the thread below is joined before the world goes.
+                let world: &'static World = unsafe { &*ptr::from_ref(world) };
+                thread::spawn(move || world.finish(1, 1))
+            };
+            let complete = world.finish(0, 1);
+            complete ^ other.join().unwrap()
+        });
+        let complete = world.end();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        world.gone();
+        assert!(task.join().unwrap() ^ complete);
+    });
+}
+
+/// The owner waits until it is quiet; a task lets another one in meanwhile.
+#[test]
+fn loom_quiet() {
+    loom::model(|| {
+        let world = World::new();
+        world.spawn_tasks(1);
+        world.own.count_let_in();
+        let workers = [0, 1].map(|number| {
+            worker(&world, move |world| {
+                if number == 0 {
+                    world.shared().count_spawn();
+                }
+                world.finish(number, 2 - number as u64)
+            })
+        });
+        world.own.lend(world.shared());
+        world.wait_for_quiet(|quiet| quiet);
+        world.own.reclaim();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        assert!(world.end());
+        world.gone();
+        workers.into_iter().for_each(|worker| assert!(!worker.join().unwrap()));
+    });
+}
+
+/// The scope ends when its doors hold nothing: threads outside let the tasks in, which the workers end.
+#[test]
+fn loom_doors_at_the_end() {
+    loom::model(|| {
+        let world = World::new();
+        let outside = [0, 1].map(|number| {
+            world.doors.count_made(2);
+            worker(&world, move |world| {
+                world.let_in(number);
+                world.finish(number, 1)
+            })
+        });
+        world.wait_for_doors();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        assert!(world.end());
+        world.gone();
+        outside.into_iter().for_each(|outside| assert!(!outside.join().unwrap()));
+    });
+}
+
+/// What a thread outside lets in makes another task that is held, which another one lets in.
+#[test]
+fn loom_a_door_behind_a_door() {
+    loom::model(|| {
+        let world = World::new();
+        world.doors.count_made(2);
+        let outside = worker(&world, |world| {
+            world.let_in(0);
+            world.doors.count_made(0);
+            let other = {
+                // SAFETY: the thread below is joined before the world goes.
+                let world: &'static World = unsafe { &*ptr::from_ref(world) };
+                thread::spawn(move || {
+                    world.let_in(1);
+                    world.finish(1, 1)
+                })
+            };
+            world.finish(0, 1);
+            other.join().unwrap();
+        });
+        world.wait_for_doors();
+        assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
+        assert!(world.end());
+        world.gone();
+        outside.join().unwrap();
     });
 }

@@ -1,0 +1,110 @@
+//! Quiescence: the owner of a scope waits until nothing of it is ready or running. What its doors hold may be left.
+//!
+//! How it is told: `runtime::count`, 7. Meanwhile its worker runs tasks.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::domain::Domain;
+use super::engine::Engine;
+use super::gate::Opening;
+use super::watch::Tell;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::yield_thread;
+use crate::worker::Worker;
+use crate::worker::wait::Waiter;
+
+/// Told once that it is quiet; then it wakes a body.
+struct Told {
+    done: AtomicBool,
+    body: Waker,
+}
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.done.store(true, Ordering::Release);
+        self.body.wake_by_ref();
+    }
+}
+
+/// A scope whose owner counts nothing itself, until this is dropped; and by whom it is to be told, if it has asked.
+struct Lent<'d> {
+    domain: &'d Domain,
+    told: Option<Arc<Told>>,
+}
+
+impl<'d> Lent<'d> {
+    fn new(domain: &'d Domain) -> Self {
+        domain.lend();
+        Lent { domain, told: None }
+    }
+
+    /// Whether it was asked for word that has not come.
+    fn waits(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| !told.done.load(Ordering::Acquire))
+    }
+
+    /// Whether the scope is quiet; else the body is woken when it is.
+    fn poll_quiet(&mut self, context: &Context<'_>) -> bool {
+        if self.waits() {
+            return false;
+        }
+        let told = Arc::new(Told { done: AtomicBool::new(false), body: context.waker().clone() });
+        let quiet = self.domain.watch_for_quiet(Tell::Waker(Arc::clone(&told).into()));
+        if quiet && self.domain.unwatch_quiet().is_some() {
+            return true;
+        }
+        self.told = Some(told);
+        false
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if self.waits() && self.domain.unwatch_quiet().is_none() {
+            // Who tells still uses the scope.
+            while self.waits() {
+                yield_thread();
+            }
+        }
+        self.domain.reclaim();
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// Waits until the scope is quiet and its doors hold nothing: somebody outside meets the last preconditions.
+    pub(super) fn wait_for_doors(&self, domain: &Domain) {
+        let Some(doors) = domain.doors() else { return };
+        let _lent = Lent::new(domain);
+        loop {
+            let waiter = Waiter::new(self.seat());
+            // If it is quiet, the next time is after somebody has let a task in.
+            let quiet = domain.watch_for_quiet(Tell::Waiter(NonNull::from(&waiter)));
+            let gate = domain.gate().map(|gate| gate.lock());
+            if quiet && doors.held() == 0 {
+                match domain.unwatch_quiet() {
+                    Some(true) => return gate.into_iter().for_each(Opening::close),
+                    Some(false) => continue,
+                    None => {}
+                }
+            }
+            drop(gate);
+            self.wait(&waiter, domain);
+        }
+    }
+
+    /// Polls a future, on behalf of the body of a scope, until it is ready or the scope is quiet without that.
+    pub(super) fn quiesce_or<F: Future>(&self, domain: &Domain, future: F) -> Option<F::Output> {
+        let (mut future, mut lent) = (pin!(future), Lent::new(domain));
+        let poll = poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if lent.poll_quiet(context) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        // Nothing runs on top of the body: it goes on when it can, whatever a leaf waits for (`runtime::future`).
+        self.block_on(poll, |waiter| self.wait_apart(waiter))
+    }
+}
