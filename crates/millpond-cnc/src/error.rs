@@ -1,0 +1,242 @@
+//! What a graph may fail by.
+
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+
+/// A step of a collection: its collection and its tag.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StepName {
+    /// The step collection.
+    pub step: String,
+    /// The tag, as its `Debug` shows it.
+    pub tag: String,
+}
+
+impl Display for StepName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.step, self.tag)
+    }
+}
+
+/// An item: its collection and its key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ItemName {
+    /// The item collection.
+    pub collection: String,
+    /// The key, as its `Debug` shows it.
+    pub key: String,
+}
+
+impl Display for ItemName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.collection, self.key)
+    }
+}
+
+/// Who has put something: a step, or the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum By {
+    /// The closure of the graph, or a thread outside.
+    Environment,
+    /// A step.
+    Step(StepName),
+}
+
+impl Display for By {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            By::Environment => f.write_str("the environment"),
+            By::Step(step) => write!(f, "step {step}"),
+        }
+    }
+}
+
+/// Why a graph failed: the first reason that was found. Its message is one line.
+#[derive(Clone)]
+pub struct Error(Arc<Kind>);
+
+impl Error {
+    /// What went wrong.
+    pub fn kind(&self) -> &Kind {
+        &self.0
+    }
+}
+
+impl From<Kind> for Error {
+    fn from(kind: Kind) -> Self {
+        Error(Arc::new(kind))
+    }
+}
+
+impl From<millpond::Error> for Error {
+    fn from(error: millpond::Error) -> Self {
+        Kind::Runtime(error).into()
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// What went wrong in a graph.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Kind {
+    /// An item was put twice.
+    #[error("item {item} was put twice: by {first}, and by {second}")]
+    SecondPut {
+        /// Which.
+        item: ItemName,
+        /// Whose value it has.
+        first: By,
+        /// Whose was refused.
+        second: By,
+    },
+    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an item that was not there and that it
+    /// had not declared.
+    #[error(
+        "step {step} got item {item}, which it has not declared, before that was put: under strict preconditions a step declares all that it gets"
+    )]
+    Undeclared {
+        /// Which step.
+        step: StepName,
+        /// What it got.
+        item: ItemName,
+    },
+    /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had put something, or used up an item, before it got an
+    /// item that was not there: run again, it would do that twice.
+    #[error(
+        "step {step} got item {item}, which was not there, after it had {done}: a step that is replayed gets first, and puts and uses up afterwards"
+    )]
+    PutBeforeGet {
+        /// Which step.
+        step: StepName,
+        /// What it got.
+        item: ItemName,
+        /// What it had done.
+        done: String,
+    },
+    /// An item was got more often than its collection says.
+    #[error("item {item} is got {uses} times, and was got once more, by {by}")]
+    UsedUp {
+        /// Which.
+        item: ItemName,
+        /// What the collection says.
+        uses: u32,
+        /// By whom.
+        by: By,
+    },
+    /// A key lies outside of its collection's bounds.
+    #[error("item {item} lies outside of the bounds {bounds}; asked for by {by}")]
+    OutOfBounds {
+        /// Which.
+        item: ItemName,
+        /// What the collection was declared with.
+        bounds: String,
+        /// By whom.
+        by: By,
+    },
+    /// A body panicked.
+    #[error("step {step} panicked: {message}")]
+    Panicked {
+        /// Which step.
+        step: StepName,
+        /// What the panic said.
+        message: String,
+    },
+    /// A body returned an error.
+    #[error("step {step} failed: {message}")]
+    Failed {
+        /// Which step.
+        step: StepName,
+        /// The error.
+        message: String,
+    },
+    /// Under [`Blocked::Fiber`](crate::Blocked::Fiber), a step that had to wait could not be put aside.
+    #[error("step {step} cannot wait on its stack: {why}")]
+    NotKept {
+        /// Which step.
+        step: StepName,
+        /// Why not.
+        why: millpond::WaitError,
+    },
+    /// Nothing runs, and there are steps that wait.
+    #[error("{0}")]
+    Deadlock(Deadlock),
+    /// A task of the graph failed otherwise.
+    #[error(transparent)]
+    Runtime(millpond::Error),
+}
+
+/// Steps that wait for items that nobody will put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Each of them, in order of name and tag.
+    pub stuck: Vec<Stuck>,
+    /// The items that the environment waits for.
+    pub environment: Vec<ItemName>,
+}
+
+/// A step that waits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stuck {
+    /// Which.
+    pub step: StepName,
+    /// Whether it has begun.
+    pub blocked: bool,
+    /// For which items.
+    pub missing: Vec<Missing>,
+}
+
+/// An item that was not put.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Missing {
+    /// Which.
+    pub item: ItemName,
+    /// The step collections that have said that they put items of that collection.
+    pub producers: Vec<String>,
+}
+
+/// Steps that a message names; the others are counted.
+const SHOWN: usize = 10;
+
+impl Display for Deadlock {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match (self.stuck.len(), self.environment.len()) {
+            (0, _) => f.write_str("deadlock: the environment waits for items that nobody puts")?,
+            (1, _) => f.write_str("deadlock: 1 step waits for items that nobody puts")?,
+            (steps, _) => write!(f, "deadlock: {steps} steps wait for items that nobody puts")?,
+        }
+        for item in &self.environment {
+            write!(f, "; the environment waits for {item}")?;
+        }
+        for Stuck { step, blocked, missing } in self.stuck.iter().take(SHOWN) {
+            let state = if *blocked { "blocked" } else { "prescribed" };
+            write!(f, "; step {step}, {state}, waits for ")?;
+            for (nth, Missing { item, producers }) in missing.iter().enumerate() {
+                write!(f, "{}{item}", if nth == 0 { "" } else { ", " })?;
+                if !producers.is_empty() {
+                    write!(f, " (put by {})", producers.join(", "))?;
+                }
+            }
+        }
+        match self.stuck.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}

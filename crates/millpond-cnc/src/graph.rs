@@ -1,0 +1,262 @@
+//! A graph: its collections, its environment, and its end.
+
+use std::any::Any;
+use std::fmt::{self, Debug, Formatter};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, OnceLock};
+
+use bumpalo::Bump;
+use millpond::depend::Scheme;
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::{Engine, Root, Runtime, Scope, Spawn};
+
+use crate::collection::{AnyItems, Collection, ItemMemory};
+use crate::counted::{CountedCore, CountedItems};
+use crate::error::{Deadlock, Error, ItemName, Kind};
+use crate::items::{Items, ItemsCore};
+use crate::key::Key;
+use crate::modes::Settings;
+use crate::shared::Shared;
+use crate::steps::{NoPreconditions, StepsBuilder, Surroundings};
+use crate::store::{Bounds, Store};
+use crate::tags::{Tags, TagsCore};
+
+/// A graph that is being built, and runs: what its closure is given. The closure is the *environment*: it makes
+/// collections, puts the first items and tags, and gets results.
+pub struct Graph<'g, 'x, 'env: 'x> {
+    around: Surroundings<'x>,
+    shared: Arc<Shared>,
+    bump: &'x Bump,
+    settings: Settings,
+    scope: &'g dyn Environment,
+    _lives: PhantomData<fn(&'env ()) -> &'env ()>,
+}
+
+/// The scope of a graph, whatever its engine is.
+trait Environment {
+    fn quiesce(&self);
+    /// Whether the future got ready.
+    fn wait(&self, future: Pin<&mut dyn Future<Output = ()>>) -> bool;
+    fn held(&self) -> u64;
+}
+
+impl<E: Engine> Environment for Scope<'_, '_, Root, E> {
+    fn quiesce(&self) {
+        Scope::quiesce(self);
+    }
+
+    fn wait(&self, future: Pin<&mut dyn Future<Output = ()>>) -> bool {
+        self.block_on_or_quiesce(future).is_some()
+    }
+
+    fn held(&self) -> u64 {
+        Scope::held(self)
+    }
+}
+
+/// Builds a graph and runs it, until nothing of it is left to do. Steps may start as soon as they are prescribed.
+///
+/// # Errors
+///
+/// The first [`Error`] that was found. Once a graph has failed, steps that have not begun do not run.
+///
+/// # Panics
+///
+/// With a panic of the closure, once all steps have ended.
+#[track_caller]
+pub fn graph<'env, M, P, D, F, R>(rt: &Runtime<M, P, D>, build: F) -> Result<R, Error>
+where
+    M: Memory,
+    P: Pool,
+    D: Scheme,
+    F: for<'g, 'x> FnOnce(&'g Graph<'g, 'x, 'env>) -> R,
+{
+    graph_with(rt, Settings::default(), build)
+}
+
+/// As [`graph`], with choices for all its step collections that make none of their own.
+///
+/// # Errors
+///
+/// As [`graph`].
+///
+/// # Panics
+///
+/// As [`graph`].
+#[track_caller]
+pub fn graph_with<'env, M, P, D, F, R>(rt: &Runtime<M, P, D>, settings: Settings, build: F) -> Result<R, Error>
+where
+    M: Memory,
+    P: Pool,
+    D: Scheme,
+    F: for<'g, 'x> FnOnce(&'g Graph<'g, 'x, 'env>) -> R,
+{
+    let (shared, collections) = (Arc::new(Shared::new()), boxcar::Vec::new());
+    let (gate, bump) = (OnceLock::new(), Bump::new());
+    let (around, bump) = (Surroundings { shared: &shared, collections: &collections, gate: &gate }, &bump);
+    // Not what the scope returns, which fails if a step does not begin.
+    let mut built = None;
+    let ran = rt.scope(|s| {
+        shared.set_cancel(s.cancel_token());
+        gate.set(s.gate()).expect("set once");
+        let graph = Graph { around, shared: shared.clone(), bump, settings, scope: s, _lives: PhantomData };
+        let result = built.insert(catch_unwind(AssertUnwindSafe(|| build(&graph))));
+        if result.is_err() {
+            shared.stop();
+        }
+        graph.end(Vec::new());
+    });
+    match (built, shared.failure(), ran) {
+        (Some(Err(payload)), ..) => resume_unwind(payload),
+        (_, Some(error), _) => Err(error),
+        (_, None, Err(error)) => Err(error.into()),
+        (Some(Ok(value)), None, Ok(())) => Ok(value),
+        (None, None, Ok(())) => unreachable!("a scope that has run has run its closure"),
+    }
+}
+
+impl<'x> Graph<'_, 'x, '_> {
+    /// An item collection, of hashed keys.
+    pub fn items<K: Key, V: Send + Sync + 'static>(&self, name: &'static str) -> Items<'x, K, V> {
+        self.items_in(name, Store::hashed(self.settings.table))
+    }
+
+    /// An item collection whose keys are integers, each below its bound; for all of them there is room at once. What it
+    /// costs to find an item is a fraction of what it costs by a hashed key.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for so many items.
+    pub fn dense_items<K: Bounds, V: Send + Sync + 'static>(&self, name: &'static str, bounds: K) -> Items<'x, K, V> {
+        self.items_in(name, Store::dense(bounds))
+    }
+
+    fn items_in<K: Key, V: Send + Sync + 'static>(
+        &self,
+        name: &'static str,
+        store: Store<K, millpond::item::Item<crate::items::Filled<V>>>,
+    ) -> Items<'x, K, V> {
+        let collections = self.around.collections;
+        let make = |id| Box::new(ItemsCore::new(self.shared.clone(), id as u32, name, store)) as Box<dyn AnyItems>;
+        let id = collections.push_with(make);
+        let core: &dyn Any = &*collections[id];
+        Items::new(core.downcast_ref().expect("just made"))
+    }
+
+    /// A counted item collection: each item is got as often as `uses` says of its key, and freed after the last of these
+    /// uses has ended.
+    pub fn counted_items<K: Key, V: Send + Sync + 'static>(
+        &self,
+        name: &'static str,
+        uses: impl Fn(&K) -> u32 + Send + Sync + 'static,
+    ) -> CountedItems<'x, K, V> {
+        let (collections, table, uses) = (self.around.collections, self.settings.table, Box::new(uses));
+        let make = |id| {
+            let core = CountedCore::<K, V>::new(self.shared.clone(), id as u32, name, table, uses);
+            Box::new(core) as Box<dyn AnyItems>
+        };
+        let id = collections.push_with(make);
+        let core: &dyn Any = &*collections[id];
+        CountedItems::new(core.downcast_ref().expect("just made"))
+    }
+
+    /// A tag collection.
+    pub fn tags<K: Key>(&self, name: &'static str) -> Tags<'x, K> {
+        Tags::new(self.bump.alloc(TagsCore::new(name)))
+    }
+
+    /// Begins to describe a step collection.
+    pub fn steps<K: Key>(&self, name: &'static str) -> StepsBuilder<'x, K, NoPreconditions<K>> {
+        StepsBuilder::new(self.around, self.bump, name, self.settings)
+    }
+
+    /// Waits until nothing runs, and no step is ready. Steps may be left that wait for items which the environment has
+    /// still to put.
+    ///
+    /// # Errors
+    ///
+    /// If the graph has failed.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.scope.quiesce();
+        self.shared.failure().map_or(Ok(()), Err)
+    }
+
+    /// Waits for an item.
+    ///
+    /// # Errors
+    ///
+    /// If the graph has failed; or nothing runs any more and the item was not put: then it fails, with a report of the
+    /// steps that wait.
+    pub fn get<K: Key, C: Collection<'x, K>>(&self, items: C, key: K) -> Result<C::Got, Error> {
+        let (wanted, mut got) = (key.clone(), None);
+        let ready = self.scope.wait(pin!(async { got = Some(items.getting(wanted).await) }));
+        if let Some(got) = got.filter(|_| ready) {
+            return Ok(got);
+        }
+        self.end(vec![items.item_name(&key)]);
+        Err(self.shared.failure().expect("the item is missing"))
+    }
+
+    /// Nothing more is needed of the graph: steps that have not begun do not run, and those that wait end where they are. For a
+    /// result that is known before all is done, of a search say.
+    ///
+    /// ```
+    /// use millpond::Runtime;
+    /// use millpond_cnc::graph;
+    ///
+    /// let found = graph(&Runtime::new()?, |g| {
+    ///     let (found, tags) = (g.items::<(), u64>("found"), g.tags("numbers"));
+    ///     tags.prescribes(g.steps::<u64>("look").execute(move |n| async move {
+    ///         if n * n == 1_522_756 {
+    ///             found.put((), n);
+    ///         }
+    ///     }));
+    ///     tags.put_all(0..100_000);
+    ///     let found = g.get(found, ()).copied();
+    ///     g.finish();
+    ///     found
+    /// })??;
+    /// assert_eq!(found, 1234);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finish(&self) {
+        self.shared.finish();
+    }
+
+    /// What the items take now, collection by collection. Takes time for every item.
+    pub fn memory(&self) -> Vec<ItemMemory> {
+        self.around.collections.iter().map(|(_, items)| items.memory()).collect()
+    }
+
+    /// Waits until nothing is left. Steps that still wait when nothing runs say for what, and end; and so does the
+    /// `environment`, if it waits.
+    fn end(&self, environment: Vec<ItemName>) {
+        let mut environment = Some(environment).filter(|missing| !missing.is_empty());
+        loop {
+            self.scope.quiesce();
+            if self.scope.held() == 0 && environment.is_none() {
+                return;
+            }
+            if !self.shared.is_stopped() {
+                self.shared.ask_for_reports();
+            }
+            while self.scope.held() != 0 {
+                self.around.collections.iter().for_each(|(_, items)| items.release());
+                self.scope.quiesce();
+            }
+            let (stuck, environment) = (self.shared.take_reports(), environment.take().unwrap_or_default());
+            if !stuck.is_empty() || !environment.is_empty() {
+                self.shared.fail(Kind::Deadlock(Deadlock { stuck, environment }));
+            }
+        }
+    }
+}
+
+impl Debug for Graph<'_, '_, '_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,73 @@
+//! When a step starts, and how it is kept while it waits (FP §III).
+
+/// Which of the items that a step says it needs are waited for before it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Preconditions {
+    /// None: a step starts when it is prescribed, and waits for each item where it gets it.
+    Eager,
+    /// All, and the step gets no others: it never waits, so it needs neither a stack nor memory of its own.
+    Strict,
+    /// Those that were said; the step waits for the others where it gets them.
+    #[default]
+    Flexible,
+}
+
+/// How a step is kept that waits for an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Blocked {
+    /// As a state machine, in a task's block: it goes on where it was.
+    #[default]
+    Resume,
+    /// On its stack, which is put aside.
+    Fiber,
+    /// Not at all: it ends, and runs again from its start when the item is there. So it must get all that it gets before
+    /// it puts anything.
+    Replay,
+}
+
+/// How many of a step's preconditions are taken, in the order in which it says them: the space between eager and flexible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Limit {
+    /// All.
+    #[default]
+    All,
+    /// The first ones.
+    First(usize),
+}
+
+/// How the items of a collection are found by hashed keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Table {
+    /// Open tables of words, by shards of the hash: who makes an item takes a lock, and who finds one no
+    /// atomic read-modify-write.
+    #[default]
+    Open,
+    /// Tables under locks, by shards of the hash.
+    Sharded,
+    /// A split-ordered list (FP §V): no locks, and nothing is moved when it grows.
+    SplitOrdered,
+}
+
+/// The choices for a step collection, and those that a graph starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// When a step starts.
+    pub preconditions: Preconditions,
+    /// How it is kept while it waits.
+    pub blocked: Blocked,
+    /// How many preconditions are taken.
+    pub limit: Limit,
+    /// How items are found by hashed keys.
+    pub table: Table,
+}
+
+impl Settings {
+    /// How many preconditions are waited for.
+    pub(crate) fn most(self) -> usize {
+        match (self.preconditions, self.limit) {
+            (Preconditions::Eager, _) => 0,
+            (Preconditions::Flexible, Limit::First(most)) => most,
+            _ => usize::MAX,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What a step says that it needs before it starts.
+
+use std::fmt::{self, Debug, Formatter};
+
+use millpond::Pending;
+
+use crate::collection::Collection;
+use crate::current::SlotId;
+use crate::key::Key;
+
+/// Takes the preconditions of one step: given to the closure of
+/// [`preconditions`](crate::StepsBuilder::preconditions).
+pub struct Need<'n> {
+    /// How many are still taken.
+    left: usize,
+    to: To<'n>,
+}
+
+enum To<'n> {
+    /// The step waits for them.
+    Hold(&'n Pending),
+    /// Those that are missing are listed.
+    List(&'n mut Vec<SlotId>),
+}
+
+impl<'n> Need<'n> {
+    pub(crate) fn hold(pending: &'n Pending, most: usize) -> Self {
+        Need { left: most, to: To::Hold(pending) }
+    }
+
+    pub(crate) fn list(missing: &'n mut Vec<SlotId>, most: usize) -> Self {
+        Need { left: most, to: To::List(missing) }
+    }
+
+    /// The step does not start before this item was put.
+    #[inline]
+    pub fn wait_on<'x, K: Key>(&mut self, items: impl Collection<'x, K>, key: K) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        match &mut self.to {
+            To::Hold(pending) => items.hold(&key, || pending.hold()),
+            To::List(missing) => missing.extend(items.missing(&key)),
+        }
+    }
+}
+
+impl Debug for Need<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Need").field("left", &self.left).finish_non_exhaustive()
+    }
+}

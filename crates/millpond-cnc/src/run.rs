@@ -1,0 +1,309 @@
+//! The life of a step (FP Figure 1): prescribed, ready, running, blocked, finished.
+//!
+//! A step is a pending task, which its preconditions let in. Its body is a future; what is done when that waits depends on
+//! the mode:
+//!
+//! | | |
+//! |---|---|
+//! | strict | the body is polled once, on the worker's stack: to wait is an error |
+//! | `Resume` | the future goes on as a task of its own, in that task's block |
+//! | `Fiber` | the stack is put aside |
+//! | `Replay` | the future is dropped, and a new pending task waits for the item |
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use millpond::{Gate, Pending, Stay};
+use pin_project_lite::pin_project;
+
+use crate::current::{Polled, SlotId, poll_as};
+use crate::error::{ItemName, Kind, Missing, StepName, Stuck};
+use crate::key::Key;
+use crate::modes::{Blocked, Preconditions};
+use crate::need::Need;
+use crate::origin::Tag;
+use crate::steps::{Outcome, Prescribed, StepsCore};
+
+impl<'x, K, P, F, Fut> Prescribed<'x, K> for StepsCore<'x, K, P, F>
+where
+    K: Key,
+    P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
+    F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
+    Fut: Future<Output: Outcome> + Send + 'x,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn prescribe(&'x self, tag: K) {
+        let most = self.settings.most();
+        if most == 0 {
+            return drop(self.pending(tag));
+        }
+        let pending = self.pending(tag.clone());
+        // What fails the graph here comes before the step is let in, which then does not begin.
+        self.ask(&tag, &mut Need::hold(&pending, most));
+    }
+}
+
+impl<'x, K, P, F, Fut> StepsCore<'x, K, P, F>
+where
+    K: Key,
+    P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
+    F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
+    Fut: Future<Output: Outcome> + Send + 'x,
+{
+    fn gate(&self) -> &'x Gate<'x> {
+        self.around.gate.get().expect("a graph is built within its scope")
+    }
+
+    /// A step that waits for its preconditions.
+    fn pending(&'x self, tag: K) -> Pending {
+        let task = self.gate().task(self.name);
+        let pending = match self.as_future() {
+            true => task.pending_future(self.future(tag)),
+            false => task.pending(move || self.start(tag)),
+        };
+        pending.unwrap_or_else(|closed| panic!("a tag was put, and {closed}"))
+    }
+
+    /// Whether a step is a future from when it is prescribed, so that it need not move when it waits. A large one is made
+    /// when the step begins: there may be many that are prescribed.
+    fn as_future(&self) -> bool {
+        const LARGE: usize = 512;
+        self.settings.preconditions != Preconditions::Strict
+            && self.settings.blocked == Blocked::Resume
+            && size_of::<StepFuture<'x, K, P, F, Fut>>() <= LARGE
+    }
+
+    fn future(&'x self, tag: K) -> StepFuture<'x, K, P, F, Fut> {
+        StepFuture { step: self, tag: None, stay: None, body: Body::Tag { tag: Some(tag) } }
+    }
+
+    /// Asks for the step's preconditions; a panic fails the graph.
+    fn ask(&self, tag: &K, need: &mut Need<'_>) {
+        let asked = catch_unwind(AssertUnwindSafe(|| (self.preconditions)(tag, need)));
+        if let Err(payload) = asked {
+            self.panicked(&Tag::of(tag), &*payload);
+        }
+    }
+
+    /// The preconditions are met, or nobody will meet them: whether the body is to run.
+    fn begins(&self, tag: &K) -> bool {
+        let shared = self.around.shared;
+        if shared.is_stopped() {
+            return false;
+        }
+        if shared.wants_reports() {
+            let mut missing = Vec::new();
+            self.ask(tag, &mut Need::list(&mut missing, self.settings.most()));
+            if !missing.is_empty() {
+                self.report(&Tag::of(tag), false, &missing);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A step begins that was no future.
+    fn start(&'x self, tag: K) {
+        if !self.begins(&tag) {
+            return;
+        }
+        match (self.settings.preconditions, self.settings.blocked) {
+            (Preconditions::Strict, _) => self.run_once(tag, Self::undeclared),
+            (_, Blocked::Replay) => self.run_once(tag, Self::again),
+            (_, Blocked::Resume) => {
+                self.gate().task(self.name).run_future(self.future(tag));
+            }
+            (_, Blocked::Fiber) => {
+                let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
+                let poll = poll_fn(|context| self.poll(&own, &mut stay, body.as_mut(), context));
+                if let Err(error) = self.gate().wait_in_place(poll) {
+                    self.around.shared.fail(Kind::NotKept { step: self.step(&own), why: error });
+                }
+            }
+        }
+    }
+
+    /// Polls a body once, on this stack; `waits` says what is done if it waits.
+    fn run_once(&'x self, tag: K, waits: impl FnOnce(&'x Self, K, Polled)) {
+        let own = Tag::of(&tag);
+        let mut body = pin!(Body::Tag { tag: Some(tag.clone()) });
+        let (polled, met) = self.poll_body(&own, true, body.as_mut(), &mut Context::from_waker(Waker::noop()));
+        if polled.is_pending() {
+            let drops = Polled { drops: true, ..self.polled(&own, true) };
+            poll_as(drops, || body.set(Body::Tag { tag: None }));
+            waits(self, tag, met);
+        }
+    }
+
+    fn undeclared(&'x self, tag: K, met: Polled) {
+        let step = self.step(&Tag::of(&tag));
+        self.around.shared.fail(match met.missing.first() {
+            Some(&slot) => Kind::Undeclared { step, item: self.item(slot) },
+            None => Kind::Failed { step, message: "it waits for something that is no item".to_owned() },
+        });
+    }
+
+    /// The step runs again from its start when the item is there.
+    fn again(&'x self, tag: K, met: Polled) {
+        let step = || self.step(&Tag::of(&tag));
+        let Some(&slot) = met.missing.first() else {
+            let message = "it waits for something that is no item".to_owned();
+            return self.around.shared.fail(Kind::Failed { step: step(), message });
+        };
+        let put = met.put.map(|put| format!("put item {}", self.item(put)));
+        if let Some(done) = put.or_else(|| met.used.map(|used| format!("used up item {}", self.item(used)))) {
+            return self.around.shared.fail(Kind::PutBeforeGet { step: step(), item: self.item(slot), done });
+        }
+        if self.around.shared.wants_reports() {
+            return self.report(&Tag::of(&tag), true, &met.missing);
+        }
+        let pending = self.pending(tag);
+        self.around.collections[slot.collection as usize].wait(slot.slot, pending.hold());
+    }
+
+    /// Polls a body that may be put aside.
+    fn poll(
+        &self,
+        tag: &Tag,
+        stay: &mut Option<Stay>,
+        body: Pin<&mut Body<K, Fut>>,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let shared = self.around.shared;
+        if shared.is_stopped() {
+            return Poll::Ready(());
+        }
+        let reports = shared.wants_reports();
+        let (polled, met) = self.poll_body(tag, reports, body, context);
+        if polled.is_pending() && reports && !met.missing.is_empty() {
+            self.report(tag, true, &met.missing);
+            return Poll::Ready(());
+        }
+        // What it waits for is outside of the graph, which must not end before it comes.
+        *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.gate().stay());
+        polled
+    }
+
+    fn polled(&self, tag: &Tag, notes: bool) -> Polled {
+        let (graph, step, tag) = (self.around.shared.id(), self.id, tag.clone());
+        Polled { graph, step, tag, notes, missing: Vec::new(), put: None, used: None, drops: false }
+    }
+
+    /// Polls a body, as the step that it is; what fails it fails the graph.
+    fn poll_body(
+        &self,
+        tag: &Tag,
+        notes: bool,
+        body: Pin<&mut Body<K, Fut>>,
+        context: &mut Context<'_>,
+    ) -> (Poll<()>, Polled) {
+        let poll = || body.begun(self.body).poll(context).map(Outcome::failure);
+        let (result, met) = poll_as(self.polled(tag, notes), || catch_unwind(AssertUnwindSafe(poll)));
+        match result {
+            Ok(Poll::Pending) => return (Poll::Pending, met),
+            Ok(Poll::Ready(None)) => {}
+            Ok(Poll::Ready(Some(message))) => self.fail(Kind::Failed { step: self.step(tag), message }),
+            Err(payload) => self.panicked(tag, &*payload),
+        }
+        (Poll::Ready(()), met)
+    }
+
+    #[cold]
+    fn fail(&self, why: Kind) {
+        self.around.shared.fail(why);
+    }
+
+    #[cold]
+    fn panicked(&self, tag: &Tag, payload: &(dyn Any + Send)) {
+        self.fail(Kind::Panicked { step: self.step(tag), message: text(payload) });
+    }
+
+    fn step(&self, tag: &Tag) -> StepName {
+        self.around.shared.step_name(self.id, tag)
+    }
+
+    fn item(&self, slot: SlotId) -> ItemName {
+        let items = &self.around.collections[slot.collection as usize];
+        ItemName { collection: items.name().to_owned(), key: items.key(slot.slot) }
+    }
+
+    /// The step waits for items that nobody will put.
+    fn report(&self, tag: &Tag, blocked: bool, missing: &[SlotId]) {
+        let missing = missing.iter().map(|&slot| {
+            let producers = self.around.collections[slot.collection as usize].producers();
+            let producers = producers.into_iter().map(|step| self.around.shared.step(step).to_owned());
+            Missing { item: self.item(slot), producers: producers.collect() }
+        });
+        self.around.shared.report(Stuck { step: self.step(tag), blocked, missing: missing.collect() });
+    }
+}
+
+/// What a panic said.
+fn text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no text)".to_owned())
+}
+
+pin_project! {
+    /// A step that goes on where it was.
+    struct StepFuture<'x, K, P, F, Fut> {
+        step: &'x StepsCore<'x, K, P, F>,
+        // There from when the step begins.
+        tag: Option<Tag>,
+        stay: Option<Stay>,
+        #[pin]
+        body: Body<K, Fut>,
+    }
+}
+
+pin_project! {
+    /// A body: its tag, and from its first poll on its future. So what the closure does before that is done by the step.
+    #[project = BodyNow]
+    enum Body<K, Fut> {
+        Tag { tag: Option<K> },
+        Begun { #[pin] body: Fut },
+    }
+}
+
+impl<K, Fut> Body<K, Fut> {
+    /// The future, which is made if need be.
+    #[inline]
+    fn begun(mut self: Pin<&mut Self>, begin: impl Fn(K) -> Fut) -> Pin<&mut Fut> {
+        if let BodyNow::Tag { tag } = self.as_mut().project() {
+            let tag = tag.take().expect("begun once");
+            self.set(Body::Begun { body: begin(tag) });
+        }
+        match self.project() {
+            BodyNow::Begun { body } => body,
+            BodyNow::Tag { .. } => unreachable!("just begun"),
+        }
+    }
+}
+
+impl<'x, K, P, F, Fut> Future for StepFuture<'x, K, P, F, Fut>
+where
+    K: Key,
+    P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
+    F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
+    Fut: Future<Output: Outcome> + Send + 'x,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        if let Body::Tag { tag: Some(tag) } = &*this.body {
+            if !this.step.begins(tag) {
+                return Poll::Ready(());
+            }
+            *this.tag = Some(Tag::of(tag));
+        }
+        let tag = this.tag.as_ref().expect("it has begun");
+        this.step.poll(tag, this.stay, this.body, context)
+    }
+}

@@ -1,0 +1,136 @@
+//! What all parts of a graph share.
+
+use std::fmt::{self, Display, Formatter};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use millpond::CancelToken;
+
+use crate::error::{By, Error, Kind, StepName, Stuck};
+use crate::key::Key;
+use crate::origin::{self, Origin, StepId, Tag};
+
+/// See the [module](self).
+pub(crate) struct Shared {
+    id: u64,
+    /// Whether steps are to end without running their bodies.
+    stopped: AtomicBool,
+    /// Whether steps are to say what they wait for, and end.
+    reports: AtomicBool,
+    failure: Mutex<Option<Error>>,
+    stuck: Mutex<Vec<Stuck>>,
+    cancel: OnceLock<CancelToken>,
+    steps: boxcar::Vec<StepKind>,
+}
+
+/// What reports know of a step collection.
+struct StepKind {
+    name: &'static str,
+    /// Shows a tag that was packed.
+    show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
+}
+
+/// A tag, as its collection shows it.
+struct Shown<'t>(&'t StepKind, u64);
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        (self.0.show)(self.1, f)
+    }
+}
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        static GRAPHS: AtomicU64 = AtomicU64::new(0);
+        Shared {
+            id: GRAPHS.fetch_add(1, Relaxed),
+            stopped: AtomicBool::new(false),
+            reports: AtomicBool::new(false),
+            failure: Mutex::default(),
+            stuck: Mutex::default(),
+            cancel: OnceLock::new(),
+            steps: boxcar::Vec::new(),
+        }
+    }
+
+    /// Which graph it is.
+    #[inline]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn set_cancel(&self, token: CancelToken) {
+        self.cancel.set(token).expect("a graph runs once");
+    }
+
+    pub(crate) fn add_step<K: Key>(&self, name: &'static str) -> StepId {
+        StepId(self.steps.push(StepKind { name, show: origin::show::<K> }) as u32)
+    }
+
+    pub(crate) fn step(&self, id: StepId) -> &'static str {
+        self.steps[id.0 as usize].name
+    }
+
+    pub(crate) fn step_name(&self, id: StepId, tag: &Tag) -> StepName {
+        let kind = &self.steps[id.0 as usize];
+        let tag = match tag {
+            Tag::Word(word) => Shown(kind, *word).to_string(),
+            Tag::Other(tag) => format!("{tag:?}"),
+        };
+        StepName { step: kind.name.to_owned(), tag }
+    }
+
+    pub(crate) fn by(&self, origin: &Origin) -> By {
+        match origin {
+            Origin::Environment => By::Environment,
+            Origin::Word(step, word) => By::Step(self.step_name(*step, &Tag::Word(*word))),
+            Origin::Other(step, tag) => By::Step(self.step_name(*step, &Tag::Other(tag.clone()))),
+        }
+    }
+
+    /// The graph fails: the first failure is kept, and what has not begun does not run.
+    pub(crate) fn fail(&self, why: Kind) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| why.into());
+        self.stop();
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// Steps that have not begun end at once.
+    pub(crate) fn finish(&self) {
+        self.stopped.store(true, Relaxed);
+    }
+
+    /// What has not begun does not run.
+    pub(crate) fn stop(&self) {
+        self.finish();
+        if let Some(token) = self.cancel.get() {
+            token.cancel();
+        }
+    }
+
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Nothing more will happen: from now on each step says what it waits for, and ends.
+    pub(crate) fn ask_for_reports(&self) {
+        self.reports.store(true, Relaxed);
+    }
+
+    pub(crate) fn wants_reports(&self) -> bool {
+        self.reports.load(Relaxed)
+    }
+
+    pub(crate) fn report(&self, stuck: Stuck) {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(stuck);
+    }
+
+    pub(crate) fn take_reports(&self) -> Vec<Stuck> {
+        let mut stuck = std::mem::take(&mut *self.stuck.lock().unwrap_or_else(PoisonError::into_inner));
+        stuck.sort();
+        stuck
+    }
+}

@@ -1,0 +1,162 @@
+//! Step collections: what a graph computes. Each tag gives a step, an instance of its collection.
+
+use std::fmt::{self, Debug, Display, Formatter};
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use bumpalo::Bump;
+use millpond::Gate;
+
+use crate::collection::{AnyItems, Collection};
+use crate::key::Key;
+use crate::modes::{Blocked, Limit, Preconditions, Settings};
+use crate::need::Need;
+use crate::origin::StepId;
+use crate::shared::Shared;
+
+/// A step collection of a graph: a name for it, to be copied at will.
+pub struct Steps<'x, K> {
+    core: &'x (dyn Prescribed<'x, K> + 'x),
+}
+
+impl<K> Clone for Steps<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K> Copy for Steps<'_, K> {}
+
+impl<'x, K> Steps<'x, K> {
+    pub(crate) fn core(self) -> &'x (dyn Prescribed<'x, K> + 'x) {
+        self.core
+    }
+}
+
+impl<K> Debug for Steps<'_, K> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Steps").field(&self.core.name()).finish()
+    }
+}
+
+/// A step collection whose closures are not known.
+pub(crate) trait Prescribed<'x, K>: Sync {
+    fn name(&self) -> &'static str;
+
+    /// There is to be a step with this tag.
+    fn prescribe(&'x self, tag: K);
+}
+
+/// What a body may return: nothing, or a result whose error fails the graph.
+pub trait Outcome: Send {
+    /// The error's text, if it is one.
+    fn failure(self) -> Option<String>;
+}
+
+impl Outcome for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: Display + Send> Outcome for Result<(), E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.to_string())
+    }
+}
+
+/// What the parts of a graph find each other by.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'x> {
+    pub(crate) shared: &'x Shared,
+    pub(crate) collections: &'x boxcar::Vec<Box<dyn AnyItems>>,
+    pub(crate) gate: &'x OnceLock<Gate<'x>>,
+}
+
+/// What a step collection consists of. It lies where nothing is dropped, so it has nothing to drop.
+pub(crate) struct StepsCore<'x, K, P, F> {
+    pub(crate) around: Surroundings<'x>,
+    pub(crate) id: StepId,
+    pub(crate) name: &'static str,
+    pub(crate) settings: Settings,
+    pub(crate) preconditions: P,
+    pub(crate) body: F,
+    _tag: PhantomData<fn(K)>,
+}
+
+/// No preconditions were said.
+pub(crate) type NoPreconditions<K> = fn(&K, &mut Need<'_>);
+
+/// A step collection that is being described; see [`Graph::steps`](crate::Graph::steps).
+#[must_use = "a step collection is there once it can be executed"]
+pub struct StepsBuilder<'x, K, P> {
+    around: Surroundings<'x>,
+    bump: &'x Bump,
+    id: StepId,
+    settings: Settings,
+    preconditions: P,
+    _tag: PhantomData<fn(K)>,
+}
+
+impl<'x, K: Key> StepsBuilder<'x, K, NoPreconditions<K>> {
+    pub(crate) fn new(around: Surroundings<'x>, bump: &'x Bump, name: &'static str, settings: Settings) -> Self {
+        let id = around.shared.add_step::<K>(name);
+        StepsBuilder { around, bump, id, settings, preconditions: |_, _| (), _tag: PhantomData }
+    }
+
+    /// Says what a step gets, or some of it: called with the tag when the step is prescribed, unless preconditions are
+    /// [`Eager`](Preconditions::Eager). It should do nothing else, since it may be called again.
+    pub fn preconditions<P>(self, preconditions: P) -> StepsBuilder<'x, K, P>
+    where
+        P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
+    {
+        let StepsBuilder { around, bump, id, settings, .. } = self;
+        StepsBuilder { around, bump, id, settings, preconditions, _tag: PhantomData }
+    }
+}
+
+impl<'x, K: Key, P> StepsBuilder<'x, K, P>
+where
+    P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
+{
+    /// Which preconditions are checked before a step of this collection starts, instead of the graph's choice.
+    pub fn checked(mut self, preconditions: Preconditions) -> Self {
+        self.settings.preconditions = preconditions;
+        self
+    }
+
+    /// How a step of this collection is kept while it waits, instead of the graph's choice.
+    pub fn blocked(mut self, blocked: Blocked) -> Self {
+        self.settings.blocked = blocked;
+        self
+    }
+
+    /// How many of its preconditions are taken, instead of the graph's choice.
+    pub fn need(mut self, limit: Limit) -> Self {
+        self.settings.limit = limit;
+        self
+    }
+
+    /// Says that its steps put items of that collection. Only reports use it.
+    pub fn produces<'i, L: Key>(self, items: impl Collection<'i, L>) -> Self {
+        items.add_producer(self.id);
+        self
+    }
+
+    /// What a step does: called with its tag, it returns a future that gets and puts items, and puts tags. The closure
+    /// captures names of collections, and references to what outlives the graph: it is copied at will.
+    pub fn execute<F, Fut>(self, body: F) -> Steps<'x, K>
+    where
+        F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
+        Fut: Future<Output: Outcome> + Send + 'x,
+    {
+        let StepsBuilder { around, bump, id, settings, preconditions, .. } = self;
+        let name = around.shared.step(id);
+        Steps { core: bump.alloc(StepsCore { around, id, name, settings, preconditions, body, _tag: PhantomData }) }
+    }
+}
+
+impl<K, P> Debug for StepsBuilder<'_, K, P> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepsBuilder").field("name", &self.around.shared.step(self.id)).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,24 @@
+//! What the tests have in common: a limit against hangs, and runtimes.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use millpond::Runtime;
+
+/// Runs a test that must not hang; three minutes are far more than any needs.
+pub fn limited(test: impl FnOnce() + Send + 'static) {
+    let (done, waits) = channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        // Nobody listens any more only if the limit has passed.
+        let _ = done.send(());
+    });
+    assert_ne!(waits.recv_timeout(Duration::from_secs(180)), Err(RecvTimeoutError::Timeout), "the test hangs");
+    if let Err(payload) = thread.join() {
+        std::panic::resume_unwind(payload);
+    }
+}
+
+pub fn runtime(workers: usize) -> Runtime {
+    Runtime::builder().workers(workers).build().expect("a runtime")
+}
