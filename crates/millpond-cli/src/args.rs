@@ -39,11 +39,7 @@ fn run() -> Command {
         .arg(flag("serial", "Time the serial program too"))
         .arg(flag("verbose", "Show every repetition and the configuration"))
         .arg(flag("json", "Print one JSON object"))
-        .arg(
-            words("preconditions", "P", &["eager", "strict", "flexible"], "What a step waits for before it starts")
-                .hide(true),
-        )
-        .arg(words("blocked", "B", &["resume", "fiber", "replay"], "How a step that waits is kept").hide(true))
+        .args(of_collections())
         .mut_args(|arg| arg.global(true));
     command.subcommands(WORKLOADS.iter().map(workload))
 }
@@ -60,10 +56,16 @@ fn profile() -> Command {
         .disable_help_subcommand(true)
         .args(run_args())
         .arg(flag("json", "Print one JSON object"))
+        .args(of_collections())
         .args(OUTPUTS.iter().map(|output| file(output.option, output.help)))
         .mut_args(|arg| arg.global(true))
         .arg(file("read", "Profile a recording that --record wrote, instead of a run"));
     command.subcommands(WORKLOADS.iter().map(workload))
+}
+
+/// The options of workloads on Collections, which have them as their own: here only so that others can refuse them.
+fn of_collections() -> impl Iterator<Item = Arg> {
+    ["preconditions", "blocked", "need"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
 }
 
 /// An option with a file as its value.

@@ -21,6 +21,8 @@ pub struct Config {
     deterministic: bool,
     window: usize,
     pin: bool,
+    /// Preconditions and blocked steps, if it is for Collections.
+    collections: Option<[String; 2]>,
 }
 
 impl Config {
@@ -31,9 +33,10 @@ impl Config {
 
     /// Reads the options of what a workload runs on.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches) -> Result<Self, Failure> {
-        if runs_on == RunsOn::Runtime {
+        if runs_on != RunsOn::TaskPool {
             one_family(matches)?;
         }
+        let word = |name, default: &str| matches.get_one::<String>(name).map_or(default, String::as_str).to_owned();
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
         Ok(Self {
             runs_on,
@@ -44,6 +47,8 @@ impl Config {
             deterministic: matches.get_flag("deterministic"),
             window: size("window").unwrap_or(Builder::DEFAULT_WINDOW),
             pin: matches.get_flag("pin"),
+            collections: (runs_on == RunsOn::Collections)
+                .then(|| [word("preconditions", "flexible"), word("blocked", "resume")]),
         })
     }
 
@@ -82,15 +87,20 @@ impl Config {
 
     /// The configuration as it is reported: `null` for what does not apply.
     pub fn json(&self) -> Value {
-        let of_runtime = |value: Value| if self.runs_on == RunsOn::Runtime { value } else { Value::Null };
-        json!({
+        let of_runtime = |value: Value| if self.runs_on == RunsOn::TaskPool { Value::Null } else { value };
+        let mut config = json!({
             "workers": self.workers,
             "scheme": of_runtime(json!(self.scheme)),
             "pool": self.pool,
             "memory": self.memory,
             "deterministic": of_runtime(json!(self.deterministic)),
             "window": of_runtime(json!(self.window)),
-        })
+        });
+        if let Some([preconditions, blocked]) = &self.collections {
+            config["preconditions"] = json!(preconditions);
+            config["blocked"] = json!(blocked);
+        }
+        config
     }
 
     /// The configuration as a line of text.
@@ -99,7 +109,7 @@ impl Config {
             return format!("{} workers, pool {}, memory {}", self.workers, self.pool, self.memory);
         }
         format!(
-            "{} workers, scheme {}, pool {}, memory {}, window {}{}{}",
+            "{} workers, scheme {}, pool {}, memory {}, window {}{}{}{}",
             self.workers,
             self.scheme,
             self.pool,
@@ -107,6 +117,9 @@ impl Config {
             self.window,
             if self.deterministic { ", deterministic" } else { "" },
             if self.pin { ", pinned" } else { "" },
+            self.collections.as_ref().map_or(String::new(), |[preconditions, blocked]| {
+                format!(", preconditions {preconditions}, blocked {blocked}")
+            }),
         )
     }
 }

@@ -36,18 +36,23 @@ pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), F
     workload.map(|workload| (workload, matches)).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))
 }
 
-/// Refuses options that say nothing to a workload: those of Collections, of which there is none yet, and those of a
-/// runtime if it is on a task pool alone.
-fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
-    const OF_COLLECTIONS: [(&str, &str); 2] = [("preconditions", "preconditions"), ("blocked", "blocked steps")];
+/// Refuses options that say nothing to a workload: those of Collections if it has none, and those of a runtime if it is on
+/// a task pool alone.
+pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
+    const OF_COLLECTIONS: [(&str, &str); 3] =
+        [("preconditions", "preconditions"), ("blocked", "blocked steps"), ("need", "preconditions")];
     const OF_RUNTIMES: [(&str, &str); 4] = [
         ("scheme", "dependences"),
         ("window", "window"),
         ("deterministic", "order to keep"),
         ("pin", "workers of a runtime's"),
     ];
-    let of_runtimes = if workload.runs_on == RunsOn::TaskPool { &OF_RUNTIMES[..] } else { &[] };
-    for (option, what) in OF_COLLECTIONS.iter().chain(of_runtimes) {
+    let foreign: &[_] = match workload.runs_on {
+        RunsOn::Runtime => &[&OF_COLLECTIONS[..]],
+        RunsOn::TaskPool => &[&OF_COLLECTIONS, &OF_RUNTIMES],
+        RunsOn::Collections => &[],
+    };
+    for (option, what) in foreign.iter().copied().flatten() {
         if matches.value_source(option) == Some(ValueSource::CommandLine) {
             let own: Vec<_> = workload.options.iter().map(|own| format!("--{}", own.name)).collect();
             let (name, own) = (workload.name, own.join(", "));

@@ -11,7 +11,7 @@ fn refused(line: &str, says: &str) {
 
 #[test]
 fn unknown_names_get_the_nearest_valid_ones() {
-    refused("run cholesk", "unknown workload 'cholesk'; the nearest valid: cholesky");
+    refused("run cholesk", "unknown workload 'cholesk'; the nearest valid: cholesky, cholesky-cnc");
     refused("run queens", "unknown workload 'queens'; the nearest valid: nqueens");
     refused("run --workers 2 fibb", "unknown workload 'fibb'; the nearest valid: fib, fib-join");
     refused("rum fib", "unknown command 'rum'; the nearest valid: run");
@@ -48,7 +48,10 @@ fn options_of_collections() {
     refused("run --preconditions strict fib", &format!("--preconditions: {fib}"));
     let cholesky = "cholesky has no blocked steps; its own options: --n, --tile, --seed, --input, --output";
     refused("run cholesky --blocked fiber", &format!("--blocked: {cholesky}"));
-    refused("run fib --blocked fibre", "unknown blocked 'fibre'; the nearest valid: fiber; all: resume, fiber, replay");
+    refused(
+        "run porting --blocked fibre",
+        "unknown blocked 'fibre'; the nearest valid: fiber; all: resume, fiber, replay",
+    );
 }
 
 #[test]
@@ -64,7 +67,7 @@ fn options_in_a_wrong_place() {
 
 #[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
-    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar";
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, routing";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
     let ran = common::words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
@@ -76,8 +79,11 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 
 #[test]
 fn missing_names_are_listed() {
-    refused("run", "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar");
-    let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory";
+    refused(
+        "run",
+        "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, routing",
+    );
+    let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
     refused("", "a name is missing: expected one of run, profile, list, bench");
 }

@@ -32,7 +32,15 @@ fn one_object_with_the_profile() {
 
 #[test]
 fn every_workload_has_a_profile() {
-    let small = [("matmul --n 100 --tile 50", 8), ("fib --n 10", 177), ("fib-join --n 10", 0), ("nqueens --n 5", 54)];
+    let small = [
+        ("matmul --n 100 --tile 50", 8),
+        ("fib --n 10", 177),
+        ("fib-join --n 10", 0),
+        ("nqueens --n 5", 54),
+        ("porting --tasks 50 --gets 3", 50),
+        ("porting --tasks 50 --gets 3 --preconditions eager --blocked fiber", 50),
+        ("porting --tasks 50 --gets 3 --preconditions strict", 150),
+    ];
     for (workload, tasks) in small {
         let object = json(&format!("profile {workload} --workers 2 --json"));
         let profile = &object["profile"];
@@ -209,7 +217,7 @@ fn a_recording_or_a_workload() {
     fails(
         &["profile"],
         2,
-        "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar",
+        "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, routing",
     );
-    fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky");
+    fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky, cholesky-cnc");
 }

@@ -74,9 +74,24 @@ pub enum Error {
         /// The row of the matrix, from 1 as Matrix Market counts.
         row: usize,
     },
+    /// A diagonal tile of a matrix has no inverse.
+    #[error(
+        "{matrix}: tile ({tile}, {tile}), row {row}: the tile has no inverse, and rows are exchanged within a tile only"
+    )]
+    Singular {
+        /// The file, or a description of the generated matrix.
+        matrix: String,
+        /// The index of the diagonal tile, from 0.
+        tile: usize,
+        /// The row of the matrix, from 1 as Matrix Market counts, that the elimination has come to.
+        row: usize,
+    },
     /// A task failed.
     #[error("{0}")]
     Task(#[from] millpond::Error),
+    /// A graph of Concurrent Collections failed.
+    #[error("{0}")]
+    Graph(#[from] millpond_cnc::Error),
 }
 
 impl Error {

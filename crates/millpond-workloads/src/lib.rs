@@ -1,7 +1,7 @@
 //! Real jobs for the `millpond` runtime.
 //!
 //! Each workload is a folder with the same files: `params` (typed options and their ranges), `serial` (the program
-//! without tasks), `tasks` (the same program as annotated tasks), `check` (is the answer right?) and `mod` (its row
+//! without tasks), `tasks` (the same program as annotated tasks) or `steps` (as Concurrent Collections), `check` (is the answer right?) and `mod` (its row
 //! in [`WORKLOADS`]). The command line, its help and the tests are all made from that table.
 //!
 //! ```
@@ -10,18 +10,26 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod blackscholes;
 pub mod cholesky;
+pub mod cholesky_cnc;
+mod collections;
 mod error;
 pub mod fib;
 pub mod fib_join;
+pub mod fileconcat;
 pub mod grammar;
 mod input;
+pub mod inverse;
 pub mod matmul;
 pub mod matrix;
 pub mod nqueens;
 mod number;
 mod options;
 pub mod output;
+pub mod porting;
+pub mod reduction;
+pub mod routing;
 mod spin;
 pub mod synthetic;
 mod workload;

@@ -1,7 +1,10 @@
 //! The table of workloads and the one interface that all of them have.
 
 use crate::options::{Opt, Options, Value};
-use crate::{Error, cholesky, fib, fib_join, grammar, matmul, nqueens, synthetic};
+use crate::{
+    Error, blackscholes, cholesky, cholesky_cnc, fib, fib_join, fileconcat, grammar, inverse, matmul, nqueens, porting,
+    reduction, routing, synthetic,
+};
 use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
 
@@ -26,6 +29,8 @@ pub enum RunsOn {
     Runtime,
     /// A task pool and nothing else, of the runtime's pool and memory manager; of these both may differ from the defaults.
     TaskPool,
+    /// A runtime, as a graph of Concurrent Collections.
+    Collections,
 }
 
 /// Every workload, in the order in which `list` shows them.
@@ -37,6 +42,13 @@ pub static WORKLOADS: &[Workload] = &[
     nqueens::WORKLOAD,
     synthetic::WORKLOAD,
     grammar::WORKLOAD,
+    porting::WORKLOAD,
+    blackscholes::WORKLOAD,
+    cholesky_cnc::WORKLOAD,
+    inverse::WORKLOAD,
+    fileconcat::WORKLOAD,
+    reduction::WORKLOAD,
+    routing::WORKLOAD,
 ];
 
 /// The workload of that name.

@@ -2,6 +2,7 @@
 
 mod bimodal;
 mod bytes;
+mod collections;
 mod cost;
 mod grain;
 mod graph;
@@ -42,6 +43,8 @@ enum Measure {
     Schemes(fn(&schemes::Request) -> Result<Vec<Row>, Failure>),
     /// All pools and memory managers in one run.
     Pools(fn(&pools::Request) -> Result<Vec<Row>, Failure>),
+    /// What its own options choose; with so many repetitions.
+    Own { choice: fn() -> Vec<Arg>, measure: fn(&ArgMatches, usize) -> Result<Vec<Row>, Failure> },
 }
 
 impl Suite {
@@ -51,6 +54,7 @@ impl Suite {
             Measure::Runtime(_) => None,
             Measure::Schemes(_) => Some(schemes::args()),
             Measure::Pools(_) => Some(pools::args()),
+            Measure::Own { choice, .. } => Some(choice()),
         }
     }
 
@@ -62,6 +66,7 @@ impl Suite {
             }
             Measure::Schemes(suite) => schemes::Request::new(matches, reps).measure(suite),
             Measure::Pools(suite) => suite(&pools::Request::new(matches, reps)),
+            Measure::Own { measure, .. } => measure(matches, reps),
         }
     }
 }
@@ -107,6 +112,8 @@ pub static SUITES: &[Suite] = &[
     schemes::CHOLESKY,
     pools::POOLS_SUITE,
     pools::MEMORY_SUITE,
+    collections::STACK_ALLOC,
+    collections::PRECONDITIONS,
 ];
 
 /// What a suite is asked for.

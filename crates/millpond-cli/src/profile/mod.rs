@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::{Report, print};
 use crate::rss;
-use crate::run::{Measured, named};
+use crate::run::{Measured, named, not_applicable};
 use crate::stats::median;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -78,8 +78,9 @@ fn run(matches: &ArgMatches) -> Result<bool, Failure> {
         let says = "runs on a task pool alone, which records nothing";
         return Err(Failure::Usage(format!("{} {says}", workload.name)));
     }
+    not_applicable(workload, matches)?;
     let outputs = Outputs::new(matches, &args::files(workload, matches))?;
-    let config = Config::new(matches)?;
+    let config = Config::of(workload.runs_on, matches)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     outputs.check_size(job.tasks())?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
@@ -131,8 +132,9 @@ fn repeat(
     let mut verdict = Verdict { verified: false, result: Vec::new() };
     for rep in 1..=reps {
         progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
-        let mut tape = Tape::new(&runtime, workload.name);
+        let mut tape = Tape::new(&runtime, workload);
         job.run(&runtime, &mut tape)?;
+        tape.in_progress = None;
         let took = tape.watch.elapsed.as_secs_f64();
         seconds.push(took);
         peak = tape.peak.max(peak);
@@ -180,8 +182,10 @@ fn measure(
     Ok(points)
 }
 
-/// Records the timed part, and its time and memory.
+/// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole: it is one scope, and a
+/// scope that has begun is not recorded.
 struct Tape<'a> {
+    is_graph: bool,
     recorder: &'a Recorder,
     writer: Arc<Writer>,
     in_progress: Option<InProgress>,
@@ -190,23 +194,29 @@ struct Tape<'a> {
 }
 
 impl<'a> Tape<'a> {
-    fn new(runtime: &'a AnyRuntime, program: &str) -> Self {
+    fn new(runtime: &'a AnyRuntime, workload: &Workload) -> Self {
         let (recorder, workers) = on_runtime!(runtime, rt => (rt.recorder(), rt.workers()));
-        let writer = Writer::to_memory(program, workers);
-        Tape { recorder, writer, in_progress: None, watch: Stopwatch::default(), peak: 0 }
+        let writer = Writer::to_memory(workload.name, workers);
+        let is_graph = workload.runs_on == RunsOn::Collections;
+        let in_progress = is_graph.then(|| recorder.add(writer.clone()));
+        Tape { is_graph, recorder, writer, in_progress, watch: Stopwatch::default(), peak: 0 }
     }
 }
 
 impl Probe for Tape<'_> {
     fn start(&mut self) {
         rss::reset();
-        self.in_progress = Some(self.recorder.add(self.writer.clone()));
+        if !self.is_graph {
+            self.in_progress = Some(self.recorder.add(self.writer.clone()));
+        }
         self.watch.start();
     }
 
     fn stop(&mut self) {
         self.watch.stop();
-        self.in_progress = None;
+        if !self.is_graph {
+            self.in_progress = None;
+        }
         self.peak = rss::peak();
     }
 }

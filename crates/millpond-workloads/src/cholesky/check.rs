@@ -18,7 +18,7 @@ pub fn scaled_residual(a: &Matrix, l: &Matrix) -> f64 {
 }
 
 /// LAPACK's eps: the relative spacing halved, as `dlamch('Epsilon')` has it where arithmetic rounds.
-const EPS: f64 = f64::EPSILON / 2.0;
+pub(crate) const EPS: f64 = f64::EPSILON / 2.0;
 
 /// `rest := rest - l l^T` on and below the diagonal.
 fn difference(rest: &mut Matrix, l: &Matrix) {

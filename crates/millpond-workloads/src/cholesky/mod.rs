@@ -8,12 +8,15 @@ mod params;
 mod serial;
 mod tasks;
 
+pub(crate) use check::EPS;
 pub use check::{THRESHOLD, scaled_residual};
+pub(crate) use params::Shape;
 pub use params::{OPTIONS, Params};
 pub use serial::serial;
 pub use tasks::{count, tasks};
 
 use crate::Error;
+use crate::matrix::memory::Needs;
 use crate::matrix::{Grid, Matrix, Tile, npy};
 use crate::options::{Options, Value};
 use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
@@ -24,19 +27,19 @@ use std::sync::OnceLock;
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "cholesky",
     summary: "Factor a symmetric positive definite matrix by tiles",
-    options: OPTIONS,
+    options: &OPTIONS,
     runs_on: RunsOn::Runtime,
     prepare,
 };
 
 fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
-    let (params, matrix) = Params::load(options)?;
-    Ok(Box::new(Cholesky { params, matrix, factor: None }))
+    Ok(Box::new(Cholesky(Factoring::load(options, NEEDS)?)))
 }
 
-/// The diagonal tile and the row in it where a factorisation found its matrix not positive definite, if it did.
+/// The diagonal tile and the row in it where a factorization found its matrix not positive definite, or an inversion found
+/// it singular, if it did.
 ///
-/// Diagonal tiles are factored one after the other, so at most one fails, and always the same.
+/// Diagonal tiles are done one after the other, so at most one fails, and always the same.
 #[derive(Debug, Default)]
 pub struct Pivot(OnceLock<(usize, usize)>);
 
@@ -54,10 +57,20 @@ impl Pivot {
         }
     }
 
+    /// What `body` makes if nothing has failed, or an empty tile.
+    pub(crate) fn or_zeros(&self, body: impl FnOnce() -> Tile) -> Tile {
+        if self.0.get().is_none() { body() } else { Tile::zeros(0, 0) }
+    }
+
+    /// The tile and the row in it, if one has failed.
+    pub(crate) fn found(&self) -> Option<(usize, usize)> {
+        self.0.get().copied()
+    }
+
     fn check(&self, params: &Params) -> Result<(), Error> {
-        match self.0.get() {
+        match self.found() {
             None => Ok(()),
-            Some(&(tile, row)) => {
+            Some((tile, row)) => {
                 let row = tile * params.tile + row + 1;
                 Err(Error::NotPositiveDefinite { matrix: params.matrix_name(), tile, row })
             }
@@ -65,72 +78,105 @@ impl Pivot {
     }
 }
 
-struct Cholesky {
+/// The matrix, the factor and the difference that the check forms, and half a matrix as tiles. Of tasks there are never more
+/// than the window holds.
+pub(crate) const NEEDS: Needs = Needs { bytes_per_entry: 8 * 7 / 2, tiled_halves: 1, tasks: |_| 0 };
+
+/// A matrix that is to be factored, and the last factor: what the job has in common with other programs for it.
+pub(crate) struct Factoring {
     params: Params,
     matrix: Matrix,
     factor: Option<Vec<Vec<Tile>>>,
 }
 
-impl Cholesky {
-    fn grid(&self) -> Grid {
+impl Factoring {
+    /// Checks the options; reads or generates the matrix.
+    pub(crate) fn load(options: &Options, needs: Needs) -> Result<Self, Error> {
+        let (params, matrix) = Params::load(options, needs, Shape::Symmetric)?;
+        Ok(Self { params, matrix, factor: None })
+    }
+
+    pub(crate) fn params(&self) -> Vec<(&'static str, Value)> {
+        self.params.values()
+    }
+
+    pub(crate) fn grid(&self) -> Grid {
         Grid { n: self.params.n, tile: self.params.tile }
+    }
+
+    /// Fresh tiles; those of the last run are given up first, so that they are not held twice.
+    pub(crate) fn tiles(&mut self) -> Vec<Vec<Tile>> {
+        self.factor = None;
+        self.grid().cut_lower(&self.matrix)
+    }
+
+    /// Keeps a factor, unless the matrix was found to have none.
+    pub(crate) fn keep(&mut self, factor: Vec<Vec<Tile>>, pivot: &Pivot) -> Result<(), Error> {
+        pivot.check(&self.params)?;
+        self.factor = Some(factor);
+        Ok(())
+    }
+
+    pub(crate) fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
+        let pivot = Pivot::default();
+        let mut tiles = self.tiles();
+        probe.start();
+        serial(&mut tiles, &pivot);
+        probe.stop();
+        self.keep(tiles, &pivot)
     }
 
     fn factor(&self) -> Matrix {
         self.factor.as_ref().map_or_else(|| Matrix::zeros(self.params.n, self.params.n), |t| self.grid().join_lower(t))
     }
 
-    /// Fresh tiles; those of the last run are given up first, so that they are not held twice.
-    fn tiles(&mut self) -> Vec<Vec<Tile>> {
-        self.factor = None;
-        self.grid().cut_lower(&self.matrix)
-    }
-}
-
-impl Job for Cholesky {
-    fn params(&self) -> Vec<(&'static str, Value)> {
-        self.params.values()
-    }
-
-    fn tasks(&self) -> u64 {
-        count(self.grid().count() as u64)
-    }
-
-    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        let pivot = Pivot::default();
-        let tiles: Vec<Vec<Handle<Tile>>> =
-            self.tiles().into_iter().map(|row| row.into_iter().map(Handle::new).collect()).collect();
-        probe.start();
-        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, &tiles, &pivot)));
-        probe.stop();
-        done?;
-        pivot.check(&self.params)?;
-        let rows = tiles.into_iter().map(|row| row.into_iter().map(Handle::into_inner).collect());
-        self.factor = Some(rows.collect::<Result<_, _>>()?);
-        Ok(())
-    }
-
-    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
-        let pivot = Pivot::default();
-        let mut tiles = self.tiles();
-        probe.start();
-        serial(&mut tiles, &pivot);
-        probe.stop();
-        pivot.check(&self.params)?;
-        self.factor = Some(tiles);
-        Ok(())
-    }
-
-    fn check(&mut self) -> Result<Verdict, Error> {
+    pub(crate) fn check(&self) -> Result<Verdict, Error> {
         let scaled_residual = scaled_residual(&self.matrix, &self.factor());
         let result = vec![("scaled_residual", Value::Float(scaled_residual))];
         Ok(Verdict { verified: scaled_residual < THRESHOLD, result })
     }
 
-    fn save(&self) -> Result<(), Error> {
+    pub(crate) fn save(&self) -> Result<(), Error> {
         match &self.params.output {
             Some(file) => npy::write(file, &self.factor()),
             None => Ok(()),
         }
+    }
+}
+
+struct Cholesky(Factoring);
+
+impl Job for Cholesky {
+    fn params(&self) -> Vec<(&'static str, Value)> {
+        self.0.params()
+    }
+
+    fn tasks(&self) -> u64 {
+        count(self.0.grid().count() as u64)
+    }
+
+    fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
+        let pivot = Pivot::default();
+        let tiles: Vec<Vec<Handle<Tile>>> =
+            self.0.tiles().into_iter().map(|row| row.into_iter().map(Handle::new).collect()).collect();
+        probe.start();
+        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, &tiles, &pivot)));
+        probe.stop();
+        done?;
+        pivot.check(&self.0.params)?;
+        let rows = tiles.into_iter().map(|row| row.into_iter().map(Handle::into_inner).collect());
+        self.0.keep(rows.collect::<Result<_, _>>()?, &pivot)
+    }
+
+    fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error> {
+        self.0.serial(probe)
+    }
+
+    fn check(&mut self) -> Result<Verdict, Error> {
+        self.0.check()
+    }
+
+    fn save(&self) -> Result<(), Error> {
+        self.0.save()
     }
 }

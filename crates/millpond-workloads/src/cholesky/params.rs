@@ -6,15 +6,19 @@ use std::path::{Path, PathBuf};
 
 const N: Opt = params::order("Order of the generated matrix");
 const INPUT: Opt = Opt::path("input", "Read the matrix from FILE: .mtx (Matrix Market) or .npy (NumPy)");
-const OUTPUT: Opt = Opt::path("output", "Write the factor to FILE as .npy");
+const OUTPUT: Opt = Opt::path("output", "Write the result to FILE as .npy");
 
 /// The options of this workload.
-pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, INPUT, OUTPUT];
+pub const OPTIONS: [Opt; 5] = [N, params::TILE, params::SEED, INPUT, OUTPUT];
 
-/// The matrix, the factor and the difference that the check forms, and half a matrix as tiles.
-const NEEDS: Needs = Needs { bytes_per_entry: 8 * 7 / 2, tiled_halves: 1 };
+/// What matrices are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Square,
+    Symmetric,
+}
 
-/// What is to be factored, and how.
+/// What is to be factored, or inverted, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
     /// The order of the matrix.
@@ -31,22 +35,22 @@ pub struct Params {
 
 impl Params {
     /// Checks the options; reads or generates the matrix.
-    pub fn load(options: &Options) -> Result<(Self, Matrix), Error> {
+    pub(crate) fn load(options: &Options, needs: Needs, shape: Shape) -> Result<(Self, Matrix), Error> {
         let (input, output) = (options.get_path(&INPUT), options.get_path(&OUTPUT));
         let (n, seed) = (options.get(&N)?, options.get(&params::SEED)?);
         let (seed, read) = match &input {
             Some(file) => {
                 exclusive(options, file, output.as_deref())?;
-                (None, Some(matrix::read(file, NEEDS)?))
+                (None, Some(matrix::read(file, needs)?))
             }
             None => {
-                NEEDS.require_order(n)?;
+                needs.require_order(n)?;
                 (Some(seed), None)
             }
         };
         let n = read.as_ref().map_or(n as usize, Matrix::rows);
-        let tile = params::tile(options, n, NEEDS)?;
-        if let Some((file, matrix)) = input.as_ref().zip(read.as_ref()) {
+        let tile = params::tile(options, n, needs)?;
+        if let Some((file, matrix)) = input.as_ref().zip(read.as_ref()).filter(|_| shape == Shape::Symmetric) {
             matrix.symmetric().map_err(|flaw| flaw.of(file))?;
         }
         output.as_deref().map_or(Ok(()), output::require)?;

@@ -11,7 +11,7 @@ const ORDER: Opt =
 pub const OPTIONS: &[Opt] = &[N, params::TILE, params::SEED, ORDER];
 
 /// Two factors and the product, each as a matrix and as tiles.
-const NEEDS: Needs = Needs { bytes_per_entry: 8 * 6, tiled_halves: 6 };
+const NEEDS: Needs = Needs { bytes_per_entry: 8 * 6, tiled_halves: 6, tasks: |_| 0 };
 
 /// The order of the loops that spawn the tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -88,6 +88,12 @@ impl Matrix {
         Ok(())
     }
 
+    /// The greatest column sum.
+    pub fn norm(&self) -> f64 {
+        let sums: Vec<_> = (0..self.cols).map(|j| self.col(j).iter().map(|value| value.abs()).sum()).collect();
+        greatest(&sums)
+    }
+
     /// The greatest column sum of a symmetric matrix given by its lower half.
     pub fn norm_of_lower(&self) -> f64 {
         let mut sums = vec![0.0; self.cols];

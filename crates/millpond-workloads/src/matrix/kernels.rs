@@ -1,4 +1,4 @@
-//! The four kernels of tiled linear algebra, each on one core.
+//! The kernels of tiled linear algebra, each on one core.
 //!
 //! faer's products were the fastest of those measured on tiles of 125 (GFLOP/s, one AVX-512 core, hot tiles: faer
 //! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --release -p millpond-workloads --example kernels`
@@ -7,6 +7,8 @@
 use super::Tile;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
+use faer::linalg::lu::partial_pivoting::inverse::{inverse, inverse_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Par};
@@ -50,4 +52,34 @@ pub fn gemm_nt(a: &Tile, b: &Tile, c: &mut Tile) {
 /// `c := c + a b`.
 pub fn gemm(a: &Tile, b: &Tile, c: &mut Tile) {
     matmul(c.view_mut(), Accum::Add, a.view(), b.view(), 1.0, Par::Seq);
+}
+
+/// `c := c - a b`.
+pub fn gemm_less(a: &Tile, b: &Tile, c: &mut Tile) {
+    matmul(c.view_mut(), Accum::Add, a.view(), b.view(), -1.0, Par::Seq);
+}
+
+/// `alpha a b`.
+pub fn product(alpha: f64, a: &Tile, b: &Tile) -> Tile {
+    let mut c = Tile::zeros(a.view().nrows(), b.view().ncols());
+    matmul(c.view_mut(), Accum::Replace, a.view(), b.view(), alpha, Par::Seq);
+    c
+}
+
+/// `a := a^-1`, rows being exchanged within; the error is the row of the pivot that is zero, or no number.
+pub fn invert(a: &mut Tile) -> Result<(), usize> {
+    let n = a.view().nrows();
+    let scratch = lu_in_place_scratch::<usize, f64>(n, n, Par::Seq, Default::default());
+    let mut buffer = MemBuffer::new(scratch.or(inverse_scratch::<usize, f64>(n, Par::Seq)));
+    let (mut rows, mut back) = (vec![0_usize; n], vec![0; n]);
+    let stack = MemStack::new(&mut buffer);
+    let (_, rows) = lu_in_place(a.view_mut(), &mut rows, &mut back, Par::Seq, stack, Default::default());
+    let pivots = a.view().diagonal().column_vector();
+    if let Some(row) = pivots.iter().position(|pivot| *pivot == 0.0 || !pivot.is_finite()) {
+        return Err(row);
+    }
+    let mut x = Tile::zeros(n, n);
+    inverse(x.view_mut(), a.view(), a.view(), rows, Par::Seq, MemStack::new(&mut buffer));
+    *a = x;
+    Ok(())
 }

@@ -17,12 +17,15 @@ pub struct Needs {
     pub bytes_per_entry: u64,
     /// How many halves of matrices are cut into tiles.
     pub tiled_halves: u64,
+    /// Bytes that tasks take all at once, of so many tiles in a column.
+    pub tasks: fn(u64) -> u64,
 }
 
 impl Needs {
     fn bytes(self, n: u64, tile: u64) -> u64 {
         let tiles = n.div_ceil(tile);
-        self.bytes_per_entry * n * n + self.tiled_halves * tiles * (tiles * TILE + n * PADDING) / 2
+        let data = self.bytes_per_entry * n * n + self.tiled_halves * tiles * (tiles * TILE + n * PADDING) / 2;
+        data.saturating_add((self.tasks)(tiles))
     }
 
     /// The greatest order that the machine can hold, in tiles of the default order.

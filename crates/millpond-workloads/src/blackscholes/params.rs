@@ -1,0 +1,107 @@
+use super::{Portfolio, generate, text};
+use crate::matrix::memory;
+use crate::matrix::params::SEED;
+use crate::options::{Opt, Options, Value};
+use crate::{Error, collections, input, output};
+use millpond_cnc::{Limit, Settings};
+use std::path::{Path, PathBuf};
+
+/// As many as there may be: blocks of one option have numbers of 32 bits.
+const MOST: u64 = 1 << 26;
+
+const COUNT: Opt = Opt::integer("options", "Options that are generated", (1, MOST), Some(1_500_000));
+const GRANULARITY: Opt = Opt::integer("granularity", "Options that a step prices", (1, MOST), Some(100));
+const INPUT: Opt = Opt::path("input", "Read the options from FILE, a text as PARSEC has it");
+const OUTPUT: Opt = Opt::path("output", "Write the prices to FILE, one a line");
+
+/// The options of this workload.
+pub const OPTIONS: [Opt; 8] = collections::options([COUNT, GRANULARITY, SEED, INPUT, OUTPUT]);
+
+/// Bytes that an option takes: itself, its reference, its price, and that again when all prices are put together.
+const OPTION: u64 = 48 + 3 * 8;
+
+/// Bytes that a block of options takes beside them at most: its two items, and its step while that is there.
+const BLOCK: u64 = 512;
+
+/// What is to be priced, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Params {
+    /// How many options.
+    pub options: usize,
+    /// Options that a step prices; the last one those that are left.
+    pub granularity: usize,
+    /// The seed, if the options are generated.
+    pub seed: Option<u64>,
+    /// The file, if they are read.
+    pub input: Option<PathBuf>,
+    /// Where the prices are written.
+    pub output: Option<PathBuf>,
+    /// How the steps are run.
+    pub settings: Settings,
+}
+
+impl Params {
+    /// Checks the options; reads or generates those that are to be priced.
+    pub fn load(options: &Options) -> Result<(Self, Portfolio), Error> {
+        let settings = collections::settings(options, Limit::All)?;
+        let (input, output) = (options.get_path(&INPUT), options.get_path(&OUTPUT));
+        let (count, seed, granularity) = (options.get(&COUNT)?, options.get(&SEED)?, options.get(&GRANULARITY)?);
+        let most = most(granularity);
+        let read = match &input {
+            Some(file) => {
+                exclusive(options, file, output.as_deref())?;
+                Some(text::parse(file, &input::bytes(file)?, most)?)
+            }
+            None if count > most => {
+                let why = " (with the memory available)";
+                return Err(Error::Range { option: COUNT.name, value: count, min: 1, max: most, why });
+            }
+            None => None,
+        };
+        output.as_deref().map_or(Ok(()), output::require)?;
+        let seed = input.is_none().then_some(seed);
+        let portfolio = read.unwrap_or_else(|| Portfolio {
+            contracts: generate(count as usize, seed.unwrap_or_default()),
+            references: None,
+        });
+        let (options, granularity) = (portfolio.contracts.len(), granularity as usize);
+        Ok((Self { options, granularity, seed, input, output, settings }, portfolio))
+    }
+
+    /// How many blocks of options there are.
+    pub fn blocks(&self) -> u32 {
+        self.options.div_ceil(self.granularity) as u32
+    }
+
+    /// Every parameter after defaults; the files only if they were given, for they have no default.
+    pub fn values(&self) -> Vec<(&'static str, Value)> {
+        let mut values = vec![
+            ("options", Value::Integer(self.options as u64)),
+            ("granularity", Value::Integer(self.granularity as u64)),
+            ("seed", self.seed.map_or(Value::None, Value::Integer)),
+            collections::need(self.settings),
+        ];
+        let files = [("input", &self.input), ("output", &self.output)];
+        values.extend(files.into_iter().filter_map(|(name, file)| Some((name, Value::Path(file.clone()?)))));
+        values
+    }
+}
+
+/// As many options as the machine can hold.
+fn most(granularity: u64) -> u64 {
+    let each = OPTION + BLOCK.div_ceil(granularity);
+    memory::available().map_or(MOST, |available| (available / each).min(MOST))
+}
+
+/// Refuses what makes no sense beside an input.
+fn exclusive(options: &Options, input: &Path, output: Option<&Path>) -> Result<(), Error> {
+    for opt in [&COUNT, &SEED] {
+        if options.has(opt) {
+            return Err(Error::Conflict { one: opt.name, other: INPUT.name, why: "the file has the options" });
+        }
+    }
+    if output.is_some_and(|output| output::place(output) == output::place(input)) {
+        return Err(Error::Conflict { one: OUTPUT.name, other: INPUT.name, why: "they are the same file" });
+    }
+    Ok(())
+}

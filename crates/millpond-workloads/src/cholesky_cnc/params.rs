@@ -1,0 +1,5 @@
+use crate::options::Opt;
+use crate::{cholesky, collections};
+
+/// The options of this workload: those of `cholesky`, and the choices of Collections.
+pub const OPTIONS: [Opt; 8] = collections::options(cholesky::OPTIONS);

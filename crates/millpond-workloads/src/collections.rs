@@ -1,0 +1,105 @@
+//! What the workloads on Concurrent Collections have in common: their options, and the graph that they run.
+
+use crate::Error;
+use crate::options::{Kind, Opt, Options, Value};
+use millpond::catalogue::AnyRuntime;
+use millpond::on_runtime;
+use millpond_cnc::{Blocked, Graph, Limit, Preconditions, Settings, graph_with};
+
+/// When a step starts.
+const PRECONDITIONS: Opt = Opt {
+    name: "preconditions",
+    help: "What a step waits for before it starts",
+    kind: Kind::Choice(&["flexible", "eager", "strict"]),
+};
+
+/// How a step is kept that waits.
+const BLOCKED: Opt = Opt {
+    name: "blocked",
+    help: "How a step is kept that waits for an item",
+    kind: Kind::Choice(&["resume", "fiber", "replay"]),
+};
+
+/// How many preconditions are listed.
+const NEED: Opt = Opt::text(
+    "need",
+    "all|none|N",
+    "How many of its preconditions a step lists under flexible ones [default: as the workload has it]",
+);
+
+/// A workload's own options, and the choices of Collections.
+pub(crate) const fn options<const OWN: usize, const ALL: usize>(own: [Opt; OWN]) -> [Opt; ALL] {
+    assert!(ALL == OWN + 3);
+    let mut all = [PRECONDITIONS; ALL];
+    let mut at = 0;
+    while at < OWN {
+        all[at] = own[at];
+        at += 1;
+    }
+    [all[OWN], all[OWN + 1], all[OWN + 2]] = [PRECONDITIONS, BLOCKED, NEED];
+    all
+}
+
+/// The choices that were made; under flexible preconditions a step lists `need` of them unless another number was given.
+pub(crate) fn settings(options: &Options, need: Limit) -> Result<Settings, Error> {
+    let preconditions = match options.get_choice(&PRECONDITIONS) {
+        "eager" => Preconditions::Eager,
+        "strict" => Preconditions::Strict,
+        _ => Preconditions::Flexible,
+    };
+    let blocked = match options.get_choice(&BLOCKED) {
+        "fiber" => Blocked::Fiber,
+        "replay" => Blocked::Replay,
+        _ => Blocked::Resume,
+    };
+    let limit = match options.get_text(&NEED) {
+        "" => need,
+        given => limit(given)?,
+    };
+    if options.has(&NEED) && preconditions != Preconditions::Flexible {
+        let why = "eager steps list no preconditions, strict ones all";
+        return Err(Error::Conflict { one: NEED.name, other: PRECONDITIONS.name, why });
+    }
+    Ok(Settings { preconditions, blocked, limit, ..Settings::default() })
+}
+
+fn limit(given: &str) -> Result<Limit, Error> {
+    match given {
+        "all" => Ok(Limit::All),
+        "none" => Ok(Limit::First(0)),
+        number => number.parse().map(Limit::First).map_err(|_| Error::Value {
+            option: NEED.name,
+            value: given.to_owned(),
+            why: "expected all, none, or a number".to_owned(),
+        }),
+    }
+}
+
+/// How many preconditions a step lists, as it is reported.
+pub(crate) fn need(settings: Settings) -> (&'static str, Value) {
+    let value = match (settings.preconditions, settings.limit) {
+        (Preconditions::Eager, _) | (_, Limit::First(0)) => Value::Text("none".to_owned()),
+        (Preconditions::Flexible, Limit::First(number)) => Value::Integer(number as u64),
+        _ => Value::Text("all".to_owned()),
+    };
+    (NEED.name, value)
+}
+
+/// Runs a graph.
+pub(crate) fn graph<'env, F, R>(runtime: &AnyRuntime, settings: Settings, build: F) -> Result<R, Error>
+where
+    F: for<'g, 'x> FnOnce(&'g Graph<'g, 'x, 'env>) -> R,
+{
+    let (mut build, mut built) = (Some(build), None);
+    run(runtime, settings, &mut |g| built = build.take().map(|build| build(g)))?;
+    Ok(built.expect("a graph that has not failed was built"))
+}
+
+/// The same for all workloads, so that it is compiled once for each of the runtimes.
+fn run<'env>(
+    runtime: &AnyRuntime,
+    settings: Settings,
+    build: &mut dyn for<'g, 'x> FnMut(&'g Graph<'g, 'x, 'env>),
+) -> Result<(), Error> {
+    Ok(on_runtime!(runtime, rt => graph_with(rt, settings, build))?)
+}

@@ -1,0 +1,17 @@
+use crate::cholesky::{self, Params, Shape};
+use crate::matrix::Matrix;
+use crate::matrix::memory::Needs;
+use crate::options::{Opt, Options};
+use crate::{Error, collections};
+
+/// The options of this workload: those of `cholesky`, and the choices of Collections.
+pub const OPTIONS: [Opt; 8] = collections::options(cholesky::OPTIONS);
+
+/// The matrix, its inverse and their product, and a matrix as tiles; and where each step's item has been (175 bytes, by
+/// `peak_rss_bytes` of `run inverse --n 100 --tile 1`).
+const NEEDS: Needs = Needs { bytes_per_entry: 8 * 4, tiled_halves: 2, tasks: |tiles| tiles.pow(3).saturating_mul(256) };
+
+/// Checks the options; reads or generates the matrix.
+pub(super) fn load(options: &Options) -> Result<(Params, Matrix), Error> {
+    Params::load(options, NEEDS, Shape::Square)
+}
