@@ -202,6 +202,37 @@ fn either_of_two() {
     });
 }
 
+/// The scope gets quiet between the look at a future and the look at the scope: the future has become ready meanwhile.
+#[test]
+fn what_the_last_task_puts_is_seen() {
+    limit(60, "what the last task puts", || {
+        for _ in 0..20 {
+            let (rt, item) = (builder(2).build().unwrap(), Item::new());
+            let got = rt.scope(|s| {
+                let (item, mut go) = (&item, None);
+                let pending = s.door().pending(move || item.put(7).expect("put once"));
+                go.replace(pending.hold());
+                drop(pending);
+                let mut item_gets = pin!(get(item));
+                s.block_on_or_quiesce(poll_fn(move |context| {
+                    let polled = item_gets.as_mut().poll(context);
+                    if let Some(precondition) = go.take() {
+                        // By another thread: what this one lets in, it may keep for itself.
+                        std::thread::scope(|threads| drop(threads.spawn(|| precondition.satisfy()).join()));
+                        while item.get().is_none() {
+                            std::thread::yield_now();
+                        }
+                        // For the other worker to find that there is nothing left.
+                        std::thread::sleep(std::time::Duration::from_millis(10));
+                    }
+                    polled
+                }))
+            });
+            assert_eq!(got.unwrap(), Some(&7));
+        }
+    });
+}
+
 /// A future that wakes itself is polled again, and lets others run.
 #[test]
 fn wakes_itself() {

@@ -1,6 +1,7 @@
 //! Quiescence: the owner of a scope waits until nothing of it is ready or running. What its doors hold may be left.
 //!
-//! How it is told: `runtime::count`, 7. Meanwhile its worker runs tasks.
+//! How it is told: `runtime::count`, 7. Meanwhile its worker runs tasks. Who waits for a future looks at that again once it is
+//! quiet: the last task may have made it ready after the first look.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -99,10 +100,18 @@ impl<E: Engine> Worker<E> {
     /// Polls a future, on behalf of the body of a scope, until it is ready or the scope is quiet without that.
     pub(super) fn quiesce_or<F: Future>(&self, domain: &Domain, future: F) -> Option<F::Output> {
         let (mut future, mut lent) = (pin!(future), Lent::new(domain));
-        let poll = poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if lent.poll_quiet(context) => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
+        let poll = poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            if !lent.poll_quiet(context) {
+                return Poll::Pending;
+            }
+            // The last task may have ended between the two looks, and have made it ready: the second look tells.
+            Poll::Ready(match future.as_mut().poll(context) {
+                Poll::Ready(output) => Some(output),
+                Poll::Pending => None,
+            })
         });
         // Nothing runs on top of the body: it goes on when it can, whatever a leaf waits for (`runtime::future`).
         self.block_on(poll, |waiter| self.wait_apart(waiter))
