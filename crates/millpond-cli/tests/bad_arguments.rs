@@ -67,7 +67,7 @@ fn options_in_a_wrong_place() {
 
 #[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
-    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, routing";
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
     let ran = common::words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
@@ -81,7 +81,7 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 fn missing_names_are_listed() {
     refused(
         "run",
-        "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, routing",
+        "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));

@@ -217,7 +217,7 @@ fn a_recording_or_a_workload() {
     fails(
         &["profile"],
         2,
-        "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, routing",
+        "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky, cholesky-cnc");
 }

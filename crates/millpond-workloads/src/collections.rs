@@ -7,7 +7,7 @@ use millpond::on_runtime;
 use millpond_cnc::{Blocked, Graph, Limit, Preconditions, Settings, graph_with};
 
 /// When a step starts.
-const PRECONDITIONS: Opt = Opt {
+pub(crate) const PRECONDITIONS: Opt = Opt {
     name: "preconditions",
     help: "What a step waits for before it starts",
     kind: Kind::Choice(&["flexible", "eager", "strict"]),
@@ -21,7 +21,7 @@ const BLOCKED: Opt = Opt {
 };
 
 /// How many preconditions are listed.
-const NEED: Opt = Opt::text(
+pub(crate) const NEED: Opt = Opt::text(
     "need",
     "all|none|N",
     "How many of its preconditions a step lists under flexible ones [default: as the workload has it]",

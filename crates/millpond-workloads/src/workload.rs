@@ -2,8 +2,8 @@
 
 use crate::options::{Opt, Options, Value};
 use crate::{
-    Error, blackscholes, cholesky, cholesky_cnc, fib, fib_join, fileconcat, grammar, inverse, matmul, nqueens, porting,
-    reduction, routing, synthetic,
+    Error, blackscholes, cholesky, cholesky_cnc, denoise, fib, fib_join, fileconcat, grammar, inverse, matmul, nqueens,
+    porting, reduction, routing, synthetic,
 };
 use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
@@ -48,6 +48,7 @@ pub static WORKLOADS: &[Workload] = &[
     inverse::WORKLOAD,
     fileconcat::WORKLOAD,
     reduction::WORKLOAD,
+    denoise::WORKLOAD,
     routing::WORKLOAD,
 ];
 

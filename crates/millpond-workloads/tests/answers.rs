@@ -38,7 +38,11 @@ fn cases(name: &str) -> Vec<Options> {
             [(1, 1), (1000, 7), (50, 100)].map(|(n, each)| new().integer("options", n).integer("granularity", each)),
         ),
         "fileconcat" => {
-            let mut cases = collections([1, 2, 3, 37, 300].map(|files| new().integer("files", files)));
+            let mut cases = collections([(1, 50, 4096), (2, 0, 7), (3, 90, 1), (37, 100, 3), (300, 300, 64)].map(
+                |(files, length, block)| {
+                    new().integer("files", files).integer("length", length).integer("block", block)
+                },
+            ));
             cases.retain(|case| !format!("{case:?}").contains("strict"));
             cases
         }
@@ -46,6 +50,12 @@ fn cases(name: &str) -> Vec<Options> {
             [(1, 0), (2, 1), (3, 3), (20, 4)]
                 .map(|(routers, failures)| new().integer("routers", routers).integer("failures", failures)),
         ),
+        "denoise" => {
+            let cases = [(32, 32, 3), (50, 7, 4), (45, 44, 12), (33, 2, 1)].map(|(size, tile, iterations)| {
+                new().integer("size", size).integer("tile", tile).integer("iterations", iterations)
+            });
+            [collections(cases), vec![new().integer("size", 40).integer("tile", 20).text("need", "3")]].concat()
+        }
         "synthetic" => [(0, 7), (1, 0), (2, 1), (15, 0)].map(|(k, f)| new().integer("k", k).integer("f", f)).to_vec(),
         _ => [(0, 0), (1, 0), (2, 0), (15, 0), (18, 9), (5, 7)]
             .map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff))

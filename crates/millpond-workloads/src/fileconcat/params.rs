@@ -1,97 +1,128 @@
-use super::directory;
-use crate::matrix::generate::mix;
+use super::input;
 use crate::matrix::memory;
 use crate::options::{Opt, Options, Value};
 use crate::{Error, collections, output};
 use millpond_cnc::{Limit, Preconditions, Settings};
 use std::path::PathBuf;
 
-const FILES: Opt = Opt::integer("files", "Files that are generated", (1, 1 << 24), Some(32_768));
-const SEED: Opt = Opt::integer("seed", "Seed of what is generated", (0, u64::MAX), Some(1));
-const DIR: Opt = Opt::path("dir", "Concatenate the regular files in the directory FILE, in order of their names");
+const FILES: Opt = Opt::integer("files", "Files to make", (1, 1 << 24), Some(1 << 15));
+const LENGTH: Opt = Opt::integer("length", "Bytes of a file that is made, on average", (0, 1 << 30), Some(1 << 10));
+const SEED: Opt = Opt::integer("seed", "Seed of the files that are made", (0, u64::MAX), Some(1));
+const DIR: Opt = Opt::path(
+    "dir",
+    "Read the regular files in FILE, a directory, in the order of their names; not those further down",
+);
 const OUTPUT: Opt = Opt::path("output", "Write the concatenation to FILE");
+const BLOCK: Opt = Opt::integer("block", "Bytes of a block", (1, 1 << 24), Some(1 << 12));
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 7] = collections::options([FILES, SEED, DIR, OUTPUT]);
+pub const OPTIONS: [Opt; 9] = collections::options([FILES, LENGTH, SEED, DIR, OUTPUT, BLOCK]);
 
-/// Of a generated file on average.
-const BYTES: u64 = 1400;
-/// Copies that there are of the content: the files, their blocks, the result, and what is put together from blocks.
-const COPIES: u64 = 4;
+/// What a file takes beside its bytes, at most: its inode and that of a concatenation, their places in the tables.
+const FILE: u64 = 2048;
+/// What a block takes beside its bytes: its place in the table, for each of the concatenations that it goes through in turn
+/// until there are no more blocks than one.
+const PLACE: u64 = 128;
+/// Blocks have numbers of 32 bits, those that list others too.
+const MOST_BLOCKS: u64 = 1 << 31;
 
 /// What is concatenated.
 #[derive(Debug, Clone)]
 pub struct Params {
     /// How many files.
-    pub files: usize,
-    /// The seed, if they are generated.
-    pub seed: Option<u64>,
+    pub files: u32,
+    /// Bytes of a file on average, and the seed, if they are made.
+    pub made: Option<(u64, u64)>,
     /// The directory, if they are read.
     pub dir: Option<PathBuf>,
     /// Where the concatenation is written.
     pub output: Option<PathBuf>,
+    /// Bytes of a block.
+    pub block: usize,
     /// How the steps are run.
     pub settings: Settings,
 }
 
 impl Params {
-    /// Checks the options; reads or generates the files.
+    /// Checks the options; reads or makes the files.
     pub fn load(options: &Options) -> Result<(Self, Vec<Vec<u8>>), Error> {
-        // Which of the two comes last nobody knows.
+        // An inode is needed in any case, and one that is not there says that the step cannot begin (FP §VI.F).
         let settings = collections::settings(options, Limit::First(1))?;
         if settings.preconditions == Preconditions::Strict {
-            let why = "the blocks that a step gets are values of the inodes that it got, so it cannot say them before it \
-                       starts: expected flexible or eager";
-            return Err(Error::Value { option: "preconditions", value: "strict".to_owned(), why: why.to_owned() });
+            return Err(not_strict());
         }
         let (dir, output) = (options.get_path(&DIR), options.get_path(&OUTPUT));
-        let (count, seed) = (options.get(&FILES)?, options.get(&SEED)?);
-        let (seed, files) = match &dir {
+        let (block, made) = (options.get(&BLOCK)?, (options.get(&LENGTH)?, options.get(&SEED)?));
+        let files = match &dir {
             Some(dir) => {
-                for opt in [&FILES, &SEED] {
+                for opt in [&FILES, &LENGTH, &SEED] {
                     if options.has(opt) {
-                        return Err(Error::Conflict {
-                            one: opt.name,
-                            other: DIR.name,
-                            why: "the directory has the files",
-                        });
+                        let why = "the directory has the files";
+                        return Err(Error::Conflict { one: opt.name, other: DIR.name, why });
                     }
                 }
-                (None, directory::read(dir, output.as_deref(), COPIES)?)
+                let files = input::list(dir)?;
+                if output.as_deref().map(output::place).is_some_and(|place| files.contains_place(&place)) {
+                    let why = "the output is one of the files to be concatenated";
+                    return Err(Error::Conflict { one: OUTPUT.name, other: DIR.name, why });
+                }
+                output.as_deref().map_or(Ok(()), output::require)?;
+                files.read(|files, bytes| fits(files, bytes, block))?
             }
             None => {
-                enough_memory(count)?;
-                (Some(seed), (0..count).map(|nth| generate(seed, nth)).collect())
+                let files = options.get(&FILES)?;
+                require_memory(files, made.0, block)?;
+                output.as_deref().map_or(Ok(()), output::require)?;
+                input::make(files, made.0, made.1)
             }
         };
-        output.as_deref().map_or(Ok(()), output::require)?;
-        Ok((Self { files: files.len(), seed, dir, output, settings }, files))
+        let made = dir.is_none().then_some(made);
+        Ok((Self { files: files.len() as u32, made, dir, output, block: block as usize, settings }, files))
     }
 
-    /// Every parameter after defaults; the files only if they were given, for they have no default.
+    /// Every parameter after defaults; directory and output only if they were given, for they have no default.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
-        let mut values =
-            vec![("files", Value::Integer(self.files as u64)), ("seed", self.seed.map_or(Value::None, Value::Integer))];
+        let made =
+            |value: fn(&(u64, u64)) -> u64| self.made.as_ref().map_or(Value::None, |made| Value::Integer(value(made)));
+        let mut values = vec![
+            ("files", Value::Integer(self.files.into())),
+            ("length", made(|made| made.0)),
+            ("seed", made(|made| made.1)),
+            ("block", Value::Integer(self.block as u64)),
+            collections::need(self.settings),
+        ];
         let paths = [("dir", &self.dir), ("output", &self.output)];
         values.extend(paths.into_iter().filter_map(|(name, path)| Some((name, Value::Path(path.clone()?)))));
-        values.push(collections::need(self.settings));
         values
     }
 }
 
-fn enough_memory(count: u64) -> Result<(), Error> {
-    match memory::available().map(|available| available / (COPIES * BYTES + 1024)) {
-        Some(max) if count > max => {
-            let why = " (with the memory available)";
-            Err(Error::Range { option: FILES.name, value: count, min: 1, max: max.max(1), why })
-        }
-        _ => Ok(()),
-    }
+fn not_strict() -> Error {
+    let why = "which blocks a step gets is said by the inodes that it gets first, so it cannot list them before it starts; \
+               expected flexible or eager";
+    Error::Value { option: collections::PRECONDITIONS.name, value: "strict".to_owned(), why: why.to_owned() }
 }
 
-/// A file of up to 2 kB; each 256th is long, so that its inode cannot list all of its blocks.
-fn generate(seed: u64, nth: u64) -> Vec<u8> {
-    let draw = |what: u64| mix(seed ^ mix(nth << 24 | what));
-    let bytes = if nth % 256 == 255 { 60_000 + draw(0) % 90_000 } else { draw(0) % 2000 };
-    (0..bytes.div_ceil(8)).flat_map(|word| draw(1 + word).to_le_bytes()).take(bytes as usize).collect()
+/// Whether there is memory for so many files with so many bytes, as they came and as blocks, which are copied once more
+/// while they are being concatenated.
+fn fits(files: u64, bytes: u64, block: u64) -> bool {
+    let levels = u64::from(files.max(1).next_power_of_two().ilog2()) + 1;
+    let places = (bytes / block).saturating_mul(PLACE * levels);
+    let needs = bytes.saturating_mul(3).saturating_add(files * FILE).saturating_add(places);
+    bytes / block < MOST_BLOCKS && memory::available().is_none_or(|available| needs <= available)
+}
+
+/// Fails if the files that are to be made ask for more memory than there is.
+fn require_memory(files: u64, length: u64, block: u64) -> Result<(), Error> {
+    let fits = |files: u64, block: u64| fits(files, files.saturating_mul(length), block);
+    if fits(files, block) {
+        return Ok(());
+    }
+    let why = " (with the memory available)";
+    // With larger blocks there may be enough.
+    if let Some(min) = (block.ilog2()..=24).map(|power| 1 << power).find(|&block| fits(files, block)) {
+        return Err(Error::Range { option: BLOCK.name, value: block, min, max: 1 << 24, why });
+    }
+    let max = (0..=24).rev().map(|power| 1 << power).find(|&files| fits(files, block)).unwrap_or(1);
+    Err(Error::Range { option: FILES.name, value: files, min: 1, max, why })
 }

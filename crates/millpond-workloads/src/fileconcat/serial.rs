@@ -1,6 +1,6 @@
-//! The serial program: one file behind the other.
+//! The serial program: one file after the other.
 
-/// The concatenation.
+/// All bytes.
 pub fn serial(files: &[Vec<u8>]) -> Vec<u8> {
     files.concat()
 }

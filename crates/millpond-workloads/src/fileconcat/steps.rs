@@ -1,111 +1,112 @@
-//! The program as Concurrent Collections: a step a concatenation. Each inode and each block is used once, and freed.
+//! The program as Concurrent Collections: a step a concatenation, all of them prescribed at once.
 
-use super::content::{Block, Inode, Node, store};
+use super::inode::{Block, Inode, Node, Tag, cut, join};
 use crate::Error;
 use crate::workload::Probe;
 use millpond_cnc::{CountedItems, Graph, Tags, Use};
 
-/// The items.
+/// The item collections.
 #[derive(Clone, Copy)]
 struct Disk<'x> {
     inodes: CountedItems<'x, Node, Inode>,
-    blocks: CountedItems<'x, (u32, u32, u32), Block>,
+    blocks: CountedItems<'x, Tag, Block>,
+    /// Bytes of a block.
+    block: usize,
 }
 
-/// The concatenation of the files, which are stored before the timed part.
-pub fn steps(g: &Graph<'_, '_, '_>, files: &[Vec<u8>], probe: &mut dyn Probe) -> Result<Vec<u8>, Error> {
+/// Concatenates the files; the blocks of the whole. The files are put before the timed part.
+///
+/// Each inode and each block is used once, by the concatenation that its file goes into: that takes its bytes, and puts its
+/// own. So the bytes are there once, and while a concatenation copies them once more.
+pub fn steps(
+    g: &Graph<'_, '_, '_>,
+    files: &[Vec<u8>],
+    block: usize,
+    probe: &mut dyn Probe,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let (inodes, blocks) = (g.counted_items("inode", |_| 1), g.counted_items("block", |_| 1));
+    let disk = Disk { inodes, blocks, block };
     let all = (0, files.len() as u32);
-    let disk = Disk { inodes: g.counted_items("inode", |_| 1), blocks: g.counted_items("block", |_| 1) };
-    let tags = g.tags::<Node>("concatenations");
-    let step = g.steps::<Node>("concat").produces(disk.inodes).produces(disk.blocks);
-    let step = step.preconditions(move |&node, need| {
-        let (left, right) = halves(node);
-        need.wait_on(disk.inodes, left);
-        need.wait_on(disk.inodes, right);
-    });
-    tags.prescribes(step.execute(move |node| async move {
-        let (left, right) = halves(node);
-        // Both inodes first: what is used up is used up when all is there.
-        let inodes = [disk.inodes.get(left).await, disk.inodes.get(right).await];
-        let mut blocks = Vec::new();
-        disk.read(left, &inodes[0], &mut blocks).await;
-        disk.read(right, &inodes[1], &mut blocks).await;
-        let (inode, new) = store(blocks.iter().filter_map(|block| data(block)));
-        drop((inodes, blocks));
-        disk.write(node, inode, new);
-    }));
-    for (at, file) in (0..).zip(files) {
-        let (inode, blocks) = store([file.as_slice()]);
-        disk.write((at, at + 1), inode, blocks);
+    let tags = g.tags("concatenations");
+    let concatenate = g.steps::<Node>("concatenate").produces(blocks).produces(inodes);
+    let concatenate = concatenate
+        .preconditions(move |&node, need| halves(node).into_iter().for_each(|half| need.wait_on(inodes, half)));
+    tags.prescribes(concatenate.execute(move |node| disk.concatenate(node)));
+    for (file, bytes) in (0..).zip(files) {
+        disk.put((file, 1), bytes.len() as u64, cut(bytes, block));
     }
     probe.start();
     prescribe(tags, all);
     g.wait()?;
     probe.stop();
-    disk.last(g, all)
+    disk.whole(g, all)
 }
 
-/// The two parts that a node is made of.
-fn halves((from, to): Node) -> (Node, Node) {
-    let middle = from.midpoint(to);
-    ((from, middle), (middle, to))
+/// The two parts of a node of the balanced tree.
+fn halves((first, count): Node) -> [Node; 2] {
+    let left = count.div_ceil(2);
+    [(first, left), (first + left, count - left)]
 }
 
-/// Level by level from the root: what is prescribed last can be done first.
-fn prescribe(tags: Tags<'_, Node>, root: Node) {
-    let mut level = vec![root];
-    while !level.is_empty() {
-        level.retain(|(from, to)| to - from > 1);
-        tags.put_all(level.iter().copied());
-        level = level.into_iter().flat_map(|node| <[Node; 2]>::from(halves(node))).collect();
-    }
-}
-
-fn data(block: &Block) -> Option<&[u8]> {
-    match block {
-        Block::Data(data) => Some(data),
-        Block::List { .. } => None,
+/// Prescribes the concatenations below a node and then its own: as many as files, less one.
+fn prescribe(tags: Tags<'_, Node>, node: Node) {
+    if node.1 > 1 {
+        halves(node).into_iter().for_each(|half| prescribe(tags, half));
+        tags.put(node);
     }
 }
 
 impl<'x> Disk<'x> {
-    fn write(self, (from, to): Node, inode: Inode, blocks: Vec<Block>) {
-        (0..).zip(blocks).for_each(|(number, block)| self.blocks.put((from, to, number), block));
-        self.inodes.put((from, to), inode);
+    async fn concatenate(self, node: Node) {
+        let [left, right] = halves(node);
+        let (left, right) = (self.inodes.get(left).await, self.inodes.get(right).await);
+        // Which blocks there are is known only now. Nothing is taken before everything is there.
+        let (first, second) = (self.gather(&left).await, self.gather(&right).await);
+        let joined = join(bytes(first), bytes(second), self.block);
+        self.put(node, left.bytes + right.bytes, joined);
     }
 
-    /// Adds the blocks of a node, data in order.
-    async fn read(self, (from, to): Node, inode: &Inode, blocks: &mut Vec<Use<'x, Block>>) {
-        let block = |number: u32| self.blocks.get((from, to, number));
-        for &number in &inode.direct {
-            blocks.push(block(number).await);
-        }
-        let mut further = inode.further;
-        while let Some(number) = further {
-            let list = block(number).await;
-            if let Block::List { blocks: numbers, further: next } = &*list {
-                for &number in numbers {
-                    blocks.push(block(number).await);
-                }
-                further = *next;
+    /// All blocks of a file.
+    async fn gather(self, inode: &Inode) -> Vec<Use<'x, Block>> {
+        let (mut list, mut got) = (inode.list.clone(), Vec::new());
+        loop {
+            for &tag in &list.blocks {
+                got.push(self.blocks.get(tag).await);
             }
-            blocks.push(list);
+            let Some(more) = list.more else { return got };
+            let further = self.blocks.get(more).await;
+            list = further.list();
+            got.push(further);
         }
     }
 
-    /// The content of a node, to the environment.
-    fn last(self, g: &Graph<'_, 'x, '_>, (from, to): Node) -> Result<Vec<u8>, Error> {
-        let inode = g.get(self.inodes, (from, to))?;
-        let (mut numbers, mut further, mut content) = (inode.direct.clone(), inode.further, Vec::new());
-        while let Some(number) = further {
-            if let Block::List { blocks, further: next } = &*g.get(self.blocks, (from, to, number))? {
-                numbers.extend(blocks);
-                further = *next;
+    /// Puts a file: its blocks, and then its inode, which names them.
+    fn put(self, node: Node, bytes: u64, pieces: Vec<Vec<u8>>) {
+        let (inode, lists) = Inode::new(node, bytes, pieces.len() as u32, self.block);
+        for (number, piece) in (0..).zip(pieces) {
+            self.blocks.put((node.0, node.1, number), Block::Data(piece));
+        }
+        lists.into_iter().for_each(|(tag, list)| self.blocks.put(tag, list));
+        self.inodes.put(node, inode);
+    }
+
+    /// The bytes of a node, when nothing runs any more.
+    fn whole(self, g: &Graph<'_, 'x, '_>, node: Node) -> Result<Vec<Vec<u8>>, Error> {
+        let (mut list, mut got) = (g.get(self.inodes, node)?.list.clone(), Vec::new());
+        loop {
+            for &tag in &list.blocks {
+                got.push(g.get(self.blocks, tag)?);
+            }
+            match list.more {
+                Some(more) => list = g.get(self.blocks, more)?.list(),
+                None => return Ok(bytes(got)),
             }
         }
-        for number in numbers {
-            content.extend_from_slice(data(&*g.get(self.blocks, (from, to, number))?).unwrap_or_default());
-        }
-        Ok(content)
     }
+}
+
+/// The bytes in blocks that are used for the last time.
+fn bytes(blocks: Vec<Use<'_, Block>>) -> Vec<Vec<u8>> {
+    let taken = blocks.into_iter().map(|block| block.take().expect("its only use"));
+    taken.filter_map(Block::into_data).collect()
 }

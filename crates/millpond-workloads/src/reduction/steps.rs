@@ -18,11 +18,11 @@ struct Next<'x> {
 }
 
 impl Next<'_> {
-    /// Begins an iteration. The first tile comes last: what is prescribed last runs first, and the reduction reads that one
-    /// for sure.
+    /// Begins an iteration. What is prescribed last runs first: that is the reduction, which goes on as soon as what it reads
+    /// is there, and then the first tile, which it reads for sure.
     fn begin(self, iteration: u32, read: u64) {
-        self.reductions.put((iteration, read));
         self.updates.put_all((0..self.tiles).rev().map(|tile| (iteration, tile)));
+        self.reductions.put((iteration, read));
     }
 }
 
