@@ -1,3 +1,4 @@
+use crate::matrix::memory;
 use crate::options::{Opt, Options, Value};
 use crate::{Error, collections};
 use millpond_cnc::{Limit, Settings};
@@ -54,16 +55,25 @@ impl Params {
             // As in the paper, the first tile: a reduction reads that for sure.
             settings: collections::settings(options, Limit::First(1))?,
         };
-        // All tiles of all iterations are kept.
-        let bytes = params.tiles * (params.iterations + 1) * (params.size * params.size * 8 + 128);
-        match crate::matrix::memory::available() {
-            Some(available) if bytes > available => {
-                let max = (params.iterations * available / bytes).max(1);
-                let why = " (with the memory available, for so many tiles of that size)";
-                Err(Error::Range { option: ITERATIONS.name, value: params.iterations, min: 1, max, why })
-            }
-            _ => Ok(params),
+        memory::available().map_or(Ok(()), |available| params.require_memory(available))?;
+        Ok(params)
+    }
+
+    /// Fails if the tiles of all iterations, which are kept, ask for more memory than there is.
+    fn require_memory(&self, available: u64) -> Result<(), Error> {
+        const WHY: &str = " (with the memory available, for so many tiles)";
+        const PLACE: u64 = 128;
+        // As many as there is memory for, beside those that are given.
+        let iterations = |size: u64| (available / (self.tiles * (size * size * 8 + PLACE))).saturating_sub(1);
+        let (own, max) = (self.iterations, iterations(self.size));
+        if max == 0 {
+            let max = (1..self.size).rev().find(|&size| iterations(size) > 0).unwrap_or(1);
+            return Err(Error::Range { option: SIZE.name, value: self.size, min: 1, max, why: WHY });
         }
+        if own > max {
+            return Err(Error::Range { option: ITERATIONS.name, value: own, min: 1, max, why: WHY });
+        }
+        Ok(())
     }
 
     /// Every parameter after defaults.
