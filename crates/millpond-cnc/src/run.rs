@@ -73,7 +73,7 @@ where
     /// Whether a step is a future from when it is prescribed, so that it need not move when it waits. A large one is made
     /// when the step begins: there may be many that are prescribed.
     fn as_future(&self) -> bool {
-        const LARGE: usize = 512;
+        const LARGE: usize = 128;
         self.settings.preconditions != Preconditions::Strict
             && self.settings.blocked == Blocked::Resume
             && size_of::<StepFuture<'x, K, P, F, Fut>>() <= LARGE

@@ -85,19 +85,8 @@ impl<T> Item<T> {
     }
 
     /// The value, if it was put.
-    pub fn into_inner(self) -> Option<T> {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: nobody else has the item.
-        this.0.end().then(|| unsafe { this.0.take() })
-    }
-}
-
-impl<T> Drop for Item<T> {
-    fn drop(&mut self) {
-        if self.0.end() {
-            // SAFETY: nobody else has the item.
-            drop(unsafe { self.0.take() });
-        }
+    pub fn into_inner(mut self) -> Option<T> {
+        self.0.end()
     }
 }
 
@@ -209,15 +198,6 @@ impl<T> CountedItem<T> {
     /// As [`Item::release`].
     pub fn release(&self) {
         self.0.release();
-    }
-}
-
-impl<T> Drop for CountedItem<T> {
-    fn drop(&mut self) {
-        if self.0.end() {
-            // SAFETY: nobody else has the item.
-            drop(unsafe { self.0.take() });
-        }
     }
 }
 

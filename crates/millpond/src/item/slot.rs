@@ -152,23 +152,20 @@ impl<T, W: Waits> Slot<T, W> {
         }
     }
 
-    /// Takes the value out.
-    ///
-    /// # Safety
-    ///
-    /// The slot is full. Nobody else takes the value, or has a reference, or gets one from now on.
-    pub(super) unsafe fn take(&self) -> T {
-        // SAFETY: as the caller promises.
-        self.value.with_mut(|value| unsafe { value.cast::<T>().read() })
-    }
-
-    /// Drops what waits, and says whether there is a value.
-    pub(super) fn end(&mut self) -> bool {
+    /// Drops what waits; the value, if it is there. Then the slot is empty.
+    pub(super) fn end(&mut self) -> Option<T> {
         let word = self.word.swap(ptr::null_mut(), Ordering::Acquire);
-        if word.addr() == FULL {
-            return true;
+        if word.addr() != FULL {
+            Self::each(word, drop);
+            return None;
         }
-        Self::each(word, drop);
-        false
+        // SAFETY: published, and nobody else has the slot; that it is empty now keeps the value from being taken again.
+        Some(self.value.with_mut(|value| unsafe { value.cast::<T>().read() }))
+    }
+}
+
+impl<T, W: Waits> Drop for Slot<T, W> {
+    fn drop(&mut self) {
+        drop(self.end());
     }
 }

@@ -99,7 +99,7 @@ fn loom_dropped_with_the_slot() {
         assert!(!wait.join().unwrap());
         let Ok(World { mut slot, went }) = Arc::try_unwrap(world) else { panic!("nobody else has it") };
         assert_eq!(Arc::strong_count(&went), 3);
-        assert!(!slot.end());
+        assert_eq!(slot.end(), None);
         assert_eq!(Arc::strong_count(&went), 1);
     });
 }
