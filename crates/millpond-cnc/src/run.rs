@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use millpond::{Gate, Pending, Stay};
+use millpond::{Gate, Pending, Stay, Task};
 use pin_project_lite::pin_project;
 
 use crate::current::{Polled, SlotId, poll_as};
@@ -60,9 +60,18 @@ where
         self.around.gate.get().expect("a graph is built within its scope")
     }
 
+    /// A step that is being made.
+    fn task(&self, tag: &K) -> Task<'x, Gate<'x>> {
+        let task = self.gate().task(self.name);
+        match self.priority {
+            Some(priority) => task.priority(priority(tag)),
+            None => task,
+        }
+    }
+
     /// A step that waits for its preconditions.
     fn pending(&'x self, tag: K) -> Pending {
-        let task = self.gate().task(self.name);
+        let task = self.task(&tag);
         let pending = match self.as_future() {
             true => task.pending_future(self.future(tag)),
             false => task.pending(move || self.start(tag)),
@@ -70,8 +79,9 @@ where
         pending.unwrap_or_else(|closed| panic!("a tag was put, and {closed}"))
     }
 
-    /// Whether a step is a future from when it is prescribed, so that it need not move when it waits. A large one is made
-    /// when the step begins: there may be many that are prescribed.
+    /// Whether a step is a future from when it is prescribed, so that it needs one block in all. A large one is made when the
+    /// step begins, in a second block: there may be many that are prescribed, and flexible preconditions are to take as
+    /// little memory as strict ones (decision 24).
     fn as_future(&self) -> bool {
         const LARGE: usize = 128;
         self.settings.preconditions != Preconditions::Strict
@@ -117,7 +127,8 @@ where
             (Preconditions::Strict, _) => self.run_once(tag, Self::undeclared),
             (_, Blocked::Replay) => self.run_once(tag, Self::again),
             (_, Blocked::Resume) => {
-                self.gate().task(self.name).run_future(self.future(tag));
+                let task = self.task(&tag);
+                task.run_future(self.future(tag));
             }
             (_, Blocked::Fiber) => {
                 let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));

@@ -1,7 +1,6 @@
 //! Step collections: what a graph computes. Each tag gives a step, an instance of its collection.
 
 use std::fmt::{self, Debug, Display, Formatter};
-use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use bumpalo::Bump;
@@ -78,10 +77,13 @@ pub(crate) struct StepsCore<'x, K, P, F> {
     pub(crate) id: StepId,
     pub(crate) name: &'static str,
     pub(crate) settings: Settings,
+    pub(crate) priority: Option<Priority<'x, K>>,
     pub(crate) preconditions: P,
     pub(crate) body: F,
-    _tag: PhantomData<fn(K)>,
 }
+
+/// A step's priority, by its tag.
+pub(crate) type Priority<'x, K> = &'x (dyn Fn(&K) -> i8 + Send + Sync + 'x);
 
 /// No preconditions were said.
 pub(crate) type NoPreconditions<K> = fn(&K, &mut Need<'_>);
@@ -93,14 +95,14 @@ pub struct StepsBuilder<'x, K, P> {
     bump: &'x Bump,
     id: StepId,
     settings: Settings,
+    priority: Option<Priority<'x, K>>,
     preconditions: P,
-    _tag: PhantomData<fn(K)>,
 }
 
 impl<'x, K: Key> StepsBuilder<'x, K, NoPreconditions<K>> {
     pub(crate) fn new(around: Surroundings<'x>, bump: &'x Bump, name: &'static str, settings: Settings) -> Self {
         let id = around.shared.add_step::<K>(name);
-        StepsBuilder { around, bump, id, settings, preconditions: |_, _| (), _tag: PhantomData }
+        StepsBuilder { around, bump, id, settings, priority: None, preconditions: |_, _| () }
     }
 
     /// Says what a step gets, or some of it: called with the tag when the step is prescribed, unless preconditions are
@@ -109,8 +111,8 @@ impl<'x, K: Key> StepsBuilder<'x, K, NoPreconditions<K>> {
     where
         P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
     {
-        let StepsBuilder { around, bump, id, settings, .. } = self;
-        StepsBuilder { around, bump, id, settings, preconditions, _tag: PhantomData }
+        let StepsBuilder { around, bump, id, settings, priority, .. } = self;
+        StepsBuilder { around, bump, id, settings, priority, preconditions }
     }
 }
 
@@ -136,6 +138,30 @@ where
         self
     }
 
+    /// The priority of each step: of those that can run, positive ones come before all others, the highest first, in pools
+    /// that honour priorities, as the default one does. They go through one queue, which all workers share.
+    ///
+    /// ```
+    /// use millpond::Runtime;
+    /// use millpond_cnc::graph;
+    /// use std::sync::Mutex;
+    ///
+    /// let (rt, order) = (Runtime::builder().workers(1).build()?, Mutex::new(Vec::new()));
+    /// graph(&rt, |g| {
+    ///     let (start, tags, order) = (g.tags("start"), g.tags("letters"), &order);
+    ///     let letters = g.steps::<char>("letter").priority(|&letter| (b'z' - letter as u8) as i8);
+    ///     tags.prescribes(letters.execute(move |letter| async move { order.lock().unwrap().push(letter) }));
+    ///     start.prescribes(g.steps::<()>("start").execute(move |()| async move { tags.put_all("pond".chars()) }));
+    ///     start.put(());
+    /// })?;
+    /// assert_eq!(order.into_inner()?, ['d', 'n', 'o', 'p']);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn priority(mut self, priority: impl Fn(&K) -> i8 + Copy + Send + Sync + 'x) -> Self {
+        self.priority = Some(self.bump.alloc(priority));
+        self
+    }
+
     /// Says that its steps put items of that collection. Only reports use it.
     pub fn produces<'i, L: Key>(self, items: impl Collection<'i, L>) -> Self {
         items.add_producer(self.id);
@@ -149,9 +175,9 @@ where
         F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
         Fut: Future<Output: Outcome> + Send + 'x,
     {
-        let StepsBuilder { around, bump, id, settings, preconditions, .. } = self;
+        let StepsBuilder { around, bump, id, settings, priority, preconditions } = self;
         let name = around.shared.step(id);
-        Steps { core: bump.alloc(StepsCore { around, id, name, settings, preconditions, body, _tag: PhantomData }) }
+        Steps { core: bump.alloc(StepsCore { around, id, name, settings, priority, preconditions, body }) }
     }
 }
 

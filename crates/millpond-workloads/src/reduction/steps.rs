@@ -18,10 +18,9 @@ struct Next<'x> {
 }
 
 impl Next<'_> {
-    /// Begins an iteration. What is prescribed last runs first: that is the reduction, which goes on as soon as what it reads
-    /// is there, and then the first tile, which it reads for sure.
+    /// Begins an iteration.
     fn begin(self, iteration: u32, read: u64) {
-        self.updates.put_all((0..self.tiles).rev().map(|tile| (iteration, tile)));
+        self.updates.put_all((0..self.tiles).map(|tile| (iteration, tile)));
         self.reductions.put((iteration, read));
     }
 }
@@ -45,8 +44,14 @@ pub fn steps<'env>(g: &Graph<'_, '_, 'env>, params: &'env Params, probe: &mut dy
     Ok(decision)
 }
 
+/// The priority of an update, of whatever iteration: the lower tiles are read for sure, the higher ones perhaps never.
+fn sooner(params: &Params, tile: u32) -> i8 {
+    const LEVELS: u64 = i8::MAX as u64 - 1;
+    (LEVELS - u64::from(tile) * LEVELS / params.tiles) as i8
+}
+
 fn update<'x, 'env: 'x>(g: &Graph<'_, 'x, 'env>, items: Items<'x, Key, Tile>, params: &'env Params) -> Steps<'x, Key> {
-    let step = g.steps::<Key>("update").produces(items);
+    let step = g.steps::<Key>("update").produces(items).priority(move |&(_, tile)| sooner(params, tile));
     let step = step.preconditions(move |&(iteration, tile), need| need.wait_on(items, (iteration - 1, tile)));
     step.execute(move |(iteration, tile)| async move {
         let before = items.get((iteration - 1, tile)).await;
@@ -61,7 +66,7 @@ fn reduce<'x>(
     next: Next<'x>,
     iterations: u32,
 ) -> Steps<'x, (u32, u64)> {
-    let step = g.steps::<(u32, u64)>("reduce").produces(decision);
+    let step = g.steps::<(u32, u64)>("reduce").produces(decision).priority(|_| i8::MAX);
     let step = step.preconditions(move |&(iteration, _), need| {
         (0..next.tiles).for_each(|tile| need.wait_on(items, (iteration, tile)));
     });
