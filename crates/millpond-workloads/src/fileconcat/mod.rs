@@ -45,7 +45,7 @@ impl Job for FileConcat {
     }
 
     fn tasks(&self) -> u64 {
-        u64::from(self.params.files) - 1
+        2 * (u64::from(self.params.files) - 1)
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The program as Concurrent Collections: a step a concatenation, all of them prescribed at once.
+//! The program as Concurrent Collections: a step a concatenation, and one that prescribes those which it consists of.
 
 use super::inode::{Block, Inode, Node, Tag, cut, join};
 use crate::Error;
@@ -31,12 +31,16 @@ pub fn steps(
     let concatenate = g.steps::<Node>("concatenate").produces(blocks).produces(inodes);
     let concatenate = concatenate
         .preconditions(move |&node, need| halves(node).into_iter().for_each(|half| need.wait_on(inodes, half)));
+    // As each is prescribed by the one above it, what is read is what was written just before.
+    tags.prescribes(g.steps::<Node>("divide").execute(move |node| async move { divide(tags, node) }));
     tags.prescribes(concatenate.execute(move |node| disk.concatenate(node)));
     for (file, bytes) in (0..).zip(files) {
         disk.put((file, 1), bytes.len() as u64, cut(bytes, block));
     }
     probe.start();
-    prescribe(tags, all);
+    if all.1 > 1 {
+        tags.put(all);
+    }
     g.wait()?;
     probe.stop();
     disk.whole(g, all)
@@ -48,12 +52,10 @@ fn halves((first, count): Node) -> [Node; 2] {
     [(first, left), (first + left, count - left)]
 }
 
-/// Prescribes the concatenations below a node and then its own: as many as files, less one.
-fn prescribe(tags: Tags<'_, Node>, node: Node) {
-    if node.1 > 1 {
-        halves(node).into_iter().for_each(|half| prescribe(tags, half));
-        tags.put(node);
-    }
+/// Prescribes the concatenations that a node consists of. The right one first: what is prescribed last is done first, and
+/// the left inode is the one that a concatenation waits for.
+fn divide(tags: Tags<'_, Node>, node: Node) {
+    tags.put_all(halves(node).into_iter().filter(|(_, count)| *count > 1));
 }
 
 impl<'x> Disk<'x> {

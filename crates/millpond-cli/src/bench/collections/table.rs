@@ -57,7 +57,7 @@ const JOBS: &[Job] = &[
     Job { workload: "cholesky-cnc", options: "--n 4000 --tile 125", modes: ALL },
     Job { workload: "inverse", options: "--n 2048 --tile 64", modes: ALL },
     Job { workload: "fileconcat", options: "--files 32768", modes: NOT_STRICT },
-    Job { workload: "reduction", options: "--tiles 16 --iterations 16 --size 10", modes: ALL },
+    Job { workload: "reduction", options: "--tiles 16 --iterations 16 --size 10 --work 1000", modes: ALL },
     Job { workload: "porting", options: "--gets 4", modes: ALL },
 ];
 
