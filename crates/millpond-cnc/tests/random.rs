@@ -144,7 +144,10 @@ fn check(seed: u64, runtimes: &[Runtime]) {
     let result = graph_with(rt, settings, |g| {
         let items = if dense { g.dense_items("item", 1000) } else { g.items("item") };
         let (tags, program) = (g.tags("tags"), &program);
-        let steps = g.steps::<u32>("step").preconditions(move |&step, need| {
+        // Of half of the programs: urgent ones, and others.
+        let steps =
+            g.steps::<u32>("step").priority(move |&step| if seed.is_multiple_of(2) { 0 } else { (step % 7) as i8 - 3 });
+        let steps = steps.preconditions(move |&step, need| {
             program.steps[step as usize].declared.iter().for_each(|&key| need.wait_on(items, key));
         });
         tags.prescribes(steps.execute(move |step| async move {

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use millpond::Runtime;
 
-/// Runs a test that must not hang; three minutes are far more than any needs.
+/// Runs a test that must not hang. Three minutes are far more than any needs, and ten milliseconds for each of the random cases
+/// that were asked for.
 pub fn limited(test: impl FnOnce() + Send + 'static) {
+    let limit = 180 + std::env::var("MILLPOND_CASES").map_or(0, |cases| cases.parse().unwrap_or(0)) / 100;
     let (done, waits) = channel();
     let thread = std::thread::spawn(move || {
         test();
         // Nobody listens any more only if the limit has passed.
         let _ = done.send(());
     });
-    assert_ne!(waits.recv_timeout(Duration::from_secs(180)), Err(RecvTimeoutError::Timeout), "the test hangs");
+    assert_ne!(waits.recv_timeout(Duration::from_secs(limit)), Err(RecvTimeoutError::Timeout), "the test hangs");
     if let Err(payload) = thread.join() {
         std::panic::resume_unwind(payload);
     }

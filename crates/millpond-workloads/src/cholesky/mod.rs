@@ -57,6 +57,15 @@ impl Pivot {
         }
     }
 
+    /// Runs `factor` on a tile of the diagonal if nothing has failed; it fails with a row.
+    pub fn try_factor(&self, tile: usize, factor: impl FnOnce() -> Result<(), usize>) {
+        self.unless_failed(|| {
+            if let Err(row) = factor() {
+                self.failed(tile, row);
+            }
+        });
+    }
+
     /// What `body` makes if nothing has failed, or an empty tile.
     pub(crate) fn or_zeros(&self, body: impl FnOnce() -> Tile) -> Tile {
         if self.0.get().is_none() { body() } else { Tile::zeros(0, 0) }

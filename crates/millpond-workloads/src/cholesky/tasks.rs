@@ -24,11 +24,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, tiles: &[Vec<Handle<Tile, S::Brand>>], piv
             }
         }
         s.task("potrf").index([j]).spawn(tiles[j][j].inout(), move |a| {
-            pivot.unless_failed(|| {
-                if let Err(row) = kernels::potrf(a) {
-                    pivot.failed(j, row);
-                }
-            });
+            pivot.try_factor(j, || kernels::potrf(a));
         });
         for (i, row) in tiles.iter().enumerate().skip(j + 1) {
             s.task("trsm").index([i, j]).spawn((tiles[j][j].read(), row[j].inout()), move |(l, b)| {

@@ -52,11 +52,7 @@ fn potrf<'x, 'env: 'x>(g: &Graph<'_, 'x, 'env>, items: Tiles<'x>, pivot: &'env P
     let step = step.preconditions(move |&j, need| need.wait_on(items, (j, j, j)));
     step.execute(move |j| async move {
         let mut a = own(items.get((j, j, j)).await);
-        pivot.unless_failed(|| {
-            if let Err(row) = kernels::potrf(&mut a) {
-                pivot.failed(j as usize, row);
-            }
-        });
+        pivot.try_factor(j as usize, || kernels::potrf(&mut a));
         items.put((j, j, j + 1), a);
     })
 }

@@ -86,11 +86,7 @@ impl<'x, 'env: 'x> Program<'x, 'env> {
         let step = step.preconditions(move |&k, need| need.wait_on(items, (k, k, k)));
         step.execute(move |k| async move {
             let mut own = owned(items.get((k, k, k)).await);
-            pivot.unless_failed(|| {
-                if let Err(row) = kernels::invert(&mut own) {
-                    pivot.failed(k as usize, row);
-                }
-            });
+            pivot.try_factor(k as usize, || kernels::invert(&mut own));
             items.put((k, k, k + 1), own);
             self.prescribe(k);
         })
