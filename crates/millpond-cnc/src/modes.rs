@@ -15,7 +15,9 @@ pub enum Preconditions {
 /// How a step is kept that waits for an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Blocked {
-    /// As a state machine, in a task's block: it goes on where it was.
+    /// As a state machine, in a task's block: it goes on where it was. The first that waits of a collection whose
+    /// preconditions are flexible is kept as with [`Fiber`](Blocked::Fiber): as long as none has waited, its steps need no
+    /// block for their bodies, and cost what strict ones cost.
     #[default]
     Resume,
     /// On its stack, which is put aside.

@@ -6,14 +6,19 @@
 //! | | |
 //! |---|---|
 //! | strict | the body is polled once, on the worker's stack: to wait is an error |
-//! | `Resume` | the future goes on as a task of its own, in that task's block |
+//! | `Resume` | the future goes on as a task of its own, in that task's block; the first of a flexible collection as with `Fiber` |
 //! | `Fiber` | the stack is put aside |
 //! | `Replay` | the future is dropped, and a new pending task waits for the item |
+//!
+//! A future must be in a block from its first poll on, for it cannot be moved afterwards. But most flexible steps never wait:
+//! those of a collection of which none has waited are polled on the worker's stack, as strict ones are. The first that waits
+//! has its stack put aside; from then on the collection's steps get their blocks.
 
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
 use millpond::{Gate, Pending, Stay, Task};
@@ -87,6 +92,7 @@ where
         self.settings.preconditions != Preconditions::Strict
             && self.settings.blocked == Blocked::Resume
             && size_of::<StepFuture<'x, K, P, F, Fut>>() <= LARGE
+            && self.waits.load(Relaxed)
     }
 
     fn future(&'x self, tag: K) -> StepFuture<'x, K, P, F, Fut> {
@@ -126,11 +132,11 @@ where
         match (self.settings.preconditions, self.settings.blocked) {
             (Preconditions::Strict, _) => self.run_once(tag, Self::undeclared),
             (_, Blocked::Replay) => self.run_once(tag, Self::again),
-            (_, Blocked::Resume) => {
+            (_, Blocked::Resume) if self.waits.load(Relaxed) => {
                 let task = self.task(&tag);
                 task.run_future(self.future(tag));
             }
-            (_, Blocked::Fiber) => {
+            (_, Blocked::Resume | Blocked::Fiber) => {
                 let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
                 let poll = poll_fn(|context| self.poll(&own, &mut stay, body.as_mut(), context));
                 if let Err(error) = self.gate().wait_in_place(poll) {
@@ -195,6 +201,9 @@ where
         if polled.is_pending() && reports && !met.missing.is_empty() {
             self.report(tag, true, &met.missing);
             return Poll::Ready(());
+        }
+        if polled.is_pending() && !self.waits.load(Relaxed) {
+            self.waits.store(true, Relaxed);
         }
         // What it waits for is outside of the graph, which must not end before it comes.
         *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.gate().stay());

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use bumpalo::Bump;
 use millpond::Gate;
@@ -80,6 +81,8 @@ pub(crate) struct StepsCore<'x, K, P, F> {
     pub(crate) priority: Option<Priority<'x, K>>,
     pub(crate) preconditions: P,
     pub(crate) body: F,
+    /// Whether a step of this collection is likely to wait in the middle of its body.
+    pub(crate) waits: AtomicBool,
 }
 
 /// A step's priority, by its tag.
@@ -177,7 +180,9 @@ where
     {
         let StepsBuilder { around, bump, id, settings, priority, preconditions } = self;
         let name = around.shared.step(id);
-        Steps { core: bump.alloc(StepsCore { around, id, name, settings, priority, preconditions, body }) }
+        // One that is prescribed when all is there that it lists has no cause to, until one does.
+        let waits = AtomicBool::new(settings.preconditions == Preconditions::Eager);
+        Steps { core: bump.alloc(StepsCore { around, id, name, settings, priority, preconditions, body, waits }) }
     }
 }
 
