@@ -88,7 +88,7 @@ where
     /// step begins, in a second block: there may be many that are prescribed, and flexible preconditions are to take as
     /// little memory as strict ones (decision 24).
     fn as_future(&self) -> bool {
-        const LARGE: usize = 128;
+        const LARGE: usize = 512;
         self.settings.preconditions != Preconditions::Strict
             && self.settings.blocked == Blocked::Resume
             && size_of::<StepFuture<'x, K, P, F, Fut>>() <= LARGE
@@ -136,13 +136,22 @@ where
                 let task = self.task(&tag);
                 task.run_future(self.future(tag));
             }
-            (_, Blocked::Resume | Blocked::Fiber) => {
-                let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
-                let poll = poll_fn(|context| self.poll(&own, &mut stay, body.as_mut(), context));
-                if let Err(error) = self.gate().wait_in_place(poll) {
-                    self.around.shared.fail(Kind::NotKept { step: self.step(&own), why: error });
-                }
-            }
+            (_, Blocked::Resume | Blocked::Fiber) => self.run_on_stack(tag),
+        }
+    }
+
+    /// Polls a body on this stack, which is put aside if it waits.
+    fn run_on_stack(&'x self, tag: K) {
+        let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
+        // Without a waker, which costs something: most do not wait.
+        let (polled, _) = self.poll_body(&own, true, body.as_mut(), &mut Context::from_waker(Waker::noop()));
+        if polled.is_ready() {
+            return;
+        }
+        self.waits.store(true, Relaxed);
+        let poll = poll_fn(|context| self.poll(&own, &mut stay, body.as_mut(), context));
+        if let Err(error) = self.gate().wait_in_place(poll) {
+            self.around.shared.fail(Kind::NotKept { step: self.step(&own), why: error });
         }
     }
 
@@ -201,9 +210,6 @@ where
         if polled.is_pending() && reports && !met.missing.is_empty() {
             self.report(tag, true, &met.missing);
             return Poll::Ready(());
-        }
-        if polled.is_pending() && !self.waits.load(Relaxed) {
-            self.waits.store(true, Relaxed);
         }
         // What it waits for is outside of the graph, which must not end before it comes.
         *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.gate().stay());
