@@ -10,13 +10,18 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Poll, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Mutex, builder, join_all, limit, sized};
 use millpond::{Handle, Inline, Runtime, Session, Spawn};
 
-fn busy(turns: u32) {
-    (0..turns).for_each(|_| hint::spin_loop());
+/// By the clock: a turn of a spin loop takes 10 ns on one processor and 50 on another, and how long the bodies of a kind
+/// take decides what others can find while one of them runs.
+fn busy(micros: u64) {
+    let (start, length) = (Instant::now(), Duration::from_micros(micros));
+    while start.elapsed() < length {
+        hint::spin_loop();
+    }
 }
 
 /// Polls until the count has got there.
@@ -36,7 +41,7 @@ fn senders(session: &Session, numbers: std::ops::Range<u32>, send: &Sender<u32>)
     for n in numbers {
         let (send, ran) = (send.clone(), ran.clone());
         drop(session.spawn((), move |()| {
-            busy(3000);
+            busy(100);
             ran.fetch_add(1, SeqCst);
             send.send(n).unwrap();
         }));
@@ -76,7 +81,7 @@ fn a_completion_that_a_closure_has_collected_while_it_polled() {
                 for _ in 0..TASKS {
                     let ran = ran.clone();
                     drop(session.spawn((), move |()| {
-                        busy(300);
+                        busy(15);
                         ran.fetch_add(1, SeqCst);
                     }));
                 }
@@ -169,7 +174,7 @@ fn one_waits_for_all(rt: &Runtime, workers: usize, turn: u32) {
     for n in 0..300 {
         let count = count.clone();
         drop(session.spawn((), move |()| {
-            busy(1000);
+            busy(50);
             count.fetch_add(1, SeqCst);
             while n == 150 + turn && count.load(SeqCst) < 300 {
                 thread::yield_now();
@@ -295,7 +300,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                     while stop.load(SeqCst) == 0 {
                         let ran = ran.clone();
                         drop(session.spawn((), move |()| {
-                            busy(1000);
+                            busy(50);
                             ran.fetch_add(1, SeqCst);
                         }));
                     }
