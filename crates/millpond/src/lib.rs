@@ -164,6 +164,7 @@ pub mod memory;
 pub mod pool;
 pub mod record;
 mod runtime;
+pub mod stack;
 mod sync;
 mod task;
 pub mod taskpool;

@@ -1,0 +1,3 @@
+//! The dataflow stack (DDS).
+
+pub mod policy;
