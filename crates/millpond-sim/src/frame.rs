@@ -1,0 +1,144 @@
+//! A frame of a stack: the children of a task that has run (DDS §3, Fig. 2).
+
+use std::collections::BTreeSet;
+
+use crate::order::Order;
+use crate::program::{Children, Program, Size, Work};
+
+/// A stack, for as long as the simulation lasts: numbers are not used again.
+pub(crate) type StackId = u64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Waiting,
+    /// By the owner of the stack.
+    Begun,
+    /// By whom it runs, on which stack.
+    Stolen(StackId),
+    Done,
+}
+
+#[derive(Debug)]
+pub(crate) struct Child<T> {
+    pub(crate) task: T,
+    pub(crate) size: Size,
+    pub(crate) state: State,
+    /// The work of the siblings before it.
+    before: Work,
+}
+
+#[derive(Debug)]
+pub(crate) struct Frame<T> {
+    pub(crate) children: Vec<Child<T>>,
+    /// Where the owner is: all before are done.
+    pub(crate) next: usize,
+    order: Option<Order>,
+    /// With an order: who waits for nobody any more, and has not begun.
+    ready: BTreeSet<u32>,
+    /// Without one: nobody before is waiting.
+    free: usize,
+    /// Who was ever taken by a thief, from `next` on.
+    taken: BTreeSet<u32>,
+}
+
+impl<T: Clone> Frame<T> {
+    /// The children of a task whose body has run.
+    pub(crate) fn of<P: Program<Task = T>>(program: &P, task: &T) -> Self {
+        let mut children = Children::new();
+        program.children(task, &mut children);
+        let order = Order::of(&children);
+        let mut before = 0;
+        let children: Vec<_> = children
+            .tasks
+            .into_iter()
+            .map(|task| {
+                let size = program.size(&task);
+                let child = Child { task, size, state: State::Waiting, before };
+                before += size.work;
+                child
+            })
+            .collect();
+        let met = |child: &u32| order.as_ref().is_some_and(|order| order.is_met(*child));
+        let ready = (0..children.len() as u32).filter(met).collect();
+        Frame { children, next: 0, order, ready, free: 0, taken: BTreeSet::new() }
+    }
+
+    /// The lowest frame of a stack: what was stolen, or the whole program.
+    pub(crate) fn root(task: T, size: Size) -> Self {
+        let children = vec![Child { task, size, state: State::Waiting, before: 0 }];
+        Frame { children, next: 0, order: None, ready: BTreeSet::new(), free: 0, taken: BTreeSet::new() }
+    }
+
+    /// The owner begins the child at which it is. It does not ask whether it may: all before are done.
+    pub(crate) fn begin(&mut self) {
+        self.children[self.next].state = State::Begun;
+        self.ready.remove(&(self.next as u32));
+    }
+
+    /// A child is finished, by whomever.
+    pub(crate) fn finish(&mut self, child: usize) {
+        self.children[child].state = State::Done;
+        if let Some(order) = &mut self.order {
+            let (children, ready) = (&self.children, &mut self.ready);
+            order.finish(child as u32, |met| {
+                if children[met as usize].state == State::Waiting {
+                    ready.insert(met);
+                }
+            });
+        }
+    }
+
+    /// The owner goes on to the next child.
+    pub(crate) fn step(&mut self) {
+        self.next += 1;
+        while self.taken.first().is_some_and(|&child| (child as usize) < self.next) {
+            self.taken.pop_first();
+        }
+    }
+
+    /// What a thief would take: the first child that is ready (DDS §3).
+    pub(crate) fn first_ready(&mut self) -> Option<usize> {
+        if self.order.is_some() {
+            return self.ready.first().map(|&child| child as usize);
+        }
+        self.free = self.free.max(self.next);
+        while self.children.get(self.free).is_some_and(|child| child.state != State::Waiting) {
+            self.free += 1;
+        }
+        Some(self.free).filter(|&child| child < self.children.len())
+    }
+
+    pub(crate) fn steal(&mut self, child: usize, by: StackId) {
+        self.children[child].state = State::Stolen(by);
+        self.ready.remove(&(child as u32));
+        self.taken.insert(child as u32);
+    }
+
+    /// The thief is lost: its closure is as if it had not been stolen.
+    pub(crate) fn put_back(&mut self, child: usize) {
+        self.children[child].state = State::Waiting;
+        self.free = self.free.min(child);
+        if self.order.is_some() {
+            self.ready.insert(child as u32);
+        }
+    }
+
+    /// On which stacks children of it run.
+    pub(crate) fn stolen(&self) -> impl Iterator<Item = StackId> {
+        self.taken.iter().filter_map(|&child| match self.children[child as usize].state {
+            State::Stolen(by) => Some(by),
+            _ => None,
+        })
+    }
+
+    /// The work from child `from` on to where a thief interfered, and whether one did.
+    pub(crate) fn undisturbed(&self, from: usize) -> (Work, bool) {
+        let first = self.taken.range(from as u32..).next();
+        let before = |child: usize| {
+            let end = || self.children.last().map_or(0, |last| last.before + last.size.work);
+            self.children.get(child).map_or_else(end, |child| child.before)
+        };
+        let to = first.map_or(self.children.len(), |&child| child as usize);
+        (before(to) - before(from), first.is_some())
+    }
+}

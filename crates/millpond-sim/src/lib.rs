@@ -1,0 +1,34 @@
+//! Programs on P simulated processors: how long they would take, who would steal how much from whom.
+//!
+//! A [`Program`] is a tree of tasks: one of [`programs`], or a recording. A [`Config`] is a machine: processors whose
+//! speeds are functions of time, and what it costs to steal. [`simulate`] runs the one on the other as the dataflow stack
+//! does (T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
+//! performances*, ICCS 2007), with the runtime's own decisions ([`millpond::stack::policy`]).
+//!
+//! ```
+//! use millpond_sim::{Config, Costs, programs::Knary, simulate};
+//!
+//! // Five million tasks on a hundred processors.
+//! let outcome = simulate(&Knary::new(7, 9, 0, 0, 100_000, Costs::PAPER), &Config::of(100))?;
+//! assert_eq!(outcome.tasks, 5_380_840);
+//! assert!(outcome.idle_share < 0.05 && outcome.seconds < 1.05 * outcome.least_seconds());
+//! # Ok::<(), millpond_sim::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod config;
+mod frame;
+mod load;
+mod machine;
+mod order;
+mod program;
+pub mod programs;
+mod random;
+mod speed;
+mod stack;
+
+pub use config::{Config, Error, Outcome};
+pub use load::Load;
+pub use machine::simulate;
+pub use program::{Children, Costs, Program, Size, Work};
+pub use speed::Speed;

@@ -1,0 +1,147 @@
+//! Processors that leave, enrol, and become faulty (DDS §6).
+//!
+//! 1. A processor of speed 0 has left. What it runs stands still, what lies on its stacks can be stolen. With another
+//!    speed it enrols again, and goes on with what it holds.
+//! 2. One slower than the threshold is faulty: all its stacks are lost, with the work in them. The closure at the root
+//!    of each is put back into the stack from which it was stolen, as if it had not been.
+//! 3. What others stole from a lost stack has nowhere to deliver its result, and is dropped too: it will be run again
+//!    with what it was part of. Its thieves look for other work.
+//! 4. The stack with the program's root was stolen from nobody. When it is lost the program begins again, on the first
+//!    processor that is alive.
+//! 5. When it is fast enough again it enrols, holding nothing.
+
+use super::{Machine, What};
+use crate::config::Error;
+use crate::frame::StackId;
+use crate::program::Program;
+use crate::stack::Standing;
+
+/// A program that began so often will not end.
+const MOST_RESTARTS: u64 = 10_000;
+
+impl<P: Program> Machine<'_, P> {
+    pub(super) fn is_fast(&mut self, number: usize) -> bool {
+        let speed = self.processors[number].speed.at(self.now);
+        speed > 0.0 && speed >= self.config.fault_below
+    }
+
+    /// Waits for the next change of a speed that matters.
+    pub(super) fn await_change(&mut self, number: usize) {
+        let (now, least) = (self.now, self.config.fault_below);
+        let speed = &mut self.processors[number].speed;
+        if !speed.can_be_below(least) {
+            return;
+        }
+        if let Some(at) = speed.next_change(now) {
+            self.changes += 1;
+            self.push(at, number, What::Changes);
+        }
+    }
+
+    /// The speed of a processor is another one from now on.
+    pub(super) fn change(&mut self, number: usize) -> Result<(), Error> {
+        let (was, is) = (self.processors[number].alive, self.is_fast(number));
+        self.processors[number].alive = is;
+        self.await_change(number);
+        match (was, is) {
+            (true, false) => {
+                if self.processors[number].speed.at(self.now) < self.config.fault_below {
+                    self.fail(number)?;
+                } else {
+                    self.leave(number);
+                }
+            }
+            (false, true) => {
+                if self.homeless {
+                    self.house();
+                } else if self.processors[number].active.is_none() {
+                    self.look(number);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// It has gone, and holds what it holds; what was on its way to it goes back.
+    fn leave(&mut self, number: usize) {
+        if self.processors[number].active.is_none() {
+            self.processors[number].stamp += 1;
+        }
+        if let Some(id) = self.processors[number].sent.take() {
+            self.moving -= 1;
+            self.put_back(id);
+        }
+    }
+
+    fn put_back(&mut self, id: StackId) {
+        let Some(stack) = self.stacks.remove(&id) else { return };
+        match stack.origin {
+            None => self.homeless = true,
+            Some(origin) => {
+                if let Some(victim) = self.stacks.get_mut(&origin.stack) {
+                    victim.put_back(origin);
+                }
+            }
+        }
+        for stolen in stack.stolen() {
+            self.drop_orphan(stolen);
+        }
+    }
+
+    /// It is faulty: all it holds is lost.
+    fn fail(&mut self, number: usize) -> Result<(), Error> {
+        self.outcome.faults += 1;
+        self.catch_up(number);
+        let mut lost = std::mem::take(&mut self.processors[number].suspended);
+        if let Some(id) = self.processors[number].active {
+            self.rest(number);
+            lost.push(id);
+        }
+        if let Some(id) = self.processors[number].sent.take() {
+            self.moving -= 1;
+            lost.push(id);
+        }
+        self.processors[number].stamp += 1;
+        // Nobody works on them any more, should one be dropped as an orphan of another.
+        lost.iter().for_each(|&id| self.stack(id).standing = Standing::Suspended);
+        lost.into_iter().for_each(|id| self.put_back(id));
+        if self.homeless {
+            self.outcome.restarts += 1;
+            if self.outcome.restarts == MOST_RESTARTS {
+                return Err(Error::Hopeless { restarts: MOST_RESTARTS, seconds: self.now });
+            }
+            self.house();
+        }
+        Ok(())
+    }
+
+    /// What was stolen from a lost stack is lost, and what was stolen from that in turn.
+    fn drop_orphan(&mut self, first: StackId) {
+        let mut orphans = vec![first];
+        while let Some(id) = orphans.pop() {
+            let Some(stack) = self.stacks.get(&id) else { continue };
+            let (holder, standing) = (stack.holder, stack.standing);
+            if standing == Standing::Active {
+                self.catch_up(holder);
+            }
+            let Some(stack) = self.stacks.remove(&id) else { continue };
+            orphans.extend(stack.stolen());
+            let processor = &mut self.processors[holder];
+            match standing {
+                Standing::Sent => {
+                    processor.sent = None;
+                    processor.stamp += 1;
+                    self.moving -= 1;
+                }
+                Standing::Active => self.rest(holder),
+                Standing::Suspended => {
+                    processor.suspended.retain(|&other| other != id);
+                    continue;
+                }
+            }
+            // At the next moment, when all that is lost has been dropped.
+            self.push(self.now, holder, What::Answered);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The machine: events in the order of time, and what processors do when they come to something.
+//!
+//! 1. A processor that works has one event: when it comes to something that may concern others (the end of its stack, or
+//!    a child that a thief took). In between nobody keeps account of it; who looks at its stack lets it catch up first.
+//! 2. At the end of a stack the closure at its root is finished on its victim's stack. If that was suspended upon it, the
+//!    processor goes on with it; else it becomes a thief.
+//! 3. At a stolen child that is unfinished the stack is suspended. It stays with its holder, and thieves may take from
+//!    it; the holder becomes a thief, and looks at its own suspended stacks first (DDS §3: first locally).
+//! 4. A thief asks a processor chosen at random. The request takes effect after half the latency, the answer comes after
+//!    the whole; what is taken comes later by its size over the bandwidth. Refused, it asks another.
+//!
+//! Events at the same time come in the order in which they were made, so that a seed decides everything.
+
+mod faults;
+mod thief;
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+
+use millpond::stack::policy::Victims;
+
+use crate::config::{Config, Error, Outcome};
+use crate::frame::StackId;
+use crate::load::Load;
+use crate::program::{Program, Size, Work};
+use crate::random::mix;
+use crate::speed::Speed;
+use crate::stack::{Came, Stack, Standing, Tally};
+
+/// Simulates a program on a machine.
+///
+/// ```
+/// use millpond_sim::{Config, Costs, programs::Fib, simulate};
+///
+/// let fib = Fib::new(30, 10, 100_000, Costs::PAPER);
+/// let (one, many) = (simulate(&fib, &Config::of(1))?, simulate(&fib, &Config::of(16))?);
+/// assert!(one.seconds == one.work_seconds && one.steals == 0);
+/// assert!(many.seconds < one.seconds / 14.0);
+/// # Ok::<(), millpond_sim::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If nobody ever works, or what is left is held by processors that have left, or a number makes no sense.
+pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Error> {
+    require("latency", config.latency, config.latency > 0.0, "a time above 0")?;
+    require("bandwidth", config.bandwidth, config.bandwidth > 0.0, "a number of bytes a second above 0")?;
+    let is_speed = config.fault_below >= 0.0;
+    require("fault-below", config.fault_below, is_speed, "a speed")?;
+    Machine::new(program, config).run()
+}
+
+fn require(name: &'static str, value: f64, holds: bool, expected: &'static str) -> Result<(), Error> {
+    if holds && value.is_finite() { Ok(()) } else { Err(Error::Number { name, value, expected }) }
+}
+
+/// What happens to a processor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    /// It comes to something.
+    Comes,
+    /// Its request for work comes to a victim.
+    Asks { victim: usize },
+    /// An answer comes.
+    Answered,
+    /// Its speed changes.
+    Changes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Event {
+    at: f64,
+    sequence: u64,
+    processor: usize,
+    /// It counts only if the processor's stamp is still this; changes of speed count always.
+    stamp: u64,
+    what: What,
+}
+
+impl Eq for Event {}
+
+/// The earliest is the greatest.
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.at.total_cmp(&self.at).then(other.sequence.cmp(&self.sequence))
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+struct Processor {
+    speed: Speed,
+    victims: Victims,
+    /// Neither gone nor faulty.
+    alive: bool,
+    active: Option<StackId>,
+    /// The one on its way to it.
+    sent: Option<StackId>,
+    suspended: Vec<StackId>,
+    /// Its capacity when it began to work on the active stack, and what it has done since.
+    base: f64,
+    used: Work,
+    /// What it does until it comes to something.
+    due: Work,
+    /// Since when.
+    since: f64,
+    /// It has left for good, with an active stack.
+    halted: bool,
+    stamp: u64,
+}
+
+struct Machine<'a, P: Program> {
+    program: &'a P,
+    config: &'a Config,
+    processors: Vec<Processor>,
+    stacks: HashMap<StackId, Stack<P::Task>>,
+    next_stack: StackId,
+    events: BinaryHeap<Event>,
+    sequence: u64,
+    /// Changes of speed that are to come.
+    changes: usize,
+    /// Processors that work, or to which something is sent: who asks in vain need not give up.
+    moving: usize,
+    now: f64,
+    finished: bool,
+    /// The program's root belongs to nobody yet, or again.
+    homeless: bool,
+    tally: Tally,
+    load: Load,
+    outcome: Outcome,
+}
+
+impl<'a, P: Program> Machine<'a, P> {
+    fn new(program: &'a P, config: &'a Config) -> Self {
+        let processors = config.speeds.iter().enumerate().map(|(number, speed)| Processor {
+            speed: speed.clone(),
+            victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
+            alive: false,
+            active: None,
+            sent: None,
+            suspended: Vec::new(),
+            base: 0.0,
+            used: 0,
+            due: 0,
+            since: 0.0,
+            halted: false,
+            stamp: 0,
+        });
+        let size = program.size(&program.root());
+        let outcome = Outcome {
+            seconds: 0.0,
+            work_seconds: seconds(size.work),
+            span_seconds: program.span().map(seconds),
+            average_speed: 0.0,
+            tasks: 0,
+            steals: 0,
+            own_steals: 0,
+            failed_attempts: 0,
+            lost_seconds: 0.0,
+            faults: 0,
+            restarts: 0,
+            busy_seconds: 0.0,
+            alive_seconds: 0.0,
+            idle_share: 0.0,
+            bytes: 0,
+            load: Load::new(),
+        };
+        Machine {
+            program,
+            config,
+            processors: processors.collect(),
+            stacks: HashMap::new(),
+            next_stack: 0,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            changes: 0,
+            moving: 0,
+            now: 0.0,
+            finished: false,
+            homeless: true,
+            tally: Tally::default(),
+            load: Load::new(),
+            outcome,
+        }
+    }
+
+    fn run(mut self) -> Result<Outcome, Error> {
+        let least = self.config.fault_below;
+        if !self.processors.iter_mut().any(|processor| processor.speed.first_alive(least).is_some()) {
+            return Err(Error::NobodyAlive { processors: self.processors.len(), fault_below: least });
+        }
+        for number in 0..self.processors.len() {
+            let alive = self.is_fast(number);
+            self.processors[number].alive = alive;
+            self.await_change(number);
+        }
+        self.house();
+        for number in 0..self.processors.len() {
+            let idle = self.processors[number].alive && self.processors[number].active.is_none();
+            if idle && !self.finished {
+                self.look(number);
+            }
+        }
+        while !self.finished {
+            let Some(event) = self.events.pop() else { return Err(self.stuck()) };
+            if event.what == What::Changes {
+                self.now = event.at;
+                self.changes -= 1;
+                self.change(event.processor)?;
+            } else if event.stamp == self.processors[event.processor].stamp {
+                self.now = event.at;
+                self.happen(event)?;
+            }
+        }
+        Ok(self.finish())
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Error> {
+        match event.what {
+            What::Comes => self.come(event.processor),
+            What::Asks { victim } => return self.ask(event.processor, victim),
+            What::Answered => self.answered(event.processor),
+            What::Changes => {}
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, at: f64, processor: usize, what: What) {
+        self.sequence += 1;
+        let stamp = self.processors[processor].stamp;
+        self.events.push(Event { at, sequence: self.sequence, processor, stamp, what });
+    }
+
+    fn new_stack(&mut self, stack: Stack<P::Task>) -> StackId {
+        self.next_stack += 1;
+        self.stacks.insert(self.next_stack, stack);
+        self.next_stack
+    }
+
+    fn stack(&mut self, id: StackId) -> &mut Stack<P::Task> {
+        self.stacks.get_mut(&id).expect("a stack is there while somebody names it")
+    }
+
+    /// Gives the root to the first processor that is alive, if there is one.
+    fn house(&mut self) {
+        let Some(first) = self.processors.iter().position(|p| p.alive) else { return };
+        let root = self.program.root();
+        let size: Size = self.program.size(&root);
+        self.homeless = false;
+        let stack = self.new_stack(Stack::new(root, size, None, first));
+        self.go_on(first, stack);
+    }
+
+    /// The processor works on a stack from now on.
+    fn go_on(&mut self, number: usize, id: StackId) {
+        self.begin(number, id);
+        self.come(number);
+    }
+
+    /// The processor has done what was due: it goes on, with this stack or another, or becomes a thief.
+    fn come(&mut self, number: usize) {
+        loop {
+            let due = self.processors[number].due;
+            let Some((id, came)) = self.work(number, due) else { return };
+            match came {
+                Came::Further => return self.plan(number, id),
+                Came::Blocked => {
+                    self.rest(number);
+                    self.stack(id).standing = Standing::Suspended;
+                    self.processors[number].suspended.push(id);
+                    return self.look(number);
+                }
+                Came::ToTheEnd => {
+                    self.rest(number);
+                    let stack = self.stacks.remove(&id).expect("it was active");
+                    let Some(origin) = stack.origin else {
+                        self.finished = true;
+                        return;
+                    };
+                    let upper = self.stack(origin.stack);
+                    if !upper.finish_stolen(origin) {
+                        return self.look(number);
+                    }
+                    let holder = upper.holder;
+                    self.processors[holder].suspended.retain(|&other| other != origin.stack);
+                    self.begin(number, origin.stack);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, number: usize, id: StackId) {
+        let now = self.now;
+        let stack = self.stack(id);
+        (stack.holder, stack.standing) = (number, Standing::Active);
+        let processor = &mut self.processors[number];
+        processor.base = processor.speed.capacity(now);
+        (processor.used, processor.due, processor.since, processor.active) = (0, 0, now, Some(id));
+        self.moving += 1;
+    }
+
+    /// The processor does so much of its active stack.
+    fn work(&mut self, number: usize, budget: Work) -> Option<(StackId, Came)> {
+        let processor = &mut self.processors[number];
+        let id = processor.active?;
+        let before = self.tally.work;
+        let stack = self.stacks.get_mut(&id).expect("an active stack is there");
+        let came = stack.run(self.program, budget, &mut self.tally);
+        let done = self.tally.work - before;
+        processor.used += done;
+        processor.due = processor.due.saturating_sub(done);
+        Some((id, came))
+    }
+
+    /// Lets a processor that works do what it does until now.
+    fn catch_up(&mut self, number: usize) {
+        let now = self.now;
+        let processor = &mut self.processors[number];
+        if processor.active.is_none() {
+            return;
+        }
+        let capacity = (processor.speed.capacity(now) - processor.base).max(0.0) as Work;
+        let budget = capacity.saturating_sub(processor.used).min(processor.due);
+        self.work(number, budget);
+    }
+
+    /// Finds out when the processor comes to something next.
+    fn plan(&mut self, number: usize, id: StackId) {
+        let due = self.stack(id).undisturbed();
+        let processor = &mut self.processors[number];
+        processor.due = due;
+        processor.stamp += 1;
+        let at = processor.speed.when(processor.base + (processor.used + due) as f64).max(self.now);
+        if at.is_finite() {
+            self.push(at, number, What::Comes);
+        } else if !processor.halted {
+            processor.halted = true;
+            self.moving -= 1;
+        }
+    }
+
+    /// The processor does not work any more.
+    fn rest(&mut self, number: usize) {
+        let (now, least) = (self.now, self.config.fault_below);
+        let processor = &mut self.processors[number];
+        processor.active = None;
+        processor.stamp += 1;
+        if !std::mem::take(&mut processor.halted) {
+            self.moving -= 1;
+        }
+        let (load, busy) = (&mut self.load, &mut self.outcome.busy_seconds);
+        processor.speed.spans(processor.since, now, least, |from, to| {
+            *busy += to - from;
+            load.busy(from, to);
+        });
+    }
+
+    /// Nothing moves: what is left belongs to somebody who has left.
+    fn stuck(&self) -> Error {
+        let holds = |processor: &Processor| processor.active.is_some();
+        let processor = self.processors.iter().position(holds).unwrap_or(0);
+        Error::Stuck { seconds: self.now, processor }
+    }
+
+    fn finish(mut self) -> Outcome {
+        let (end, least) = (self.now, self.config.fault_below);
+        let (mut alive, mut capacity) = (0.0, 0.0);
+        for processor in &mut self.processors {
+            capacity += processor.speed.capacity(end);
+            processor.speed.spans(0.0, end, least, |from, to| {
+                alive += to - from;
+                self.load.alive(from, to);
+            });
+        }
+        self.load.cut(end);
+        let mut outcome = self.outcome;
+        outcome.seconds = end;
+        outcome.average_speed = if end > 0.0 { capacity / (end * 1e9) } else { 0.0 };
+        outcome.tasks = self.tally.tasks;
+        outcome.lost_seconds = (seconds(self.tally.work) - outcome.work_seconds).max(0.0);
+        outcome.alive_seconds = alive;
+        outcome.idle_share = if alive > 0.0 { (1.0 - outcome.busy_seconds / alive).max(0.0) } else { 0.0 };
+        outcome.load = self.load;
+        outcome
+    }
+}
+
+fn seconds(work: Work) -> f64 {
+    work as f64 / 1e9
+}

@@ -1,0 +1,13 @@
+//! Programs: those of the paper, and recordings.
+
+mod fib;
+mod knary;
+mod nqueens;
+
+mod stencil;
+
+pub use fib::Fib;
+pub use knary::Knary;
+pub use nqueens::NQueens;
+
+pub use stencil::Stencil;

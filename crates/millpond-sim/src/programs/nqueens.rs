@@ -1,0 +1,105 @@
+//! n queens on a board of n × n, row by row: a model of the tree, since the true one has too many nodes.
+//!
+//! A node in row i has n − 14i/5 children, which is near the mean number of squares that i queens leave free. Its work
+//! is divided among them in proportion to numbers drawn from its place in the tree (0.25 and an exponentially distributed
+//! one of mean 1), down to the rows that a leaf solves. So the tree is as irregular as one likes, it follows from a seed,
+//! and its work is exactly the given one.
+
+use crate::program::{Children, Costs, Program, Size, Work};
+use crate::random::{Random, mix};
+
+/// A model of the n-queens problem.
+///
+/// ```
+/// use millpond_sim::{Costs, Program, programs::NQueens};
+///
+/// let queens = NQueens::new(21, 17, 78_000_000_000_000, Costs::PAPER, 1);
+/// assert_eq!(queens.size(&queens.root()).work, 78_000_000_000_000);
+/// ```
+#[derive(Clone, Debug)]
+pub struct NQueens {
+    n: u32,
+    cutoff: u32,
+    work: Work,
+    costs: Costs,
+    seed: u64,
+    /// By rows that are filled: the tasks of a node with all below it.
+    tasks: Vec<u64>,
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    row: u32,
+    /// With all below it.
+    work: Work,
+    place: u64,
+}
+
+impl NQueens {
+    /// A leaf fills the last `cutoff` rows; all take `work` nanoseconds, added up, creating them included.
+    pub fn new(n: u32, cutoff: u32, work: Work, costs: Costs, seed: u64) -> Self {
+        let rows = n - cutoff.min(n);
+        let mut tasks = vec![1_u64; rows as usize + 1];
+        for row in (0..rows).rev() {
+            let below = tasks[row as usize + 1];
+            tasks[row as usize] = below.saturating_mul(branches(n, row)).saturating_add(1);
+        }
+        NQueens { n, cutoff: n - rows, work, costs, seed, tasks }
+    }
+
+    /// How many leaves there are.
+    pub fn leaves(&self) -> u64 {
+        let rows = self.n - self.cutoff;
+        (0..rows).fold(1, |leaves: u64, row| leaves.saturating_mul(branches(self.n, row)))
+    }
+
+    /// What its body takes: a leaf everything, others the creation of their children.
+    fn body_of(&self, task: &Task) -> Work {
+        if task.row + self.cutoff >= self.n {
+            return task.work;
+        }
+        // The board, the row, and the sum to which it adds.
+        task.work.min(branches(self.n, task.row) * self.costs.of(3))
+    }
+}
+
+fn branches(n: u32, row: u32) -> u64 {
+    u64::from(n.saturating_sub(row * 14 / 5).max(1))
+}
+
+impl Program for NQueens {
+    type Task = Task;
+
+    fn root(&self) -> Task {
+        Task { row: 0, work: self.work, place: mix(self.seed) }
+    }
+
+    fn size(&self, task: &Task) -> Size {
+        Size { work: task.work, tasks: self.tasks[task.row as usize] }
+    }
+
+    fn body(&self, task: &Task) -> Work {
+        self.body_of(task)
+    }
+
+    fn children(&self, task: &Task, children: &mut Children<Task>) {
+        let (count, rest) = (branches(self.n, task.row), task.work - self.body_of(task));
+        let mut random = Random::of(task.place, 0);
+        let shares: Vec<f64> = (0..count).map(|_| 0.25 + random.exponential()).collect();
+        let all: f64 = shares.iter().sum();
+        let (mut share, mut given) = (0.0, 0);
+        for (number, part) in (1..).zip(&shares) {
+            share += part;
+            let until = if number == count { rest } else { (rest as f64 * (share / all)) as Work };
+            let until = until.clamp(given, rest);
+            let place = mix(task.place ^ mix(number));
+            children.spawn(Task { row: task.row + 1, work: until - given, place }, []);
+            given = until;
+        }
+    }
+
+    fn span(&self) -> Option<Work> {
+        None
+    }
+}

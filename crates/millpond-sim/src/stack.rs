@@ -1,0 +1,165 @@
+//! A stack of frames, and what its owner does with it: runs the children in reference order (DDS §3).
+
+use millpond::stack::policy::End;
+
+use crate::frame::{Frame, StackId, State};
+use crate::program::{Program, Size, Work};
+
+/// A closure on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) stack: StackId,
+    pub(crate) frame: usize,
+    pub(crate) child: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// On its way to its thief.
+    Sent,
+    Active,
+    /// Its owner came to a stolen child that is unfinished.
+    Suspended,
+}
+
+/// How far the owner came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// As far as the time allowed.
+    Further,
+    /// To a stolen child that is unfinished.
+    Blocked,
+    ToTheEnd,
+}
+
+/// What has been executed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) work: Work,
+    pub(crate) tasks: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stack<T> {
+    frames: Vec<Frame<T>>,
+    /// What has been done of the child at which the owner is, while its body runs.
+    progress: Work,
+    /// All that this body takes.
+    body: Work,
+    /// Whence its root was stolen; none for the program's root.
+    pub(crate) origin: Option<Place>,
+    pub(crate) holder: usize,
+    pub(crate) standing: Standing,
+}
+
+impl<T: Clone> Stack<T> {
+    pub(crate) fn new(task: T, size: Size, origin: Option<Place>, holder: usize) -> Self {
+        let frames = vec![Frame::root(task, size)];
+        Stack { frames, progress: 0, body: 0, origin, holder, standing: Standing::Sent }
+    }
+
+    /// The owner works for so long. A subtree that it finishes within that is not unfolded: nobody looked meanwhile.
+    pub(crate) fn run<P: Program<Task = T>>(&mut self, program: &P, mut budget: Work, tally: &mut Tally) -> Came {
+        loop {
+            let Some(frame) = self.frames.last_mut() else { return Came::ToTheEnd };
+            let Some(child) = frame.children.get(frame.next) else {
+                self.pop();
+                continue;
+            };
+            match child.state {
+                State::Done => frame.step(),
+                State::Stolen(_) => return Came::Blocked,
+                State::Waiting => {
+                    (self.progress, self.body) = (0, program.body(&child.task));
+                    frame.begin();
+                }
+                State::Begun => {
+                    let rest = child.size.work - self.progress;
+                    if rest <= budget {
+                        budget -= rest;
+                        tally.work += rest;
+                        tally.tasks += child.size.tasks;
+                        let done = frame.next;
+                        frame.finish(done);
+                        frame.step();
+                    } else if self.progress + budget < self.body {
+                        self.progress += budget;
+                        tally.work += budget;
+                        return Came::Further;
+                    } else {
+                        let rest = self.body - self.progress;
+                        budget -= rest;
+                        tally.work += rest;
+                        tally.tasks += 1;
+                        let above = Frame::of(program, &child.task);
+                        self.frames.push(above);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All children of a task are done, and with them the task.
+    fn pop(&mut self) {
+        self.frames.pop();
+        if let Some(below) = self.frames.last_mut() {
+            let done = below.next;
+            below.finish(done);
+            below.step();
+        }
+    }
+
+    /// For so much work nothing happens that concerns others, if no more is stolen. Right after it came `Further`.
+    pub(crate) fn undisturbed(&self) -> Work {
+        let Some((top, below)) = self.frames.split_last() else { return 0 };
+        // The child at which it is has begun: it came further.
+        let current = top.children[top.next].size.work - self.progress;
+        let mut sum = current;
+        for frame in std::iter::once(top).chain(below.iter().rev()) {
+            let (work, interfered) = frame.undisturbed(frame.next + 1);
+            sum += work;
+            if interfered {
+                break;
+            }
+        }
+        sum
+    }
+
+    /// What a thief takes: frame by frame, the first child that is ready.
+    pub(crate) fn find(&mut self, end: End) -> Option<(usize, usize)> {
+        let frames = &mut self.frames;
+        end.visits(frames.len()).find_map(|frame| Some((frame, frames[frame].first_ready()?)))
+    }
+
+    /// A thief takes it.
+    pub(crate) fn steal(&mut self, (frame, child): (usize, usize), by: StackId) -> (T, Size) {
+        let frame = &mut self.frames[frame];
+        frame.steal(child, by);
+        (frame.children[child].task.clone(), frame.children[child].size)
+    }
+
+    /// A thief has finished what it took; true if the stack was suspended upon that.
+    pub(crate) fn finish_stolen(&mut self, place: Place) -> bool {
+        let top = place.frame + 1 == self.frames.len();
+        let frame = &mut self.frames[place.frame];
+        frame.finish(place.child);
+        self.standing == Standing::Suspended && top && frame.next == place.child
+    }
+
+    /// A thief is lost.
+    pub(crate) fn put_back(&mut self, place: Place) {
+        self.frames[place.frame].put_back(place.child);
+    }
+
+    /// The stacks on which children of it run.
+    pub(crate) fn stolen(&self) -> Vec<StackId> {
+        self.frames.iter().flat_map(Frame::stolen).collect()
+    }
+}
+
+impl<T: Clone> Stack<T> {
+    /// What lies at its root.
+    pub(crate) fn root_task(&self) -> T {
+        self.frames[0].children[0].task.clone()
+    }
+}
