@@ -25,6 +25,7 @@ mod program;
 pub mod programs;
 mod random;
 mod speed;
+mod speeds;
 mod stack;
 
 pub use config::{Config, Error, Outcome};
@@ -32,3 +33,4 @@ pub use load::Load;
 pub use machine::simulate;
 pub use program::{Children, Costs, Program, Size, Work};
 pub use speed::Speed;
+pub use speeds::{SpeedsError, speeds};

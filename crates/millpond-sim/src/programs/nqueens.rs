@@ -1,9 +1,9 @@
 //! n queens on a board of n × n, row by row: a model of the tree, since the true one has too many nodes.
 //!
 //! A node in row i has n − 14i/5 children, which is near the mean number of squares that i queens leave free. Its work
-//! is divided among them in proportion to numbers drawn from its place in the tree (0.25 and an exponentially distributed
-//! one of mean 1), down to the rows that a leaf solves. So the tree is as irregular as one likes, it follows from a seed,
-//! and its work is exactly the given one.
+//! is divided among them in proportion to numbers from 0.5 to 1.5 that follow from its place in the tree, down to the rows
+//! that a leaf solves. (Their coefficient of variation is 0.29; of the true subtrees of 11 queens it is 0.06, 0.08, 0.17
+//! and 0.27 in the first four rows.) So the tree is irregular, follows from a seed, and its work is exactly the given one.
 
 use crate::program::{Children, Costs, Program, Size, Work};
 use crate::random::{Random, mix};
@@ -86,7 +86,7 @@ impl Program for NQueens {
     fn children(&self, task: &Task, children: &mut Children<Task>) {
         let (count, rest) = (branches(self.n, task.row), task.work - self.body_of(task));
         let mut random = Random::of(task.place, 0);
-        let shares: Vec<f64> = (0..count).map(|_| 0.25 + random.exponential()).collect();
+        let shares: Vec<f64> = (0..count).map(|_| 0.5 + random.unit()).collect();
         let all: f64 = shares.iter().sum();
         let (mut share, mut given) = (0.0, 0);
         for (number, part) in (1..).zip(&shares) {

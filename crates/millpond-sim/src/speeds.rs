@@ -1,0 +1,207 @@
+//! Where speeds come from: a generator, or a file.
+//!
+//! ```text
+//! # processor  from second  speed
+//! 0            0            1.5
+//! 3            0            2
+//! 3            120          0        it leaves
+//! 3            300          1        it enrols
+//! ```
+//!
+//! Processors are numbered from 0; one that is not mentioned, or not from second 0 on, has speed 1 until it is. What
+//! stands behind the third field, or behind a `#`, is a comment.
+
+use std::path::{Path, PathBuf};
+
+use crate::random::Random;
+use crate::speed::Speed;
+
+/// Why there are no speeds.
+#[derive(Debug, thiserror::Error)]
+pub enum SpeedsError {
+    /// A generator's numbers make no sense.
+    #[error("speeds '{text}': expected {expected}")]
+    Generator {
+        /// What was given.
+        text: String,
+        /// What it should have looked like.
+        expected: &'static str,
+    },
+    /// It is neither a generator nor a file that can be read.
+    #[error("{}: cannot read it as speeds: {why}", .file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: std::io::Error,
+    },
+    /// A line of a file makes no sense.
+    #[error("{}:{line}: {what} '{value}' is not {expected}", .file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Which field.
+        what: &'static str,
+        /// What stands there.
+        value: String,
+        /// What should.
+        expected: String,
+    },
+}
+
+/// What the speed of processors may be made of, besides a file.
+const FORMS: [(&str, &str); 3] = [
+    ("constant", "constant or constant:SPEED, a number from 0 on"),
+    ("uniform", "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, numbers with 0 <= LOW <= HIGH and SECONDS > 0"),
+    ("churn", "churn:UP:DOWN, two means in seconds above 0"),
+];
+
+/// The speeds of so many processors.
+///
+/// - `constant` or `constant:S`: all the same, for ever;
+/// - `uniform:LOW..HIGH`: one drawn for each processor; with `:SECONDS`, drawn again each so many seconds;
+/// - `churn:UP:DOWN`: speed 1 and 0 in turns, for exponentially distributed times with these means;
+/// - else a file.
+///
+/// ```
+/// use millpond_sim::speeds;
+///
+/// let mut four = speeds("uniform:1..4", 4, 1)?;
+/// assert!(four.iter_mut().all(|speed| (1.0..=4.0).contains(&speed.at(0.0))));
+/// assert!(speeds("uniform:4..1", 4, 1).is_err());
+/// # Ok::<(), millpond_sim::SpeedsError>(())
+/// ```
+///
+/// # Errors
+///
+/// If a number makes no sense, or the file cannot be read.
+pub fn speeds(text: &str, processors: usize, seed: u64) -> Result<Vec<Speed>, SpeedsError> {
+    let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let Some((_, expected)) = FORMS.iter().find(|(form, _)| *form == name) else {
+        return from_file(Path::new(text), processors);
+    };
+    let make: Option<Box<dyn Fn(Random) -> Speed>> = match name {
+        "constant" => constant(rest),
+        "uniform" => rest.and_then(uniform),
+        _ => rest.and_then(churn),
+    };
+    let make = make.ok_or_else(|| SpeedsError::Generator { text: text.to_owned(), expected })?;
+    // Apart from the sequences of thieves.
+    Ok((0..processors as u64).map(|processor| make(Random::of(!seed, processor))).collect())
+}
+
+type Make = Option<Box<dyn Fn(Random) -> Speed>>;
+
+fn constant(rest: Option<&str>) -> Make {
+    let speed = rest.map_or(Some(1.0), number)?;
+    Some(Box::new(move |_| Speed::constant(speed)))
+}
+
+fn uniform(rest: &str) -> Make {
+    let (range, period) = match rest.split_once(':') {
+        Some((range, period)) => (range, Some(number(period).filter(|period| *period > 0.0)?)),
+        None => (rest, None),
+    };
+    let (low, high) = range.split_once("..")?;
+    let (low, high) = (number(low)?, number(high)?);
+    if low > high {
+        return None;
+    }
+    Some(Box::new(move |mut random| match period {
+        Some(period) => Speed::redrawn(low, high, period, random),
+        None => Speed::constant(low + (high - low) * random.unit()),
+    }))
+}
+
+fn churn(rest: &str) -> Make {
+    let (up, down) = rest.split_once(':')?;
+    let [up, down] = [number(up)?, number(down)?];
+    if up <= 0.0 || down <= 0.0 {
+        return None;
+    }
+    Some(Box::new(move |random| Speed::churn(up, down, random)))
+}
+
+/// A finite number from 0 on.
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> {
+    let read = std::fs::read_to_string(file).map_err(|why| SpeedsError::Read { file: file.to_owned(), why })?;
+    let mut steps: Vec<Vec<(f64, f64)>> = vec![Vec::new(); processors];
+    for (line, text) in (1..).zip(read.lines()) {
+        let text = text.split('#').next().unwrap_or_default();
+        let mut fields = text.split([' ', '\t', ',', ';']).filter(|field| !field.is_empty());
+        let Some(processor) = fields.next() else { continue };
+        let wrong = |what, value: &str, expected: String| SpeedsError::Line {
+            file: file.to_owned(),
+            line,
+            what,
+            value: value.to_owned(),
+            expected,
+        };
+        let last = || format!("a number from 0 to {}", processors.saturating_sub(1));
+        let steps = processor.parse().ok().and_then(|processor: usize| steps.get_mut(processor));
+        let steps = steps.ok_or_else(|| wrong("processor", processor, last()))?;
+        let time = fields.next().unwrap_or_default();
+        let at = number(time).ok_or_else(|| wrong("time", time, "a number of seconds from 0 on".to_owned()))?;
+        let speed = fields.next().unwrap_or_default();
+        let value = number(speed).ok_or_else(|| wrong("speed", speed, "a finite number from 0 on".to_owned()))?;
+        match steps.last() {
+            Some(&(before, _)) if at <= before => {
+                return Err(wrong("time", time, format!("after {before}, the time before of processor {processor}")));
+            }
+            None if at > 0.0 => steps.push((0.0, 1.0)),
+            _ => {}
+        }
+        steps.push((at, value));
+    }
+    Ok(steps.iter().map(|steps| if steps.is_empty() { Speed::constant(1.0) } else { Speed::steps(steps) }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_and_where() {
+        let file = std::env::temp_dir().join(format!("millpond-speeds-{}", std::process::id()));
+        let refused = |content: &str| {
+            std::fs::write(&file, content).unwrap();
+            let error = speeds(file.to_str().unwrap(), 4, 1).unwrap_err().to_string();
+            error.strip_prefix(file.to_str().unwrap()).unwrap().to_owned()
+        };
+        assert_eq!(refused("# x\n0 0 -1\n"), ":2: speed '-1' is not a finite number from 0 on");
+        assert_eq!(refused("0 0 inf"), ":1: speed 'inf' is not a finite number from 0 on");
+        assert_eq!(refused("0 0 NaN"), ":1: speed 'NaN' is not a finite number from 0 on");
+        assert_eq!(refused("0 0"), ":1: speed '' is not a finite number from 0 on");
+        assert_eq!(refused("4 0 1"), ":1: processor '4' is not a number from 0 to 3");
+        assert_eq!(refused("1 0 1\n\n1 0 2"), ":3: time '0' is not after 0, the time before of processor 1");
+        std::fs::write(&file, "1 2 0 away\n1,5,0.5\n").unwrap();
+        let mut read = speeds(file.to_str().unwrap(), 4, 1).unwrap();
+        assert_eq!([0.0, 1.0, 2.0, 4.9, 5.0].map(|at| read[1].at(at)), [1.0, 1.0, 0.0, 0.0, 0.5]);
+        std::fs::remove_file(&file).unwrap();
+        assert!(speeds("/no/such", 1, 1).unwrap_err().to_string().starts_with("/no/such: cannot read it as speeds"));
+        for text in ["constant:-1", "uniform:1", "uniform:1..inf", "uniform:1..4:0", "churn:1", "churn:0:1", "uniform"]
+        {
+            assert!(speeds(text, 1, 1).unwrap_err().to_string().starts_with("speeds '"), "{text}");
+        }
+    }
+
+    #[test]
+    fn generators_change_with_time() {
+        let mut redrawn = speeds("uniform:1..4:10", 1, 1).unwrap().remove(0);
+        let all: Vec<_> = (0..100).map(|at| redrawn.at(f64::from(at) * 10.0)).collect();
+        assert!(all.iter().all(|speed| (1.0..=4.0).contains(speed)) && all.windows(2).all(|two| two[0] != two[1]));
+        let mean = redrawn.capacity(100_000.0) / 1e14;
+        assert!((mean - 2.5).abs() < 0.05, "{mean}");
+        let mut churn = speeds("churn:30:10", 1, 1).unwrap().remove(0);
+        let up = churn.capacity(1e5) / 1e14;
+        assert!((up - 0.75).abs() < 0.02, "{up}");
+        let when = churn.when(5e13);
+        assert!((churn.capacity(when) - 5e13).abs() < 1e3);
+    }
+}
