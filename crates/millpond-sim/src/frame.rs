@@ -63,6 +63,11 @@ impl<T: Clone> Frame<T> {
         Frame { children, next: 0, order, ready, free: 0, taken: BTreeSet::new() }
     }
 
+    /// How many tasks its children are, with all their descendants.
+    pub(crate) fn tasks(&self) -> u64 {
+        self.children.iter().map(|child| child.size.tasks).sum()
+    }
+
     /// The lowest frame of a stack: what was stolen, or the whole program.
     pub(crate) fn root(task: T, size: Size) -> Self {
         let children = vec![Child { task, size, state: State::Waiting, before: 0 }];

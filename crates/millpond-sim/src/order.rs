@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(ready, [0, 1]);
         let (mut order, mut met) = (order.unwrap(), Vec::new());
         order.finish(1, |child| met.push(child));
-        assert_eq!(met, []);
+        assert!(met.is_empty());
         order.finish(0, |child| met.push(child));
         assert_eq!(met, [2]);
     }

@@ -90,8 +90,8 @@ impl<T: Clone> Stack<T> {
                         let rest = self.body - self.progress;
                         budget -= rest;
                         tally.work += rest;
-                        tally.tasks += 1;
                         let above = Frame::of(program, &child.task);
+                        tally.tasks += child.size.tasks - above.tasks();
                         self.frames.push(above);
                     }
                 }

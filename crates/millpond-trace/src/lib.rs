@@ -36,6 +36,7 @@ mod profile;
 mod report;
 mod span;
 mod table;
+mod tree;
 
 pub use export::{DOT_LIMIT, DotError, ExportError};
 pub use format::{ReadError, Reason as ReadReason, Recording, VERSION, Writer};
@@ -43,3 +44,4 @@ pub use graph::Class;
 pub use idle::Reason;
 pub use profile::Profile;
 pub use report::{IdleTime, LabelTime, Prediction, Report, Waits, WorkerTime};
+pub use tree::{Step, Tree, TreeBody};

@@ -1,0 +1,160 @@
+//! A recording as a program.
+//!
+//! A body that waits in its middle is cut there. The part before it is the body; each part after is a child of its own,
+//! which waits for the part before and for what the body awaited, and what it spawned comes after it. The parts are no
+//! tasks: they are not counted.
+
+use millpond::depend::Mode::{self, Inout, Read, Write};
+use millpond_trace::{ReadError, Recording, Step};
+
+use crate::program::{Children, Costs, Program, Size, Work};
+
+/// What was recorded, to be run by any number of processors.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+/// use millpond_sim::{Config, Costs, Program, programs::Recorded, simulate};
+/// use millpond_trace::Profile;
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// let mut x = Handle::new(0_u64);
+/// let (result, recording) = rt.record(|| rt.scope(|s| (0..9).for_each(|_| drop(s.spawn(x.inout(), |x| *x += 1)))))?;
+/// result?;
+/// let recorded = Recorded::new(&recording, Costs::NONE)?;
+/// let outcome = simulate(&recorded, &Config::of(4))?;
+/// assert_eq!(outcome.tasks, 9);
+/// assert!(outcome.seconds >= outcome.work_seconds / 4.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    nodes: Vec<Node>,
+    /// The node around all.
+    around: u32,
+    span: Work,
+}
+
+/// A body up to its first wait, or a part of one.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    is_task: bool,
+    body: Work,
+    size: Size,
+    /// With what each does to which data of this body.
+    children: Vec<(u32, Vec<(u64, Mode)>)>,
+}
+
+/// Data of ours beside those that were recorded: what part number so-and-so leaves behind, and who is awaited.
+const PART: u64 = 1 << 62;
+const AWAITED: u64 = 1 << 63;
+
+impl Recorded {
+    /// Each task takes as much longer as its creation costs.
+    ///
+    /// # Errors
+    ///
+    /// If the recording does not make sense.
+    pub fn new(recording: &Recording, costs: Costs) -> Result<Self, ReadError> {
+        let tree = recording.tree()?;
+        let around = tree.bodies.len();
+        let mut nodes = vec![Node::default(); around + 1];
+        for (ix, body) in tree.bodies.iter().enumerate() {
+            let cost = if body.is_task { costs.of(body.accesses.len() as u64) } else { 0 };
+            (nodes[ix].is_task, nodes[ix].body) = (body.is_task, cost);
+            let mut cutter = Cutter { nodes: &mut nodes, whole: ix, part: None };
+            for step in &body.steps {
+                cutter.step(*step, |child| tree.bodies[child as usize].accesses.clone());
+            }
+        }
+        // One root scope after the other.
+        nodes[around].children = tree.roots.iter().map(|&root| (root, vec![(0, Inout)])).collect();
+        measure(&mut nodes, around);
+        let span = (recording.report()?.span * 1e9).round() as Work;
+        Ok(Recorded { nodes, around: around as u32, span })
+    }
+}
+
+/// Cuts a body into its parts.
+struct Cutter<'a> {
+    nodes: &'a mut Vec<Node>,
+    whole: usize,
+    /// The part in which it is, with its number, after the first.
+    part: Option<(usize, u64)>,
+}
+
+impl Cutter<'_> {
+    fn step(&mut self, step: Step, accesses: impl Fn(u32) -> Vec<(u64, Mode)>) {
+        match step {
+            Step::Work(work) => {
+                let node = self.part.map_or(self.whole, |(node, _)| node);
+                self.nodes[node].body += work;
+            }
+            Step::Spawn(task) => self.spawn(task, accesses(task)),
+            Step::Open(scope) => {
+                self.spawn(scope, Vec::new());
+                self.await_it((AWAITED | u64::from(scope), Read));
+            }
+            Step::Await(task) => self.await_it((AWAITED | u64::from(task), Read)),
+            Step::AwaitDatum(datum, mode) => self.await_it((datum, mode)),
+        }
+    }
+
+    /// Spawned by a part, it comes after that.
+    fn spawn(&mut self, child: u32, mut accesses: Vec<(u64, Mode)>) {
+        accesses.push((AWAITED | u64::from(child), Write));
+        accesses.extend(self.part.map(|(_, number)| (PART | number, Read)));
+        self.nodes[self.whole].children.push((child, accesses));
+    }
+
+    /// Here a part ends, and the next one waits.
+    fn await_it(&mut self, awaited: (u64, Mode)) {
+        let number = self.part.map_or(0, |(_, number)| number);
+        let mut accesses = vec![awaited, (PART | (number + 1), Write)];
+        accesses.extend(self.part.map(|_| (PART | number, Read)));
+        let node = self.nodes.len();
+        self.nodes.push(Node::default());
+        self.nodes[self.whole].children.push((node as u32, accesses));
+        self.part = Some((node, number + 1));
+    }
+}
+
+/// Adds up what lies below each node, children first. It is a tree: each body is spawned once.
+fn measure(nodes: &mut [Node], root: usize) {
+    let (mut order, mut next) = (vec![root], 0);
+    while next < order.len() {
+        let node = order[next];
+        order.extend(nodes[node].children.iter().map(|(child, _)| *child as usize));
+        next += 1;
+    }
+    for &node in order.iter().rev() {
+        let below: Size = nodes[node].children.iter().map(|(child, _)| nodes[*child as usize].size).sum();
+        let Node { is_task, body, size, .. } = &mut nodes[node];
+        *size = Size { work: *body + below.work, tasks: u64::from(*is_task) + below.tasks };
+    }
+}
+
+impl Program for Recorded {
+    type Task = u32;
+
+    fn root(&self) -> u32 {
+        self.around
+    }
+
+    fn size(&self, &node: &u32) -> Size {
+        self.nodes[node as usize].size
+    }
+
+    fn body(&self, &node: &u32) -> Work {
+        self.nodes[node as usize].body
+    }
+
+    fn children(&self, &node: &u32, children: &mut Children<u32>) {
+        for (child, accesses) in &self.nodes[node as usize].children {
+            children.spawn(*child, accesses.iter().copied());
+        }
+    }
+
+    fn span(&self) -> Option<Work> {
+        Some(self.span)
+    }
+}
