@@ -24,6 +24,7 @@ pub fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommand(run())
         .subcommand(profile())
+        .subcommand(crate::simulate::options::command())
         .subcommand(list())
         .subcommand(bench())
 }
@@ -69,7 +70,7 @@ fn of_collections() -> impl Iterator<Item = Arg> {
 }
 
 /// An option with a file as its value.
-fn file(name: &'static str, help: &'static str) -> Arg {
+pub fn file(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
 }
 
@@ -174,7 +175,7 @@ pub fn words(
     Arg::new(name).long(name).value_name(value).help(help).value_parser(PossibleValuesParser::new(choices))
 }
 
-fn flag(name: &'static str, help: &'static str) -> Arg {
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 

@@ -1,4 +1,4 @@
-//! The `millpond` command: run the jobs, list the parts, measure, profile.
+//! The `millpond` command: run the jobs, list the parts, measure, profile, simulate.
 //!
 //! What it prints is a contract: with `--json` one object on stdout and nothing else; a failure or a refusal leaves
 //! stdout empty and says what is wrong in one line on stderr. Exit status: 0 verified, 1 the answer is wrong or the
@@ -17,6 +17,7 @@ mod progress;
 mod report;
 mod rss;
 mod run;
+mod simulate;
 mod stats;
 mod suggest;
 
@@ -46,6 +47,7 @@ fn dispatch() -> Result<bool, Failure> {
         Some(("list", m)) => list::list(m),
         Some(("bench", m)) => bench::bench(m),
         Some(("profile", m)) => profile::profile(m),
-        _ => Err(Failure::Usage("expected one of: run, profile, list, bench".to_owned())),
+        Some(("simulate", m)) => simulate::simulate(m),
+        _ => Err(Failure::Usage("expected one of: run, profile, simulate, list, bench".to_owned())),
     }
 }

@@ -39,6 +39,7 @@ fn known_subcommands(args: &[String]) -> (&'static str, Vec<String>) {
     let word = args.get(1).map(String::as_str).unwrap_or_default();
     let what = match word {
         "run" | "profile" => "workload",
+        "simulate" => "program",
         "bench" => "suite",
         _ => "command",
     };

@@ -46,6 +46,8 @@ impl Config {
 /// What happened.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
+    /// How many processors there were.
+    pub processors: usize,
     /// How long it took.
     pub seconds: f64,
     /// W, in seconds at unit speed.
@@ -85,6 +87,12 @@ impl Outcome {
     /// W/Π_ave: no machine of these processors is faster.
     pub fn least_seconds(&self) -> f64 {
         if self.average_speed > 0.0 { self.work_seconds / self.average_speed } else { 0.0 }
+    }
+
+    /// c in T = W/Π_ave + c·p·D/Π_ave (DDS Theorem 2), if D is known.
+    pub fn constant(&self) -> Option<f64> {
+        let span = self.span_seconds.filter(|span| *span > 0.0)?;
+        Some((self.seconds - self.least_seconds()).max(0.0) * self.average_speed / (self.processors as f64 * span))
     }
 }
 

@@ -17,10 +17,12 @@
 #![forbid(unsafe_code)]
 
 mod config;
+pub mod experiments;
 mod frame;
 mod load;
 mod machine;
 mod order;
+mod plot;
 mod program;
 pub mod programs;
 mod random;
@@ -31,6 +33,7 @@ mod stack;
 pub use config::{Config, Error, Outcome};
 pub use load::Load;
 pub use machine::simulate;
+pub use plot::draw;
 pub use program::{Children, Costs, Program, Size, Work};
 pub use speed::Speed;
 pub use speeds::{SpeedsError, speeds};

@@ -47,7 +47,8 @@ fn one_processor_takes_the_work() {
         all(&Fib::new(25, 5, MS, Costs::PAPER), 1),
         all(&Knary::new(6, 4, 2, 0, MS, Costs::PAPER), 1),
         all(&NQueens::new(12, 6, 1000 * MS, Costs::PAPER, 1), 1),
-        all(&Stencil::new(20, 30, MS, Costs::PAPER), 1),
+        all(&Stencil::new(20, 1, 30, MS, Costs::PAPER), 1),
+        all(&Stencil::new(20, 3, 30, MS, Costs::PAPER), 1),
     ] {
         assert_eq!((outcome.seconds, outcome.steals), (outcome.work_seconds, 0));
     }

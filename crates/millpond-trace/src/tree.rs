@@ -53,7 +53,7 @@ impl Recording {
     ///     rt.scope(|s| {
     ///         s.nest((), |s, ()| (0..3).for_each(|_| drop(s.spawn((), |()| ()))));
     ///     })
-    /// })?;
+    /// });
     /// result?;
     /// let tree = recording.tree()?;
     /// let spawns = |body: u32| tree.bodies[body as usize].steps.iter().filter_map(|step| match step {

@@ -152,6 +152,7 @@ impl<'a, P: Program> Machine<'a, P> {
         });
         let size = program.size(&program.root());
         let outcome = Outcome {
+            processors: config.speeds.len(),
             seconds: 0.0,
             work_seconds: seconds(size.work),
             span_seconds: program.span().map(seconds),

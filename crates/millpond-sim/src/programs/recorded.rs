@@ -17,8 +17,8 @@ use crate::program::{Children, Costs, Program, Size, Work};
 /// use millpond_trace::Profile;
 ///
 /// let rt = Runtime::builder().workers(2).build()?;
-/// let mut x = Handle::new(0_u64);
-/// let (result, recording) = rt.record(|| rt.scope(|s| (0..9).for_each(|_| drop(s.spawn(x.inout(), |x| *x += 1)))))?;
+/// let x = Handle::new(0_u64);
+/// let (result, recording) = rt.record(|| rt.scope(|s| (0..9).for_each(|_| drop(s.spawn(x.inout(), |x| *x += 1)))));
 /// result?;
 /// let recorded = Recorded::new(&recording, Costs::NONE)?;
 /// let outcome = simulate(&recorded, &Config::of(4))?;

@@ -4,39 +4,52 @@ use millpond::depend::Mode::{Read, Write};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// Tile i of a step reads tiles i − 1, i and i + 1 of the step before. All tasks are children of one.
+/// Block i of a step reads blocks i − 1, i and i + 1 of the step before, and creates its tiles, which are independent.
+/// All blocks are children of one task. With one tile a block these are the tiles themselves.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Stencil};
 ///
-/// let stencil = Stencil::new(100, 20, 1_000, Costs::NONE);
+/// let stencil = Stencil::new(100, 1, 20, 1_000, Costs::NONE);
 /// assert_eq!((stencil.size(&stencil.root()).work, stencil.span()), (2_000_000, Some(20_000)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stencil {
     tiles: u64,
+    block: u64,
     steps: u64,
     tile: Work,
     costs: Costs,
 }
 
-/// The one task that creates all, or a tile in a step.
+/// The one task that creates all, a block of so many tiles, or a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Creates all tiles.
+    /// Creates all blocks.
     All,
+    /// Creates its tiles.
+    Block(u64),
     /// A tile.
     Tile,
 }
 
 impl Stencil {
-    /// So many tiles, each of which takes `tile` nanoseconds in each step.
-    pub fn new(tiles: u64, steps: u64, tile: Work, costs: Costs) -> Self {
-        Stencil { tiles, steps, tile, costs }
+    /// So many tiles in blocks of so many, the last one perhaps of fewer; a tile takes `tile` nanoseconds in each step.
+    pub fn new(tiles: u64, block: u64, steps: u64, tile: Work, costs: Costs) -> Self {
+        Stencil { tiles, block: block.clamp(1, tiles.max(1)), steps, tile, costs }
     }
 
-    fn creation(&self) -> Work {
-        self.tiles * self.steps * self.costs.of(4)
+    fn blocks(&self) -> u64 {
+        self.tiles.div_ceil(self.block)
+    }
+
+    /// How many tiles a block has.
+    fn tiles_of(&self, block: u64) -> u64 {
+        self.block.min(self.tiles - block * self.block)
+    }
+
+    fn task(&self, tiles: u64) -> Task {
+        if self.block == 1 { Task::Tile } else { Task::Block(tiles) }
     }
 }
 
@@ -47,32 +60,49 @@ impl Program for Stencil {
         Task::All
     }
 
-    fn size(&self, task: &Task) -> Size {
-        let tiles = self.tiles * self.steps;
-        match task {
-            Task::All => Size { work: self.creation() + tiles * self.tile, tasks: tiles + 1 },
-            Task::Tile => Size { work: self.tile, tasks: 1 },
-        }
+    fn size(&self, &task: &Task) -> Size {
+        let below = |tiles: u64| Size { work: tiles * self.tile, tasks: tiles };
+        let mut size = match task {
+            Task::All if self.block == 1 => below(self.tiles * self.steps),
+            Task::All => {
+                let mut all = below(self.tiles * self.steps);
+                all.work += self.tiles * self.steps * self.costs.of(1);
+                all.tasks += self.blocks() * self.steps;
+                all
+            }
+            Task::Block(tiles) => below(tiles),
+            Task::Tile => return Size { work: self.tile, tasks: 1 },
+        };
+        size += Size { work: self.body(&task), tasks: 1 };
+        size
     }
 
-    fn body(&self, task: &Task) -> Work {
+    fn body(&self, &task: &Task) -> Work {
         match task {
-            Task::All => self.creation(),
+            // Three that it reads, one that it writes.
+            Task::All => self.blocks() * self.steps * self.costs.of(4),
+            Task::Block(tiles) => tiles * self.costs.of(1),
             Task::Tile => self.tile,
         }
     }
 
-    fn children(&self, _: &Task, children: &mut Children<Task>) {
+    fn children(&self, &task: &Task, children: &mut Children<Task>) {
+        if let Task::Block(tiles) = task {
+            return (0..tiles).for_each(|_| children.spawn(Task::Tile, []));
+        }
+        let blocks = self.blocks();
         for step in 1..=self.steps {
-            for tile in 0..self.tiles {
-                let before = (step - 1) * self.tiles;
-                let reads = (tile.saturating_sub(1)..(tile + 2).min(self.tiles)).map(|near| (before + near, Read));
-                children.spawn(Task::Tile, reads.chain([(step * self.tiles + tile, Write)]));
+            for block in 0..blocks {
+                let before = (step - 1) * blocks;
+                let reads = (block.saturating_sub(1)..(block + 2).min(blocks)).map(|near| (before + near, Read));
+                let writes = [(step * blocks + block, Write)];
+                children.spawn(self.task(self.tiles_of(block)), reads.chain(writes));
             }
         }
     }
 
     fn span(&self) -> Option<Work> {
-        Some(self.creation() + self.steps * self.tile)
+        let creation = if self.block == 1 { 0 } else { self.body(&Task::Block(self.tiles_of(0))) };
+        Some(self.body(&Task::All) + self.steps * (creation + self.tile))
     }
 }

@@ -1,0 +1,128 @@
+//! The paper's experiments: what is simulated beside what was published.
+
+use super::options::{OF_MACHINES, given, seed};
+use super::{svg, write_svg};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::report::print;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use comfy_table::Table;
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use millpond_sim::Outcome;
+use millpond_sim::experiments::{Fit, IDLE, Row, TABLE_1_LATENCY, figure4, table1, theorem2};
+use serde_json::json;
+
+/// Of a grid of several sites.
+const GRID_LATENCY: f64 = 0.01;
+/// As many processors as the paper's largest run but one.
+const MOST: usize = 1422;
+
+pub fn experiment(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
+    let own = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
+    if let Some(option) = OF_MACHINES.iter().find(own) {
+        return Err(Failure::Usage(format!("--experiment brings its own machine: it cannot be used with --{option}")));
+    }
+    let file = svg(matches, None)?;
+    let progress = Progress::new();
+    progress.say(|| name.to_owned());
+    let latency = given(matches, "latency");
+    if name == "theorem2" {
+        if file.is_some() || latency.is_some() {
+            return Err(Failure::Usage("--experiment theorem2 takes neither --svg nor --latency".to_owned()));
+        }
+        let fits = theorem2(MOST, seed(matches))?;
+        drop(progress);
+        return show_fits(&fits, matches.get_flag("json"));
+    }
+    let (rows, printed) = if name == "table1" {
+        let latency = latency.unwrap_or(TABLE_1_LATENCY);
+        (table1(false, latency, seed(matches))?, table1(true, latency, seed(matches))?)
+    } else {
+        (figure4(latency.unwrap_or(GRID_LATENCY), seed(matches))?, Vec::new())
+    };
+    drop(progress);
+    let titles: Vec<_> = rows.iter().map(|row| format!("{}, p = {}", row.program, row.processors)).collect();
+    let outcomes: Vec<(&str, &Outcome)> =
+        titles.iter().zip(&rows).map(|(title, row)| (title.as_str(), &row.outcome)).collect();
+    write_svg(file, &outcomes)?;
+    if matches.get_flag("json") {
+        let mut object = json!({ "experiment": name, "rows": rows });
+        if !printed.is_empty() {
+            object["rows_with_leaves_as_printed"] = json!(printed);
+        }
+        return print(&object.to_string());
+    }
+    print(&table(&rows))?;
+    if name == "table1" {
+        print("with leaves of 0.1 ms and 1 ms, as printed:")?;
+        return print(&table(&printed));
+    }
+    let share = 100.0 * IDLE.0 / IDLE.1;
+    print(&format!("published idle share of 23 queens: {} s / {} s = {share:.2} %", IDLE.0, IDLE.1))
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY).set_header([
+        "program",
+        "p",
+        "T_p published",
+        "simulated",
+        "difference",
+        "T_1/T_p published",
+        "simulated",
+        "steals",
+        "idle",
+    ]);
+    for row in rows {
+        table.add_row([
+            row.program.to_owned(),
+            row.processors.to_string(),
+            format!("{} s", row.published_seconds),
+            format!("{:.3} s", row.seconds),
+            format!("{:+.1} %", 100.0 * (row.seconds / row.published_seconds - 1.0)),
+            row.published_speedup.map_or_else(|| "-".to_owned(), |speedup| format!("{speedup:.2}")),
+            format!("{:.2}", row.speedup),
+            row.outcome.steals.to_string(),
+            format!("{:.3} %", 100.0 * row.outcome.idle_share),
+        ]);
+    }
+    table.to_string()
+}
+
+fn show_fits(fits: &[Fit], as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(&json!({ "experiment": "theorem2", "fits": fits }).to_string());
+    }
+    for fit in fits {
+        let mut table = Table::new();
+        table.load_style(UTF8_BORDERS_ONLY).set_header([
+            "p",
+            "T",
+            "W/Π",
+            "W/Π + c p D/Π",
+            "difference",
+            "steals",
+            "steals/(p D), 1/s",
+        ]);
+        for p in &fit.points {
+            table.add_row([
+                p.processors.to_string(),
+                format!("{:.5} s", p.seconds),
+                format!("{:.5} s", p.least_seconds),
+                format!("{:.5} s", p.fitted_seconds),
+                format!("{:+.2} %", 100.0 * (p.fitted_seconds / p.seconds - 1.0)),
+                p.steals.to_string(),
+                format!("{:.4e}", p.steals_per_span),
+            ]);
+        }
+        let error = 100.0 * fit.largest_error;
+        print(&format!(
+            "{}, speeds {}: c = {:.3} for all p, at most {error:.2} % off; steals grow as p^{:.2}",
+            fit.program, fit.speeds, fit.constant, fit.steals_grow
+        ))?;
+        print(&table.to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! `millpond simulate`: programs and recordings on processors that one does not have.
+
+mod experiment;
+pub mod options;
+mod show;
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
+use millpond_sim::{Costs, Outcome, Program, SpeedsError, draw, experiments, simulate as run};
+use millpond_trace::Recording;
+use millpond_workloads::output;
+use options::{Described, SUBJECTS, Subject, costs, given, machine, nanos, seed};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+
+/// Simulates what was named.
+pub fn simulate(matches: &ArgMatches) -> Result<bool, Failure> {
+    let trace = matches.get_one::<PathBuf>("trace");
+    let experiment = matches.get_one::<String>("experiment");
+    let subject = matches.subcommand();
+    match (subject, trace, experiment) {
+        (Some((name, matches)), None, None) => program(name, matches)?,
+        (None, Some(file), None) => recording(file, matches)?,
+        (None, None, Some(name)) => experiment::experiment(name, matches)?,
+        (None, None, None) => {
+            let names: Vec<_> = SUBJECTS.iter().map(|subject| subject.name).collect();
+            let says = format!("expected --trace FILE, --experiment NAME or one of {}", names.join(", "));
+            return Err(Failure::Usage(says));
+        }
+        _ => return Err(Failure::Usage("a program, --trace and --experiment exclude one another".to_owned())),
+    }
+    Ok(true)
+}
+
+impl From<SpeedsError> for Failure {
+    fn from(error: SpeedsError) -> Self {
+        match error {
+            SpeedsError::Generator { .. } => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<millpond_sim::Error> for Failure {
+    fn from(error: millpond_sim::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Finds out before a long simulation whether the picture can be written.
+fn svg<'a>(matches: &'a ArgMatches, other: Option<&Path>) -> Result<Option<&'a Path>, Failure> {
+    let Some(file) = matches.get_one::<PathBuf>("svg") else { return Ok(None) };
+    if other.is_some_and(|other| output::place(other) == output::place(file)) {
+        return Err(Failure::Usage(format!("--svg and --trace name the same file: {}", file.display())));
+    }
+    output::require(file)?;
+    Ok(Some(file))
+}
+
+fn write_svg(file: Option<&Path>, outcomes: &[(&str, &Outcome)]) -> Result<(), Failure> {
+    file.map_or(Ok(()), |file| Ok(output::write(file, |out| draw(outcomes, out))?))
+}
+
+/// What was simulated, and what there is to say about it.
+struct Simulated {
+    name: String,
+    params: Vec<(&'static str, Value)>,
+    machine: Described,
+    costs: Costs,
+    outcome: Outcome,
+    /// Of a recording: workers, and the seconds that they took.
+    measured: Option<(usize, f64)>,
+}
+
+fn program(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
+    let subject = SUBJECTS.iter().find(|subject| subject.name == name).expect("clap knows these names alone");
+    let svg = svg(matches, None)?;
+    let machine = machine(matches, 1e-4, 12.5e6)?;
+    let costs = costs(matches, Costs::PAPER);
+    let progress = Progress::new();
+    progress.say(|| format!("{name} on {} processors", machine.config.speeds.len()));
+    let (params, outcome) = of_subject(subject, matches, costs, &machine)?;
+    drop(progress);
+    let simulated = Simulated { name: name.to_owned(), params, machine, costs, outcome, measured: None };
+    write_svg(svg, &[(name, &simulated.outcome)])?;
+    show::show(&simulated, matches.get_flag("json"))
+}
+
+fn of_subject(
+    subject: &Subject,
+    matches: &ArgMatches,
+    costs: Costs,
+    machine: &Described,
+) -> Result<(Vec<(&'static str, Value)>, Outcome), Failure> {
+    let default = |name: &str| subject.options.iter().find(|option| option.0 == name).map_or(0, |option| option.3);
+    let value = |name: &str| matches.get_one::<u64>(name).copied().unwrap_or_else(|| default(name));
+    let small = |name: &str| value(name) as u32;
+    let leaf_seconds = given(matches, "leaf-cost").unwrap_or(1e-3);
+    let leaf = nanos(leaf_seconds);
+    let mut params: Vec<_> = subject.options.iter().map(|option| (option.0, json!(value(option.0)))).collect();
+    params.push(("leaf_cost", json!(leaf_seconds)));
+    let outcome = match subject.name {
+        "fib" => simulated(&Fib::new(small("n"), small("cutoff"), leaf, costs), machine)?,
+        "knary" => {
+            let knary = Knary::new(small("n"), small("k"), small("r"), small("cutoff"), leaf, costs);
+            simulated(&knary, machine)?
+        }
+        "nqueens" => {
+            let (n, cutoff) = (small("n"), small("cutoff"));
+            let leaves = NQueens::new(n, cutoff, 0, costs, 0).leaves();
+            let published = experiments::work_of_queens(n).filter(|_| given(matches, "leaf-cost").is_none());
+            let work = published.unwrap_or(leaf.saturating_mul(leaves));
+            let last = params.len() - 1;
+            params[last] = ("leaf_cost", json!(work as f64 / 1e9 / leaves as f64));
+            simulated(&NQueens::new(n, cutoff, work, costs, seed(matches)), machine)?
+        }
+        _ => {
+            let (tiles, steps) = (value("n").div_ceil(value("tile")), value("steps"));
+            if tiles.saturating_mul(steps) > MOST_TILES {
+                let says = format!("{tiles} tiles times {steps} steps are too many: at most {MOST_TILES} in all");
+                return Err(Failure::Usage(says));
+            }
+            simulated(&Stencil::new(tiles, value("block"), steps, leaf, costs), machine)?
+        }
+    };
+    Ok((params, outcome))
+}
+
+/// They are children of one task, and lie in memory.
+const MOST_TILES: u64 = 10_000_000;
+/// So much work is counted exactly, with room for what comes on top: 10^8 seconds.
+const MOST_WORK: u64 = 100_000_000_000_000_000;
+
+fn simulated(program: &impl Program, machine: &Described) -> Result<Outcome, Failure> {
+    let size = program.size(&program.root());
+    if size.work > MOST_WORK || size.tasks == u64::MAX {
+        return Err(Failure::Usage("the program is too large: more than 10^8 seconds of work".to_owned()));
+    }
+    Ok(run(program, &machine.config)?)
+}
+
+fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
+    if matches.value_source("leaf-cost") == Some(ValueSource::CommandLine) {
+        return Err(Failure::Usage("--trace says what bodies take: it cannot be used with --leaf-cost".to_owned()));
+    }
+    let svg = svg(matches, Some(file))?;
+    let machine = machine(matches, 1e-6, 1e10)?;
+    let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
+    let progress = Progress::new();
+    progress.say(|| format!("reading {}", file.display()));
+    let recording = Recording::read(file).map_err(failed)?;
+    let report = recording.report().map_err(failed)?;
+    let overhead = if report.tasks > 0 { report.overhead / report.tasks as f64 } else { 0.0 };
+    let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });
+    let recorded = Recorded::new(&recording, costs).map_err(failed)?;
+    progress.say(|| format!("{} on {} processors", recording.program, machine.config.speeds.len()));
+    let outcome = simulated(&recorded, &machine)?;
+    drop(progress);
+    let params = vec![("trace", json!(file.to_string_lossy()))];
+    let measured = Some((report.workers, report.seconds));
+    let simulated = Simulated { name: recording.program.clone(), params, machine, costs, outcome, measured };
+    write_svg(svg, &[(&simulated.name, &simulated.outcome)])?;
+    show::show(&simulated, matches.get_flag("json"))
+}
+
+/// The machine as an object.
+fn machine_json(simulated: &Simulated) -> Value {
+    let Described { config, speeds, fault_below } = &simulated.machine;
+    let mut object = Map::new();
+    object.insert("processors".into(), json!(config.speeds.len()));
+    object.insert("speeds".into(), json!(speeds));
+    object.insert("fault_below".into(), json!(fault_below));
+    object.insert("latency".into(), json!(config.latency));
+    object.insert("bandwidth".into(), json!(config.bandwidth));
+    object.insert("task_cost".into(), json!(simulated.costs.task as f64 / 1e9));
+    object.insert("arg_cost".into(), json!(simulated.costs.argument as f64 / 1e9));
+    object.insert("seed".into(), json!(config.seed));
+    Value::Object(object)
+}

@@ -1,0 +1,153 @@
+//! The options of `millpond simulate`: programs, machine, costs.
+
+use crate::args::{file, flag, integer, words};
+use clap::{Arg, ArgMatches, Command};
+use millpond_sim::{Config, Costs, Speed, SpeedsError, speeds};
+
+/// The most processors that can be asked for.
+const MAX_PROCESSORS: u64 = 100_000;
+
+/// A program that can be simulated without a recording.
+pub struct Subject {
+    pub name: &'static str,
+    summary: &'static str,
+    /// Option, least and greatest value, default, help.
+    pub options: &'static [(&'static str, u64, u64, u64, &'static str)],
+}
+
+/// Every program, in the order of `--help`.
+pub static SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "fib",
+        summary: "Fibonacci numbers by double recursion",
+        options: &[("n", 0, 80, 40, "Which number"), ("cutoff", 1, 80, 15, "Numbers up to that are leaves")],
+    },
+    Subject {
+        name: "knary",
+        summary: "A tree of given parallelism: n levels, k children a node, the first r one after the other",
+        options: &[
+            ("n", 0, 60, 20, "Levels"),
+            ("k", 1, 1000, 30, "Children a node"),
+            ("r", 0, 1000, 0, "Of these, how many run one after the other"),
+            ("cutoff", 0, 60, 15, "Nodes of that level are leaves"),
+        ],
+    },
+    Subject {
+        name: "nqueens",
+        summary: "A model of the tree of n queens; of 21, 22 and 23 with the work of the paper's runs",
+        options: &[("n", 1, 30, 21, "Queens"), ("cutoff", 0, 30, 15, "Rows that a leaf fills")],
+    },
+    Subject {
+        name: "stencil",
+        summary: "An iteration over a line of points: a diamond DAG",
+        options: &[
+            ("n", 1, 100_000_000, 1_024_000, "Points"),
+            ("steps", 1, 1_000_000, 50, "Iterations"),
+            ("tile", 1, 100_000_000, 1000, "Points a tile"),
+            ("block", 1, 1_000_000, 16, "Tiles a block, which is one task with a task for each of its tiles"),
+        ],
+    },
+];
+
+/// Options that say what the machine is; experiments bring their own.
+pub const OF_MACHINES: [&str; 7] =
+    ["processors", "speeds", "fault-below", "bandwidth", "task-cost", "arg-cost", "leaf-cost"];
+
+/// The experiments, and what they are.
+pub const EXPERIMENTS: &[&str] = &["table1", "fig4", "theorem2"];
+
+/// The command.
+pub fn command() -> Command {
+    let machine = [
+        integer("processors", "P", 1, MAX_PROCESSORS, "Simulated processors [default: 32]"),
+        Arg::new("speeds").long("speeds").value_name("FILE|GENERATOR").allow_hyphen_values(true).help(
+            "Their speeds over time: constant[:S], uniform:LOW..HIGH[:SECONDS], churn:UP:DOWN, or a file with lines \
+             'processor second speed' [default: constant]",
+        ),
+        number("fault-below", "SPEED", false, "A slower processor is faulty: its work is done again by others"),
+        number(
+            "latency",
+            "SECONDS",
+            true,
+            "From a request for work to its answer [default: 1e-4; of a recording 1e-6]",
+        ),
+        number("bandwidth", "BYTES", true, "Bytes a second for what is stolen [default: 12.5e6; of a recording 1e10]"),
+        number("task-cost", "SECONDS", false, "To create a task [default: 230e-9; of a recording its overhead a task]"),
+        number("arg-cost", "SECONDS", false, "To pass an argument [default: 160e-9; of a recording 0]"),
+        number("leaf-cost", "SECONDS", false, "What a leaf takes [default: 1e-3]"),
+        integer("seed", "N", 0, u64::MAX, "Decides whom thieves ask, and what is drawn [default: 1]"),
+        flag("json", "Print one JSON object"),
+        file("svg", "Draw CPU and network load over time"),
+    ];
+    let subjects = SUBJECTS.iter().map(|subject| {
+        let options = subject.options.iter().map(|&(name, least, most, default, help)| {
+            integer(name, "N", least, most, format!("{help} [default: {default}]"))
+        });
+        Command::new(subject.name).about(subject.summary).args(options)
+    });
+    Command::new("simulate")
+        .about("Simulate a program, or a recording, on processors that one does not have")
+        .subcommand_value_name("PROGRAM")
+        .subcommand_help_heading("Programs")
+        .disable_help_subcommand(true)
+        .args(machine)
+        .mut_args(|arg| arg.global(true))
+        .arg(file("trace", "Simulate a recording that `millpond profile --record` wrote, instead of a program"))
+        .arg(words("experiment", "NAME", EXPERIMENTS, "Simulate an experiment of the paper, beside what was published"))
+        .subcommands(subjects)
+}
+
+/// An option with a finite number, from 0 on or above it.
+fn number(name: &'static str, value: &'static str, above: bool, help: &'static str) -> Arg {
+    let parse = move |text: &str| match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && (number > 0.0 || number == 0.0 && !above) => Ok(number),
+        _ => Err(if above { "expected a finite number above 0" } else { "expected a finite number from 0 on" }),
+    };
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+}
+
+/// A number that was given.
+pub fn given(matches: &ArgMatches, name: &str) -> Option<f64> {
+    matches.get_one::<f64>(name).copied()
+}
+
+pub fn seed(matches: &ArgMatches) -> u64 {
+    matches.get_one::<u64>("seed").copied().unwrap_or(1)
+}
+
+/// Seconds as nanoseconds.
+pub fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// What creating tasks costs, where the defaults are `default`.
+pub fn costs(matches: &ArgMatches, default: Costs) -> Costs {
+    Costs {
+        task: given(matches, "task-cost").map_or(default.task, nanos),
+        argument: given(matches, "arg-cost").map_or(default.argument, nanos),
+    }
+}
+
+/// How a machine was described, for the output.
+pub struct Described {
+    pub config: Config,
+    pub speeds: String,
+    pub fault_below: Option<f64>,
+}
+
+/// The machine, where a steal takes `latency` and what is stolen is sent with `bandwidth` unless it is said otherwise.
+pub fn machine(matches: &ArgMatches, latency: f64, bandwidth: f64) -> Result<Described, SpeedsError> {
+    let processors = matches.get_one::<u64>("processors").copied().unwrap_or(32) as usize;
+    let text = matches.get_one::<String>("speeds").cloned().unwrap_or_else(|| "constant".to_owned());
+    let of: Vec<Speed> = speeds(&text, processors, seed(matches))?;
+    let fault_below = given(matches, "fault-below");
+    let config = Config {
+        speeds: of,
+        latency: given(matches, "latency").unwrap_or(latency),
+        bandwidth: given(matches, "bandwidth").unwrap_or(bandwidth),
+        fault_below: fault_below.unwrap_or(0.0),
+        seed: seed(matches),
+        ..Config::of(0)
+    };
+    Ok(Described { config, speeds: text, fault_below })
+}

@@ -1,0 +1,170 @@
+//! Random programs on random machines, against what holds for every schedule, and against a simple serial run of the
+//! same rules with one processor. `MILLPOND_CASES=N` tries so many.
+
+use millpond::depend::Mode::{self, Commutative, Concurrent, Inout, Read, Write};
+use millpond_sim::{Children, Config, Error, Program, Size, Speed, Work, simulate};
+
+/// A sequence of numbers (G. Marsaglia, *Xorshift RNGs*, 2003).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % bound
+    }
+}
+
+/// A tree that is written down.
+struct Tree {
+    bodies: Vec<Work>,
+    children: Vec<Vec<(usize, Vec<(u64, Mode)>)>>,
+    sizes: Vec<Size>,
+    spans: Vec<Work>,
+}
+
+impl Tree {
+    fn random(random: &mut Random) -> Tree {
+        let mut tree = Tree { bodies: Vec::new(), children: Vec::new(), sizes: Vec::new(), spans: Vec::new() };
+        tree.grow(random, 5);
+        tree
+    }
+
+    /// A task with all below it; its number.
+    fn grow(&mut self, random: &mut Random, height: u64) -> usize {
+        let node = self.bodies.len();
+        // Bodies without work, too.
+        self.bodies.push(random.below(4) * random.below(100_000));
+        self.children.push(Vec::new());
+        self.sizes.push(Size::default());
+        self.spans.push(0);
+        let count = if height == 0 { 0 } else { random.below(7) };
+        let data = 1 + random.below(4);
+        for _ in 0..count {
+            let accesses = (0..data)
+                .filter_map(|datum| {
+                    let mode = *[Read, Write, Inout, Commutative, Concurrent].get(random.below(9) as usize)?;
+                    Some((datum, mode))
+                })
+                .collect();
+            let child = self.grow(random, height - 1);
+            self.children[node].push((child, accesses));
+        }
+        self.measure(node);
+        node
+    }
+
+    /// Work, and the span by the simplest rule there is: each child after all earlier ones in conflict with it.
+    fn measure(&mut self, node: usize) {
+        let children = &self.children[node];
+        let below: Size = children.iter().map(|(child, _)| self.sizes[*child]).sum();
+        let mut ends: Vec<Work> = Vec::new();
+        for (number, (child, accesses)) in children.iter().enumerate() {
+            let conflicts = |other: &[(u64, Mode)]| {
+                let among = |a: &(u64, Mode), b: &(u64, Mode)| {
+                    a.0 == b.0 && (a.1 != b.1 || matches!(a.1, Write | Inout | Commutative))
+                };
+                accesses.iter().any(|a| other.iter().any(|b| among(a, b)))
+            };
+            let before = (0..number).filter(|&earlier| conflicts(&children[earlier].1));
+            let start = before.map(|earlier| ends[earlier]).max().unwrap_or(0);
+            ends.push(start + self.spans[*child]);
+        }
+        self.spans[node] = self.bodies[node] + ends.into_iter().max().unwrap_or(0);
+        self.sizes[node] = Size { work: self.bodies[node] + below.work, tasks: 1 + below.tasks };
+    }
+}
+
+impl Program for Tree {
+    type Task = usize;
+
+    fn root(&self) -> usize {
+        0
+    }
+    fn size(&self, &node: &usize) -> Size {
+        self.sizes[node]
+    }
+    fn body(&self, &node: &usize) -> Work {
+        self.bodies[node]
+    }
+    fn children(&self, &node: &usize, children: &mut Children<usize>) {
+        for (child, accesses) in &self.children[node] {
+            children.spawn(*child, accesses.iter().copied());
+        }
+    }
+    fn span(&self) -> Option<Work> {
+        Some(self.spans[0])
+    }
+}
+
+fn cases(default: u64, mut each: impl FnMut(&mut Random, u64)) {
+    let count = std::env::var("MILLPOND_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default);
+    (1..=count).for_each(|case| each(&mut Random(case.wrapping_mul(0x9E37_79B9_7F4A_7C15)), case));
+}
+
+fn machine(random: &mut Random, case: u64) -> Config {
+    let mut config = Config::of(1 + random.below(20) as usize);
+    config.latency = (1 + random.below(1000)) as f64 * 1e-7;
+    config.seed = case;
+    for speed in &mut config.speeds {
+        *speed = Speed::constant(1.0 + random.below(4) as f64);
+    }
+    config
+}
+
+#[test]
+fn every_task_once_and_never_faster_than_work_and_span() {
+    cases(3000, |random, case| {
+        let tree = Tree::random(random);
+        let config = machine(random, case);
+        let outcome = simulate(&tree, &config).unwrap();
+        let (size, exact) = (tree.sizes[0], 1.0 - 1e-9);
+        assert_eq!(outcome.tasks, size.tasks, "case {case}");
+        assert_eq!(outcome.lost_seconds, 0.0, "case {case}");
+        assert!(outcome.seconds >= outcome.least_seconds() * exact, "case {case}");
+        // Nobody is faster than 4.
+        assert!(outcome.seconds >= tree.spans[0] as f64 / 4e9 * exact, "case {case}");
+        if config.speeds.len() == 1 {
+            assert_eq!(outcome.steals, 0);
+            let speed = config.speeds[0].clone().at(0.0);
+            assert!((outcome.seconds * speed * 1e9 - size.work as f64).abs() < 1e-3, "case {case}");
+        }
+        // Never slower than one alone, but for what steals cost: each holds its closure up once.
+        let alone = size.work as f64 / 1e9;
+        let held_up = (outcome.steals + outcome.failed_attempts + 1) as f64 * (config.latency + 1e-4);
+        assert!(outcome.seconds <= alone + held_up, "case {case}");
+    });
+}
+
+#[test]
+fn with_faults_every_task_at_least_once_and_an_end() {
+    let (mut faults, mut restarts, mut stuck) = (0, 0, 0);
+    cases(3000, |random, case| {
+        let tree = Tree::random(random);
+        let mut config = machine(random, case);
+        let faulty = random.below(2) == 0;
+        config.fault_below = if faulty { 0.5 } else { 0.0 };
+        for speed in &mut config.speeds {
+            let mut at = 0.0;
+            let mut steps = vec![(0.0, 1.0)];
+            for step in 0..random.below(12) {
+                at += (1 + random.below(1000)) as f64 * 1e-6;
+                steps.push((at, if step % 2 == 0 { 0.0 } else { 1.0 + random.below(4) as f64 }));
+            }
+            *speed = Speed::steps(&steps);
+        }
+        match simulate(&tree, &config) {
+            Ok(outcome) => {
+                assert!(outcome.tasks >= tree.sizes[0].tasks, "case {case}");
+                assert!(outcome.lost_seconds > 0.0 || outcome.tasks == tree.sizes[0].tasks, "case {case}");
+                assert!(faulty || outcome.tasks == tree.sizes[0].tasks, "case {case}");
+                (faults, restarts) = (faults + outcome.faults, restarts + outcome.restarts);
+            }
+            // Who holds something, or all, has left for good.
+            Err(Error::Stuck { .. }) => stuck += 1,
+            Err(error) => panic!("case {case}: {error}"),
+        }
+    });
+    assert!(faults > 0 && restarts > 0 && stuck > 0, "{faults} faults, {restarts} restarts, {stuck} stuck");
+}
