@@ -16,6 +16,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+/// The chapter on simulation: should it have programs, they are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/simulation.md")]
+struct Chapter;
+
 mod config;
 pub mod experiments;
 mod frame;

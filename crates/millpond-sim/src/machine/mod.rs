@@ -12,6 +12,8 @@
 //! Events at the same time come in the order in which they were made, so that a seed decides everything.
 
 mod faults;
+#[cfg(test)]
+mod tests;
 mod thief;
 
 use std::cmp::Ordering;
@@ -132,6 +134,9 @@ struct Machine<'a, P: Program> {
     tally: Tally,
     load: Load,
     outcome: Outcome,
+    /// Everybody catches up at every event: for the test that this changes nothing.
+    #[cfg(test)]
+    eager: bool,
 }
 
 impl<'a, P: Program> Machine<'a, P> {
@@ -186,6 +191,8 @@ impl<'a, P: Program> Machine<'a, P> {
             tally: Tally::default(),
             load: Load::new(),
             outcome,
+            #[cfg(test)]
+            eager: false,
         }
     }
 
@@ -214,6 +221,10 @@ impl<'a, P: Program> Machine<'a, P> {
                 self.change(event.processor)?;
             } else if event.stamp == self.processors[event.processor].stamp {
                 self.now = event.at;
+                #[cfg(test)]
+                if self.eager {
+                    (0..self.processors.len()).for_each(|number| self.catch_up(number));
+                }
                 self.happen(event)?;
             }
         }
