@@ -85,7 +85,7 @@ fn missing_names_are_listed() {
     );
     let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
-    refused("", "a name is missing: expected one of run, profile, list, bench");
+    refused("", "a name is missing: expected one of run, profile, simulate, list, bench");
 }
 
 #[test]
