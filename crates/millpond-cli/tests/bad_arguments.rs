@@ -97,7 +97,8 @@ fn numbers_out_of_range_get_the_range() {
     refused("run fib --reps 0", "invalid value '0' for '--reps <R>': expected 1..=1000000");
     refused("run fib --window 0", "invalid value '0' for '--window <TASKS>': expected 1..=4294967296");
     refused("run fib --n 94", "invalid value '94' for '--n <N>': expected 0..=93");
-    refused("run nqueens --n 0", "invalid value '0' for '--n <N>': expected 1..=18");
+    refused("run nqueens --n 0", "invalid value '0' for '--n <N>': expected 1..=27");
+    refused("run nqueens --n 28", "invalid value '28' for '--n <N>': expected 1..=27");
     refused("run cholesky --n 0", "invalid value '0' for '--n <N>': expected 1..=1048576");
     let huge = "99999999999999999999999";
     refused(

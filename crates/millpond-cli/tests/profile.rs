@@ -36,7 +36,7 @@ fn every_workload_has_a_profile() {
         ("matmul --n 100 --tile 50", 8),
         ("fib --n 10", 177),
         ("fib-join --n 10", 0),
-        ("nqueens --n 5", 54),
+        ("nqueens --n 5", 26),
         ("porting --tasks 50 --gets 3", 50),
         ("porting --tasks 50 --gets 3 --preconditions eager --blocked fiber", 50),
         ("porting --tasks 50 --gets 3 --preconditions strict", 150),

@@ -55,6 +55,7 @@ fn every_workload_gives_its_result() {
         ("nqueens --n 7", "solutions", Some(40), json!({ "n": 7, "cutoff": 0 })),
         ("nqueens --n 8 --cutoff 4", "solutions", Some(92), json!({ "n": 8, "cutoff": 4 })),
         ("nqueens --n 6 --cutoff 18", "solutions", Some(4), json!({ "n": 6, "cutoff": 18 })),
+        ("nqueens --n 13 --cutoff 10", "solutions", Some(73_712), json!({ "n": 13, "cutoff": 10 })),
     ];
     for (line, name, value, params) in cases {
         for runtime in ["--workers 1", "--workers 4 --window 16", "--deterministic"] {
@@ -83,9 +84,12 @@ fn the_number_of_tasks() {
     assert_eq!(tasks("fib --n 3"), 7);
     assert_eq!(tasks("fib --n 3 --cutoff 2"), 4);
     assert_eq!(tasks("fib-join --n 3"), 4);
-    // Four queens: 4 in the first row, 6 below them, then 4, then 2.
-    assert_eq!(tasks("nqueens --n 4"), 16);
-    assert_eq!(tasks("nqueens --n 4 --cutoff 2"), 10);
+    // Four queens: 2 in the left half of the first row, 3 below them, then 2, then 1.
+    assert_eq!(tasks("nqueens --n 4"), 8);
+    assert_eq!(tasks("nqueens --n 4 --cutoff 2"), 5);
+    // Three: one in the first column and one below it; and nothing below one in the middle.
+    assert_eq!(tasks("nqueens --n 3"), 2);
+    assert_eq!(tasks("nqueens --n 1"), 1);
 }
 
 #[test]

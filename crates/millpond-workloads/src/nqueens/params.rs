@@ -3,8 +3,8 @@ pub use crate::number::Params;
 use crate::number;
 use crate::options::Opt;
 
-/// The greatest board whose answer is in the table of known ones.
-const MAX_N: u64 = 18;
+/// The greatest board whose answer is known.
+const MAX_N: u64 = 27;
 
 /// The options of this workload.
 pub const OPTIONS: [Opt; 2] = [

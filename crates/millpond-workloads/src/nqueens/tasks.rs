@@ -1,12 +1,12 @@
 //! The task program: one task a legal placement, each adding what it finds to one sum.
 
-use super::serial::{Board, serial};
+use super::{Board, serial_below};
 use millpond::{Access, Reduce, Spawn, Sum};
 
 /// Adds to `total` in how many ways the board can be filled.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
     if is_leaf(board, cutoff) {
-        s.spawn(total, move |total| *total += serial(board));
+        s.spawn(total, move |total| *total += serial_below(board));
         return;
     }
     s.nest(total, move |s, total| {
@@ -23,5 +23,11 @@ fn is_leaf(board: Board, cutoff: u64) -> bool {
 
 /// How many tasks that is, the one for `board` included.
 pub fn count(board: Board, cutoff: u64) -> u64 {
-    if is_leaf(board, cutoff) { 1 } else { 1 + board.placements().map(|next| count(next, cutoff)).sum::<u64>() }
+    if is_leaf(board, cutoff) {
+        return 1;
+    }
+    if board.rows - 1 <= cutoff {
+        return 1 + u64::from(board.free().count_ones());
+    }
+    1 + board.placements().map(|next| count(next, cutoff)).sum::<u64>()
 }

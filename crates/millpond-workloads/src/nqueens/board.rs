@@ -1,0 +1,83 @@
+//! A board that is filled row by row from the top: three bit masks for what the queens above attack, a bit a column.
+
+/// A board with some rows filled. A bit in a mask is a column of the next row.
+#[derive(Debug, Clone, Copy)]
+pub struct Board {
+    /// The columns that the board has.
+    all: u32,
+    columns: u32,
+    /// Diagonals that go down to the left; bits beyond the board are left standing, and never looked at.
+    left: u32,
+    right: u32,
+    /// How many rows are still empty.
+    pub rows: u64,
+}
+
+impl Board {
+    /// An empty board of at most 32 rows.
+    pub fn new(n: u64) -> Self {
+        Self { all: bits(n), columns: 0, left: 0, right: 0, rows: n }
+    }
+
+    /// The columns of the next row that no queen attacks.
+    pub(super) fn free(self) -> u32 {
+        self.all & !(self.columns | self.left | self.right)
+    }
+
+    /// The columns of the row after the next that none of the queens so far attacks.
+    pub(super) fn free_later(self) -> u32 {
+        self.all & !(self.columns | (self.left << 1) | (self.right >> 1))
+    }
+
+    /// The board with one more queen, in this column of the next row.
+    #[inline(always)]
+    pub(super) fn with(self, queen: u32) -> Self {
+        Self {
+            all: self.all,
+            columns: self.columns | queen,
+            left: (self.left | queen) << 1,
+            right: (self.right | queen) >> 1,
+            rows: self.rows - 1,
+        }
+    }
+
+    /// Every board that has one more queen, in the next row.
+    pub fn placements(self) -> impl Iterator<Item = Self> {
+        each(self.free()).map(move |queen| self.with(queen))
+    }
+
+    /// Boards with a row or two filled, and a factor: an empty board of `n` rows can be filled in so many times as many ways
+    /// as all of them together. The factor is 2, since each way has a mirror image that begins otherwise: the first queen is
+    /// left of the middle; or in the middle column, if there is one, and the second queen is left of it. The one way
+    /// of a single row is its own image.
+    ///
+    /// ```
+    /// use millpond_workloads::nqueens::{Board, known, serial_below};
+    ///
+    /// let (begun, factor) = Board::begun(8);
+    /// assert_eq!(Some(factor * begun.map(serial_below).sum::<u64>()), known(8));
+    /// ```
+    pub fn begun(n: u64) -> (impl Iterator<Item = Self>, u64) {
+        let empty = Self::new(n);
+        let (left, middle, factor) = if n == 1 { (1, 0, 1) } else { (bits(n / 2), bits(n % 2) << (n / 2), 2) };
+        let in_the_left = each(left).map(move |queen| empty.with(queen));
+        let in_the_middle = each(middle).map(move |queen| empty.with(queen));
+        let below = move |board: Self| each(board.free() & left).map(move |queen| board.with(queen));
+        (in_the_left.chain(in_the_middle.flat_map(below)), factor)
+    }
+}
+
+/// The lowest `n` bits, of 32 at most.
+fn bits(n: u64) -> u32 {
+    ((1_u64 << n) - 1) as u32
+}
+
+/// Each bit by itself, the lowest first.
+#[inline(always)]
+pub(super) fn each(mut bits: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lowest = bits & bits.wrapping_neg();
+        bits ^= lowest;
+        (lowest != 0).then_some(lowest)
+    })
+}
