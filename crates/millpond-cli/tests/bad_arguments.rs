@@ -67,7 +67,7 @@ fn options_in_a_wrong_place() {
 
 #[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
-    let all = "the nearest valid: cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, knary, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
     let ran = common::words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
@@ -81,7 +81,7 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 fn missing_names_are_listed() {
     refused(
         "run",
-        "a name is missing: expected one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
+        "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
@@ -97,6 +97,7 @@ fn numbers_out_of_range_get_the_range() {
     refused("run fib --reps 0", "invalid value '0' for '--reps <R>': expected 1..=1000000");
     refused("run fib --window 0", "invalid value '0' for '--window <TASKS>': expected 1..=4294967296");
     refused("run fib --n 94", "invalid value '94' for '--n <N>': expected 0..=93");
+    refused("run knary --n 65", "invalid value '65' for '--n <N>': expected 1..=64");
     refused("run nqueens --n 0", "invalid value '0' for '--n <N>': expected 1..=27");
     refused("run nqueens --n 28", "invalid value '28' for '--n <N>': expected 1..=27");
     refused("run cholesky --n 0", "invalid value '0' for '--n <N>': expected 1..=1048576");
@@ -167,6 +168,15 @@ fn a_tile_larger_than_the_matrix_gets_the_range() {
         &format!("run cholesky --input {file} --tile 2"),
         "--tile 2 is out of range: expected 1..=1 (the order of the matrix)",
     );
+}
+
+#[test]
+fn trees_that_are_none() {
+    let counted = "(with so many children, for the nodes to be counted)";
+    refused("run knary --n 35 --k 10 --cutoff 15", &format!("--n 35 is out of range: expected 1..=20 {counted}"));
+    refused("run knary --k 1000000", &format!("--n 10 is out of range: expected 1..=4 {counted}"));
+    refused("run knary --k 3 --r 4", "--r 4 is out of range: expected 0..=3 (the children of a node)");
+    refused("run knary --k 0", "invalid value '0' for '--k <N>': expected 1..=1000000");
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn every_workload_has_a_profile() {
         ("matmul --n 100 --tile 50", 8),
         ("fib --n 10", 177),
         ("fib-join --n 10", 0),
+        ("knary --n 4 --k 3 --r 1", 40),
         ("nqueens --n 5", 26),
         ("porting --tasks 50 --gets 3", 50),
         ("porting --tasks 50 --gets 3 --preconditions eager --blocked fiber", 50),
@@ -217,7 +218,7 @@ fn a_recording_or_a_workload() {
     fails(
         &["profile"],
         2,
-        "expected --read FILE or one of cholesky, matmul, fib, fib-join, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
+        "expected --read FILE or one of cholesky, matmul, fib, fib-join, knary, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     fails(&["profile", "cholesk"], 2, "unknown workload 'cholesk'; the nearest valid: cholesky, cholesky-cnc");
 }

@@ -52,6 +52,9 @@ fn every_workload_gives_its_result() {
         ("fib --n 16", "value", Some(987), json!({ "n": 16, "cutoff": 0 })),
         ("fib --n 20 --cutoff 10", "value", Some(6765), json!({ "n": 20, "cutoff": 10 })),
         ("fib-join --n 20", "value", Some(6765), json!({ "n": 20, "cutoff": 0 })),
+        ("knary --n 1 --k 1", "nodes", Some(1), json!({ "n": 1, "k": 1, "r": 1, "cutoff": 0 })),
+        ("knary --n 5 --k 4 --r 4", "nodes", Some(341), json!({ "n": 5, "k": 4, "r": 4, "cutoff": 0 })),
+        ("knary --n 6 --k 3 --cutoff 3", "nodes", Some(364), json!({ "n": 6, "k": 3, "r": 2, "cutoff": 3 })),
         ("nqueens --n 7", "solutions", Some(40), json!({ "n": 7, "cutoff": 0 })),
         ("nqueens --n 8 --cutoff 4", "solutions", Some(92), json!({ "n": 8, "cutoff": 4 })),
         ("nqueens --n 6 --cutoff 18", "solutions", Some(4), json!({ "n": 6, "cutoff": 18 })),
@@ -84,6 +87,10 @@ fn the_number_of_tasks() {
     assert_eq!(tasks("fib --n 3"), 7);
     assert_eq!(tasks("fib --n 3 --cutoff 2"), 4);
     assert_eq!(tasks("fib-join --n 3"), 4);
+    // A task a node; or, with subtrees of two levels as leaves, 1 + 3 + 9 + 27.
+    assert_eq!(tasks("knary --n 5 --k 3"), 121);
+    assert_eq!(tasks("knary --n 5 --k 3 --cutoff 2"), 40);
+    assert_eq!(tasks("knary --n 5 --k 3 --cutoff 64"), 1);
     // Four queens: 2 in the left half of the first row, 3 below them, then 2, then 1.
     assert_eq!(tasks("nqueens --n 4"), 8);
     assert_eq!(tasks("nqueens --n 4 --cutoff 2"), 5);

@@ -22,6 +22,7 @@ pub mod fileconcat;
 pub mod grammar;
 mod input;
 pub mod inverse;
+pub mod knary;
 pub mod matmul;
 pub mod matrix;
 pub mod nqueens;

@@ -2,8 +2,8 @@
 
 use crate::options::{Opt, Options, Value};
 use crate::{
-    Error, blackscholes, cholesky, cholesky_cnc, denoise, fib, fib_join, fileconcat, grammar, inverse, matmul, nqueens,
-    porting, reduction, routing, synthetic,
+    Error, blackscholes, cholesky, cholesky_cnc, denoise, fib, fib_join, fileconcat, grammar, inverse, knary, matmul,
+    nqueens, porting, reduction, routing, synthetic,
 };
 use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
@@ -39,6 +39,7 @@ pub static WORKLOADS: &[Workload] = &[
     matmul::WORKLOAD,
     fib::WORKLOAD,
     fib_join::WORKLOAD,
+    knary::WORKLOAD,
     nqueens::WORKLOAD,
     synthetic::WORKLOAD,
     grammar::WORKLOAD,

@@ -22,6 +22,9 @@ fn cases(name: &str) -> Vec<Options> {
         "nqueens" => [(1, 0), (2, 0), (6, 0), (8, 3), (5, 9)]
             .map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff))
             .to_vec(),
+        "knary" => [(1, 1, 0, 0), (5, 3, 0, 0), (5, 3, 1, 0), (4, 3, 3, 0), (6, 2, 1, 3), (12, 1, 1, 0), (3, 2, 1, 9)]
+            .map(|(n, k, r, cutoff)| new().integer("n", n).integer("k", k).integer("r", r).integer("cutoff", cutoff))
+            .to_vec(),
         "grammar" => ["k=0", "k=1", "k=15,f=0"].map(|set| new().text("set", set)).to_vec(),
         "cholesky-cnc" => collections(
             [(1, 1), (7, 3), (90, 90), (131, 20)].map(|(n, tile)| new().integer("n", n).integer("tile", tile)),
@@ -219,9 +222,15 @@ fn fails_at_its_tile_and_row() {
 #[test]
 fn ranges_are_kept() {
     let prepare = |name: &str, options: &Options| (find(name).expect("a workload").prepare)(options).map(|_| ());
-    for (name, option, value) in
-        [("fib", "n", 94), ("nqueens", "n", 28), ("cholesky", "n", u64::MAX), ("matmul", "tile", 0)]
-    {
+    for (name, option, value) in [
+        ("fib", "n", 94),
+        ("knary", "n", 65),
+        ("knary", "k", 0),
+        ("knary", "r", 6),
+        ("nqueens", "n", 28),
+        ("cholesky", "n", u64::MAX),
+        ("matmul", "tile", 0),
+    ] {
         let error = prepare(name, &Options::new().integer(option, value)).expect_err("out of range");
         assert!(error.is_usage(), "{name}: {error}");
     }

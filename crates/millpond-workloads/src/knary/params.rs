@@ -1,0 +1,59 @@
+use super::nodes;
+use crate::Error;
+use crate::options::{Opt, Options, Value};
+
+/// The deepest tree of two children a node whose nodes 64 bits can count.
+const MAX_N: u64 = 64;
+
+/// Four levels of such nodes can be counted.
+const MAX_K: u64 = 1_000_000;
+
+const N: Opt = Opt::integer("n", "Levels of the tree", (1, MAX_N), Some(10));
+const K: Opt = Opt::integer("k", "Children of a node", (1, MAX_K), Some(5));
+const R: Opt = Opt::integer(
+    "r",
+    "The first R children of a node run one after the other, then the rest in parallel [default: 2, or k if smaller]",
+    (0, MAX_K),
+    None,
+);
+const CUTOFF: Opt =
+    Opt::integer("cutoff", "Visit subtrees of this many levels without further tasks", (0, MAX_N), Some(0));
+
+/// The options of this workload.
+pub const OPTIONS: [Opt; 4] = [N, K, R, CUTOFF];
+
+/// Which tree, and where tasks end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Params {
+    /// Levels of the tree.
+    pub n: u64,
+    /// Children of a node that has any.
+    pub k: u64,
+    /// How many of them, the first ones, run one after the other.
+    pub r: u64,
+    /// Subtrees of up to this many levels are visited without further tasks.
+    pub cutoff: u64,
+}
+
+impl Params {
+    /// Checks the options.
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        let (n, k, cutoff) = (options.get(&N)?, options.get(&K)?, options.get(&CUTOFF)?);
+        if nodes(n, k).is_none() {
+            let max = (1..n).rev().find(|&n| nodes(n, k).is_some()).unwrap_or(1);
+            let why = " (with so many children, for the nodes to be counted)";
+            return Err(Error::Range { option: N.name, value: n, min: 1, max, why });
+        }
+        let r = options.get_integer(&R)?.unwrap_or(k.min(2));
+        if r > k {
+            return Err(Error::Range { option: R.name, value: r, min: 0, max: k, why: " (the children of a node)" });
+        }
+        Ok(Self { n, k, r, cutoff })
+    }
+
+    /// Every parameter after defaults.
+    pub fn values(&self) -> Vec<(&'static str, Value)> {
+        let Self { n, k, r, cutoff } = *self;
+        [("n", n), ("k", k), ("r", r), ("cutoff", cutoff)].map(|(name, value)| (name, Value::Integer(value))).to_vec()
+    }
+}

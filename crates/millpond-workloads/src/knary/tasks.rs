@@ -1,0 +1,51 @@
+//! The task program: a task a node. The turn says who comes after whom: the first children change it, so each waits for
+//! the one before, and the others read it, so they wait for the first ones and not for one another.
+
+use super::serial::{ITERATIONS, serial};
+use super::{Params, nodes};
+use crate::spin::work;
+use millpond::{Access, Accesses, Reduce, Spawn, Sum};
+
+/// What adds to the nodes visited.
+type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
+
+/// Visits the tree, and adds its nodes to `visited`.
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Brand>) {
+    let turn = s.handle(());
+    node(s, params, params.n, 0, turn.inout(), visited);
+}
+
+/// Visits a subtree of so many levels when it is its turn, and adds to `visited` its nodes and `above`.
+fn node<'s, S, T>(s: &S, params: Params, levels: u64, above: u64, turn: T, visited: Visited<'_, S::Brand>)
+where
+    S: Spawn<'s>,
+    T: Accesses<'s, S::Brand>,
+{
+    if levels <= leaf_levels(params) {
+        s.spawn((turn, visited), move |(_, visited)| *visited += above + serial(params, levels));
+        return;
+    }
+    s.nest((turn, visited), move |s, (_, visited)| {
+        work(ITERATIONS);
+        // A parent reaches the sum only by waiting, so the first child adds its parent to it.
+        let above = |child| if child == 0 { above + 1 } else { 0 };
+        let turn = s.handle(());
+        for child in 0..params.r {
+            node(s, params, levels - 1, above(child), turn.inout(), visited.reduce(Sum));
+        }
+        for child in params.r..params.k {
+            node(s, params, levels - 1, above(child), turn.read(), visited.reduce(Sum));
+        }
+    });
+}
+
+/// A subtree of up to so many levels is one task.
+fn leaf_levels(params: Params) -> u64 {
+    params.cutoff.max(1)
+}
+
+/// How many tasks that is: one for each node that is not inside the subtree of a leaf.
+pub fn count(params: Params) -> u64 {
+    // The tree itself can be counted, so a smaller one can.
+    nodes(1 + params.n.saturating_sub(leaf_levels(params)), params.k).unwrap_or(u64::MAX)
+}
