@@ -67,7 +67,7 @@ fn options_in_a_wrong_place() {
 
 #[test]
 fn without_a_near_name_all_valid_ones_are_listed() {
-    let all = "the nearest valid: cholesky, matmul, fib, fib-join, knary, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
+    let all = "the nearest valid: cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
     let ran = common::words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
@@ -81,7 +81,7 @@ fn without_a_near_name_all_valid_ones_are_listed() {
 fn missing_names_are_listed() {
     refused(
         "run",
-        "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
+        "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
     let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
@@ -100,6 +100,7 @@ fn numbers_out_of_range_get_the_range() {
     refused("run knary --n 65", "invalid value '65' for '--n <N>': expected 1..=64");
     refused("run nqueens --n 0", "invalid value '0' for '--n <N>': expected 1..=27");
     refused("run nqueens --n 28", "invalid value '28' for '--n <N>': expected 1..=27");
+    refused("run stencil --steps -1", "invalid value '-1' for '--steps <N>': expected 0..=1073741824");
     refused("run cholesky --n 0", "invalid value '0' for '--n <N>': expected 1..=1048576");
     let huge = "99999999999999999999999";
     refused(
@@ -162,6 +163,7 @@ fn a_tile_larger_than_the_matrix_gets_the_range() {
     refused("run cholesky --n 10 --tile 11", says);
     refused("run matmul --n 10 --tile 11", says);
     refused("run cholesky --tile 0", "invalid value '0' for '--tile <N>': expected 1..=1048576");
+    refused("run stencil --n 10 --tile 11", "--tile 11 is out of range: expected 1..=10 (the points of the rod)");
     let dir = Dir::new("tile");
     let file = dir.file("a.mtx", "%%MatrixMarket matrix array real general\n1 1\n4\n");
     refused(

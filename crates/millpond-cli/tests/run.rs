@@ -74,6 +74,23 @@ fn every_workload_gives_its_result() {
 }
 
 #[test]
+fn a_stencil_has_the_same_bits_however_it_is_cut() {
+    let result = |line: &str| {
+        let run = json(&format!("run stencil --n 1001 --steps 40 {line} --json"));
+        assert_eq!(keys(&run["params"]), ["n", "steps", "tile"], "{line}");
+        assert!(run["result"]["max_error"].as_f64().expect("a number") < 1e-12, "{line}");
+        assert_eq!(run["verified"], true, "{line}");
+        run["result"].clone()
+    };
+    let whole = result("");
+    assert_eq!(keys(&whole), ["max_error", "checksum"]);
+    assert!(whole["checksum"].is_u64());
+    for line in ["--tile 1", "--tile 100 --workers 3", "--tile 1000 --scheme list", "--tile 77 --window 2"] {
+        assert_eq!(result(line), whole, "{line}");
+    }
+}
+
+#[test]
 fn options_may_come_before_the_workload() {
     assert_eq!(json("run --json --workers 3 fib --n 5")["config"]["workers"], 3);
 }
@@ -97,6 +114,9 @@ fn the_number_of_tasks() {
     // Three: one in the first column and one below it; and nothing below one in the middle.
     assert_eq!(tasks("nqueens --n 3"), 2);
     assert_eq!(tasks("nqueens --n 1"), 1);
+    // Seven tiles, the last a short one.
+    assert_eq!(tasks("stencil --n 20 --steps 5 --tile 3"), 35);
+    assert_eq!(tasks("stencil --n 20 --steps 0"), 0);
 }
 
 #[test]

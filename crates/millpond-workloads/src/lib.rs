@@ -34,6 +34,7 @@ pub mod reduction;
 mod rician;
 pub mod routing;
 mod spin;
+pub mod stencil;
 pub mod synthetic;
 mod workload;
 

@@ -3,7 +3,7 @@
 use crate::options::{Opt, Options, Value};
 use crate::{
     Error, blackscholes, cholesky, cholesky_cnc, denoise, fib, fib_join, fileconcat, grammar, inverse, knary, matmul,
-    nqueens, porting, reduction, routing, synthetic,
+    nqueens, porting, reduction, routing, stencil, synthetic,
 };
 use millpond::catalogue::AnyRuntime;
 use std::time::{Duration, Instant};
@@ -41,6 +41,7 @@ pub static WORKLOADS: &[Workload] = &[
     fib_join::WORKLOAD,
     knary::WORKLOAD,
     nqueens::WORKLOAD,
+    stencil::WORKLOAD,
     synthetic::WORKLOAD,
     grammar::WORKLOAD,
     porting::WORKLOAD,

@@ -25,6 +25,9 @@ fn cases(name: &str) -> Vec<Options> {
         "knary" => [(1, 1, 0, 0), (5, 3, 0, 0), (5, 3, 1, 0), (4, 3, 3, 0), (6, 2, 1, 3), (12, 1, 1, 0), (3, 2, 1, 9)]
             .map(|(n, k, r, cutoff)| new().integer("n", n).integer("k", k).integer("r", r).integer("cutoff", cutoff))
             .to_vec(),
+        "stencil" => [(1, 0, 1), (1, 6, 1), (7, 9, 3), (64, 20, 16), (50, 11, 50), (33, 8, 1)]
+            .map(|(n, steps, tile)| new().integer("n", n).integer("steps", steps).integer("tile", tile))
+            .to_vec(),
         "grammar" => ["k=0", "k=1", "k=15,f=0"].map(|set| new().text("set", set)).to_vec(),
         "cholesky-cnc" => collections(
             [(1, 1), (7, 3), (90, 90), (131, 20)].map(|(n, tile)| new().integer("n", n).integer("tile", tile)),
@@ -228,6 +231,8 @@ fn ranges_are_kept() {
         ("knary", "k", 0),
         ("knary", "r", 6),
         ("nqueens", "n", 28),
+        ("stencil", "n", 0),
+        ("stencil", "tile", 1_000_001),
         ("cholesky", "n", u64::MAX),
         ("matmul", "tile", 0),
     ] {

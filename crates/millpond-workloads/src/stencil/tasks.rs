@@ -1,0 +1,33 @@
+//! The task program: one task a tile and step.
+//!
+//! A tile has two data, for even and for odd steps, since a task reads its tile's last state and writes the next one, and
+//! names a datum once. That each is written again and again needs no care: a `write` starts a new version, so a task waits
+//! for the three states that it reads, and never for a neighbour that still reads an old one.
+
+use super::{Params, update};
+use millpond::{Handle, Spawn};
+
+/// The left end, the tiles from left to right, and the right end; an end is one point that is never written.
+pub type Pieces<B> = Vec<Handle<Vec<f64>, B>>;
+
+/// Takes so many steps from the first pieces to the second, back to the first, and so on.
+pub fn tasks<'s, S: Spawn<'s>>(s: &S, pieces: &[Pieces<S::Brand>; 2], steps: u64) {
+    let [mut now, mut next] = pieces.each_ref();
+    for step in 0..steps {
+        for (at, (near, next)) in now.windows(3).zip(&next[1..]).enumerate() {
+            let access = (near[0].read(), near[1].read(), near[2].read(), next.write());
+            s.task("step").index([at, step as usize]).spawn(access, |(left, own, right, mut next)| {
+                let mut tile = next.recycled().unwrap_or_default();
+                tile.resize(own.len(), 0.0);
+                update(left[left.len() - 1], own, right[0], &mut tile);
+                next.set(tile);
+            });
+        }
+        std::mem::swap(&mut now, &mut next);
+    }
+}
+
+/// How many tasks that is.
+pub fn count(params: Params) -> u64 {
+    params.tiles() * params.steps
+}
