@@ -160,7 +160,7 @@ fn a_graph_that_is_too_large_to_draw() {
     assert!(dir.names().is_empty());
     // With what combines reductions, which is known after the run only.
     let trace = dir.path("t.json");
-    let args = ["profile", "nqueens", "--n", "7", "--cutoff", "2", "--trace", &trace, "--dot", &dot, "--json"];
+    let args = ["profile", "nqueens", "--n", "12", "--cutoff", "9", "--trace", &trace, "--dot", &dot, "--json"];
     let ran = millpond(&args);
     assert!(ran.status == 2 && ran.stdout.is_empty() && ran.stderr.contains("500 can be drawn"), "{ran:?}");
     assert!(dir.names().is_empty());
