@@ -5,13 +5,13 @@ use crate::options::{Opt, Options, Value};
 const MAX_N: u64 = 1 << 30;
 const MAX_STEPS: u64 = 1 << 30;
 
-/// Points of a tile: 80 KB, a few microseconds of work, and with its next state still in a core's own cache. The tile of
-/// the matrices, 125, would be 1 KB here, and a task shorter than what it takes to spawn it.
-const DEFAULT_TILE: u64 = 10_000;
+/// Points of a tile, as of a matrix's in the other workloads. 125 points are a task shorter than what it takes to spawn it;
+/// with 10,000 (80 KB) a task takes microseconds, and its next state is still in a core's own cache.
+const DEFAULT_TILE: u64 = 125;
 
-const N: Opt = Opt::integer("n", "Points of the rod", (1, MAX_N), Some(1_000_000));
-const STEPS: Opt = Opt::integer("steps", "Steps in time", (0, MAX_STEPS), Some(1000));
-const TILE: Opt = Opt::integer("tile", "Points of a tile [default: 10000, or n if smaller]", (1, MAX_N), None);
+const N: Opt = Opt::integer("n", "Points of the rod", (1, MAX_N), Some(100_000));
+const STEPS: Opt = Opt::integer("steps", "Steps in time", (0, MAX_STEPS), Some(100));
+const TILE: Opt = Opt::integer("tile", "Points of a tile [default: 125, or n if smaller]", (1, MAX_N), None);
 
 /// The options of this workload.
 pub const OPTIONS: [Opt; 3] = [N, STEPS, TILE];
