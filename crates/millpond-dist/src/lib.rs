@@ -1,0 +1,9 @@
+//! Tasks of [millpond](millpond) that another process can run.
+//!
+//! [`portable`]: a task as a serde struct with a registered name, in place of a closure.
+
+#![forbid(unsafe_code)]
+
+pub mod portable;
+
+pub use portable::{Args, Error, Handles, ParentScope, Portable, PortableParent, R, Registered, Rw, SpawnPortable, W};

@@ -1,0 +1,162 @@
+//! What a portable task declares, and which accesses of a spawn match it.
+
+use std::any::type_name;
+use std::fmt;
+use std::marker::PhantomData;
+
+use millpond::{Access, Accesses, ArgsOf, Full, Handle, In, Inout, Out, Read, ReadOnly, Write, WriteOnly};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Values that can go to another process: serde's, without borrows, for any thread.
+///
+/// Implemented by all types that can be.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot go to another process",
+    label = "of a portable task, or of the data it uses, and not serde",
+    note = "derive `serde::Serialize` and `serde::Deserialize`; it must also be `Send`, `Sync` and without borrows"
+)]
+pub trait Value: Serialize + DeserializeOwned + Send + Sync + 'static {}
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
+
+/// Declares a `read`: a leaf gets `&T`, a parent a handle with the right [`ReadOnly`].
+#[derive(Debug)]
+pub struct R<T>(PhantomData<fn() -> T>);
+/// Declares a `write`: a leaf gets [`Out<T>`](Out), a parent a handle with the right [`WriteOnly`].
+#[derive(Debug)]
+pub struct W<T>(PhantomData<fn() -> T>);
+/// Declares an `inout`: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
+#[derive(Debug)]
+pub struct Rw<T>(PhantomData<fn() -> T>);
+
+/// The mode of a declared access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// [`R`]
+    Read,
+    /// [`W`]
+    Write,
+    /// [`Rw`]
+    Inout,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Read => "read",
+            Mode::Write => "write",
+            Mode::Inout => "inout",
+        })
+    }
+}
+
+/// One declared access: its mode, and of what type the datum is.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessKind {
+    mode: Mode,
+    size: usize,
+    of: fn() -> &'static str,
+}
+
+impl AccessKind {
+    const fn of<T>(mode: Mode) -> Self {
+        AccessKind { mode, size: size_of::<T>(), of: type_name::<T> }
+    }
+
+    /// What the task does to the datum.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The bytes of the datum in memory, without what it points to.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The name of the datum's type, for people.
+    pub fn type_name(&self) -> &'static str {
+        (self.of)()
+    }
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.mode, self.type_name())
+    }
+}
+
+/// What a portable task may declare: [`R`], [`W`] or [`Rw`] of a [`Value`], or a tuple of up to 8 of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a portable task can declare",
+    label = "not `R<T>`, `W<T>`, `Rw<T>` or a tuple of at most 8 of them"
+)]
+pub trait Declared: 'static {
+    /// What a leaf gets.
+    type Leaf<'t>;
+    /// What a parent gets.
+    type Held<'t>;
+    /// The accesses, in order.
+    const KINDS: &'static [AccessKind];
+}
+
+/// One access, no tuple.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an access that a portable task can declare",
+    label = "not `R<T>`, `W<T>` or `Rw<T>`"
+)]
+pub trait One: Declared {
+    #[doc(hidden)]
+    const KIND: AccessKind;
+}
+
+/// The accesses of a spawn that a task which declares `D` takes: of the same modes and types in the same order.
+#[diagnostic::on_unimplemented(
+    message = "the task declares `{D}`, the spawn passes `{Self}`",
+    label = "the modes or types of the accesses do not match the task's `Access`",
+    note = "`R<T>` takes `h.read()`, `W<T>` takes `h.write()`, `Rw<T>` takes `h.inout()`, each of a `Handle<T>`"
+)]
+pub trait Matches<'s, D: Declared, B>:
+    Accesses<'s, B> + for<'t> ArgsOf<'t, Leaf = D::Leaf<'t>, Held = D::Held<'t>>
+{
+}
+
+macro_rules! modes {
+    ($($declared:ident, $mode:ident, $right:ident, $leaf:ty;)*) => {$(
+        impl<T: Value> Declared for $declared<T> {
+            type Leaf<'t> = $leaf;
+            type Held<'t> = Handle<T, In<'t>, $right>;
+            const KINDS: &'static [AccessKind] = &[Self::KIND];
+        }
+        impl<T: Value> One for $declared<T> {
+            const KIND: AccessKind = AccessKind::of::<T>(Mode::$mode);
+        }
+        #[diagnostic::do_not_recommend]
+        impl<'s, T: Value, B> Matches<'s, $declared<T>, B> for Access<'_, T, $mode, B> {}
+    )*};
+}
+modes! {
+    R, Read, ReadOnly, &'t T;
+    W, Write, WriteOnly, Out<'t, T>;
+    Rw, Inout, Full, &'t mut T;
+}
+
+macro_rules! tuples {
+    ($($a:ident $d:ident)*) => {
+        impl<$($d: One),*> Declared for ($($d,)*) {
+            type Leaf<'t> = ($($d::Leaf<'t>,)*);
+            type Held<'t> = ($($d::Held<'t>,)*);
+            const KINDS: &'static [AccessKind] = &[$($d::KIND),*];
+        }
+        impl<'s, Brand, $($d: One, $a: Matches<'s, $d, Brand>),*> Matches<'s, ($($d,)*), Brand> for ($($a,)*) {}
+    };
+}
+tuples! {}
+tuples! { A0 D0 }
+tuples! { A0 D0 A1 D1 }
+tuples! { A0 D0 A1 D1 A2 D2 }
+tuples! { A0 D0 A1 D1 A2 D2 A3 D3 }
+tuples! { A0 D0 A1 D1 A2 D2 A3 D3 A4 D4 }
+tuples! { A0 D0 A1 D1 A2 D2 A3 D3 A4 D4 A5 D5 }
+tuples! { A0 D0 A1 D1 A2 D2 A3 D3 A4 D4 A5 D5 A6 D6 }
+tuples! { A0 D0 A1 D1 A2 D2 A3 D3 A4 D4 A5 D5 A6 D6 A7 D7 }

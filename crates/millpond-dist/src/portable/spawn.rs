@@ -1,0 +1,101 @@
+//! Spawning portable tasks, in scopes of the runtime and in bodies of portable parents.
+
+use std::marker::PhantomData;
+
+use millpond::{CanWrite, Handle, In, Spawn};
+
+use super::access::{Matches, Value};
+use super::registry::Role;
+use super::task::{Portable, PortableParent};
+
+/// Spawns portable tasks in any scope of the runtime.
+pub trait SpawnPortable<'s>: Spawn<'s> {
+    /// Spawns a portable leaf, as [`Spawn::spawn`] does a closure, and at the same cost: nothing is serialised.
+    #[track_caller]
+    #[inline(always)]
+    fn spawn_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
+    where
+        P: Portable,
+        A: Matches<'s, P::Access, Self::Brand>,
+    {
+        const { assert!(P::ENTRY.is(Role::Leaf), "the task was registered as a parent: it implements both traits") }
+        self.spawn(accesses, move |args| task.run(args))
+    }
+
+    /// Spawns a portable parent, as [`Spawn::nest`] does a closure.
+    #[track_caller]
+    fn nest_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
+    where
+        P: PortableParent,
+        A: Matches<'s, P::Access, Self::Brand>,
+    {
+        const { assert!(P::ENTRY.is(Role::Parent), "the task was registered as a leaf: it implements both traits") }
+        self.nest(accesses, move |scope, handles| task.run(&Narrow { scope, _of: PhantomData }, handles))
+    }
+}
+
+impl<'s, S: Spawn<'s>> SpawnPortable<'s> for S {}
+
+/// The scope of a portable parent: portable tasks only, and no waiting.
+pub trait ParentScope<'t> {
+    /// Spawns a portable leaf; see [`SpawnPortable::spawn_portable`].
+    #[track_caller]
+    fn spawn_portable<A, P>(&self, accesses: A, task: P)
+    where
+        P: Portable,
+        A: for<'s> Matches<'s, P::Access, In<'t>>;
+
+    /// Spawns a portable parent; see [`SpawnPortable::nest_portable`].
+    #[track_caller]
+    fn nest_portable<A, P>(&self, accesses: A, task: P)
+    where
+        P: PortableParent,
+        A: for<'s> Matches<'s, P::Access, In<'t>>;
+
+    /// A new datum of this scope's own; see [`Spawn::handle`].
+    fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>>;
+
+    /// A new datum of this scope's own, without a value; see [`Spawn::unset`].
+    fn unset<T: Value>(&self) -> Handle<T, In<'t>>;
+
+    /// A `write` that is done at once; see [`Spawn::set`]. For small values: what takes long belongs in a leaf.
+    #[track_caller]
+    fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T);
+}
+
+/// A scope of the runtime of which only [`ParentScope`] is left.
+struct Narrow<'a, 's, S> {
+    scope: &'a S,
+    _of: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'_, 's, S> {
+    #[inline(always)]
+    fn spawn_portable<A, P>(&self, accesses: A, task: P)
+    where
+        P: Portable,
+        A: for<'x> Matches<'x, P::Access, In<'t>>,
+    {
+        SpawnPortable::<'s>::spawn_portable(self.scope, accesses, task);
+    }
+
+    fn nest_portable<A, P>(&self, accesses: A, task: P)
+    where
+        P: PortableParent,
+        A: for<'x> Matches<'x, P::Access, In<'t>>,
+    {
+        SpawnPortable::<'s>::nest_portable(self.scope, accesses, task);
+    }
+
+    fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>> {
+        self.scope.handle(value)
+    }
+
+    fn unset<T: Value>(&self) -> Handle<T, In<'t>> {
+        self.scope.unset()
+    }
+
+    fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T) {
+        self.scope.set(handle, value);
+    }
+}
