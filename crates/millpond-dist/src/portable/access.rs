@@ -110,15 +110,20 @@ pub trait One: Declared {
     const KIND: AccessKind;
 }
 
-/// The accesses of a spawn that a task which declares `D` takes: of the same modes and types in the same order.
+/// A declaration that takes the accesses `A` of a spawn in a scope with the brand `B`: those of the same modes and types
+/// in the same order.
 #[diagnostic::on_unimplemented(
-    message = "the task declares `{D}`, the spawn passes `{Self}`",
-    label = "the modes or types of the accesses do not match the task's `Access`",
-    note = "`R<T>` takes `h.read()`, `W<T>` takes `h.write()`, `Rw<T>` takes `h.inout()`, each of a `Handle<T>`"
+    message = "the task declares `{Self}`, the spawn passes `{A}`",
+    label = "the task's `Access` and the accesses of the spawn do not match",
+    note = "`R<T>` takes `h.read()`, `W<T>` takes `h.write()`, `Rw<T>` takes `h.inout()`, each of a `Handle<T>` that this \
+            scope may spawn on"
 )]
-pub trait Matches<'s, D: Declared, B>:
-    Accesses<'s, B> + for<'t> ArgsOf<'t, Leaf = D::Leaf<'t>, Held = D::Held<'t>>
-{
+pub trait Takes<'s, A, B>: Declared {
+    /// `A`, of which is known what it becomes in a body.
+    #[doc(hidden)]
+    type Accesses: Accesses<'s, B> + for<'t> ArgsOf<'t, Leaf = Self::Leaf<'t>, Held = Self::Held<'t>>;
+    #[doc(hidden)]
+    fn take(accesses: A) -> Self::Accesses;
 }
 
 macro_rules! modes {
@@ -132,7 +137,13 @@ macro_rules! modes {
             const KIND: AccessKind = AccessKind::of::<T>(Mode::$mode);
         }
         #[diagnostic::do_not_recommend]
-        impl<'s, T: Value, B> Matches<'s, $declared<T>, B> for Access<'_, T, $mode, B> {}
+        impl<'s, 'h, T: Value, B> Takes<'s, Access<'h, T, $mode, B>, B> for $declared<T> {
+            type Accesses = Access<'h, T, $mode, B>;
+            #[inline(always)]
+            fn take(accesses: Self::Accesses) -> Self::Accesses {
+                accesses
+            }
+        }
     )*};
 }
 modes! {
@@ -148,7 +159,16 @@ macro_rules! tuples {
             type Held<'t> = ($($d::Held<'t>,)*);
             const KINDS: &'static [AccessKind] = &[$($d::KIND),*];
         }
-        impl<'s, Brand, $($d: One, $a: Matches<'s, $d, Brand>),*> Matches<'s, ($($d,)*), Brand> for ($($a,)*) {}
+        impl<'s, Brand, $($a, $d: One + Takes<'s, $a, Brand>),*> Takes<'s, ($($a,)*), Brand> for ($($d,)*) {
+            type Accesses = ($($d::Accesses,)*);
+            #[inline(always)]
+            #[allow(clippy::unused_unit, reason = "the empty tuple")]
+            fn take(accesses: ($($a,)*)) -> Self::Accesses {
+                #[allow(non_snake_case)]
+                let ($($a,)*) = accesses;
+                ($($d::take($a),)*)
+            }
+        }
     };
 }
 tuples! {}

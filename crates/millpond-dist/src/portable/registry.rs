@@ -3,7 +3,6 @@
 use std::any::{Any, type_name};
 use std::collections::HashMap;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use super::access::{AccessKind, Declared, Value};
@@ -16,10 +15,9 @@ macro_rules! portable {
     ($task:ty, $name:expr $(,)?) => {
         impl $crate::portable::Registered for $task {
             const ENTRY: $crate::portable::Entry = {
-                // A leaf's own constant hides this trait's.
-                #[allow(unused_imports)]
-                use $crate::portable::private::ParentEntry as _;
-                $crate::portable::private::Probe::<$task>::MAKE.at($name, ::core::file!(), ::core::line!())
+                // The compiler finds out which of the two it is; it refuses both.
+                let entry = <$task as $crate::portable::private::LeafOrParent<_>>::ENTRY;
+                entry.at($name, ::core::file!(), ::core::line!())
             };
         }
         $crate::portable::private::inventory::submit! {
@@ -76,10 +74,6 @@ impl Entry {
     pub const fn at(self, name: &'static str, file: &'static str, line: u32) -> Self {
         assert!(!name.is_empty(), "a portable task needs a name");
         Entry { name, place: Place { file, line }, ..self }
-    }
-
-    pub(super) const fn is(&self, role: Role) -> bool {
-        matches!((self.role, role), (Role::Leaf, Role::Leaf) | (Role::Parent, Role::Parent))
     }
 
     /// The name.
@@ -242,20 +236,31 @@ pub fn check() -> Result<(), Error> {
     registry().map(drop)
 }
 
-/// Finds out whether `P` is a leaf or a parent: a constant of its own is found before a trait's.
+/// Implemented with one parameter for leaves and another for parents, so that the compiler can find out what a task is.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is registered, and is no portable task",
+    label = "implements neither `Portable` nor `PortableParent`",
+    note = "`impl Portable for {Self}` if it is a leaf, `impl PortableParent for {Self}` if it spawns"
+)]
+pub trait LeafOrParent<Kind> {
+    const ENTRY: Entry;
+}
+
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Probe<P>(PhantomData<P>);
-
-impl<P: Portable> Probe<P> {
-    pub const MAKE: Entry = Entry::of::<P>(Role::Leaf, P::Access::KINDS);
-}
+pub enum IsLeaf {}
 
 #[doc(hidden)]
-pub trait ParentEntry {
-    const MAKE: Entry;
+#[derive(Debug)]
+pub enum IsParent {}
+
+#[diagnostic::do_not_recommend]
+impl<P: Portable> LeafOrParent<IsLeaf> for P {
+    const ENTRY: Entry = Entry::of::<P>(Role::Leaf, P::Access::KINDS);
 }
 
-impl<P: PortableParent> ParentEntry for Probe<P> {
-    const MAKE: Entry = Entry::of::<P>(Role::Parent, P::Access::KINDS);
+#[diagnostic::do_not_recommend]
+impl<P: PortableParent> LeafOrParent<IsParent> for P {
+    const ENTRY: Entry = Entry::of::<P>(Role::Parent, P::Access::KINDS);
 }

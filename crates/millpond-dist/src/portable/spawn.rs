@@ -4,8 +4,7 @@ use std::marker::PhantomData;
 
 use millpond::{CanWrite, Handle, In, Spawn};
 
-use super::access::{Matches, Value};
-use super::registry::Role;
+use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
 
 /// Spawns portable tasks in any scope of the runtime.
@@ -16,10 +15,9 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
     fn spawn_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
     where
         P: Portable,
-        A: Matches<'s, P::Access, Self::Brand>,
+        P::Access: Takes<'s, A, Self::Brand>,
     {
-        const { assert!(P::ENTRY.is(Role::Leaf), "the task was registered as a parent: it implements both traits") }
-        self.spawn(accesses, move |args| task.run(args))
+        self.spawn(P::Access::take(accesses), move |args| task.run(args))
     }
 
     /// Spawns a portable parent, as [`Spawn::nest`] does a closure.
@@ -27,10 +25,11 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
     fn nest_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
     where
         P: PortableParent,
-        A: Matches<'s, P::Access, Self::Brand>,
+        P::Access: Takes<'s, A, Self::Brand>,
     {
-        const { assert!(P::ENTRY.is(Role::Parent), "the task was registered as a leaf: it implements both traits") }
-        self.nest(accesses, move |scope, handles| task.run(&Narrow { scope, _of: PhantomData }, handles))
+        self.nest(P::Access::take(accesses), move |scope, handles| {
+            task.run(&Narrow { scope, _of: PhantomData }, handles)
+        })
     }
 }
 
@@ -43,14 +42,14 @@ pub trait ParentScope<'t> {
     fn spawn_portable<A, P>(&self, accesses: A, task: P)
     where
         P: Portable,
-        A: for<'s> Matches<'s, P::Access, In<'t>>;
+        P::Access: for<'s> Takes<'s, A, In<'t>>;
 
     /// Spawns a portable parent; see [`SpawnPortable::nest_portable`].
     #[track_caller]
     fn nest_portable<A, P>(&self, accesses: A, task: P)
     where
         P: PortableParent,
-        A: for<'s> Matches<'s, P::Access, In<'t>>;
+        P::Access: for<'s> Takes<'s, A, In<'t>>;
 
     /// A new datum of this scope's own; see [`Spawn::handle`].
     fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>>;
@@ -74,7 +73,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'_, 's, S>
     fn spawn_portable<A, P>(&self, accesses: A, task: P)
     where
         P: Portable,
-        A: for<'x> Matches<'x, P::Access, In<'t>>,
+        P::Access: for<'x> Takes<'x, A, In<'t>>,
     {
         SpawnPortable::<'s>::spawn_portable(self.scope, accesses, task);
     }
@@ -82,7 +81,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'_, 's, S>
     fn nest_portable<A, P>(&self, accesses: A, task: P)
     where
         P: PortableParent,
-        A: for<'x> Matches<'x, P::Access, In<'t>>,
+        P::Access: for<'x> Takes<'x, A, In<'t>>,
     {
         SpawnPortable::<'s>::nest_portable(self.scope, accesses, task);
     }

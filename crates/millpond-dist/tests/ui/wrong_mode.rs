@@ -1,0 +1,24 @@
+//! The spawn passes an `inout` where the task declares a `write`.
+
+use millpond::{Handle, Out, Runtime};
+use millpond_dist::{Portable, R, SpawnPortable, W, portable};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Double;
+
+impl Portable for Double {
+    type Access = (R<u64>, W<u64>);
+    fn run(self, (a, r): (&u64, Out<u64>)) {
+        r.set(2 * a);
+    }
+}
+portable!(Double, "double");
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (rt, a, r) = (Runtime::new()?, Handle::new(1_u64), Handle::unset());
+    rt.scope(|s| {
+        s.spawn_portable((a.read(), r.inout()), Double);
+    })?;
+    Ok(())
+}
