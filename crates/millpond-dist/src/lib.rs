@@ -6,4 +6,9 @@
 
 pub mod portable;
 
+/// The programs of this chapter are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/portable.md")]
+struct Chapter;
+
 pub use portable::{Args, Error, Handles, ParentScope, Portable, PortableParent, R, Registered, Rw, SpawnPortable, W};

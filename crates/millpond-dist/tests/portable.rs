@@ -1,11 +1,24 @@
-//! Portable tasks give what closures give.
+//! Portable tasks give what closures give, on any number of workers, and after they were bytes.
 
-use millpond::{Handle, Out, Runtime};
-use millpond_dist::portable;
-use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, SpawnPortable, W};
+mod common;
+
+use common::limit;
+use millpond::{Access, Handle, Kind, Out, Runtime, Spawn, Write};
+use millpond_dist::portable::{Mode, Registered, Role, Value, encode, registry};
+use millpond_dist::{Args, Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
 use serde::{Deserialize, Serialize};
 
-#[derive(Serialize, Deserialize)]
+const SECONDS: u64 = 60;
+
+fn on_workers(name: &str, test: impl Fn(&Runtime)) {
+    for workers in 1..=3 {
+        limit(SECONDS, format!("{name} on {workers}"), || {
+            test(&Runtime::builder().workers(workers).build().expect("the choices are in range"));
+        });
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Sum {
     scale: u64,
 }
@@ -17,7 +30,7 @@ impl Portable for Sum {
 }
 portable!(Sum, "fib.sum");
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Fib {
     n: u64,
 }
@@ -35,14 +48,280 @@ impl PortableParent for Fib {
 }
 portable!(Fib, "fib");
 
+/// Appends a word to a text; its field has no fixed size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Say {
+    word: String,
+}
+impl Portable for Say {
+    type Access = Rw<String>;
+    fn run(self, text: Args<'_, Self>) {
+        text.push_str(&self.word);
+    }
+}
+portable!(Say, "say");
+
+/// Says a word some times, each with its number, and uses all rights that a parent can have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Repeat {
+    word: String,
+}
+impl PortableParent for Repeat {
+    type Access = (R<u64>, Rw<String>, W<usize>);
+    fn run<'t>(self, s: &impl ParentScope<'t>, (times, text, length): Handles<'t, Self>) {
+        let marks = s.handle(vec!['.', '!']);
+        s.spawn_portable((times.read(), marks.read(), text.inout()), SayAll { word: self.word });
+        s.spawn_portable((text.read(), length.write()), Length);
+    }
+}
+portable!(Repeat, "repeat");
+
+#[derive(Serialize, Deserialize)]
+struct SayAll {
+    word: String,
+}
+impl Portable for SayAll {
+    type Access = (R<u64>, R<Vec<char>>, Rw<String>);
+    fn run(self, (times, marks, text): Args<'_, Self>) {
+        (0..*times).for_each(|i| text.extend([self.word.as_str(), &marks[i as usize % marks.len()].to_string()]));
+    }
+}
+portable!(SayAll, "say.all");
+
+#[derive(Serialize, Deserialize)]
+struct Length;
+impl Portable for Length {
+    type Access = (R<String>, W<usize>);
+    fn run(self, (text, length): Args<'_, Self>) {
+        length.set(text.len());
+    }
+}
+portable!(Length, "length");
+
+/// The most accesses that a portable task can have.
+#[derive(Serialize, Deserialize)]
+struct Eight;
+impl Portable for Eight {
+    type Access = (R<u8>, R<u16>, R<u32>, R<u64>, R<i8>, R<i16>, R<i32>, W<i64>);
+    fn run(self, (a, b, c, d, e, f, g, r): Args<'_, Self>) {
+        let unsigned = u64::from(*a) + u64::from(*b) + u64::from(*c) + d;
+        r.set(i64::try_from(unsigned).unwrap() + i64::from(*e) + i64::from(*f) + i64::from(*g));
+    }
+}
+portable!(Eight, "eight");
+
+/// A generic struct; its instances have names.
+#[derive(Serialize, Deserialize)]
+struct Fill<T> {
+    with: T,
+}
+impl Portable for Fill<u8> {
+    type Access = W<u8>;
+    fn run(self, out: Out<'_, u8>) {
+        out.set(self.with);
+    }
+}
+portable!(Fill<u8>, "fill.u8");
+
+/// Panics, or forgets to write.
+#[derive(Serialize, Deserialize)]
+struct Fail {
+    by_panic: bool,
+}
+impl Portable for Fail {
+    type Access = (W<u8>,);
+    fn run(self, _: Args<'_, Self>) {
+        assert!(!self.by_panic, "as it was told");
+    }
+}
+portable!(Fail, "fail");
+
+/// A parent of nothing but a leaf that fails; without accesses.
+#[derive(Serialize, Deserialize)]
+struct FailBelow;
+impl PortableParent for FailBelow {
+    type Access = ();
+    fn run<'t>(self, s: &impl ParentScope<'t>, (): Handles<'t, Self>) {
+        s.spawn_portable((s.unset().write(),), Fail { by_panic: true });
+    }
+}
+portable!(FailBelow, "fail.below");
+
+fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
+    s.nest(r, move |s, r| {
+        if n < 2 {
+            return s.set(&r, n);
+        }
+        let (a, b) = (s.unset(), s.unset());
+        fib(s, n - 1, a.write());
+        fib(s, n - 2, b.write());
+        s.spawn((a.read(), b.read(), r.write()), |(a, b, r)| r.set(a + b));
+    });
+}
+
 #[test]
-fn fib() {
-    let rt = Runtime::new().unwrap();
-    let (a, b, r) = (Handle::new(1), Handle::new(2), Handle::unset());
-    rt.scope(|s| {
-        s.nest_portable(a.write(), Fib { n: 10 });
-        s.spawn_portable((a.read(), b.read(), r.write()), Sum { scale: 2 });
-    })
-    .unwrap();
-    assert_eq!(r.into_inner().unwrap(), 114);
+fn a_tree_of_portable_tasks_gives_what_closures_give() {
+    on_workers("fib", |rt| {
+        let (portable, closures, both) = (Handle::unset(), Handle::unset(), Handle::unset());
+        rt.scope(|s| {
+            s.nest_portable(portable.write(), Fib { n: 16 });
+            fib(s, 16, closures.write());
+            s.spawn_portable((portable.read(), closures.read(), both.write()), Sum { scale: 3 });
+        })
+        .unwrap();
+        assert_eq!((portable.into_inner().unwrap(), closures.into_inner().unwrap()), (987, 987));
+        assert_eq!(both.into_inner().unwrap(), 2 * 3 * 987);
+    });
+}
+
+#[test]
+fn portable_tasks_and_closures_on_the_same_data_run_in_reference_order() {
+    on_workers("order", |rt| {
+        let text = Handle::new(String::new());
+        let times = Handle::new(3);
+        let length = Handle::unset();
+        rt.scope(|s| {
+            s.spawn(text.inout(), |text| text.push('<'));
+            s.spawn_portable(text.inout(), Say { word: "ab".into() });
+            s.nest_portable((times.read(), text.inout(), length.write()), Repeat { word: "c".into() });
+            s.spawn(text.inout(), |text| text.push('>'));
+        })
+        .unwrap();
+        assert_eq!(text.into_inner().unwrap(), "<abc.c!c.>");
+        assert_eq!(length.into_inner().unwrap(), 9);
+    });
+}
+
+#[test]
+fn a_scope_in_a_body_spawns_portable_tasks() {
+    on_workers("nested", |rt| {
+        let text = Handle::new(String::new());
+        rt.scope(|s| {
+            s.nest(text.inout(), |s, mut text| {
+                let join = s.spawn_portable(text.inout(), Say { word: "one".into() });
+                s.wait(join).unwrap();
+                assert_eq!(*s.wait_on(&mut text).unwrap(), "one");
+                s.spawn_portable(text.inout(), Say { word: "two".into() });
+            });
+        })
+        .unwrap();
+        assert_eq!(text.into_inner().unwrap(), "onetwo");
+    });
+}
+
+#[test]
+fn eight_accesses_of_eight_types() {
+    on_workers("eight", |rt| {
+        let (a, b, c, d) = (Handle::new(1), Handle::new(20), Handle::new(300), Handle::new(4000));
+        let (e, f, g, r) = (Handle::new(-1), Handle::new(-20), Handle::new(-300), Handle::unset());
+        rt.scope(|s| {
+            let unsigned = (a.read(), b.read(), c.read(), d.read());
+            let all = (unsigned.0, unsigned.1, unsigned.2, unsigned.3, e.read(), f.read(), g.read(), r.write());
+            s.spawn_portable(all, Eight);
+        })
+        .unwrap();
+        assert_eq!(r.into_inner().unwrap(), 4000);
+    });
+}
+
+#[test]
+fn an_instance_of_a_generic_struct() {
+    on_workers("generic", |rt| {
+        let r = Handle::unset();
+        rt.scope(|s| drop(s.spawn_portable(r.write(), Fill { with: 7 }))).unwrap();
+        assert_eq!(r.into_inner().unwrap(), 7);
+    });
+}
+
+#[test]
+fn portable_tasks_fail_as_others_do() {
+    on_workers("failures", |rt| {
+        let spawned = |by_panic| {
+            let r = Handle::unset();
+            rt.scope(|s| drop(s.spawn_portable((r.write(),), Fail { by_panic }))).unwrap_err()
+        };
+        assert_eq!(spawned(false).kind(), &Kind::Unwritten { arg: 0 });
+        let error = spawned(true);
+        assert!(matches!(error.kind(), Kind::Panicked(_)), "{error}");
+        assert!(error.to_string().contains("as it was told"), "{error}");
+        // A task goes by the place of its spawn.
+        assert!(error.task().to_string().contains("portable.rs"), "{error}");
+        let error = rt.scope(|s| drop(s.nest_portable((), FailBelow))).unwrap_err();
+        assert!(matches!(error.kind(), Kind::Panicked(_)), "{error}");
+        assert!(error.task().to_string().contains("portable.rs"), "{error}");
+    });
+}
+
+/// The same task, after it was bytes.
+fn again<P: Registered + Value>(task: P) -> P {
+    let (name, bytes) = encode(&task).unwrap();
+    let decoded = registry().unwrap().decode(name, &bytes).unwrap();
+    assert_eq!(decoded.entry().name(), name);
+    decoded.downcast().expect("it is of the type that has the name")
+}
+
+#[test]
+fn a_task_that_was_bytes_is_the_same() {
+    assert_eq!(again(Sum { scale: u64::MAX }), Sum { scale: u64::MAX });
+    assert_eq!(again(Fib { n: 0 }), Fib { n: 0 });
+    assert_eq!(again(Say { word: "größer".into() }), Say { word: "größer".into() });
+    let (_, bytes) = encode(&Fib { n: 5 }).unwrap();
+    let other = registry().unwrap().decode("fib", &bytes).unwrap().downcast::<Sum>().unwrap_err();
+    assert_eq!(other.entry().name(), "fib", "what is of another type is left as it was");
+}
+
+#[test]
+fn a_task_that_was_bytes_does_the_same() {
+    fn program(rt: &Runtime, fib: Fib, repeat: Repeat, sum: Sum) -> (u64, String, usize) {
+        let (n, n2, r, length) = (Handle::unset(), Handle::new(13), Handle::unset(), Handle::unset());
+        let text = Handle::new(String::from("-"));
+        rt.scope(|s| {
+            s.nest_portable(n.write(), fib);
+            s.nest_portable((n.read(), text.inout(), length.write()), repeat);
+            s.spawn_portable((n.read(), n2.read(), r.write()), sum);
+        })
+        .unwrap();
+        (r.into_inner().unwrap(), text.into_inner().unwrap(), length.into_inner().unwrap())
+    }
+    on_workers("bytes", |rt| {
+        let (fib, repeat, sum) = (Fib { n: 7 }, Repeat { word: "la".into() }, Sum { scale: 10 });
+        let here = program(rt, fib.clone(), repeat.clone(), sum.clone());
+        assert_eq!(here, program(rt, again(fib), again(repeat), again(sum)));
+        assert_eq!((here.0, here.2), (260, 1 + 13 * 3));
+    });
+}
+
+#[test]
+fn the_registry_says_what_a_task_is() {
+    let registry = registry().unwrap();
+    let entry = registry.get("repeat").unwrap();
+    assert_eq!((entry.role(), entry.size()), (Role::Parent, size_of::<Repeat>()));
+    assert!(entry.type_name().ends_with("::Repeat"));
+    assert!(entry.place().file.ends_with("tests/portable.rs"));
+    let modes: Vec<_> = entry.accesses().iter().map(|access| (access.mode(), access.size())).collect();
+    assert_eq!(modes, [(Mode::Read, 8), (Mode::Inout, size_of::<String>()), (Mode::Write, size_of::<usize>())]);
+    assert_eq!(entry.to_string(), "repeat (parent: read u64, inout alloc::string::String, write usize)");
+    assert_eq!(registry.get("fail.below").unwrap().to_string(), "fail.below (parent)");
+    let names: Vec<_> = registry.iter().map(|entry| entry.name()).collect();
+    let all = ["eight", "fail", "fail.below", "fib", "fib.sum", "fill.u8", "length", "repeat", "say", "say.all"];
+    assert_eq!(names, all);
+}
+
+#[test]
+fn wrong_bytes_and_names_are_errors_of_one_line() {
+    let registry = registry().unwrap();
+    let error = |name: &str, bytes: &[u8]| registry.decode(name, bytes).unwrap_err().to_string();
+    assert_eq!(error("fib.sum", &[]), "portable task `fib.sum` cannot be made from 0 bytes: they end before it does");
+    assert_eq!(
+        error("fib.sum", &[7, 1, 2]),
+        "portable task `fib.sum` cannot be made from 3 bytes: it ends 2 bytes before they do"
+    );
+    assert_eq!(
+        error("say", &[2, 0xff, 0xff]),
+        "portable task `say` cannot be made from 3 bytes: Tried to parse invalid utf-8"
+    );
+    assert_eq!(
+        error("fib.some", &[]),
+        "no portable task is named `fib.some`: the nearest valid: `fib.sum`, `fib` or `fail.below`"
+    );
 }

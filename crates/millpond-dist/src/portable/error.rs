@@ -1,28 +1,26 @@
 //! What can go wrong between a name and a task.
 
-use super::registry::Place;
+use super::entry::Place;
 
-/// Why a program's portable tasks cannot be used, or one cannot be made from bytes. One line, in full.
+/// Why a program's portable tasks cannot be used, or one cannot be made from bytes. One line says it all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Two tasks were registered under one name.
-    #[error("portable task `{name}` is registered twice, at {} and at {}: register each under a name of its own", places.0, places.1)]
+    /// Several tasks were registered under one name.
+    #[error("portable task `{name}` is registered {} times, at {}: register each under a name of its own", places.len(), list(places, "and"))]
     Twice {
         /// The name.
-        name: String,
-        /// Where the two were registered.
-        places: (Place, Place),
+        name: &'static str,
+        /// Where each was registered, in the order of files and lines.
+        places: Vec<Place>,
     },
     /// No task has the name.
-    #[error("no portable task is named `{name}`{}", hint(closest, *registered))]
+    #[error("no portable task is named `{name}`: {}", hint(nearest))]
     Unknown {
         /// The name that was asked for.
         name: String,
-        /// The names nearest to it, nearest first.
-        closest: Vec<&'static str>,
-        /// How many tasks are registered.
-        registered: usize,
+        /// Names that there are: at most three, nearest first.
+        nearest: Vec<&'static str>,
     },
     /// The bytes are not those of the task.
     #[error("portable task `{name}` cannot be made from {bytes} bytes: {reason}")]
@@ -34,23 +32,29 @@ pub enum Error {
         /// What is wrong with them.
         reason: String,
     },
-    /// The task has no bytes: its own `Serialize` failed.
+    /// The task cannot be turned into bytes.
     #[error("portable task `{name}` cannot be turned into bytes: {reason}")]
     Encode {
         /// The task's name.
         name: &'static str,
-        /// What its `Serialize` said.
+        /// What its `Serialize` says.
         reason: String,
     },
 }
 
-fn hint(closest: &[&str], registered: usize) -> String {
-    match (closest, registered) {
-        ([], 0) => ": none is registered in this program".into(),
-        ([], n) => format!("; {n} others are registered"),
-        (names, _) => {
-            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            format!(": did you mean {}?", names.join(" or "))
-        }
+fn hint(nearest: &[&str]) -> String {
+    if nearest.is_empty() {
+        return "none is registered in this program".into();
+    }
+    let quoted: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
+    format!("the nearest valid: {}", list(&quoted, "or"))
+}
+
+/// As in `a, b and c`.
+fn list(items: &[impl ToString], last: &str) -> String {
+    let mut items: Vec<_> = items.iter().map(ToString::to_string).collect();
+    match items.pop() {
+        Some(end) if !items.is_empty() => format!("{} {last} {end}", items.join(", ")),
+        only => only.unwrap_or_default(),
     }
 }

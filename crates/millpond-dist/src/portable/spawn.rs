@@ -7,7 +7,41 @@ use millpond::{CanWrite, Handle, In, Spawn};
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
 
-/// Spawns portable tasks in any scope of the runtime.
+/// Spawns portable tasks in any scope of the runtime, among its other tasks.
+///
+/// ```
+/// use millpond::{Handle, Out, Runtime, Spawn};
+/// use millpond_dist::{Portable, R, SpawnPortable, W, portable};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Sum {
+///     scale: u64,
+/// }
+///
+/// impl Portable for Sum {
+///     type Access = (R<u64>, R<u64>, W<u64>);
+///
+///     fn run(self, (a, b, r): (&u64, &u64, Out<u64>)) {
+///         r.set((a + b) * self.scale);
+///     }
+/// }
+///
+/// portable!(Sum, "fib.sum");
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rt = Runtime::new()?;
+/// let (a, b, r) = (Handle::new(1), Handle::new(20), Handle::unset());
+/// rt.scope(|s| {
+///     s.spawn_portable((a.read(), b.read(), r.write()), Sum { scale: 2 });
+///     // A closure, which stays in this process.
+///     s.spawn(r.read(), |r| assert_eq!(*r, 42));
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Portable tasks own what they hold, but what they use may be any data of the scope.
 pub trait SpawnPortable<'s>: Spawn<'s> {
     /// Spawns a portable leaf, as [`Spawn::spawn`] does a closure, and at the same cost: nothing is serialised.
     #[track_caller]
@@ -20,7 +54,7 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         self.spawn(P::Access::take(accesses), move |args| task.run(args))
     }
 
-    /// Spawns a portable parent, as [`Spawn::nest`] does a closure.
+    /// Spawns a portable parent, as [`Spawn::nest`] does a closure, and at the same cost. Its scope is a [`ParentScope`].
     #[track_caller]
     fn nest_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
     where
@@ -35,7 +69,12 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
 
 impl<'s, S: Spawn<'s>> SpawnPortable<'s> for S {}
 
-/// The scope of a portable parent: portable tasks only, and no waiting.
+/// The scope of a portable parent: portable tasks only, and no waiting, so that at each border between tasks all that is
+/// left to do is data: tasks, and the data that they use.
+///
+/// `'t` is the life of the body; handles that are its own have the brand [`In<'t>`](In).
+///
+/// It is not a [`Spawn`], so that closures and waiting do not compile. [`PortableParent`] has an example.
 pub trait ParentScope<'t> {
     /// Spawns a portable leaf; see [`SpawnPortable::spawn_portable`].
     #[track_caller]

@@ -1,7 +1,7 @@
 //! What a portable task is: a leaf or a parent, both registered.
 
 use super::access::{Declared, Value};
-use super::registry::Entry;
+use super::entry::Entry;
 use super::spawn::ParentScope;
 
 /// What a leaf's [`run`](Portable::run) gets for the accesses that it declares.
@@ -9,7 +9,7 @@ pub type Args<'t, P> = <<P as Portable>::Access as Declared>::Leaf<'t>;
 /// What a parent's [`run`](PortableParent::run) gets for the accesses that it declares.
 pub type Handles<'t, P> = <<P as PortableParent>::Access as Declared>::Held<'t>;
 
-/// A struct that stands in the registry under a name. Implemented by [`portable!`](crate::portable!) and nothing else.
+/// A task that has a name in the registry. Implemented by [`portable!`](crate::portable!), and by nothing else.
 #[diagnostic::on_unimplemented(
     message = "portable task `{Self}` is not registered: add `portable!({Self}, \"name\")`",
     label = "not registered",
@@ -21,6 +21,35 @@ pub trait Registered {
 }
 
 /// A leaf that another process can run: a struct of immediate values in place of a closure.
+///
+/// The values travel with the task, the data in [`Access`](Portable::Access) where they are needed; a task that runs in
+/// its own process is never turned into bytes. So a body uses nothing but its fields and its arguments: no globals, no
+/// files that only one machine has.
+///
+/// A leaf that panics fails, as any other.
+///
+/// ```
+/// use millpond_dist::{Portable, R, Rw, portable};
+/// use serde::{Deserialize, Serialize};
+///
+/// /// `y += factor * x`
+/// #[derive(Serialize, Deserialize)]
+/// struct Axpy {
+///     factor: f64,
+/// }
+///
+/// impl Portable for Axpy {
+///     type Access = (R<Vec<f64>>, Rw<Vec<f64>>);
+///
+///     fn run(self, (x, y): (&Vec<f64>, &mut Vec<f64>)) {
+///         y.iter_mut().zip(x).for_each(|(y, x)| *y += self.factor * x);
+///     }
+/// }
+///
+/// portable!(Axpy, "blas.axpy");
+/// ```
+///
+/// Where it is spawned, there is an example in [`SpawnPortable`](super::SpawnPortable).
 #[diagnostic::on_unimplemented(
     message = "a portable leaf is needed here, and `{Self}` is none",
     label = "not a portable leaf",
@@ -30,11 +59,61 @@ pub trait Portable: Registered + Value {
     /// What it does to which data: [`R`](super::R), [`W`](super::W), [`Rw`](super::Rw), or a tuple of up to 8 of them.
     type Access: Declared;
 
-    /// The body.
+    /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` `&mut T`.
     fn run(self, args: Args<'_, Self>);
 }
 
-/// A parent that another process can run: it spawns portable tasks.
+/// A parent that another process can run: it spawns portable tasks, and waits for none.
+///
+/// What follows on a child's result is a task that reads it.
+///
+/// ```
+/// use millpond::{Handle, Out, Runtime};
+/// use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, SpawnPortable, W, portable};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Fib {
+///     n: u64,
+/// }
+///
+/// impl PortableParent for Fib {
+///     type Access = W<u64>;
+///
+///     fn run<'t>(self, s: &impl ParentScope<'t>, r: Handles<'t, Self>) {
+///         if self.n < 2 {
+///             return s.set(&r, self.n);
+///         }
+///         let (a, b) = (s.unset(), s.unset());
+///         s.nest_portable(a.write(), Fib { n: self.n - 1 });
+///         s.nest_portable(b.write(), Fib { n: self.n - 2 });
+///         s.spawn_portable((a.read(), b.read(), r.write()), Sum);
+///     }
+/// }
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Sum;
+///
+/// impl Portable for Sum {
+///     type Access = (R<u64>, R<u64>, W<u64>);
+///
+///     fn run(self, (a, b, r): (&u64, &u64, Out<u64>)) {
+///         r.set(a + b);
+///     }
+/// }
+///
+/// portable!(Fib, "fib");
+/// portable!(Sum, "fib.sum");
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (rt, r) = (Runtime::new()?, Handle::unset());
+/// rt.scope(|s| {
+///     s.nest_portable(r.write(), Fib { n: 15 });
+/// })?;
+/// assert_eq!(r.into_inner()?, 610);
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a portable parent is needed here, and `{Self}` is none",
     label = "not a portable parent",
