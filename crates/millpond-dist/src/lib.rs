@@ -1,6 +1,6 @@
-//! Tasks of [millpond](millpond) that another process can run.
+//! Tasks of [millpond] that another process can run.
 //!
-//! [`portable`]: a task as a serde struct with a registered name, in place of a closure.
+//! [`mod@portable`]: a task as a serde struct with a registered name, in place of a closure.
 
 #![forbid(unsafe_code)]
 

@@ -149,7 +149,7 @@ fn decode<P: Value>(bytes: &[u8]) -> Result<Box<dyn Any + Send>, String> {
 ///
 /// [`Error::Encode`] if the task's own `Serialize` fails.
 ///
-/// ```
+/// ```standalone_crate
 /// # use millpond::Out;
 /// # use millpond_dist::portable::{self, Portable, R, W};
 /// # use serde::{Deserialize, Serialize};

@@ -33,7 +33,6 @@ use super::error::Error;
 /// }
 ///
 /// portable!(Sum, "fib.sum");
-/// # portable::check().unwrap();
 /// ```
 #[macro_export]
 macro_rules! portable {
@@ -132,7 +131,7 @@ pub fn registry() -> Result<&'static Registry, Error> {
 ///
 /// [`Error::Twice`], with all places where the name is registered. Of several names, the first in their order.
 ///
-/// ```
+/// ```standalone_crate
 /// fn main() -> Result<(), millpond_dist::Error> {
 ///     millpond_dist::portable::check()?;
 ///     // …
