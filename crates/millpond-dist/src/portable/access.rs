@@ -8,19 +8,35 @@ use millpond::{Access, Accesses, ArgsOf, Full, Handle, In, Inout, Out, Read, Rea
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Values that can go to another process: serde's, without borrows, for any thread.
+/// Values that can go to another process: serde's, `Send`, and without borrows.
 ///
-/// Implemented by all types that can be.
+/// Implemented by all types of that kind, and by nothing else.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go to another process",
     label = "of a portable task, or of the data it uses, and not serde",
-    note = "derive `serde::Serialize` and `serde::Deserialize`; it must also be `Send`, `Sync` and without borrows"
+    note = "derive `serde::Serialize` and `serde::Deserialize`; it must also be `Send` and without borrows"
 )]
-pub trait Value: Serialize + DeserializeOwned + Send + Sync + 'static {}
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Value for T {}
+// Serde's traits are no supertraits: the compiler would speak of them, and twice.
+pub trait Value: Sized + Send + 'static {
+    #[doc(hidden)]
+    fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error>;
+    /// The value at the beginning of `bytes`, and what is left of them.
+    #[doc(hidden)]
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), postcard::Error>;
+}
 
-/// Declares a `read`: a leaf gets `&T`, a parent a handle with the right [`ReadOnly`].
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
+    fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_allocvec(self)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), postcard::Error> {
+        postcard::take_from_bytes(bytes)
+    }
+}
+
+/// Declares a `read`, for which `T` must be `Sync`: a leaf gets `&T`, a parent a handle with the right [`ReadOnly`].
 #[derive(Debug)]
 pub struct R<T>(PhantomData<fn() -> T>);
 /// Declares a `write`: a leaf gets [`Out<T>`](Out), a parent a handle with the right [`WriteOnly`].
@@ -127,17 +143,17 @@ pub trait Takes<'s, A, B>: Declared {
 }
 
 macro_rules! modes {
-    ($($declared:ident, $mode:ident, $right:ident, $leaf:ty;)*) => {$(
-        impl<T: Value> Declared for $declared<T> {
+    ($($declared:ident<T: $($bound:ident)+>, $mode:ident, $right:ident, $leaf:ty;)*) => {$(
+        impl<T: $($bound +)+> Declared for $declared<T> {
             type Leaf<'t> = $leaf;
             type Held<'t> = Handle<T, In<'t>, $right>;
             const KINDS: &'static [AccessKind] = &[Self::KIND];
         }
-        impl<T: Value> One for $declared<T> {
+        impl<T: $($bound +)+> One for $declared<T> {
             const KIND: AccessKind = AccessKind::of::<T>(Mode::$mode);
         }
         #[diagnostic::do_not_recommend]
-        impl<'s, 'h, T: Value, B> Takes<'s, Access<'h, T, $mode, B>, B> for $declared<T> {
+        impl<'s, 'h, T: $($bound +)+, B> Takes<'s, Access<'h, T, $mode, B>, B> for $declared<T> {
             type Accesses = Access<'h, T, $mode, B>;
             #[inline(always)]
             fn take(accesses: Self::Accesses) -> Self::Accesses {
@@ -147,9 +163,9 @@ macro_rules! modes {
     )*};
 }
 modes! {
-    R, Read, ReadOnly, &'t T;
-    W, Write, WriteOnly, Out<'t, T>;
-    Rw, Inout, Full, &'t mut T;
+    R<T: Value Sync>, Read, ReadOnly, &'t T;
+    W<T: Value>, Write, WriteOnly, Out<'t, T>;
+    Rw<T: Value>, Inout, Full, &'t mut T;
 }
 
 macro_rules! tuples {

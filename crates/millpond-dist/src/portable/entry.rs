@@ -132,7 +132,7 @@ impl fmt::Display for Entry {
 }
 
 fn decode<P: Value>(bytes: &[u8]) -> Result<Box<dyn Any + Send>, String> {
-    match postcard::take_from_bytes::<P>(bytes) {
+    match P::from_bytes(bytes) {
         Ok((task, [])) => Ok(Box::new(task)),
         Ok((_, rest)) => Err(format!("it ends {} bytes before they do", rest.len())),
         Err(postcard::Error::DeserializeUnexpectedEnd) => Err("they end before it does".into()),
@@ -172,7 +172,7 @@ fn decode<P: Value>(bytes: &[u8]) -> Result<Box<dyn Any + Send>, String> {
 /// ```
 pub fn encode<P: Registered + Value>(task: &P) -> Result<(&'static str, Vec<u8>), Error> {
     let name = P::ENTRY.name;
-    match postcard::to_allocvec(task) {
+    match task.to_bytes() {
         Ok(bytes) => Ok((name, bytes)),
         Err(reason) => Err(Error::Encode { name, reason: reason.to_string() }),
     }
