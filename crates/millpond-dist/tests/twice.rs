@@ -4,7 +4,7 @@ mod common;
 
 use common::limit;
 use millpond::Out;
-use millpond_dist::{Error, Portable, W, portable};
+use millpond_dist::{Portable, W, portable};
 use serde::{Deserialize, Serialize};
 
 mod one {
@@ -50,6 +50,6 @@ fn both_places_are_told() {
             )
         );
         assert!(matches!(portable::registry(), Err(again) if again == error), "and so is whoever looks for a task");
-        assert!(matches!(error, Error::Twice { name: "set", .. }));
+        assert!(matches!(error, portable::Error::Twice { name: "set", .. }));
     });
 }

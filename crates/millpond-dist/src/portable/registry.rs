@@ -132,7 +132,7 @@ pub fn registry() -> Result<&'static Registry, Error> {
 /// [`Error::Twice`], with all places where the name is registered. Of several names, the first in their order.
 ///
 /// ```standalone_crate
-/// fn main() -> Result<(), millpond_dist::Error> {
+/// fn main() -> Result<(), millpond_dist::portable::Error> {
 ///     millpond_dist::portable::check()?;
 ///     // …
 ///     Ok(())
