@@ -11,4 +11,7 @@ pub mod portable;
 #[doc = include_str!("../../../docs/portable.md")]
 struct Chapter;
 
-pub use portable::{Args, Handles, ParentScope, Portable, PortableParent, R, Registered, Rw, SpawnPortable, W};
+pub use portable::{
+    Args, Cw, Handles, ParentScope, ParentTask, Portable, PortableParent, R, Registered, Rw, SpawnPortable,
+    TaskPortable, W,
+};

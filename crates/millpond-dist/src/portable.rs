@@ -15,11 +15,11 @@ mod registry;
 mod spawn;
 mod task;
 
-pub use access::{AccessKind, Declared, Mode, One, R, Rw, Takes, Value, W};
+pub use access::{AccessKind, Cw, Declared, Mode, One, R, Rw, Takes, Value, W};
 pub use entry::{Decoded, Entry, Place, Role, encode};
 pub use error::Error;
 pub use registry::{Registry, check, registry};
-pub use spawn::{ParentScope, SpawnPortable};
+pub use spawn::{ParentScope, ParentTask, SpawnPortable, TaskPortable};
 pub use task::{Args, Handles, Portable, PortableParent, Registered};
 
 /// What [`portable!`](crate::portable!) expands to uses it.

@@ -3,12 +3,20 @@
 mod common;
 
 use common::limit;
-use millpond::{Access, Handle, Kind, Out, Runtime, Spawn, Write};
+use millpond::{Access, Append, Handle, Inline, Kind, Out, Runtime, Spawn, Sum as Add, Write};
 use millpond_dist::portable::{Mode, Registered, Role, Value, encode, registry};
-use millpond_dist::{Args, Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
+use millpond_dist::{
+    Args, Cw, Handles, ParentScope, ParentTask, Portable, PortableParent, R, Rw, SpawnPortable, TaskPortable, W,
+    portable,
+};
 use serde::{Deserialize, Serialize};
 
 const SECONDS: u64 = 60;
+
+/// A test without a runtime, under the limit of the others.
+fn limited(test: impl FnOnce()) {
+    limit(SECONDS, "no runtime", test);
+}
 
 fn on_workers(name: &str, test: impl Fn(&Runtime)) {
     for workers in 1..=3 {
@@ -147,6 +155,67 @@ impl PortableParent for FailBelow {
 }
 portable!(FailBelow, "fail.below");
 
+/// Adds to a number and to a list; both are reductions, and the list is that of the tasks in some order.
+#[derive(Serialize, Deserialize)]
+struct AddOne {
+    n: u64,
+}
+impl Portable for AddOne {
+    type Access = (Cw<u64, Add>, Cw<Vec<u64>, Append>);
+    fn run(self, (sum, seen): (&mut u64, &mut Vec<u64>)) {
+        *sum += self.n;
+        seen.push(self.n);
+    }
+}
+portable!(AddOne, "add.one");
+
+/// Has children add, all numbers below its own.
+#[derive(Serialize, Deserialize)]
+struct AddAll {
+    below: u64,
+}
+impl PortableParent for AddAll {
+    type Access = (Cw<u64, Add>, Cw<Vec<u64>, Append>);
+    fn run<'t>(self, s: &impl ParentScope<'t>, (sum, seen): Handles<'t, Self>) {
+        for n in 0..self.below {
+            s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n });
+        }
+    }
+}
+portable!(AddAll, "add.all");
+
+/// A parent whose children have names: the last of them fails.
+#[derive(Serialize, Deserialize)]
+struct Names {
+    nested: bool,
+}
+impl PortableParent for Names {
+    type Access = Rw<String>;
+    fn run<'t>(self, s: &impl ParentScope<'t>, text: Handles<'t, Self>) {
+        s.task("say").bytes(10).spawn_portable(text.inout(), Say { word: "said".into() });
+        if self.nested {
+            s.task("inner").nest_portable(text.inout(), Names { nested: false });
+        } else {
+            s.task("fail").index([3, 5]).spawn_portable((s.unset().write(),), Fail { by_panic: false });
+        }
+    }
+}
+portable!(Names, "names");
+
+/// Says words with priorities.
+#[derive(Serialize, Deserialize)]
+struct Hints;
+impl PortableParent for Hints {
+    type Access = Cw<Vec<u64>, Append>;
+    fn run<'t>(self, s: &impl ParentScope<'t>, seen: Handles<'t, Self>) {
+        let sum = s.handle(0);
+        s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 1 });
+        s.task("urgent").priority(1).spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 2 });
+        s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 3 });
+    }
+}
+portable!(Hints, "hints");
+
 fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
     s.nest(r, move |s, r| {
         if n < 2 {
@@ -234,6 +303,55 @@ fn an_instance_of_a_generic_struct() {
 }
 
 #[test]
+fn reductions() {
+    on_workers("reductions", |rt| {
+        let (sum, seen) = (Handle::new(1000), Handle::new(vec![77]));
+        rt.scope(|s| {
+            s.nest_portable((sum.reduce(Add), seen.reduce(Append)), AddAll { below: 20 });
+            s.spawn((sum.reduce(Add), seen.reduce(Append)), |(sum, _)| *sum += 5);
+            s.spawn_portable((sum.reduce(Add), seen.reduce(Append)), AddOne { n: 20 });
+            s.spawn(sum.inout(), |sum| *sum *= 2);
+        })
+        .unwrap();
+        assert_eq!(sum.into_inner().unwrap(), 2 * (1000 + 5 + 210));
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..=20).chain([77]).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn a_task_goes_by_the_name_that_its_spawn_gives() {
+    on_workers("names", |rt| {
+        for nested in [false, true] {
+            let text = Handle::new(String::new());
+            let error = rt.scope(|s| drop(s.nest_portable(text.inout(), Names { nested }))).unwrap_err();
+            assert_eq!(error.task().to_string(), "fail(3,5)");
+            let said = if nested { "saidsaid" } else { "said" };
+            assert_eq!(text.into_inner().unwrap(), said);
+        }
+        let (r, text) = (Handle::unset(), Handle::unset());
+        let error = rt.scope(|s| {
+            let join = s.task("root").index([1]).spawn_portable((r.write(),), Fail { by_panic: false });
+            assert_eq!(s.wait(join).unwrap_err().task().to_string(), "root(1)");
+            drop(s.task("parent").nest_portable(text.inout(), Names { nested: false }));
+        });
+        assert_eq!(error.unwrap_err().task().to_string(), "root(1)");
+    });
+}
+
+#[test]
+fn a_priority_is_that_of_any_task() {
+    limit(SECONDS, "priorities", || {
+        let rt = Runtime::builder().workers(1).inline(Inline::Never).build().unwrap();
+        let seen = Handle::new(Vec::new());
+        rt.scope(|s| drop(s.nest_portable(seen.reduce(Append), Hints))).unwrap();
+        let urgent_first = seen.into_inner().unwrap();
+        assert_eq!(urgent_first[0], 2, "{urgent_first:?}");
+    });
+}
+
+#[test]
 fn portable_tasks_fail_as_others_do() {
     on_workers("failures", |rt| {
         let spawned = |by_panic| {
@@ -262,12 +380,14 @@ fn again<P: Registered + Value>(task: P) -> P {
 
 #[test]
 fn a_task_that_was_bytes_is_the_same() {
-    assert_eq!(again(Sum { scale: u64::MAX }), Sum { scale: u64::MAX });
-    assert_eq!(again(Fib { n: 0 }), Fib { n: 0 });
-    assert_eq!(again(Say { word: "größer".into() }), Say { word: "größer".into() });
-    let (_, bytes) = encode(&Fib { n: 5 }).unwrap();
-    let other = registry().unwrap().decode("fib", &bytes).unwrap().downcast::<Sum>().unwrap_err();
-    assert_eq!(other.entry().name(), "fib", "what is of another type is left as it was");
+    limited(|| {
+        assert_eq!(again(Sum { scale: u64::MAX }), Sum { scale: u64::MAX });
+        assert_eq!(again(Fib { n: 0 }), Fib { n: 0 });
+        assert_eq!(again(Say { word: "größer".into() }), Say { word: "größer".into() });
+        let (_, bytes) = encode(&Fib { n: 5 }).unwrap();
+        let other = registry().unwrap().decode("fib", &bytes).unwrap().downcast::<Sum>().unwrap_err();
+        assert_eq!(other.entry().name(), "fib", "what is of another type is left as it was");
+    });
 }
 
 #[test]
@@ -293,35 +413,57 @@ fn a_task_that_was_bytes_does_the_same() {
 
 #[test]
 fn the_registry_says_what_a_task_is() {
-    let registry = registry().unwrap();
-    let entry = registry.get("repeat").unwrap();
-    assert_eq!((entry.role(), entry.size()), (Role::Parent, size_of::<Repeat>()));
-    assert!(entry.type_name().ends_with("::Repeat"));
-    assert!(entry.place().file.ends_with("tests/portable.rs"));
-    let modes: Vec<_> = entry.accesses().iter().map(|access| (access.mode(), access.size())).collect();
-    assert_eq!(modes, [(Mode::Read, 8), (Mode::Inout, size_of::<String>()), (Mode::Write, size_of::<usize>())]);
-    assert_eq!(entry.to_string(), "repeat (parent: read u64, inout alloc::string::String, write usize)");
-    assert_eq!(registry.get("fail.below").unwrap().to_string(), "fail.below (parent)");
-    let names: Vec<_> = registry.iter().map(|entry| entry.name()).collect();
-    let all = ["eight", "fail", "fail.below", "fib", "fib.sum", "fill.u8", "length", "repeat", "say", "say.all"];
-    assert_eq!(names, all);
+    limited(|| {
+        let registry = registry().unwrap();
+        let entry = registry.get("repeat").unwrap();
+        assert_eq!((entry.role(), entry.size()), (Role::Parent, size_of::<Repeat>()));
+        assert!(entry.type_name().ends_with("::Repeat"));
+        assert!(entry.place().file.ends_with("tests/portable.rs"));
+        let modes: Vec<_> = entry.accesses().iter().map(|access| (access.mode(), access.size())).collect();
+        assert_eq!(modes, [(Mode::Read, 8), (Mode::Inout, size_of::<String>()), (Mode::Write, size_of::<usize>())]);
+        assert_eq!(entry.to_string(), "repeat (parent: read u64, inout alloc::string::String, write usize)");
+        assert_eq!(registry.get("fail.below").unwrap().to_string(), "fail.below (parent)");
+        let names: Vec<_> = registry.iter().map(|entry| entry.name()).collect();
+        let all = [
+            "add.all",
+            "add.one",
+            "eight",
+            "fail",
+            "fail.below",
+            "fib",
+            "fib.sum",
+            "fill.u8",
+            "hints",
+            "length",
+            "names",
+            "repeat",
+            "say",
+            "say.all",
+        ];
+        assert_eq!(names, all);
+    });
 }
 
 #[test]
 fn wrong_bytes_and_names_are_errors_of_one_line() {
-    let registry = registry().unwrap();
-    let error = |name: &str, bytes: &[u8]| registry.decode(name, bytes).unwrap_err().to_string();
-    assert_eq!(error("fib.sum", &[]), "portable task `fib.sum` cannot be made from 0 bytes: they end before it does");
-    assert_eq!(
-        error("fib.sum", &[7, 1, 2]),
-        "portable task `fib.sum` cannot be made from 3 bytes: it ends 2 bytes before they do"
-    );
-    assert_eq!(
-        error("say", &[2, 0xff, 0xff]),
-        "portable task `say` cannot be made from 3 bytes: Tried to parse invalid utf-8"
-    );
-    assert_eq!(
-        error("fib.some", &[]),
-        "no portable task is named `fib.some`: the nearest valid: `fib.sum`, `fib` or `fail.below`"
-    );
+    limited(|| {
+        let registry = registry().unwrap();
+        let error = |name: &str, bytes: &[u8]| registry.decode(name, bytes).unwrap_err().to_string();
+        assert_eq!(
+            error("fib.sum", &[]),
+            "portable task `fib.sum` cannot be made from 0 bytes: they end before it does"
+        );
+        assert_eq!(
+            error("fib.sum", &[7, 1, 2]),
+            "portable task `fib.sum` cannot be made from 3 bytes: it ends 2 bytes before they do"
+        );
+        assert_eq!(
+            error("say", &[2, 0xff, 0xff]),
+            "portable task `say` cannot be made from 3 bytes: Tried to parse invalid utf-8"
+        );
+        assert_eq!(
+            error("fib.some", &[]),
+            "no portable task is named `fib.some`: the nearest valid: `fib.sum`, `fib` or `fail.below`"
+        );
+    });
 }

@@ -3,7 +3,15 @@
 //! After a change of a message: `TRYBUILD=overwrite cargo test -p millpond-dist --test ui`, and read the difference as a
 //! user would.
 
+mod common;
+
+use common::limit;
+
 #[test]
 fn must_not_compile() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    // The first run compiles what they depend on.
+    limit(1200, "programs that must not compile", || {
+        // They are compiled when it is dropped.
+        trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    });
 }

@@ -4,7 +4,9 @@ use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 
-use millpond::{Access, Accesses, ArgsOf, Full, Handle, In, Inout, Out, Read, ReadOnly, Write, WriteOnly};
+use millpond::{
+    Access, Accesses, ArgsOf, Full, Handle, In, Inout, Out, Read, ReadOnly, Reduce, Reducer, Write, WriteOnly,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -45,6 +47,42 @@ pub struct W<T>(PhantomData<fn() -> T>);
 /// Declares an `inout`: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Debug)]
 pub struct Rw<T>(PhantomData<fn() -> T>);
+/// Declares a `reduce` with a reducer that holds nothing, such as [`Sum`](millpond::Sum): a leaf gets `&mut T`, a private copy
+/// that starts as the neutral element, a parent a handle with the right [`Full`]. (DDS's *cumulative write*.)
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn, Sum};
+/// use millpond_dist::{Cw, Portable, SpawnPortable, portable};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Count {
+///     found: u64,
+/// }
+///
+/// impl Portable for Count {
+///     type Access = Cw<u64, Sum>;
+///
+///     fn run(self, part: &mut u64) {
+///         *part += self.found;
+///     }
+/// }
+///
+/// portable!(Count, "count");
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (rt, total) = (Runtime::new()?, Handle::new(0));
+/// rt.scope(|s| {
+///     for found in 0..10 {
+///         s.spawn_portable(total.reduce(Sum), Count { found });
+///     }
+/// })?;
+/// assert_eq!(total.into_inner()?, 45);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Cw<T, O>(PhantomData<fn() -> (T, O)>);
 
 /// The mode of a declared access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +93,8 @@ pub enum Mode {
     Write,
     /// [`Rw`]
     Inout,
+    /// [`Cw`]
+    Reduce,
 }
 
 impl fmt::Display for Mode {
@@ -63,6 +103,7 @@ impl fmt::Display for Mode {
             Mode::Read => "read",
             Mode::Write => "write",
             Mode::Inout => "inout",
+            Mode::Reduce => "reduce",
         })
     }
 }
@@ -102,10 +143,10 @@ impl fmt::Display for AccessKind {
     }
 }
 
-/// What a portable task may declare: [`R`], [`W`] or [`Rw`] of a [`Value`], or a tuple of up to 8 of them.
+/// What a portable task may declare: [`R`], [`W`], [`Rw`] or [`Cw`] of a [`Value`], or a tuple of up to 8 of them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what a portable task can declare",
-    label = "not `R<T>`, `W<T>`, `Rw<T>` or a tuple of at most 8 of them"
+    label = "not `R<T>`, `W<T>`, `Rw<T>`, `Cw<T, O>` or a tuple of at most 8 of them"
 )]
 pub trait Declared: 'static {
     /// What a leaf gets.
@@ -119,7 +160,7 @@ pub trait Declared: 'static {
 /// One access, no tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an access that a portable task can declare",
-    label = "not `R<T>`, `W<T>` or `Rw<T>`"
+    label = "not `R<T>`, `W<T>`, `Rw<T>` or `Cw<T, O>`"
 )]
 pub trait One: Declared {
     #[doc(hidden)]
@@ -131,8 +172,8 @@ pub trait One: Declared {
 #[diagnostic::on_unimplemented(
     message = "the task declares `{Self}`, the spawn passes `{A}`",
     label = "the task's `Access` and the accesses of the spawn do not match",
-    note = "`R<T>` takes `h.read()`, `W<T>` takes `h.write()`, `Rw<T>` takes `h.inout()`, each of a `Handle<T>` that this \
-            scope may spawn on"
+    note = "`R<T>` takes `h.read()`, `W<T>` takes `h.write()`, `Rw<T>` takes `h.inout()`, `Cw<T, O>` takes \
+            `h.reduce(O)`, each of a `Handle<T>` that this scope may spawn on"
 )]
 pub trait Takes<'s, A, B>: Declared {
     /// `A`, of which is known what it becomes in a body.
@@ -166,6 +207,27 @@ modes! {
     R<T: Value Sync>, Read, ReadOnly, &'t T;
     W<T: Value>, Write, WriteOnly, Out<'t, T>;
     Rw<T: Value>, Inout, Full, &'t mut T;
+}
+
+impl<T: Value, O: Reducer<T> + Default> Declared for Cw<T, O> {
+    type Leaf<'t> = &'t mut T;
+    type Held<'t> = Handle<T, In<'t>, Full>;
+    const KINDS: &'static [AccessKind] = &[Self::KIND];
+}
+impl<T: Value, O: Reducer<T> + Default> One for Cw<T, O> {
+    const KIND: AccessKind = {
+        // Else the one of a spawn might be another than the one that its process makes where the task arrives.
+        assert!(size_of::<O>() == 0, "the reducer of a portable task holds nothing: a struct without fields");
+        AccessKind::of::<T>(Mode::Reduce)
+    };
+}
+#[diagnostic::do_not_recommend]
+impl<'s, 'h, T: Value, O: Reducer<T> + Default, B> Takes<'s, Access<'h, T, Reduce<O>, B>, B> for Cw<T, O> {
+    type Accesses = Access<'h, T, Reduce<O>, B>;
+    #[inline(always)]
+    fn take(accesses: Self::Accesses) -> Self::Accesses {
+        accesses
+    }
 }
 
 macro_rules! tuples {

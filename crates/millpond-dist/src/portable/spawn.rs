@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use millpond::{CanWrite, Handle, In, Spawn};
+use millpond::{CanWrite, Handle, In, Spawn, Task};
 
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
@@ -61,13 +61,76 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         P: PortableParent,
         P::Access: Takes<'s, A, Self::Brand>,
     {
-        self.nest(P::Access::take(accesses), move |scope, handles| {
-            task.run(&Narrow { scope, _of: PhantomData }, handles)
-        })
+        self.nest(P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
     }
 }
 
 impl<'s, S: Spawn<'s>> SpawnPortable<'s> for S {}
+
+/// Spawns portable tasks with a name and what else [`Spawn::task`] can say of them:
+/// `s.task("sum").index([3, 5]).priority(1).spawn_portable(…)`.
+///
+/// ```
+/// # use millpond::{Handle, Out, Runtime, Spawn};
+/// # use millpond_dist::{Portable, TaskPortable, W, portable};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Forget;
+/// # impl Portable for Forget {
+/// #     type Access = W<u64>;
+/// #     fn run(self, _: Out<u64>) {}
+/// # }
+/// # portable!(Forget, "forget");
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let (rt, r) = (Runtime::new()?, Handle::unset());
+/// let error = rt.scope(|s| {
+///     s.task("forget").index([7]).spawn_portable(r.write(), Forget);
+/// });
+/// assert_eq!(error.unwrap_err().task().to_string(), "forget(7)");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// That name is for people, as any task's; the one in the registry is another.
+pub trait TaskPortable<'s> {
+    /// The scope that the task is spawned in.
+    type Scope: Spawn<'s>;
+
+    /// As [`SpawnPortable::spawn_portable`].
+    #[track_caller]
+    fn spawn_portable<A, P>(self, accesses: A, task: P) -> <Self::Scope as Spawn<'s>>::Join<()>
+    where
+        P: Portable,
+        P::Access: Takes<'s, A, <Self::Scope as Spawn<'s>>::Brand>;
+
+    /// As [`SpawnPortable::nest_portable`].
+    #[track_caller]
+    fn nest_portable<A, P>(self, accesses: A, task: P) -> <Self::Scope as Spawn<'s>>::Join<()>
+    where
+        P: PortableParent,
+        P::Access: Takes<'s, A, <Self::Scope as Spawn<'s>>::Brand>;
+}
+
+impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
+    type Scope = S;
+
+    #[inline]
+    fn spawn_portable<A, P>(self, accesses: A, task: P) -> S::Join<()>
+    where
+        P: Portable,
+        P::Access: Takes<'s, A, S::Brand>,
+    {
+        self.spawn(P::Access::take(accesses), move |args| task.run(args))
+    }
+
+    fn nest_portable<A, P>(self, accesses: A, task: P) -> S::Join<()>
+    where
+        P: PortableParent,
+        P::Access: Takes<'s, A, S::Brand>,
+    {
+        self.nest(P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
+    }
+}
 
 /// The scope of a portable parent: portable tasks only, and no waiting, so that at each border between tasks all that is
 /// left to do is data: tasks, and the data that they use.
@@ -90,6 +153,10 @@ pub trait ParentScope<'t> {
         P: PortableParent,
         P::Access: for<'s> Takes<'s, A, In<'t>>;
 
+    /// Names the task that is spawned next; see [`Spawn::task`].
+    #[track_caller]
+    fn task(&self, name: &'static str) -> impl ParentTask<'t>;
+
     /// A new datum of this scope's own; see [`Spawn::handle`].
     fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>>;
 
@@ -97,24 +164,59 @@ pub trait ParentScope<'t> {
     fn unset<T: Value>(&self) -> Handle<T, In<'t>>;
 
     /// A `write` that is done at once; see [`Spawn::set`]. For small values: what takes long belongs in a leaf.
+    /// Where that one would have to wait (the handle is [in place](Handle::in_place), or renamed storage is bounded), so does
+    /// this, and nothing else in a portable parent: a leaf that writes waits as a task.
     #[track_caller]
     fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T);
 }
 
-/// A scope of the runtime of which only [`ParentScope`] is left.
-struct Narrow<'a, 's, S> {
-    scope: &'a S,
-    _of: PhantomData<fn(&'s ()) -> &'s ()>,
+/// A portable task about to be spawned by a portable parent, with a name; made by [`ParentScope::task`].
+#[must_use = "spawn it"]
+pub trait ParentTask<'t>: Sized {
+    /// Indices behind the name; see [`Task::index`].
+    fn index<const N: usize>(self, indices: [usize; N]) -> Self;
+
+    /// A hint; see [`Task::priority`].
+    fn priority(self, priority: i8) -> Self;
+
+    /// What the task holds and the runtime cannot see; see [`Task::bytes`].
+    fn bytes(self, bytes: usize) -> Self;
+
+    /// As [`ParentScope::spawn_portable`].
+    #[track_caller]
+    fn spawn_portable<A, P>(self, accesses: A, task: P)
+    where
+        P: Portable,
+        P::Access: for<'s> Takes<'s, A, In<'t>>;
+
+    /// As [`ParentScope::nest_portable`].
+    #[track_caller]
+    fn nest_portable<A, P>(self, accesses: A, task: P)
+    where
+        P: PortableParent,
+        P::Access: for<'s> Takes<'s, A, In<'t>>;
 }
 
-impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'_, 's, S> {
+/// A scope of the runtime of which only [`ParentScope`] is left, or a task to be spawned there and [`ParentTask`].
+struct Narrow<'s, S> {
+    of: S,
+    _scope: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<S> Narrow<'_, S> {
+    fn of(of: S) -> Self {
+        Narrow { of, _scope: PhantomData }
+    }
+}
+
+impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'s, &S> {
     #[inline(always)]
     fn spawn_portable<A, P>(&self, accesses: A, task: P)
     where
         P: Portable,
         P::Access: for<'x> Takes<'x, A, In<'t>>,
     {
-        SpawnPortable::<'s>::spawn_portable(self.scope, accesses, task);
+        SpawnPortable::<'s>::spawn_portable(self.of, accesses, task);
     }
 
     fn nest_portable<A, P>(&self, accesses: A, task: P)
@@ -122,18 +224,53 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'_, 's, S>
         P: PortableParent,
         P::Access: for<'x> Takes<'x, A, In<'t>>,
     {
-        SpawnPortable::<'s>::nest_portable(self.scope, accesses, task);
+        SpawnPortable::<'s>::nest_portable(self.of, accesses, task);
+    }
+
+    fn task(&self, name: &'static str) -> impl ParentTask<'t> {
+        Narrow::<'s, _>::of(self.of.task(name))
     }
 
     fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>> {
-        self.scope.handle(value)
+        self.of.handle(value)
     }
 
     fn unset<T: Value>(&self) -> Handle<T, In<'t>> {
-        self.scope.unset()
+        self.of.unset()
     }
 
     fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T) {
-        self.scope.set(handle, value);
+        self.of.set(handle, value);
+    }
+}
+
+impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentTask<'t> for Narrow<'s, Task<'_, S>> {
+    fn index<const N: usize>(self, indices: [usize; N]) -> Self {
+        Narrow::of(self.of.index(indices))
+    }
+
+    fn priority(self, priority: i8) -> Self {
+        Narrow::of(self.of.priority(priority))
+    }
+
+    fn bytes(self, bytes: usize) -> Self {
+        Narrow::of(self.of.bytes(bytes))
+    }
+
+    #[inline]
+    fn spawn_portable<A, P>(self, accesses: A, task: P)
+    where
+        P: Portable,
+        P::Access: for<'x> Takes<'x, A, In<'t>>,
+    {
+        TaskPortable::<'s>::spawn_portable(self.of, accesses, task);
+    }
+
+    fn nest_portable<A, P>(self, accesses: A, task: P)
+    where
+        P: PortableParent,
+        P::Access: for<'x> Takes<'x, A, In<'t>>,
+    {
+        TaskPortable::<'s>::nest_portable(self.of, accesses, task);
     }
 }

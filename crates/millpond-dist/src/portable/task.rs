@@ -56,10 +56,11 @@ pub trait Registered {
     note = "closures stay local: make it a serde struct, `impl Portable for` it, and register it with `portable!`"
 )]
 pub trait Portable: Registered + Value {
-    /// What it does to which data: [`R`](super::R), [`W`](super::W), [`Rw`](super::Rw), or a tuple of up to 8 of them.
+    /// What it does to which data: [`R`](super::R), [`W`](super::W), [`Rw`](super::Rw), [`Cw`](super::Cw), or a tuple of up to
+    /// 8 of them.
     type Access: Declared;
 
-    /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` `&mut T`.
+    /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` and `Cw<T, O>` `&mut T`.
     fn run(self, args: Args<'_, Self>);
 }
 

@@ -7,7 +7,7 @@ use super::Reducer;
 macro_rules! operators {
     ($($(#[$doc:meta])* $name:ident: $bound:path, |$like:ident| $identity:expr, |$into:ident, $part:ident| $combine:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name;
 
         impl<T: $bound> Reducer<T> for $name {
@@ -135,7 +135,7 @@ operators! {
 /// assert_eq!(text.into_inner()?, "millpond");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Append;
 
 impl<T: Collects> Reducer<T> for Append {
