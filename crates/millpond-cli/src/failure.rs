@@ -32,6 +32,12 @@ impl From<millpond_workloads::Error> for Failure {
     }
 }
 
+impl From<millpond_dist::portable::Error> for Failure {
+    fn from(error: millpond_dist::portable::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
 impl From<millpond::Error> for Failure {
     fn from(error: millpond::Error) -> Self {
         Self::Failed(error.to_string())

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
 
 /// Runs what was asked for; says whether every answer was right.
 fn dispatch() -> Result<bool, Failure> {
+    millpond_dist::portable::check()?;
     let matches = match args::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) if !error.use_stderr() => {

@@ -39,11 +39,17 @@ fn unknown_names_get_the_nearest_valid_ones() {
     refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile");
     refused("run fib --worker 5", "unknown option '--worker'; the nearest valid: --workers");
     refused("run matmul --order ikj", "unknown order 'ikj'; the nearest valid: ijk, kij");
+    for workload in ["fib", "knary", "nqueens", "stencil"] {
+        let line = format!("run {workload} --tasks closure");
+        refused(&line, "unknown tasks 'closure'; the nearest valid: closures; all: portable, closures");
+    }
+    refused("run fib-join --tasks portable", "unknown option '--tasks'; the nearest valid: XXX");
+    refused("run porting --tasks closures", "XXX");
 }
 
 #[test]
 fn options_of_collections() {
-    let fib = "fib has no preconditions; its own options: --n, --cutoff";
+    let fib = "fib has no preconditions; its own options: --n, --cutoff, --tasks";
     refused("run fib --preconditions eager", &format!("--preconditions: {fib}"));
     refused("run --preconditions strict fib", &format!("--preconditions: {fib}"));
     let cholesky = "cholesky has no blocked steps; its own options: --n, --tile, --seed, --input, --output";

@@ -48,17 +48,40 @@ fn every_workload_gives_its_result() {
             None,
             json!({ "n": 130, "tile": 50, "seed": 1, "order": "kij" }),
         ),
-        ("fib --n 0", "value", Some(0), json!({ "n": 0, "cutoff": 0 })),
-        ("fib --n 16", "value", Some(987), json!({ "n": 16, "cutoff": 0 })),
-        ("fib --n 20 --cutoff 10", "value", Some(6765), json!({ "n": 20, "cutoff": 10 })),
+        ("fib --n 0", "value", Some(0), json!({ "n": 0, "cutoff": 0, "tasks": "portable" })),
+        ("fib --n 16", "value", Some(987), json!({ "n": 16, "cutoff": 0, "tasks": "portable" })),
+        ("fib --n 20 --cutoff 10", "value", Some(6765), json!({ "n": 20, "cutoff": 10, "tasks": "portable" })),
+        ("fib --n 16 --tasks closures", "value", Some(987), json!({ "n": 16, "cutoff": 0, "tasks": "closures" })),
         ("fib-join --n 20", "value", Some(6765), json!({ "n": 20, "cutoff": 0 })),
-        ("knary --n 1 --k 1", "nodes", Some(1), json!({ "n": 1, "k": 1, "r": 1, "cutoff": 0 })),
-        ("knary --n 5 --k 4 --r 4", "nodes", Some(341), json!({ "n": 5, "k": 4, "r": 4, "cutoff": 0 })),
-        ("knary --n 6 --k 3 --cutoff 3", "nodes", Some(364), json!({ "n": 6, "k": 3, "r": 2, "cutoff": 3 })),
-        ("nqueens --n 7", "solutions", Some(40), json!({ "n": 7, "cutoff": 0 })),
-        ("nqueens --n 8 --cutoff 4", "solutions", Some(92), json!({ "n": 8, "cutoff": 4 })),
-        ("nqueens --n 6 --cutoff 18", "solutions", Some(4), json!({ "n": 6, "cutoff": 18 })),
-        ("nqueens --n 13 --cutoff 10", "solutions", Some(73_712), json!({ "n": 13, "cutoff": 10 })),
+        ("knary --n 1 --k 1", "nodes", Some(1), json!({ "n": 1, "k": 1, "r": 1, "cutoff": 0, "tasks": "portable" })),
+        (
+            "knary --n 5 --k 4 --r 4",
+            "nodes",
+            Some(341),
+            json!({ "n": 5, "k": 4, "r": 4, "cutoff": 0, "tasks": "portable" }),
+        ),
+        (
+            "knary --n 6 --k 3 --cutoff 3",
+            "nodes",
+            Some(364),
+            json!({ "n": 6, "k": 3, "r": 2, "cutoff": 3, "tasks": "portable" }),
+        ),
+        ("nqueens --n 7", "solutions", Some(40), json!({ "n": 7, "cutoff": 0, "tasks": "portable" })),
+        ("nqueens --n 8 --cutoff 4", "solutions", Some(92), json!({ "n": 8, "cutoff": 4, "tasks": "portable" })),
+        (
+            "knary --n 5 --k 4 --r 1 --tasks closures",
+            "nodes",
+            Some(341),
+            json!({ "n": 5, "k": 4, "r": 1, "cutoff": 0, "tasks": "closures" }),
+        ),
+        ("nqueens --n 7 --tasks closures", "solutions", Some(40), json!({ "n": 7, "cutoff": 0, "tasks": "closures" })),
+        ("nqueens --n 6 --cutoff 18", "solutions", Some(4), json!({ "n": 6, "cutoff": 18, "tasks": "portable" })),
+        (
+            "nqueens --n 13 --cutoff 10",
+            "solutions",
+            Some(73_712),
+            json!({ "n": 13, "cutoff": 10, "tasks": "portable" }),
+        ),
     ];
     for (line, name, value, params) in cases {
         for runtime in ["--workers 1", "--workers 4 --window 16", "--deterministic"] {
@@ -77,7 +100,7 @@ fn every_workload_gives_its_result() {
 fn a_stencil_has_the_same_bits_however_it_is_cut() {
     let result = |line: &str| {
         let run = json(&format!("run stencil --n 1001 --steps 40 {line} --json"));
-        assert_eq!(keys(&run["params"]), ["n", "steps", "tile"], "{line}");
+        assert_eq!(keys(&run["params"]), ["n", "steps", "tile", "tasks"], "{line}");
         assert!(run["result"]["max_error"].as_f64().expect("a number") < 1e-12, "{line}");
         assert_eq!(run["verified"], true, "{line}");
         run["result"].clone()
@@ -85,7 +108,9 @@ fn a_stencil_has_the_same_bits_however_it_is_cut() {
     let whole = result("");
     assert_eq!(keys(&whole), ["max_error", "checksum"]);
     assert!(whole["checksum"].is_u64());
-    for line in ["--tile 1", "--tile 100 --workers 3", "--tile 1000 --scheme list", "--tile 77 --window 2"] {
+    for line in
+        ["--tile 1", "--tile 100 --workers 3", "--tile 1000 --scheme list", "--tile 77 --window 2", "--tasks closures"]
+    {
         assert_eq!(result(line), whole, "{line}");
     }
 }

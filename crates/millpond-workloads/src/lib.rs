@@ -1,8 +1,8 @@
 //! Real jobs for the `millpond` runtime.
 //!
 //! Each workload is a folder with the same files: `params` (typed options and their ranges), `serial` (the program
-//! without tasks), `tasks` (the same program as annotated tasks) or `steps` (as Concurrent Collections), `check` (is the answer right?) and `mod` (its row
-//! in [`WORKLOADS`]). The command line, its help and the tests are all made from that table.
+//! without tasks), `tasks` (the same program as annotated tasks, in some workloads also as `portable` ones) or `steps` (as Concurrent
+//! Collections), `check` (is the answer right?) and `mod` (its row in [`WORKLOADS`]). The command line, its help and the tests are all made from that table.
 //!
 //! ```
 //! let names: Vec<_> = millpond_workloads::WORKLOADS.iter().map(|w| w.name).collect();
@@ -19,6 +19,7 @@ mod error;
 pub mod fib;
 pub mod fib_join;
 pub mod fileconcat;
+mod form;
 pub mod grammar;
 mod input;
 pub mod inverse;

@@ -1,14 +1,16 @@
 //! What the workloads have in common whose answer is one number: a size, a cutoff, and a job that keeps the number.
 
 use crate::Error;
+use crate::form::{Form, TASKS};
 use crate::options::{Opt, Options, Value};
 use crate::workload::{Job, Probe, Verdict};
 use millpond::catalogue::AnyRuntime;
+use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::marker::PhantomData;
 
 /// How large, and where tasks end.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// The size of the problem.
     pub n: u64,
@@ -28,15 +30,15 @@ pub(crate) const fn cutoff(help: &'static str, max: u64) -> Opt {
 
 /// A program whose answer is one number.
 pub(crate) trait Program: 'static {
-    /// Its two options.
-    const OPTIONS: [Opt; 2];
+    /// Its options: the size, the cutoff, and [`TASKS`] if its tasks can also be portable ones.
+    const OPTIONS: &'static [Opt];
     /// What `result` calls the answer.
     const ANSWER: &'static str;
 
     /// How many tasks it runs.
     fn count(params: Params) -> u64;
-    /// The answer by tasks.
-    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error>;
+    /// The answer by tasks; of this form, if there is a choice.
+    fn tasks(params: Params, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error>;
     /// The answer without tasks.
     fn serial(params: Params) -> u64;
     /// The answer from elsewhere.
@@ -45,20 +47,22 @@ pub(crate) trait Program: 'static {
 
 /// Checks the options of `P`.
 pub(crate) fn prepare<P: Program>(options: &Options) -> Result<Box<dyn Job>, Error> {
-    let [n, cutoff] = &P::OPTIONS;
-    let params = Params { n: options.get(n)?, cutoff: options.get(cutoff)? };
-    Ok(Box::new(Number::<P> { params, answer: 0, program: PhantomData }))
+    let params = Params { n: options.get(&P::OPTIONS[0])?, cutoff: options.get(&P::OPTIONS[1])? };
+    Ok(Box::new(Number::<P> { params, form: Form::new(options), answer: 0, program: PhantomData }))
 }
 
 struct Number<P> {
     params: Params,
+    form: Form,
     answer: u64,
     program: PhantomData<P>,
 }
 
 impl<P: Program> Job for Number<P> {
     fn params(&self) -> Vec<(&'static str, Value)> {
-        vec![("n", Value::Integer(self.params.n)), ("cutoff", Value::Integer(self.params.cutoff))]
+        let mut params = vec![("n", Value::Integer(self.params.n)), ("cutoff", Value::Integer(self.params.cutoff))];
+        params.extend(P::OPTIONS.iter().any(|opt| opt.name == TASKS.name).then(|| self.form.value()));
+        params
     }
 
     fn tasks(&self) -> u64 {
@@ -66,7 +70,7 @@ impl<P: Program> Job for Number<P> {
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        self.answer = P::tasks(self.params, runtime, probe)?;
+        self.answer = P::tasks(self.params, self.form, runtime, probe)?;
         Ok(())
     }
 

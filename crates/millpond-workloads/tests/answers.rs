@@ -6,6 +6,7 @@ mod common;
 use common::limited;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Runtime, on_runtime};
+use millpond_dist::portable;
 use millpond_workloads::matrix::{Grid, Matrix, generate, npy};
 use millpond_workloads::{Error, Job, Options, RunsOn, Stopwatch, WORKLOADS, cholesky, find, matmul};
 
@@ -19,15 +20,20 @@ fn cases(name: &str) -> Vec<Options> {
         "matmul" => {
             ["ijk", "kij"].map(|order| new().integer("n", 70).integer("tile", 16).text("order", order)).to_vec()
         }
-        "nqueens" => [(1, 0), (2, 0), (6, 0), (8, 3), (5, 9)]
-            .map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff))
-            .to_vec(),
-        "knary" => [(1, 1, 0, 0), (5, 3, 0, 0), (5, 3, 1, 0), (4, 3, 3, 0), (6, 2, 1, 3), (12, 1, 1, 0), (3, 2, 1, 9)]
-            .map(|(n, k, r, cutoff)| new().integer("n", n).integer("k", k).integer("r", r).integer("cutoff", cutoff))
-            .to_vec(),
-        "stencil" => [(1, 0, 1), (1, 6, 1), (7, 9, 3), (64, 20, 16), (50, 11, 50), (33, 8, 1)]
-            .map(|(n, steps, tile)| new().integer("n", n).integer("steps", steps).integer("tile", tile))
-            .to_vec(),
+        "nqueens" => forms(
+            [(1, 0), (2, 0), (6, 0), (8, 3), (5, 9)].map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff)),
+        ),
+        "knary" => forms(
+            [(1, 1, 0, 0), (5, 3, 0, 0), (5, 3, 1, 0), (4, 3, 3, 0), (6, 2, 1, 3), (12, 1, 1, 0), (3, 2, 1, 9)].map(
+                |(n, k, r, cutoff)| new().integer("n", n).integer("k", k).integer("r", r).integer("cutoff", cutoff),
+            ),
+        ),
+        "stencil" => forms(
+            [(1, 0, 1), (1, 6, 1), (7, 9, 3), (64, 20, 16), (50, 11, 50), (33, 8, 1)]
+                .map(|(n, steps, tile)| new().integer("n", n).integer("steps", steps).integer("tile", tile)),
+        ),
+        "fib" => forms(fibonacci()),
+        "fib-join" => fibonacci().to_vec(),
         "grammar" => ["k=0", "k=1", "k=15,f=0"].map(|set| new().text("set", set)).to_vec(),
         "cholesky-cnc" => collections(
             [(1, 1), (7, 3), (90, 90), (131, 20)].map(|(n, tile)| new().integer("n", n).integer("tile", tile)),
@@ -63,10 +69,19 @@ fn cases(name: &str) -> Vec<Options> {
             [collections(cases), vec![new().integer("size", 40).integer("tile", 20).text("need", "3")]].concat()
         }
         "synthetic" => [(0, 7), (1, 0), (2, 1), (15, 0)].map(|(k, f)| new().integer("k", k).integer("f", f)).to_vec(),
-        _ => [(0, 0), (1, 0), (2, 0), (15, 0), (18, 9), (5, 7)]
-            .map(|(n, cutoff)| new().integer("n", n).integer("cutoff", cutoff))
-            .to_vec(),
+        _ => panic!("no cases of {name}"),
     }
+}
+
+fn fibonacci() -> [Options; 6] {
+    [(0, 0), (1, 0), (2, 0), (15, 0), (18, 9), (5, 7)]
+        .map(|(n, cutoff)| Options::new().integer("n", n).integer("cutoff", cutoff))
+}
+
+/// The cases with portable tasks and with closures.
+fn forms(cases: impl IntoIterator<Item = Options>) -> Vec<Options> {
+    let with = |case: &Options| ["portable", "closures"].map(|form| case.clone().text("tasks", form));
+    cases.into_iter().flat_map(|case| with(&case)).collect()
 }
 
 /// The cases under all preconditions, and with each way to wait.
@@ -121,6 +136,45 @@ fn right_with(job: &mut dyn Job, runtime: &AnyRuntime, counts: bool, what: &str)
 /// How many bodies the runtime has run; a branch of a join that is not stolen is a call, and not counted.
 fn bodies(runtime: &AnyRuntime) -> u64 {
     on_runtime!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).sum()
+}
+
+/// The form says only what tasks are made of: a task more or less would be another program.
+#[test]
+fn portable_tasks_are_as_many_as_closures() {
+    limited(|| {
+        let runtime = runtimes(2).next().expect("a scheme");
+        for name in ["fib", "knary", "nqueens", "stencil"] {
+            for pair in cases(name).chunks(2) {
+                let ran = |options: &Options| {
+                    let mut job = (find(name).expect("a workload").prepare)(options).expect("a job");
+                    let before = bodies(&runtime);
+                    job.run(&runtime, &mut Stopwatch::default()).expect("the tasks");
+                    (bodies(&runtime) - before, job.check().expect("a check"))
+                };
+                assert_eq!(ran(&pair[0]), ran(&pair[1]), "{name} {:?}", pair[0]);
+            }
+        }
+    });
+}
+
+/// All have names, none two, and what they declare is what is sent with them.
+#[test]
+fn the_portable_tasks_of_this_crate() {
+    let registry = portable::registry().expect("each name is registered once");
+    let tasks: Vec<_> = registry.iter().map(ToString::to_string).collect();
+    let expected = [
+        "fib (parent: write u64)",
+        "fib.leaf (leaf: write u64)",
+        "fib.sum (leaf: read u64, read u64, write u64)",
+        "knary.first (parent: inout (), reduce u64)",
+        "knary.first.leaf (leaf: inout (), reduce u64)",
+        "knary.rest (parent: read (), reduce u64)",
+        "knary.rest.leaf (leaf: read (), reduce u64)",
+        "nqueens.fill (leaf: reduce u64)",
+        "nqueens.place (parent: reduce u64)",
+        "stencil.step (leaf: read Vec<f64>, read Vec<f64>, read Vec<f64>, write Vec<f64>)",
+    ];
+    assert_eq!(tasks.iter().map(|task| task.replace("alloc::vec::", "")).collect::<Vec<_>>(), expected);
 }
 
 #[test]

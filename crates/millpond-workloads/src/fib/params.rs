@@ -1,16 +1,20 @@
 pub use crate::number::Params;
 
+use crate::form::TASKS;
 use crate::number;
 use crate::options::Opt;
 
 /// The greatest index whose Fibonacci number fits 64 bits.
 const MAX_N: u64 = 93;
 
-/// The options of this workload.
-pub const OPTIONS: [Opt; 2] = [
+/// The options of both workloads that compute Fibonacci numbers.
+pub(crate) const SIZES: [Opt; 2] = [
     number::n("Index of the Fibonacci number", (0, MAX_N), 27),
     number::cutoff("Compute numbers up to this index without tasks", MAX_N),
 ];
+
+/// The options of this workload.
+pub const OPTIONS: [Opt; 3] = [SIZES[0], SIZES[1], TASKS];
 
 /// Whether number `n` is computed without tasks.
 pub(crate) fn is_leaf(params: Params, n: u64) -> bool {

@@ -10,6 +10,7 @@ pub use serial::serial;
 pub use tasks::{count, tasks};
 
 use crate::Error;
+use crate::form::Form;
 use crate::number::{self, Program};
 use crate::options::Opt;
 use crate::workload::{Probe, RunsOn, Workload};
@@ -27,14 +28,14 @@ pub(crate) const WORKLOAD: Workload = Workload {
 struct FibJoin;
 
 impl Program for FibJoin {
-    const OPTIONS: [Opt; 2] = OPTIONS;
+    const OPTIONS: &'static [Opt] = &OPTIONS;
     const ANSWER: &'static str = "value";
 
     fn count(params: Params) -> u64 {
         count(params)
     }
 
-    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
+    fn tasks(params: Params, _: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|_| tasks(params.n, params)));
         probe.stop();

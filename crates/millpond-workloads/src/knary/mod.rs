@@ -10,15 +10,18 @@
 
 mod check;
 mod params;
+mod portable;
 mod serial;
 mod tasks;
 
 pub use check::nodes;
 pub use params::{OPTIONS, Params};
+pub use portable::portable;
 pub use serial::serial;
 pub use tasks::{count, tasks};
 
 use crate::Error;
+use crate::form::Form;
 use crate::options::{Options, Value};
 use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
@@ -34,18 +37,21 @@ pub(crate) const WORKLOAD: Workload = Workload {
 
 /// Checks the options.
 fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
-    Ok(Box::new(Knary { params: Params::new(options)?, nodes: 0 }))
+    Ok(Box::new(Knary { params: Params::new(options)?, form: Form::new(options), nodes: 0 }))
 }
 
 struct Knary {
     params: Params,
+    form: Form,
     /// How many nodes were visited.
     nodes: u64,
 }
 
 impl Job for Knary {
     fn params(&self) -> Vec<(&'static str, Value)> {
-        self.params.values()
+        let mut params = self.params.values();
+        params.push(self.form.value());
+        params
     }
 
     fn tasks(&self) -> u64 {
@@ -55,7 +61,10 @@ impl Job for Knary {
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
         let visited = Handle::new(0);
         probe.start();
-        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, self.params, visited.reduce(Sum))));
+        let done = on_runtime!(runtime, rt => rt.scope(|s| match self.form {
+            Form::Portable => portable(s, self.params, visited.reduce(Sum)),
+            Form::Closures => tasks(s, self.params, visited.reduce(Sum)),
+        }));
         probe.stop();
         done?;
         self.nodes = visited.into_inner()?;

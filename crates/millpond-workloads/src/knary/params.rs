@@ -1,6 +1,8 @@
 use super::nodes;
 use crate::Error;
+use crate::form::TASKS;
 use crate::options::{Opt, Options, Value};
+use serde::{Deserialize, Serialize};
 
 /// The deepest tree of two children a node whose nodes 64 bits can count.
 const MAX_N: u64 = 64;
@@ -20,10 +22,10 @@ const CUTOFF: Opt =
     Opt::integer("cutoff", "Visit subtrees of this many levels without further tasks", (0, MAX_N), Some(0));
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 4] = [N, K, R, CUTOFF];
+pub const OPTIONS: [Opt; 5] = [N, K, R, CUTOFF, TASKS];
 
 /// Which tree, and where tasks end.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// Levels of the tree.
     pub n: u64,

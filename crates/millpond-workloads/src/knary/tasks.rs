@@ -7,7 +7,7 @@ use crate::spin::work;
 use millpond::{Access, Accesses, Reduce, Spawn, Sum};
 
 /// What adds to the nodes visited.
-type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
+pub(super) type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
 
 /// Visits the tree, and adds its nodes to `visited`.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Brand>) {
@@ -40,7 +40,7 @@ where
 }
 
 /// A subtree of up to so many levels is one task.
-fn leaf_levels(params: Params) -> u64 {
+pub(super) fn leaf_levels(params: Params) -> u64 {
     params.cutoff.max(1)
 }
 

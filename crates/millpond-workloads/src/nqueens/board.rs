@@ -1,7 +1,9 @@
 //! A board that is filled row by row from the top: three bit masks for what the queens above attack, a bit a column.
 
+use serde::{Deserialize, Serialize};
+
 /// A board with some rows filled. A bit in a mask is a column of the next row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Board {
     /// The columns that the board has.
     all: u32,

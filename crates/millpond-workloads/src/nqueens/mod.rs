@@ -7,16 +7,19 @@
 mod board;
 mod check;
 mod params;
+mod portable;
 mod serial;
 mod tasks;
 
 pub use board::Board;
 pub use check::known;
 pub use params::{OPTIONS, Params};
+pub use portable::portable;
 pub use serial::{serial, serial_below};
 pub use tasks::{count, tasks};
 
 use crate::Error;
+use crate::form::Form;
 use crate::number::{self, Program};
 use crate::options::Opt;
 use crate::workload::{Probe, RunsOn, Workload};
@@ -34,7 +37,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 struct Queens;
 
 impl Program for Queens {
-    const OPTIONS: [Opt; 2] = OPTIONS;
+    const OPTIONS: &'static [Opt] = &OPTIONS;
     const ANSWER: &'static str = "solutions";
 
     fn count(params: Params) -> u64 {
@@ -42,12 +45,15 @@ impl Program for Queens {
         Board::begun(params.n).0.map(|board| count(board, params.cutoff)).sum()
     }
 
-    fn tasks(params: Params, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
+    fn tasks(params: Params, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error> {
         let total = Handle::new(0);
         let (begun, factor) = Board::begun(params.n);
         probe.start();
         let done = on_runtime!(runtime, rt => rt.scope(|s| {
-            begun.for_each(|board| tasks(s, board, params.cutoff, total.reduce(Sum)));
+            begun.for_each(|board| match form {
+                Form::Portable => portable(s, board, params.cutoff, total.reduce(Sum)),
+                Form::Closures => tasks(s, board, params.cutoff, total.reduce(Sum)),
+            });
         }));
         probe.stop();
         done?;

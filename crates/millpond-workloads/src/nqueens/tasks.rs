@@ -17,7 +17,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'
 }
 
 /// Whether the board is filled without further tasks.
-fn is_leaf(board: Board, cutoff: u64) -> bool {
+pub(super) fn is_leaf(board: Board, cutoff: u64) -> bool {
     board.rows == 0 || board.rows <= cutoff
 }
 

@@ -8,16 +8,19 @@
 mod check;
 mod heat;
 mod params;
+mod portable;
 mod serial;
 mod tasks;
 
 pub use check::{allowed, checksum, max_error};
 pub use heat::{LEFT, RIGHT, Rod, update};
 pub use params::{OPTIONS, Params};
+pub use portable::portable;
 pub use serial::serial;
 pub use tasks::{Pieces, count, tasks};
 
 use crate::Error;
+use crate::form::Form;
 use crate::options::{Options, Value};
 use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
@@ -34,11 +37,13 @@ pub(crate) const WORKLOAD: Workload = Workload {
 /// Checks the options.
 fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
     let params = Params::new(options)?;
-    Ok(Box::new(Stencil { params, rod: Rod::new(params), answer: Vec::new(), expected: None }))
+    let form = Form::new(options);
+    Ok(Box::new(Stencil { params, form, rod: Rod::new(params), answer: Vec::new(), expected: None }))
 }
 
 struct Stencil {
     params: Params,
+    form: Form,
     rod: Rod,
     answer: Vec<f64>,
     /// What the serial program says, once it was asked.
@@ -59,7 +64,9 @@ impl Stencil {
 
 impl Job for Stencil {
     fn params(&self) -> Vec<(&'static str, Value)> {
-        self.params.values()
+        let mut params = self.params.values();
+        params.push(self.form.value());
+        params
     }
 
     fn tasks(&self) -> u64 {
@@ -70,7 +77,10 @@ impl Job for Stencil {
         self.answer = Vec::new();
         let pieces = self.pieces();
         probe.start();
-        let done = on_runtime!(runtime, rt => rt.scope(|s| tasks(s, &pieces, self.params.steps)));
+        let done = on_runtime!(runtime, rt => rt.scope(|s| match self.form {
+            Form::Portable => portable(s, &pieces, self.params.steps),
+            Form::Closures => tasks(s, &pieces, self.params.steps),
+        }));
         probe.stop();
         done?;
         let [even, odd] = pieces;

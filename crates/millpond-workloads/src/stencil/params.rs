@@ -1,4 +1,5 @@
 use crate::Error;
+use crate::form::TASKS;
 use crate::matrix::memory;
 use crate::options::{Opt, Options, Value};
 
@@ -14,7 +15,7 @@ const STEPS: Opt = Opt::integer("steps", "Steps in time", (0, MAX_STEPS), Some(1
 const TILE: Opt = Opt::integer("tile", "Points of a tile [default: 125, or n if smaller]", (1, MAX_N), None);
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 3] = [N, STEPS, TILE];
+pub const OPTIONS: [Opt; 4] = [N, STEPS, TILE, TASKS];
 
 /// What a point takes: its two states, each perhaps in two versions, the answer, and what it is compared with.
 const BYTES_PER_POINT: u64 = 8 * 6;

@@ -5,7 +5,7 @@
 //! for the three states that it reads, and never for a neighbour that still reads an old one.
 
 use super::{Params, update};
-use millpond::{Handle, Spawn};
+use millpond::{Handle, Out, Spawn};
 
 /// The left end, the tiles from left to right, and the right end; an end is one point that is never written.
 pub type Pieces<B> = Vec<Handle<Vec<f64>, B>>;
@@ -16,15 +16,20 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, pieces: &[Pieces<S::Brand>; 2], steps: u64
     for step in 0..steps {
         for (at, (near, next)) in now.windows(3).zip(&next[1..]).enumerate() {
             let access = (near[0].read(), near[1].read(), near[2].read(), next.write());
-            s.task("step").index([at, step as usize]).spawn(access, |(left, own, right, mut next)| {
-                let mut tile = next.recycled().unwrap_or_default();
-                tile.resize(own.len(), 0.0);
-                update(left[left.len() - 1], own, right[0], &mut tile);
-                next.set(tile);
-            });
+            s.task("step")
+                .index([at, step as usize])
+                .spawn(access, |(left, own, right, next)| advance(left, own, right, next));
         }
         std::mem::swap(&mut now, &mut next);
     }
+}
+
+/// Makes a tile's next state.
+pub(super) fn advance(left: &[f64], own: &[f64], right: &[f64], mut next: Out<'_, Vec<f64>>) {
+    let mut tile = next.recycled().unwrap_or_default();
+    tile.resize(own.len(), 0.0);
+    update(left[left.len() - 1], own, right[0], &mut tile);
+    next.set(tile);
 }
 
 /// How many tasks that is.

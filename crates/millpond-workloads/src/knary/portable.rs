@@ -1,0 +1,116 @@
+//! The task program as portable tasks: a struct for each closure. One of the first children and one of the rest declare
+//! different things, so they are different tasks: instances of one struct with a parameter for what they do to the turn.
+
+use super::Params;
+use super::serial::{ITERATIONS, serial};
+use super::tasks::{Visited, leaf_levels};
+use crate::spin::work;
+use millpond::{In, Spawn, Sum};
+use millpond_dist::portable::{One, Registered, Takes};
+use millpond_dist::{Args, Cw, Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, portable};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+/// Visits the tree, and adds its nodes to `visited`.
+pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Brand>) {
+    let turn = s.handle(());
+    let tree = Subtree { params, levels: params.n, above: 0 };
+    if tree.is_leaf() {
+        s.spawn_portable((turn.inout(), visited), Leaf::<Rw<()>>::of(tree));
+    } else {
+        s.nest_portable((turn.inout(), visited), Node::<Rw<()>>::of(tree));
+    }
+}
+
+/// What is to be visited.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Subtree {
+    params: Params,
+    levels: u64,
+    /// Is added to its nodes.
+    above: u64,
+}
+
+impl Subtree {
+    fn is_leaf(self) -> bool {
+        self.levels <= leaf_levels(self.params)
+    }
+}
+
+/// A subtree that is visited without further tasks, when it is its turn.
+#[derive(Serialize, Deserialize)]
+struct Leaf<Turn> {
+    tree: Subtree,
+    turn: PhantomData<fn() -> Turn>,
+}
+
+impl<Turn> Leaf<Turn> {
+    fn of(tree: Subtree) -> Self {
+        Leaf { tree, turn: PhantomData }
+    }
+}
+
+impl<Turn: One> Portable for Leaf<Turn>
+where
+    Self: Registered,
+{
+    type Access = (Turn, Cw<u64, Sum>);
+
+    fn run(self, (_, visited): Args<'_, Self>) {
+        *visited += self.tree.above + serial(self.tree.params, self.tree.levels);
+    }
+}
+
+portable!(Leaf<Rw<()>>, "knary.first.leaf");
+portable!(Leaf<R<()>>, "knary.rest.leaf");
+
+/// A subtree whose root is visited when it is its turn, and then each child.
+#[derive(Serialize, Deserialize)]
+struct Node<Turn> {
+    tree: Subtree,
+    turn: PhantomData<fn() -> Turn>,
+}
+
+impl<Turn> Node<Turn> {
+    fn of(tree: Subtree) -> Self {
+        Node { tree, turn: PhantomData }
+    }
+}
+
+impl<Turn: One> PortableParent for Node<Turn>
+where
+    Self: Registered,
+{
+    type Access = (Turn, Cw<u64, Sum>);
+
+    fn run<'t>(self, s: &impl ParentScope<'t>, (_, visited): Handles<'t, Self>) {
+        work(ITERATIONS);
+        let Subtree { params, levels, above } = self.tree;
+        // A parent reaches the sum only by waiting, so the first child adds its parent to it.
+        let above = |child| if child == 0 { above + 1 } else { 0 };
+        let below = |child| Subtree { params, levels: levels - 1, above: above(child) };
+        let turn = s.handle(());
+        for child in 0..params.r {
+            node::<Rw<()>, _>(s, below(child), turn.inout(), visited.reduce(Sum));
+        }
+        for child in params.r..params.k {
+            node::<R<()>, _>(s, below(child), turn.read(), visited.reduce(Sum));
+        }
+    }
+}
+
+portable!(Node<Rw<()>>, "knary.first");
+portable!(Node<R<()>>, "knary.rest");
+
+fn node<'t, Turn, A>(s: &impl ParentScope<'t>, tree: Subtree, turn: A, visited: Visited<'_, In<'t>>)
+where
+    Turn: One + for<'s> Takes<'s, A, In<'t>>,
+    Leaf<Turn>: Registered,
+    Node<Turn>: Registered,
+{
+    if tree.is_leaf() {
+        s.spawn_portable((turn, visited), Leaf::<Turn>::of(tree));
+    } else {
+        s.nest_portable((turn, visited), Node::<Turn>::of(tree));
+    }
+}

@@ -1,0 +1,56 @@
+//! The task program as portable tasks: a struct for each closure.
+
+use super::tasks::is_leaf;
+use super::{Board, serial_below};
+use millpond::{Access, Reduce, Spawn, Sum};
+use millpond_dist::{Cw, Handles, ParentScope, Portable, PortableParent, SpawnPortable, portable};
+use serde::{Deserialize, Serialize};
+
+/// Adds to `total` in how many ways the board can be filled.
+pub fn portable<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
+    if is_leaf(board, cutoff) {
+        s.spawn_portable(total, Fill { board });
+    } else {
+        s.nest_portable(total, Place { board, cutoff });
+    }
+}
+
+/// A board that is filled without further tasks.
+#[derive(Serialize, Deserialize)]
+struct Fill {
+    board: Board,
+}
+
+impl Portable for Fill {
+    type Access = Cw<u64, Sum>;
+
+    fn run(self, total: &mut u64) {
+        *total += serial_below(self.board);
+    }
+}
+
+portable!(Fill, "nqueens.fill");
+
+/// A board on which one more queen is placed, in each way.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    board: Board,
+    cutoff: u64,
+}
+
+impl PortableParent for Place {
+    type Access = Cw<u64, Sum>;
+
+    fn run<'t>(self, s: &impl ParentScope<'t>, total: Handles<'t, Self>) {
+        let Self { board, cutoff } = self;
+        for board in board.placements() {
+            if is_leaf(board, cutoff) {
+                s.spawn_portable(total.reduce(Sum), Fill { board });
+            } else {
+                s.nest_portable(total.reduce(Sum), Place { board, cutoff });
+            }
+        }
+    }
+}
+
+portable!(Place, "nqueens.place");
