@@ -52,3 +52,15 @@ fn dispatch() -> Result<bool, Failure> {
         _ => Err(Failure::Usage("expected one of: run, profile, simulate, list, bench".to_owned())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// What `dispatch` checks are the tasks of the workloads: the linker has kept them.
+    #[test]
+    fn the_portable_tasks_of_the_workloads_are_registered() {
+        let registry = millpond_dist::portable::registry().expect("each name is registered once");
+        for name in ["fib", "knary.first", "nqueens.place", "stencil.step"] {
+            assert_eq!(registry.get(name).expect("a task").name(), name);
+        }
+    }
+}
