@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use millpond::{Access, Handle, Inline, Out, Runtime, Spawn, Write};
-use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
+use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, TaskPortable, W, portable};
 use serde::{Deserialize, Serialize};
 
 /// Leaves of a round.
@@ -23,6 +23,12 @@ struct Row {
 fn main() {
     let rt = |workers, inline| Runtime::builder().workers(workers).inline(inline).build().expect("a runtime");
     let leaves = |name, inline| Row { name, runtime: rt(1, inline), closures: leaf_closures, portable: leaf_portable };
+    let named = Row {
+        name: "leaf with a name, at once",
+        runtime: rt(1, Inline::Auto),
+        closures: named_closures,
+        portable: named_portable,
+    };
     let tree = |name, workers| Row {
         name,
         runtime: rt(workers, Inline::Auto),
@@ -32,6 +38,7 @@ fn main() {
     let rows = [
         leaves("leaf, 2 accesses, at once", Inline::Auto),
         leaves("leaf, 2 accesses, queued", Inline::Never),
+        named,
         tree("parents: fib, no cutoff", 1),
         tree("parents: fib, no cutoff, 2 workers", 2),
     ];
@@ -84,6 +91,20 @@ fn leaf_closures(rt: &Runtime) -> f64 {
 
 fn leaf_portable(rt: &Runtime) -> f64 {
     leaves!(rt, |s, a, sum, scale| s.spawn_portable((a.read(), sum.inout()), AddScaled { scale }))
+}
+
+fn named_closures(rt: &Runtime) -> f64 {
+    leaves!(rt, |s, a, sum, scale| s
+        .task("add")
+        .index([scale as usize])
+        .spawn((a.read(), sum.inout()), move |(a, sum)| *sum += a * scale))
+}
+
+fn named_portable(rt: &Runtime) -> f64 {
+    leaves!(rt, |s, a, sum, scale| s
+        .task("add")
+        .index([scale as usize])
+        .spawn_portable((a.read(), sum.inout()), AddScaled { scale }))
 }
 
 #[derive(Serialize, Deserialize)]

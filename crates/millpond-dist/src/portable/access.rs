@@ -48,7 +48,7 @@ pub struct W<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct Rw<T>(PhantomData<fn() -> T>);
 /// Declares a `reduce` with a reducer that holds nothing, such as [`Sum`](millpond::Sum): a leaf gets `&mut T`, a private copy
-/// that starts as the neutral element, a parent a handle with the right [`Full`]. (DDS's *cumulative write*.)
+/// that starts as the neutral element, a parent a handle with the right [`Full`]. (Athapascan's access `cw`.)
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn, Sum};

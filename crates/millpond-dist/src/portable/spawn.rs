@@ -114,7 +114,7 @@ pub trait TaskPortable<'s> {
 impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
     type Scope = S;
 
-    #[inline]
+    #[inline(always)]
     fn spawn_portable<A, P>(self, accesses: A, task: P) -> S::Join<()>
     where
         P: Portable,
@@ -257,7 +257,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentTask<'t> for Narrow<'s, Task<'_
         Narrow::of(self.of.bytes(bytes))
     }
 
-    #[inline]
+    #[inline(always)]
     fn spawn_portable<A, P>(self, accesses: A, task: P)
     where
         P: Portable,
