@@ -10,7 +10,7 @@ use crate::depend::Mode;
 use crate::handle::reduction::{self, Reducer, ReducerRef};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
-use crate::task::{NestFrame, Record};
+use crate::task::{Modes, NestFrame, Record};
 
 mod compound;
 
@@ -280,6 +280,9 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     /// What is remembered between spawn and start besides the records: the lengths of `Vec`s.
     #[doc(hidden)]
     type Shape: Send;
+    /// The modes, if the type says how many accesses there are, and all are read, written or both.
+    #[doc(hidden)]
+    const MODES: Option<Modes>;
     #[doc(hidden)]
     fn count(&self) -> usize;
     #[doc(hidden)]
@@ -306,30 +309,57 @@ pub trait Visitor {
     fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>);
 }
 
-/// Walks the records of a task that starts.
+/// Walks the accesses of a task that starts.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Args<'t> {
-    records: std::slice::Iter<'t, Record>,
+    accesses: Walked<'t>,
     frame: Option<&'t NestFrame>,
     index: usize,
 }
 
+/// The accesses of a task, in either of its forms.
+#[derive(Debug)]
+enum Walked<'t> {
+    Records(std::slice::Iter<'t, Record>),
+    Laid(std::slice::Iter<'t, NonNull<Version>>),
+}
+
 impl<'t> Args<'t> {
     pub(crate) fn new(records: &'t [Record], frame: Option<&'t NestFrame>) -> Self {
-        Args { records: records.iter(), frame, index: 0 }
+        Args { accesses: Walked::Records(records.iter()), frame, index: 0 }
     }
 
-    #[inline]
+    /// Those of a leaf in short form.
+    ///
+    /// # Safety
+    ///
+    /// The versions are in use by it.
+    #[inline(always)]
+    pub(crate) unsafe fn laid(versions: &'t [NonNull<Version>]) -> Self {
+        Args { accesses: Walked::Laid(versions.iter()), frame: None, index: 0 }
+    }
+
+    #[inline(always)]
     fn next(&mut self) -> &'t Record {
         self.index += 1;
-        self.records.next().expect("a task has a record for each access")
+        match &mut self.accesses {
+            Walked::Records(records) => records.next().expect("a task has a record for each access"),
+            Walked::Laid(_) => unreachable!("a task in short form has no reductions and no frame"),
+        }
     }
 
     /// The version of the next access, which is no reduction.
-    #[inline]
+    #[inline(always)]
     fn version(&mut self) -> &'t Version {
-        self.next().own_version()
+        match &mut self.accesses {
+            Walked::Records(_) => self.next().own_version(),
+            Walked::Laid(versions) => {
+                let version = versions.next().expect("a task has a version for each access");
+                // SAFETY: in use by the task (`laid`).
+                unsafe { version.as_ref() }
+            }
+        }
     }
 
     /// Where the value of the next access is: the version's storage, or a new private copy.
@@ -364,6 +394,7 @@ macro_rules! modes {
         // SAFETY: one access, one record, typed as the handle's `T`.
         unsafe impl<'s, T: 's, B> Accesses<'s, B> for Access<'_, T, $mode, B> {
             type Shape = ();
+            const MODES: Option<Modes> = Modes::of($tag);
             #[inline]
             fn count(&self) -> usize {
                 1
@@ -372,7 +403,7 @@ macro_rules! modes {
             fn visit(&self, visitor: &mut impl Visitor) {
                 visitor.access(self.datum, $tag);
             }
-            #[inline]
+            #[inline(always)]
             unsafe fn leaf<'t>((): &(), $args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
             where
                 Self: 't,
@@ -431,6 +462,7 @@ impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Reduce<O>, B> {
 // SAFETY: one access, one record, typed as the handle's `T`.
 unsafe impl<'s, T: 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
     type Shape = ();
+    const MODES: Option<Modes> = None;
     fn count(&self) -> usize {
         1
     }

@@ -197,3 +197,8 @@ pub use worker::sleep::Idle;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The chapter on the dataflow stack, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/stack.md")]
+struct OnTheStack;

@@ -9,6 +9,9 @@ pub(crate) use std::sync::{Arc, atomic};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
 
+/// No step of a machine, so no model has it.
+pub(crate) use std::sync::atomic::compiler_fence;
+
 /// The atomics of dependence tracking and of spin locks, which a build that counts has in its own form.
 #[cfg(not(millpond_counted))]
 pub(crate) use atomic as tracked;
@@ -17,11 +20,14 @@ pub(crate) use atomic as tracked;
 #[path = "sync/counted.rs"]
 pub(crate) mod tracked;
 
+pub(crate) mod barrier;
 mod locked;
 pub(crate) use locked::{Locked, Spinning};
 
 #[cfg(all(not(loom), not(millpond_tsan)))]
 mod lock {
+    use std::time::Duration;
+
     /// A mutex that ignores std's poisoning: the runtime never unwinds while it holds one.
     #[derive(Default, Debug)]
     pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
@@ -55,6 +61,16 @@ mod lock {
             self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
+        /// As `wait`, but not for longer; whether it was notified.
+        pub(crate) fn wait_for<'a, T>(
+            &self,
+            guard: std::sync::MutexGuard<'a, T>,
+            at_most: Duration,
+        ) -> (std::sync::MutexGuard<'a, T>, bool) {
+            let result = self.0.wait_timeout(guard, at_most).unwrap_or_else(std::sync::PoisonError::into_inner);
+            (result.0, !result.1.timed_out())
+        }
+
         pub(crate) fn notify_one(&self) {
             self.0.notify_one();
         }
@@ -63,6 +79,8 @@ mod lock {
 
 #[cfg(all(not(loom), millpond_tsan))]
 mod lock {
+    use std::time::Duration;
+
     pub(crate) use parking_lot::{Mutex, MutexGuard};
 
     /// Parking_lot's condition variable behind the interface of std's.
@@ -75,6 +93,16 @@ mod lock {
             guard
         }
 
+        /// As `wait`, but not for longer; whether it was notified.
+        pub(crate) fn wait_for<'a, T>(
+            &self,
+            mut guard: parking_lot::MutexGuard<'a, T>,
+            at_most: Duration,
+        ) -> (parking_lot::MutexGuard<'a, T>, bool) {
+            let result = self.0.wait_for(&mut guard, at_most);
+            (guard, !result.timed_out())
+        }
+
         pub(crate) fn notify_one(&self) {
             self.0.notify_one();
         }
@@ -83,6 +111,8 @@ mod lock {
 
 #[cfg(loom)]
 mod lock {
+    use std::time::Duration;
+
     /// Loom's mutex behind the interface of the others.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
@@ -116,6 +146,15 @@ mod lock {
     impl Condvar {
         pub(crate) fn wait<'a, T>(&self, guard: loom::sync::MutexGuard<'a, T>) -> loom::sync::MutexGuard<'a, T> {
             self.0.wait(guard).unwrap()
+        }
+
+        /// As `wait`: a model has no time.
+        pub(crate) fn wait_for<'a, T>(
+            &self,
+            guard: loom::sync::MutexGuard<'a, T>,
+            _at_most: Duration,
+        ) -> (loom::sync::MutexGuard<'a, T>, bool) {
+            (self.wait(guard), true)
         }
 
         pub(crate) fn notify_one(&self) {

@@ -1,6 +1,7 @@
 //! Accesses made of accesses: tuples of up to 20, `Vec`s and arrays.
 
 use super::{Accesses, Args, ArgsOf, Visitor};
+use crate::task::Modes;
 
 macro_rules! tuples {
     ($($a:ident $i:tt)*) => {
@@ -13,6 +14,11 @@ macro_rules! tuples {
         // SAFETY: the parts are visited in order, each as its own type.
         unsafe impl<'s, Brand, $($a: Accesses<'s, Brand>),*> Accesses<'s, Brand> for ($($a,)*) {
             type Shape = ($($a::Shape,)*);
+            const MODES: Option<Modes> = {
+                let modes = Some(Modes::NONE);
+                $(let modes = Modes::then(modes, $a::MODES);)*
+                modes
+            };
             #[inline]
             fn count(&self) -> usize {
                 0 $(+ self.$i.count())*
@@ -22,7 +28,7 @@ macro_rules! tuples {
             fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape {
                 ($(self.$i.visit(visitor),)*)
             }
-            #[inline]
+            #[inline(always)]
             #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
             unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
             where
@@ -61,6 +67,7 @@ impl<'t, A: for<'x> ArgsOf<'x>> ArgsOf<'t> for Vec<A> {
 // SAFETY: the elements are visited in order, each as its own type.
 unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
     type Shape = Vec<A::Shape>;
+    const MODES: Option<Modes> = None;
     fn count(&self) -> usize {
         self.iter().map(A::count).sum()
     }
@@ -92,6 +99,14 @@ impl<'t, A: for<'x> ArgsOf<'x>, const N: usize> ArgsOf<'t> for [A; N] {
 // SAFETY: the elements are visited in order, each as its own type.
 unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N] {
     type Shape = [A::Shape; N];
+    const MODES: Option<Modes> = {
+        let (mut modes, mut n) = (Some(Modes::NONE), 0);
+        while n < N {
+            modes = Modes::then(modes, A::MODES);
+            n += 1;
+        }
+        modes
+    };
     #[inline]
     fn count(&self) -> usize {
         self.iter().map(A::count).sum()

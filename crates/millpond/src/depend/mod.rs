@@ -33,12 +33,14 @@ mod chain;
 mod figure_tests;
 pub mod graph;
 pub mod hypergraph;
+pub(crate) mod in_order;
 pub mod list;
 #[cfg(all(test, loom))]
 mod loom_tests;
 pub mod parked;
 #[cfg(all(test, millpond_counted))]
 mod rmw_tests;
+pub mod stack;
 mod store;
 pub mod tickets;
 pub mod two_locks;
@@ -219,6 +221,9 @@ pub unsafe trait Scheme: Send + Sync + 'static {
 
     /// Whether a release finds no tasks, and idle workers look for them ([`find`](Scheme::find)).
     const SEARCHES: bool = false;
+    /// Whether bodies hold their tasks in frames ([`stack`](crate::stack)), and issue nothing.
+    #[doc(hidden)]
+    const FRAMES: bool = false;
 
     /// The name by which the command line chooses it.
     const NAME: &'static str;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::bound::Bound;
 use super::reduction::Reduction;
+use super::storage;
 use super::version::{Dropped, Place, State, Version, VersionKind};
 use crate::depend::{Meta, Mode, Scheme};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -86,16 +87,18 @@ struct DatumOf<T> {
 ///
 /// `datum` came from `Datum::allocate::<T>`, nobody uses it, and its value is gone.
 pub(super) unsafe fn free_first<T>(datum: NonNull<Datum>) {
-    // SAFETY: `allocate` leaked a box of this type.
-    drop(unsafe { Box::from_raw(datum.cast::<DatumOf<T>>().as_ptr()) });
+    // SAFETY: `allocate` took such a block, and it is the caller's.
+    unsafe { storage::free(datum.cast::<DatumOf<T>>()) };
 }
 
 impl Datum {
     /// A datum in a block of its own, without a value.
     pub(crate) fn allocate<T>() -> NonNull<Datum> {
         let head = Datum::new(Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling()));
-        let block = NonNull::from(Box::leak(Box::new(DatumOf::<T> { head, value: MaybeUninit::uninit() })));
-        // SAFETY: the block was just made and nobody else knows it.
+        let block = storage::alloc::<DatumOf<T>>();
+        // SAFETY: the block is new, and its head is its first field.
+        unsafe { block.cast().write(head) };
+        // SAFETY: as above.
         let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
         let datum = block.cast::<Datum>();
         // SAFETY: the datum was just made and is the first field of the block.
@@ -273,6 +276,13 @@ impl Datum {
             self.mode.set(Some(mode));
         }
         self.group.get()
+    }
+
+    /// Notes an access of `read`, `write` or `inout`, whose generation nobody asks for; what comes later with another mode is
+    /// not of an earlier one.
+    #[inline(always)]
+    pub(crate) fn pass_group(&self, mode: Mode) {
+        self.mode.set(Some(mode));
     }
 
     /// The reduction that is open on the datum.

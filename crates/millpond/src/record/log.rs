@@ -267,10 +267,10 @@ impl Log {
 impl From<task::Role> for Role {
     fn from(role: task::Role) -> Self {
         match role {
-            task::Role::Leaf | task::Role::Future | task::Role::Wait => Role::Leaf,
             task::Role::Nest => Role::Parent,
             task::Role::Combine => Role::Combine,
             task::Role::Fork => Role::Fork,
+            _ => Role::Leaf,
         }
     }
 }

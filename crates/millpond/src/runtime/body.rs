@@ -10,8 +10,9 @@ use super::join::must_count;
 use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
 use crate::caught::{Caught, catch};
-use crate::error::Error;
-use crate::task::{NestFrame, Record, Role, TaskRef, VTable};
+use crate::depend::Mode;
+use crate::error::{Error, Kind};
+use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
 
@@ -135,11 +136,52 @@ where
     /// The table of a leaf.
     pub(crate) const LEAF: &'static VTable = &VTable {
         role: Role::Leaf,
+        laid: Self::LAID,
         run: Self::run_leaf,
         discard: discard::<A::Shape, F, O>,
         fail: fail::<A::Shape, F, O>,
         drop_result: drop_result::<A::Shape, F, O>,
     };
+
+    /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
+    const LAID: Option<Laid> = match A::MODES {
+        Some(_) if !must_count::<O>() => Some(Laid { run: Self::run_laid, payload: payload::<A::Shape, F, O>() }),
+        _ => None,
+    };
+
+    /// # Safety
+    ///
+    /// As `Laid::run`.
+    unsafe fn run_laid(task: TaskRef) -> Result<(), Option<Error>> {
+        let modes = A::MODES.unwrap_or(Modes::NONE);
+        // SAFETY: a leaf in short form has so many.
+        let versions = unsafe { std::slice::from_raw_parts(task.laid_versions().as_ptr(), modes.count) };
+        // SAFETY: it has an access to it.
+        let version = |index: usize| unsafe { versions[index].as_ref() };
+        for index in 0..modes.count {
+            if modes.at(index) != Mode::Write && !version(index).is_produced() {
+                return Err(None);
+            }
+        }
+        let align = const { payload::<A::Shape, F, O>().align() };
+        // SAFETY: it holds its body, which is moved out.
+        let Body { shape, f } = unsafe { task.laid_payload(modes.count, align).cast::<Body<A::Shape, F>>().read() };
+        // SAFETY: as above.
+        let mut args = unsafe { Args::laid(versions) };
+        let call = || {
+            // SAFETY: the versions were written by `A::visit`, and the task runs.
+            let args = unsafe { A::leaf(&shape, &mut args) };
+            f(args)
+        };
+        let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
+        mem::forget(value);
+        for index in 0..modes.count {
+            if modes.at(index) == Mode::Write && !version(index).is_produced() {
+                return Err(Some(Error::new(task.label(), Kind::Unwritten { arg: index })));
+            }
+        }
+        Ok(())
+    }
 
     /// # Safety
     ///
@@ -185,6 +227,7 @@ where
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &VTable {
         role: Role::Nest,
+        laid: None,
         run: Self::run,
         discard: discard::<A::Shape, F, O>,
         fail: fail::<A::Shape, F, O>,
@@ -197,8 +240,7 @@ where
     unsafe fn run(task: TaskRef, worker: *const ()) -> Result<(), Error> {
         // SAFETY: the runtime passes its own worker.
         let worker = unsafe { &*worker.cast::<Worker<E>>() };
-        // SAFETY: the task runs, on this worker.
-        let frame = unsafe { NestFrame::open::<E::Scheme>(task, worker.seat().index()) };
+        let frame = worker.open_frame(task);
         // SAFETY: the task holds its body.
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
         let call = || {

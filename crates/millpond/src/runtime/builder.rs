@@ -13,6 +13,7 @@ use crate::handle::bound::Bound;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::record::Recorder;
+use crate::stack::policy::End;
 use crate::sync::Mutex;
 use crate::worker::sleep::Idle;
 
@@ -221,6 +222,24 @@ impl Builder {
     /// What a worker does that finds no task; [`Idle::Hybrid`] by default.
     pub fn idle(mut self, idle: Idle) -> Self {
         self.config.idle = idle;
+        self
+    }
+
+    /// Under the scheme [`Stack`](crate::depend::stack::Stack): at which end of a stack a thief begins to look;
+    /// [`End::Oldest`] by default. It changes how often is stolen, never the result.
+    ///
+    /// ```
+    /// use millpond::depend::stack::Stack;
+    /// use millpond::stack::policy::End;
+    /// use millpond::{DefaultMemory, DefaultPool, Runtime, Spawn};
+    ///
+    /// let builder = Runtime::builder().workers(2).steal_from(End::Newest);
+    /// let rt: Runtime<DefaultMemory, DefaultPool, Stack> = builder.build_with()?;
+    /// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 42)))??, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn steal_from(mut self, end: End) -> Self {
+        self.config.steal_from = end;
         self
     }
 

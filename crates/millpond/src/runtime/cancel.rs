@@ -43,6 +43,11 @@ impl Cancels {
         Cancels(Arc::new(AtomicUsize::new(0)))
     }
 
+    /// The count.
+    pub(crate) fn count(&self) -> &AtomicUsize {
+        &self.0
+    }
+
     #[inline]
     pub(crate) fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) != 0

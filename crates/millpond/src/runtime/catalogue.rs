@@ -343,4 +343,7 @@ schemes! { $
     tickets::Tickets, "tickets", "TG section 4.4, Fig. 5",
         "issue, release and the look at one access O(1); to find the one that is ready O(tasks that wait)",
         "counters instead of edges; idle workers search a pool of waiting tasks by depth";
+    stack::Stack, "stack", "DDS section 3",
+        "push and pop O(accesses); a theft O(accesses of the tasks that the thief looks at)",
+        "bodies hold their tasks in frames and run them in order; who steals works out what is ready";
 }

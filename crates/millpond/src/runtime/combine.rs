@@ -11,12 +11,14 @@ use crate::error::Error;
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::pool::Put;
+use crate::stack::frames_of;
 use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
 
 static COMBINE: VTable = VTable {
     role: Role::Combine,
+    laid: None,
     run,
     discard: |_| (),
     fail: |_, _, _| unreachable!("a combine task has no join"),
@@ -42,7 +44,6 @@ impl<E: Engine> Worker<E> {
     /// Spawns the task that ends the open reduction of a datum. Its place in reference order is `order`.
     #[cold]
     pub(crate) fn combine(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
-        domain.count_hidden_spawn();
         domain.remove_reduction(reduction);
         // SAFETY: an open reduction lives until its combine task.
         let label = unsafe { reduction.as_ref() }.label();
@@ -62,7 +63,14 @@ impl<E: Engine> Worker<E> {
             // SAFETY: as above.
             self.log.declared(Mode::Inout, unsafe { datum.as_ref() });
         }
-        self.issue(task, Put::Spawned);
+        // SAFETY: the scope is open.
+        match unsafe { frames_of(domain) } {
+            Some(frames) => self.combine_in_frame(frames, task),
+            None => {
+                domain.count_hidden_spawn();
+                self.issue(task, Put::Spawned);
+            }
+        }
         // SAFETY: this scope issues, and the reduction was open.
         unsafe { Datum::close_reduction(datum) };
     }

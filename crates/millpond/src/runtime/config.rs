@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
+use crate::stack::policy::End;
 use crate::worker::sleep::Idle;
 
 /// When a leaf that is ready at its spawn runs there and then, instead of through the pool (TG §5.1).
@@ -49,6 +50,7 @@ pub(crate) struct Config {
     pub(crate) deterministic: bool,
     pub(crate) idle: Idle,
     pub(crate) inline: Inline,
+    pub(crate) steal_from: End,
     pub(crate) pin: bool,
     pub(crate) stack_size: usize,
     /// Completions that a worker collects before it counts them.
@@ -84,6 +86,7 @@ impl Default for Config {
             deterministic: false,
             idle: Idle::default(),
             inline: Inline::default(),
+            steal_from: End::default(),
             pin: false,
             stack_size: DEFAULT_STACK,
             tally_batch: 16,

@@ -16,8 +16,9 @@ use crate::error::Error;
 use crate::handle::claim::{Claimant, Inline};
 use crate::handle::reduction::Reduction;
 use crate::record::Id;
+use crate::stack::{Frames, Wakers};
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::task::TaskRef;
 use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
@@ -32,6 +33,10 @@ pub struct Domain {
     room_until: Cell<u64>,
     /// The count of spawns at the last task that is not to run at its spawn.
     last_long: Cell<u64>,
+    /// The stack that holds the scope's tasks, if one does.
+    frames: Cell<Option<NonNull<Frames>>>,
+    /// Whether tasks need not be told to a recording, and no reduction is open.
+    plain: Cell<bool>,
     reductions: RefCell<Vec<NonNull<Reduction>>>,
     // What does not change.
     parent: Option<NonNull<Domain>>,
@@ -54,6 +59,8 @@ pub struct Domain {
 struct Shared {
     count: count::Shared,
     bytes_finished: AtomicU64,
+    /// How many tasks of the scope's stack thieves have ended.
+    thefts: AtomicU64,
     cold: AtomicPtr<Cold>,
 }
 
@@ -63,6 +70,7 @@ struct Cold {
     /// By place in reference order.
     failures: Mutex<BTreeMap<u64, Error>>,
     watchers: Watchers,
+    closures: Wakers,
     token: Mutex<Option<CancelToken>>,
     doors: OnceLock<Doors>,
     gate: OnceLock<Arc<Inner>>,
@@ -107,6 +115,8 @@ impl Domain {
             bytes_spawned: Cell::new(0),
             room_until: Cell::new(0),
             last_long: Cell::new(0),
+            frames: Cell::new(None),
+            plain: Cell::new(false),
             reductions: RefCell::new(Vec::new()),
             parent,
             task,
@@ -120,6 +130,7 @@ impl Domain {
             shared: Shared {
                 count: count::Shared::new(),
                 bytes_finished: AtomicU64::new(0),
+                thefts: AtomicU64::new(0),
                 cold: AtomicPtr::default(),
             },
         }
@@ -142,6 +153,44 @@ impl Domain {
         self.task
     }
 
+    /// The stack that holds the scope's tasks, if one does.
+    #[inline(always)]
+    pub(crate) fn frames(&self) -> Option<NonNull<Frames>> {
+        self.frames.get()
+    }
+
+    /// From now on a stack holds the scope's tasks, or no longer.
+    pub(crate) fn set_frames(&self, frames: Option<NonNull<Frames>>) {
+        self.frames.set(frames);
+        self.note_plain();
+    }
+
+    /// A thief is about to end a task of the scope's stack.
+    pub(crate) fn count_theft(&self) {
+        self.shared.thefts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many tasks of the scope's stack thieves have ended, or are about to.
+    pub(crate) fn thefts(&self) -> u64 {
+        self.shared.thefts.load(Ordering::Relaxed)
+    }
+
+    /// Whether tasks need not be told to a recording, and no reduction is open: as long as a stack holds them.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain.get()
+    }
+
+    fn note_plain(&self) {
+        self.plain.set(self.record == 0 && self.reductions.borrow().is_empty());
+    }
+
+    /// Whether some reduction is open.
+    #[inline(always)]
+    pub(crate) fn has_reductions(&self) -> bool {
+        !self.reductions.borrow().is_empty()
+    }
+
     /// Counts a spawn; its place in reference order. Orders are odd: the even one below belongs to the combine
     /// tasks that the spawn entails.
     #[inline]
@@ -153,6 +202,11 @@ impl Domain {
     #[inline]
     pub(crate) fn next_order(&self) -> u64 {
         2 * self.count.spawned() + 1
+    }
+
+    /// How many spawns there were from this place in reference order on.
+    pub(crate) fn spawned_since(&self, order: u64) -> u64 {
+        (self.next_order() - order).div_ceil(2)
     }
 
     /// Counts a leaf that runs at once: it is never outstanding.
@@ -392,11 +446,22 @@ impl Domain {
         &self.cold().watchers
     }
 
+    /// Futures that wait for closures in the scope's stack.
+    pub(crate) fn closure_wakers(&self) -> &Wakers {
+        &self.cold().closures
+    }
+
     /// The token that cancels this scope.
     pub(crate) fn cancel_token(&self) -> CancelToken {
         let mut token = self.cold().token.lock();
         // SAFETY: the counter outlives the scopes that refer to it.
         token.get_or_insert_with(|| CancelToken::new(unsafe { self.cancels.as_ref() })).clone()
+    }
+
+    /// How often something was cancelled in the root scope.
+    pub(crate) fn cancels(&self) -> &AtomicUsize {
+        // SAFETY: as above.
+        unsafe { self.cancels.as_ref() }.count()
     }
 
     /// Whether this scope or one around it was cancelled. One load unless some scope of the program was.
@@ -428,6 +493,7 @@ impl Domain {
     /// Remembers an open reduction, to be combined when the scope ends at the latest.
     pub(crate) fn add_reduction(&self, reduction: NonNull<Reduction>) {
         self.reductions.borrow_mut().push(reduction);
+        self.plain.set(false);
     }
 
     /// Forgets an open reduction.
@@ -436,6 +502,8 @@ impl Domain {
         if let Some(at) = open.iter().rposition(|&other| other == reduction) {
             open.swap_remove(at);
         }
+        drop(open);
+        self.note_plain();
     }
 
     /// One of the open reductions.

@@ -33,10 +33,13 @@ mod chosen {
         millpond_scheme = "embedded-hypergraph",
         millpond_scheme = "hypergraph",
         millpond_scheme = "list",
+        millpond_scheme = "stack",
         millpond_scheme = "tickets",
         millpond_scheme = "two-lock-list",
     )))]
     pub use crate::depend::parked::Parked as Scheme;
+    #[cfg(millpond_scheme = "stack")]
+    pub use crate::depend::stack::Stack as Scheme;
     #[cfg(millpond_scheme = "tickets")]
     pub use crate::depend::tickets::Tickets as Scheme;
     #[cfg(millpond_scheme = "two-lock-list")]

@@ -132,6 +132,7 @@ struct Fork<F, R> {
 impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
     const TABLE: &'static VTable = &VTable {
         role: Role::Fork,
+        laid: None,
         run: Self::run,
         discard: |_| unreachable!("a fork is always run"),
         fail: |_, _, _| unreachable!("a fork has no join"),

@@ -12,6 +12,7 @@ use crate::error::{self, Error};
 use crate::handle::datum::Storage;
 use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
+use crate::memory::Block;
 use crate::pool::Put;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
@@ -91,8 +92,58 @@ enum Misuse {
     Refused,
 }
 
+/// Who orders the accesses of a task: the scheme, or the stack that holds it.
+pub(crate) trait Orders<E: Engine> {
+    /// What is kept beside a version.
+    type Scheme: Scheme;
+    /// Whether what is kept is wanted soon.
+    const PREFETCHES: bool;
+    /// What is true of each of its tasks.
+    const FLAGS: u8;
+
+    /// Counts a task; its place in reference order.
+    fn count(&self, domain: &Domain) -> u64;
+
+    /// Where a `write` goes.
+    fn storage(&self, worker: &Worker<E>, datum: &Datum) -> Storage;
+
+    /// How a mode is ordered.
+    fn ordered(&self, worker: &Worker<E>, mode: Mode) -> Mode;
+
+    /// An access was declared, to this version.
+    fn enter(&self, version: &Version);
+}
+
+/// The scheme does, when the task is issued.
+pub(crate) struct ByScheme;
+
+impl<E: Engine> Orders<E> for ByScheme {
+    type Scheme = E::Scheme;
+    const PREFETCHES: bool = true;
+    const FLAGS: u8 = 0;
+
+    #[inline(always)]
+    fn count(&self, domain: &Domain) -> u64 {
+        domain.count_spawn()
+    }
+
+    #[inline(always)]
+    fn storage(&self, worker: &Worker<E>, datum: &Datum) -> Storage {
+        datum.rename::<E::Scheme>(worker.shared().config.renames.as_ref())
+    }
+
+    #[inline(always)]
+    fn ordered(&self, worker: &Worker<E>, mode: Mode) -> Mode {
+        if mode == Mode::Commutative && worker.shared().config.deterministic { Mode::Inout } else { mode }
+    }
+
+    #[inline(always)]
+    fn enter(&self, _version: &Version) {}
+}
+
 /// Writes the records of a task, and checks what the types cannot.
-struct Drafter<'a, E: Engine> {
+struct Drafter<'a, E: Engine, O> {
+    orders: O,
     worker: &'a Worker<E>,
     domain: &'a Domain,
     task: TaskRef,
@@ -110,33 +161,57 @@ impl<E: Engine> Worker<E> {
     /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
     #[inline(always)]
     pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
+        self.draft_by(ByScheme, |size| self.alloc(size), plan, accesses)
+    }
+
+    /// As `draft`, in a block of `alloc`'s, with accesses that `orders` orders.
+    #[inline(always)]
+    pub(crate) fn draft_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
+        &self,
+        orders: O,
+        alloc: impl FnOnce(usize) -> Block,
+        plan: Plan<'_>,
+        accesses: &A,
+    ) -> Drafted<A::Shape> {
         // Compiled three times, so that a task with nothing about it pays for two tests.
         if plan.domain.record() != 0 {
-            self.draft_apart::<B, A, Recorded>(plan, accesses)
+            self.draft_apart::<B, A, O, Recorded>(orders, alloc, plan, accesses)
         } else if !plan.options.is_plain() {
-            self.draft_apart::<B, A, Labelled>(plan, accesses)
+            self.draft_apart::<B, A, O, Labelled>(orders, alloc, plan, accesses)
         } else {
-            self.draft_as::<B, A, Plain>(plan, accesses)
+            self.draft_as::<B, A, O, Plain>(orders, alloc, plan, accesses)
         }
     }
 
     #[inline(never)]
-    fn draft_apart<'s, B, A: Accesses<'s, B>, K: Kind>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
-        self.draft_as::<B, A, K>(plan, accesses)
+    fn draft_apart<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+        &self,
+        orders: O,
+        alloc: impl FnOnce(usize) -> Block,
+        plan: Plan<'_>,
+        accesses: &A,
+    ) -> Drafted<A::Shape> {
+        self.draft_as::<B, A, O, K>(orders, alloc, plan, accesses)
     }
 
     #[inline(always)]
-    fn draft_as<'s, B, A: Accesses<'s, B>, K: Kind>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
+    fn draft_as<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+        &self,
+        orders: O,
+        alloc: impl FnOnce(usize) -> Block,
+        plan: Plan<'_>,
+        accesses: &A,
+    ) -> Drafted<A::Shape> {
         let Plan { domain, options, vtable, payload, may_run } = plan;
         let (count, retired_before) = (accesses.count(), self.retired.borrow().len());
         assert!(count <= Record::MOST, "a task of {count} accesses is too large");
-        let order = domain.count_spawn();
+        let order = orders.count(domain);
         if !may_run {
             domain.note_long();
         }
         let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
-        let block = self.alloc(size);
+        let block = alloc(size);
         let extras = match (K::PLAIN, K::RECORDED) {
             (true, _) => None,
             (_, true) => Some(self.begin_record(domain, options)),
@@ -154,7 +229,8 @@ impl<E: Engine> Worker<E> {
         // SAFETY: as above, and for such a payload.
         let room = unsafe { task.payload_of(shape, payload.align()) };
         let (claim, ready) = (domain.claim(), may_run);
-        let mut drafter = Drafter::<E> {
+        let mut drafter = Drafter::<E, O> {
+            orders,
             worker: self,
             domain,
             task,
@@ -162,7 +238,7 @@ impl<E: Engine> Worker<E> {
             claim,
             next,
             index: 0,
-            flags: 0,
+            flags: O::FLAGS,
             ready,
             misuse: Misuse::None,
         };
@@ -219,13 +295,13 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-impl<E: Engine> Drafter<'_, E> {
+impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
     /// Checks that this scope may use the datum, once in this task.
     #[inline]
     fn admit(&mut self, datum: &Datum) -> bool {
         let arg = self.index;
         self.index += 1;
-        let claimed = datum.is_claimed_by(self.claim) || datum.claim::<E::Scheme>(self.claim);
+        let claimed = datum.is_claimed_by(self.claim) || datum.claim::<O::Scheme>(self.claim);
         if !claimed {
             self.misused(Misuse::Busy, error::Kind::Busy { arg });
             return false;
@@ -267,7 +343,7 @@ impl<E: Engine> Drafter<'_, E> {
     #[inline]
     fn ask(&mut self, datum: &Datum, mode: Mode) {
         if self.ready {
-            self.ready = E::Scheme::is_ready(datum.version().meta().of::<E::Scheme>(), mode);
+            self.ready = O::Scheme::is_ready(datum.version().meta().of::<O::Scheme>(), mode);
         }
     }
 
@@ -279,12 +355,6 @@ impl<E: Engine> Drafter<'_, E> {
         unsafe { self.next.write(record) };
         // SAFETY: still in the block.
         self.next = unsafe { self.next.add(1) };
-    }
-
-    /// How the scheme is to order a mode.
-    #[inline]
-    fn ordered(&self, mode: Mode) -> Mode {
-        if mode == Mode::Commutative && self.worker.shared().config.deterministic { Mode::Inout } else { mode }
     }
 
     /// A task that names a handle twice fails; what it would have written must be poisoned. Unless both accesses are
@@ -319,11 +389,12 @@ impl<E: Engine> Drafter<'_, E> {
     #[cold]
     fn refuse(&mut self, datum: &Datum, mode: Mode) {
         let arg = self.index - 1;
-        self.misused(Misuse::Refused, error::Kind::Refused { scheme: E::Scheme::NAME, mode, arg });
+        self.misused(Misuse::Refused, error::Kind::Refused { scheme: O::Scheme::NAME, mode, arg });
         if let Some(reduction) = datum.reduction() {
             self.end_reduction(reduction);
         }
         let group = datum.enter_group(Mode::Inout);
+        self.orders.enter(datum.version());
         self.write(datum.current().cast(), group, Mode::Inout, false);
     }
 
@@ -342,7 +413,7 @@ impl<E: Engine> Drafter<'_, E> {
     }
 }
 
-impl<E: Engine> Visitor for Drafter<'_, E> {
+impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
@@ -350,17 +421,17 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         if !self.admit(datum) {
             return self.strengthen(datum, mode, true);
         }
-        if !orders::<E::Scheme>(mode) {
+        if !orders::<O::Scheme>(mode) {
             return self.refuse(datum, mode);
         }
         if let Some(reduction) = datum.reduction() {
             self.end_reduction(reduction);
         }
         let group = datum.enter_group(mode);
-        let mut ordered = self.ordered(mode);
+        let mut ordered = self.orders.ordered(self.worker, mode);
         if mode == Mode::Write {
             self.flags |= flag::WRITE;
-            match datum.rename::<E::Scheme>(self.worker.shared().config.renames.as_ref()) {
+            match self.orders.storage(self.worker, datum) {
                 Storage::Own(None) => {}
                 Storage::Own(Some(before)) => self.worker.retired.borrow_mut().push((before, self.order)),
                 Storage::Shared => ordered = Mode::Inout,
@@ -371,9 +442,11 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         }
         let version = datum.current();
         self.ask(datum, ordered);
-        if !self.ready {
-            // SAFETY: the current version lives.
-            unsafe { version.as_ref() }.meta().prefetch();
+        // SAFETY: the current version lives.
+        let current = unsafe { version.as_ref() };
+        self.orders.enter(current);
+        if O::PREFETCHES && !self.ready {
+            current.meta().prefetch();
         }
         self.write(version.cast(), group, mode, ordered != mode);
     }
@@ -385,7 +458,7 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
             let alike = self.open_alike(datum, &reducer).is_some();
             return self.strengthen(datum, Mode::Reduce, alike);
         }
-        if !orders::<E::Scheme>(Mode::Reduce) {
+        if !orders::<O::Scheme>(Mode::Reduce) {
             return self.refuse(datum, Mode::Reduce);
         }
         // Misuse of the datum starts another generation, and leaves the reduction open.
@@ -404,7 +477,9 @@ impl<E: Engine> Visitor for Drafter<'_, E> {
         self.flags |= flag::REDUCE;
         self.ask(datum, Mode::Reduce);
         // SAFETY: as above.
-        let member = unsafe { reduction.as_ref() }.enter();
+        let reduction_at = unsafe { reduction.as_ref() };
+        self.orders.enter(reduction_at.version());
+        let member = reduction_at.enter();
         self.write(reduction.cast(), member, Mode::Reduce, false);
     }
 }

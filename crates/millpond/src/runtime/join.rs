@@ -24,8 +24,10 @@ use super::body::result_at;
 use super::domain::Domain;
 use super::engine::Engine;
 use super::watch::{Tell, Watched};
+use crate::depend::Scheme;
 use crate::error::Error;
 use crate::record::{Cause, Id};
+use crate::stack::{has_ended, wake_when_ended};
 use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;
 use crate::worker::current::{self, with_log_of_body};
@@ -88,7 +90,37 @@ enum Source<O> {
     /// Of a task that ran at its spawn, with its number in the recording.
     Ready(Result<O, Error>, Id),
     Task(Pending<O, OnWorker>),
+    /// The same of a task in its scope's stack.
+    OfFrame(Pending<O, OnWorker>, TaskRef),
+    /// Of a task there that returns nothing.
+    InFrame {
+        domain: NonNull<Domain>,
+        order: u64,
+        closure: TaskRef,
+        record: Id,
+    },
     Taken,
+}
+
+impl<O> Source<O> {
+    /// The task's number in a recording; 0 if it is not recorded.
+    fn record(&self) -> Id {
+        match self {
+            Source::Task(pending) | Source::OfFrame(pending, _) => pending.record,
+            &(Source::Ready(_, record) | Source::InFrame { record, .. }) => record,
+            Source::Taken => 0,
+        }
+    }
+
+    /// Of a task in its scope's stack: the scope, what is there, and its place in reference order.
+    fn in_frame(&self) -> Option<(&Domain, TaskRef, u64)> {
+        match self {
+            Source::OfFrame(pending, closure) => Some((pending.domain(), *closure, pending.order)),
+            // SAFETY: the scope outlives its joins.
+            Source::InFrame { domain, order, closure, .. } => Some((unsafe { domain.as_ref() }, *closure, *order)),
+            _ => None,
+        }
+    }
 }
 
 /// A task that was not complete at its spawn.
@@ -125,6 +157,14 @@ impl<R: Release + ?Sized> Release for Box<R> {
 struct OnWorker {
     worker: *const (),
     free: unsafe fn(*const (), TaskRef),
+    /// Ends a closure that was stolen and is done (`stack::theft`).
+    pass: unsafe fn(*const (), TaskRef),
+}
+
+impl OnWorker {
+    fn of<E: Engine>(worker: NonNull<Worker<E>>) -> Self {
+        OnWorker { worker: worker.as_ptr().cast_const().cast(), free: free::<E>, pass: pass::<E> }
+    }
 }
 
 impl Release for OnWorker {
@@ -147,6 +187,14 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
     unsafe { &*worker.cast::<Worker<E>>() }.free(task);
 }
 
+/// # Safety
+///
+/// As `free`; the closure is of a scope whose body runs here.
+unsafe fn pass<E: Engine>(worker: *const (), closure: TaskRef) {
+    // SAFETY: as the caller promises.
+    unsafe { &*worker.cast::<Worker<E>>() }.pass_theft(closure);
+}
+
 impl<'s, B, O> Join<'s, B, O> {
     pub(crate) fn ready(result: Result<O, Error>, record: Id) -> Self {
         Join { source: ManuallyDrop::new(Source::Ready(result, record)), _of: PhantomData }
@@ -154,9 +202,31 @@ impl<'s, B, O> Join<'s, B, O> {
 
     #[inline]
     pub(crate) fn to_task<S, F, E: Engine>(spawned: Spawned, worker: NonNull<Worker<E>>) -> Self {
-        let release = OnWorker { worker: worker.as_ptr().cast_const().cast(), free: free::<E> };
-        let source = Source::Task(Pending::new::<S, F>(spawned, release));
+        let source = Source::Task(Pending::new::<S, F>(spawned, OnWorker::of(worker)));
         Join { source: ManuallyDrop::new(source), _of: PhantomData }
+    }
+
+    /// The same, of a task for which `closure` stands in a stack.
+    pub(crate) fn of_frame<S, F, E: Engine>(spawned: Spawned, closure: TaskRef, worker: NonNull<Worker<E>>) -> Self {
+        let source = Source::OfFrame(Pending::new::<S, F>(spawned, OnWorker::of(worker)), closure);
+        Join { source: ManuallyDrop::new(source), _of: PhantomData }
+    }
+
+    /// The join of a task that returns nothing, which a stack holds.
+    #[inline(always)]
+    pub(crate) fn in_frame(closure: TaskRef, record: Id) -> Self {
+        debug_assert!(!must_count::<O>());
+        let (domain, order) = (closure.header().domain(), closure.header().order());
+        Join { source: ManuallyDrop::new(Source::InFrame { domain, order, closure, record }), _of: PhantomData }
+    }
+
+    /// The same join in another place: so the compiler sees that what a call has returned is not where the joins of other
+    /// branches are made, of which it knows more.
+    #[inline(always)]
+    pub(crate) fn moved(self) -> Self {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: it is moved.
+        unsafe { NonNull::from(&*this).read() }
     }
 
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
@@ -165,10 +235,18 @@ impl<'s, B, O> Join<'s, B, O> {
         match &*self.source {
             Source::Ready(..) | Source::Taken => true,
             Source::Task(pending) => pending.is_done(),
+            // SAFETY: the scope outlives its joins.
+            Source::InFrame { domain, order, closure, .. } => has_ended(unsafe { domain.as_ref() }, *closure, *order),
+            Source::OfFrame(pending, closure) => {
+                pending.is_done() || has_ended(pending.domain(), *closure, pending.order)
+            }
         }
     }
 
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
+        if E::Scheme::FRAMES && !self.is_done() {
+            worker.finish_frame_for(domain, Cause::Join, self.source.record());
+        }
         match &*self.source {
             Source::Task(pending) => {
                 let wait = || pending.wait(worker, |waiter| worker.wait(waiter, domain));
@@ -177,8 +255,10 @@ impl<'s, B, O> Join<'s, B, O> {
                     task => with_log_of_body(&worker.log, |log| log.waits_for(Cause::Join, task, |_| wait())),
                 }
             }
-            &Source::Ready(_, record) if record != 0 => with_log_of_body(&worker.log, |log| log.joined(record)),
-            _ => {}
+            source => match source.record() {
+                0 => {}
+                record => with_log_of_body(&worker.log, |log| log.joined(record)),
+            },
         }
         self.take().expect("complete, and not taken before: the join was passed by value")
     }
@@ -191,6 +271,19 @@ impl<'s, B, O> Join<'s, B, O> {
         match mem::replace(&mut *self.source, Source::Taken) {
             Source::Ready(result, _) => Some(result),
             Source::Task(pending) => Some(pending.take()),
+            Source::OfFrame(pending, closure) => {
+                if !pending.is_done() {
+                    // SAFETY: the scope's body runs here, and the closure is done.
+                    unsafe { (pending.release.pass)(pending.release.worker, closure) };
+                }
+                Some(pending.take())
+            }
+            // SAFETY: the scope outlives its joins.
+            Source::InFrame { domain, order, .. } => Some(match unsafe { domain.as_ref() }.failure(order) {
+                Some(failure) => Err(failure),
+                // SAFETY: the body returned such a value and it was forgotten (`body::keep`): no size and no drop.
+                None => Ok(unsafe { NonNull::<O>::dangling().read() }),
+            }),
             Source::Taken => None,
         }
     }
@@ -201,7 +294,9 @@ impl<B, O> Drop for Join<'_, B, O> {
     /// there that there is nothing to do, and no code is left.
     #[inline]
     fn drop(&mut self) {
-        if mem::needs_drop::<O>() || !matches!(*self.source, Source::Ready(Ok(_), _) | Source::Taken) {
+        if mem::needs_drop::<O>()
+            || !matches!(*self.source, Source::Ready(Ok(_), _) | Source::InFrame { .. } | Source::Taken)
+        {
             // SAFETY: this is the drop, and `source` is not used any more.
             unsafe { drop_source(&mut self.source) }
         }
@@ -213,7 +308,7 @@ impl<B, O> Drop for Join<'_, B, O> {
 /// Nobody uses the source afterwards.
 #[inline(never)]
 unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
-    if matches!(&**source, Source::Task(pending) if !pending.holds.get()) {
+    if matches!(&**source, Source::Task(pending) | Source::OfFrame(pending, _) if !pending.holds.get()) {
         return;
     }
     // SAFETY: the caller's.
@@ -238,6 +333,13 @@ impl Spawned {
         let header = task.header();
         let (usage, record) = (header.state().usage(), task.record_id());
         Spawned { task, usage, order: header.order(), domain: header.domain(), record, counted }
+    }
+}
+
+impl Spawned {
+    /// The task's number in a recording.
+    pub(crate) fn record(&self) -> Id {
+        self.record
     }
 }
 
@@ -370,10 +472,16 @@ impl<B, O> Future for Join<'_, B, O> {
             current::step_back();
             return Poll::Pending;
         }
-        match &*this.source {
-            Source::Task(pending) => pending.note_joined(),
-            &Source::Ready(_, record) if record != 0 => current::log(|log| log.joined(record)),
-            _ => {}
+        if let Some((domain, closure, order)) = this.source.in_frame()
+            && !this.is_done()
+            && wake_when_ended(domain, closure, order, context.waker())
+        {
+            current::step_back();
+            return Poll::Pending;
+        }
+        match this.source.record() {
+            0 => {}
+            record => current::log(|log| log.joined(record)),
         }
         Poll::Ready(this.take().expect("a join is not polled after it was ready"))
     }

@@ -288,6 +288,9 @@ where
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let (before, record) = (worker.log.body(), worker.log.open(place));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index(), record);
+    if E::Scheme::FRAMES {
+        worker.open_stack(&domain);
+    }
     // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's
     // seat until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
@@ -311,6 +314,9 @@ impl<E: Engine> Worker<E> {
     /// The closure of a root scope has ended: waits for what is outstanding.
     pub(crate) fn end_scope(&self, domain: &Domain) {
         self.combine_open(domain);
+        if E::Scheme::FRAMES {
+            self.end_stack(domain);
+        }
         self.wait_for_doors(domain);
         let waiter = Waiter::new(self.seat());
         if !domain.close(Some(&waiter)) {

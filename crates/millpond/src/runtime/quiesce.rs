@@ -101,8 +101,15 @@ impl<E: Engine> Worker<E> {
     pub(super) fn quiesce_or<F: Future>(&self, domain: &Domain, future: F) -> Option<F::Output> {
         let (mut future, mut lent) = (pin!(future), Lent::new(domain));
         let poll = poll_fn(|context| {
-            if let Poll::Ready(output) = future.as_mut().poll(context) {
-                return Poll::Ready(Some(output));
+            loop {
+                if let Poll::Ready(output) = future.as_mut().poll(context) {
+                    return Poll::Ready(Some(output));
+                }
+                // What waits in a stack is not counted; and the future may spawn more.
+                if self.is_finished(domain) {
+                    break;
+                }
+                self.finish_frame(domain);
             }
             if !lent.poll_quiet(context) {
                 return Poll::Pending;

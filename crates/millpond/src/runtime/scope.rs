@@ -18,11 +18,13 @@ use super::join::{Join, Spawned, must_count};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
+use crate::depend::Scheme;
 use crate::error::Error;
 use crate::handle::Handle;
 use crate::memory::Memory;
 use crate::pool::Put;
 use crate::record::{Id, What};
+use crate::stack::{Frames, frames_of};
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::complete::{panicked, serves, settle};
 use crate::worker::{Worker, grain};
@@ -91,6 +93,16 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     pub(crate) fn worker(&self) -> &Worker<E> {
         // SAFETY: `new`'s caller promised that it lives.
         unsafe { self.at.worker.as_ref() }
+    }
+
+    /// The stack that its tasks go into, if one does.
+    #[inline(always)]
+    fn frames(&self) -> Option<&Frames> {
+        if !E::Scheme::FRAMES {
+            return None;
+        }
+        // SAFETY: the scope is open.
+        unsafe { frames_of(self.domain()) }
     }
 
     #[inline]
@@ -291,14 +303,10 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     }
 }
 
-impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
-    type Brand = B;
-    type Inner<'t> = Scope<'s, 'env, In<'t>, E>;
-    type Join<O: Send + 's> = Join<'s, B, O>;
-
-    // Always inlined: what is left where a leaf is spawned is a third of what a call would do.
+impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
+    /// Of a leaf that no stack holds: runs it at once, or puts it into the pool when it is ready.
     #[inline(always)]
-    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    fn spawn_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
@@ -314,12 +322,50 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         }
     }
 
+    /// The same under a scheme where that is rare.
+    #[cold]
+    #[inline(never)]
+    fn spawn_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        self.spawn_into_pool(options, accesses, body)
+    }
+}
+
+impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
+    type Brand = B;
+    type Inner<'t> = Scope<'s, 'env, In<'t>, E>;
+    type Join<O: Send + 's> = Join<'s, B, O>;
+
+    // Always inlined: what is left where a leaf is spawned is a third of what a call would do.
+    #[inline(always)]
+    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        if let Some(frames) = self.frames() {
+            return self.spawn_in_frame(frames, options, accesses, body);
+        }
+        if E::Scheme::FRAMES {
+            return self.spawn_without_frames(options, accesses, body).moved();
+        }
+        self.spawn_into_pool(options, accesses, body)
+    }
+
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
+        if let Some(frames) = self.frames() {
+            return self.nest_in_frame(frames, options, accesses, body);
+        }
         let worker = self.worker();
         worker.throttle(self.domain(), options.bytes);
         let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
@@ -346,6 +392,9 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
         let worker = self.worker();
+        if E::Scheme::FRAMES {
+            return worker.block_on_in_frame(self.domain(), future);
+        }
         worker.block_on(future, |waiter| worker.wait(waiter, self.domain()))
     }
 

@@ -33,6 +33,7 @@ use crate::memory::Memory;
 use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
+use crate::stack::Stacks;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
@@ -53,6 +54,8 @@ pub(crate) struct Shared<E: Engine> {
     pub(crate) memory: E::Memory,
     pub(crate) scheme: <E::Scheme as Scheme>::Shared,
     pub(crate) sleep: Arc<Sleep>,
+    /// The stacks of scopes, if bodies hold their tasks in frames.
+    pub(crate) stacks: Stacks,
     pub(crate) kinds: Kinds,
     /// Where threads wait that are no workers.
     pub(crate) benches: Benches,
@@ -124,6 +127,7 @@ impl<E: Engine> Shared<E> {
             memory,
             scheme: <E::Scheme as Scheme>::Shared::default(),
             sleep,
+            stacks: Stacks::default(),
             kinds,
             benches,
             recorder,
@@ -140,6 +144,11 @@ impl<E: Engine> Shared<E> {
 
     /// Whether a worker that looks might find a task.
     pub(crate) fn has_work(&self) -> bool {
+        self.has_tasks() || (E::Scheme::FRAMES && self.stacks.may_have_work())
+    }
+
+    /// Whether there is a task that anybody may take at once.
+    pub(crate) fn has_tasks(&self) -> bool {
         self.pool.has_work() || E::Scheme::has_ready(&self.scheme)
     }
 

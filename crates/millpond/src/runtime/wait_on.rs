@@ -10,6 +10,7 @@ use super::domain::Domain;
 use super::engine::Engine;
 use super::shared::Shared;
 use crate::access::{CanRead, CanWrite};
+use crate::depend::in_order::InOrder;
 use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind, Label};
 use crate::handle::datum::Storage;
@@ -100,6 +101,7 @@ impl Waiting {
 
 static WAIT: VTable = VTable {
     role: Role::Wait,
+    laid: None,
     run: |_, _| unreachable!("a waiter is woken, not run"),
     discard: |_| unreachable!("a waiter is woken, not run"),
     fail: |_, _, _| unreachable!("a waiter has no join"),
@@ -199,9 +201,21 @@ impl<E: Engine> Worker<E> {
         if !self.admit_now(domain, datum) {
             return Err(busy(place));
         }
+        if domain.frames().is_some() {
+            datum.enter_group(R::WAIT);
+            if datum.version().meta().of::<InOrder>().is_in_use() {
+                self.finish_frame_for(domain, Self::cause_of(R::WAIT), datum.number());
+            }
+            return lend(datum, place);
+        }
         // SAFETY: as the caller promises; just claimed.
         unsafe { self.await_datum(domain, datum, R::WAIT, place) };
         lend(datum, place)
+    }
+
+    /// Why a body waits for an access of `mode`, as recordings say it.
+    fn cause_of(mode: Mode) -> Cause {
+        if mode == Mode::Read { Cause::Written } else { Cause::Datum }
     }
 
     /// Waits until no access is outstanding that conflicts with one of `mode`.
@@ -221,7 +235,7 @@ impl<E: Engine> Worker<E> {
         match domain.record() {
             0 => until(0),
             _ => {
-                let cause = if mode == Mode::Read { Cause::Written } else { Cause::Datum };
+                let cause = Self::cause_of(mode);
                 with_log_of_body(&self.log, |log| log.waits_for(cause, datum.number(), until));
             }
         }
@@ -239,9 +253,13 @@ impl<E: Engine> Worker<E> {
     ) -> Replaced<T> {
         let datum = handle.datum();
         let (order, storage) = self.begin_set(domain, datum, place);
-        if storage == Some(Storage::Shared) {
+        match storage {
+            Some(Storage::Shared) if domain.frames().is_some() => {
+                self.finish_frame_for(domain, Cause::Datum, datum.number());
+            }
             // SAFETY: as the caller promises; claimed by `begin_set`.
-            unsafe { self.await_datum(domain, datum, Mode::Inout, place) };
+            Some(Storage::Shared) => unsafe { self.await_datum(domain, datum, Mode::Inout, place) },
+            _ => {}
         }
         // SAFETY: the handle's type; nobody uses the version (any more), and only this body issues on it.
         unsafe { self.end_set(domain, datum, value, order, storage) }
@@ -256,6 +274,10 @@ impl<E: Engine> Worker<E> {
             return (order, None);
         }
         datum.enter_group(Mode::Write);
+        if domain.frames().is_some() {
+            let in_use = datum.version().meta().of::<InOrder>().is_in_use();
+            return (order, Some(if in_use { Storage::Shared } else { Storage::Own(None) }));
+        }
         (order, Some(datum.rename::<E::Scheme>(self.shared().config.renames.as_ref())))
     }
 
@@ -291,7 +313,11 @@ impl<E: Engine> Worker<E> {
     /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
     fn admit_now(&self, domain: &Domain, datum: &Datum) -> bool {
         let claim = domain.claim();
-        if !datum.is_claimed_by(claim) && !datum.claim::<E::Scheme>(claim) {
+        let take = || match domain.frames() {
+            Some(_) => datum.claim::<InOrder>(claim),
+            None => datum.claim::<E::Scheme>(claim),
+        };
+        if !datum.is_claimed_by(claim) && !take() {
             return false;
         }
         if let Some(reduction) = datum.reduction() {

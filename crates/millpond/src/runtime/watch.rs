@@ -48,8 +48,12 @@ impl Tell {
     pub(crate) fn tell(self) {
         match self {
             Tell::Waiter(waiter) => Waiter::wake_at(waiter.as_ptr()),
-            // A waker that panics is its executor's affair; a worker must not unwind.
-            Tell::Waker(waker) => drop(catch(|| waker.wake())),
+            Tell::Waker(waker) => wake(waker),
         }
     }
+}
+
+/// Wakes a future. A waker that panics is its executor's affair; a worker must not unwind.
+pub(crate) fn wake(waker: Waker) {
+    drop(catch(|| waker.wake()));
 }

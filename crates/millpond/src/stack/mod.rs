@@ -1,3 +1,24 @@
-//! The dataflow stack (DDS).
+#![doc = include_str!("README.md")]
 
+mod elsewhere;
+mod errand;
+mod frames;
+mod guard;
+mod jump;
+mod lay;
 pub mod policy;
+mod room;
+mod run;
+mod scope;
+mod spawn;
+mod stacks;
+mod theft;
+mod thief;
+mod walk;
+mod watch;
+
+pub(crate) use frames::Frames;
+pub(crate) use spawn::frames_of;
+pub(crate) use stacks::Stacks;
+pub(crate) use thief::Thief;
+pub(crate) use watch::{Wakers, has_ended, wake_when_ended};

@@ -62,6 +62,22 @@ macro_rules! counted {
                 self.0.compare_exchange_weak(old, new, is, was)
             }
 
+            pub(crate) fn fetch_update(
+                &self,
+                set: Ordering,
+                get: Ordering,
+                mut to: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut old = self.load(get);
+                while let Some(new) = to(old) {
+                    match self.compare_exchange_weak(old, new, set, get) {
+                        Ok(old) => return Ok(old),
+                        Err(now) => old = now,
+                    }
+                }
+                Err(old)
+            }
+
             $(#[inline]
             pub(crate) fn $method(&self, value: $value, order: Ordering) -> $value {
                 count();
@@ -72,7 +88,7 @@ macro_rules! counted {
 }
 
 counted! {
-    AtomicU32: u32, fetch_add fetch_sub fetch_or;
+    AtomicU32: u32, fetch_add fetch_sub fetch_or fetch_xor;
     AtomicU64: u64, fetch_add fetch_sub;
     AtomicUsize: usize, fetch_add fetch_sub;
     AtomicBool: bool, fetch_or;

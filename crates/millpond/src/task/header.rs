@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::{State, TaskRef};
+use super::{Laid, NewTask, State, TaskRef};
 use crate::error::Error;
 use crate::runtime::domain::Domain;
 use crate::sync::tracked::{AtomicU32, Ordering};
@@ -44,6 +44,10 @@ pub(crate) mod flag {
     pub(crate) const WRITE: u8 = 64;
     /// A future that waits, or is about to be polled again.
     pub(crate) const SUSPENDED: u8 = 128;
+    /// A leaf or a parent whose block lies in a stack.
+    pub(crate) const IN_PLACE: u8 = 128;
+    /// All that is said of a leaf there in short form (`task::laid`): with a join it would lie elsewhere.
+    pub(crate) const LAID: u8 = IN_PLACE | COUNTED;
     /// The task is recorded: its number follows the header, set by whoever sets this.
     pub(crate) const RECORDED: u8 = 32;
 }
@@ -53,6 +57,8 @@ pub(crate) struct VTable {
     pub(crate) role: Role,
     /// Runs the body on the worker that is passed (erased). Consumes the payload; may leave a result there.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
+    /// Of leaves that may lie in a stack in short form.
+    pub(crate) laid: Option<Laid>,
     /// Drops the payload of a task that will not run.
     pub(crate) discard: unsafe fn(TaskRef),
     /// Replaces the result by an error: `ran` says whether there is a result. Only of counted tasks.
@@ -66,6 +72,7 @@ impl VTable {
     pub(crate) const OF_POOLS: VTable = VTable {
         role: Role::Leaf,
         run: |_, _| unreachable!("nothing runs here"),
+        laid: None,
         discard: |_| (),
         fail: |_, _, _| (),
         drop_result: |_| (),
@@ -87,6 +94,12 @@ pub(crate) enum Role {
     Wait,
     /// One half of a `join(a, b)` that others may take.
     Fork,
+    /// In a stack, what leads to the next chunk (`stack::jump`).
+    Jump,
+    /// In a stack, what stands for a task in a block elsewhere (`stack::elsewhere`).
+    Elsewhere,
+    /// What a worker does for a stack: goes on with it, or runs what it has stolen from it (`stack::errand`).
+    Errand,
 }
 
 /// Larger than any number of accesses: no release makes the task ready before its spawn has issued all of them.
@@ -120,6 +133,57 @@ impl Header {
             flags: Cell::new(0),
             priority: 0,
         }
+    }
+
+    /// What leads from one chunk of a stack to another.
+    pub(crate) fn of_jump(vtable: &'static VTable, to: u64) -> Self {
+        let here = NonNull::dangling();
+        Header { order: to, ..Header::on_stack(vtable, here, Location::caller()) }
+    }
+
+    /// Whether the task lies in a stack in short form.
+    #[inline(always)]
+    pub(crate) fn is_laid(&self) -> bool {
+        self.flags.get() == flag::LAID
+    }
+
+    /// Makes all of a header but its state.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it at `at`, where nobody uses anything but, perhaps, the state.
+    #[inline(always)]
+    pub(super) unsafe fn lay(at: NonNull<Header>, tag: u32, flags: u8, new: NewTask) {
+        let at = at.as_ptr();
+        macro_rules! set {
+            ($($field:ident: $value:expr;)*) => {$(
+                // SAFETY: field by field, since a stale join may load the state meanwhile.
+                unsafe { (&raw mut (*at).$field).write($value) };
+            )*};
+        }
+        set! {
+            vtable: new.vtable;
+            domain: new.domain;
+            order: new.order;
+            place: new.place;
+            unmet: AtomicU32::new(GUARD);
+            tag: tag;
+            accesses: Cell::new(new.accesses as u32);
+            flags: Cell::new(flags);
+            priority: new.priority;
+        }
+    }
+
+    /// In a stack: how far it is to the next closure.
+    #[inline(always)]
+    pub(crate) fn stride(&self) -> usize {
+        self.tag as usize
+    }
+
+    /// In a stack: what thieves have done to it, if that is not [`GUARD`] (`stack::theft`).
+    #[inline(always)]
+    pub(crate) fn theft(&self) -> &AtomicU32 {
+        &self.unmet
     }
 
     /// Where the state is.

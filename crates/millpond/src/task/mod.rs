@@ -9,7 +9,6 @@
 //! ```
 
 use std::alloc::Layout;
-use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::slice;
@@ -18,16 +17,18 @@ use crate::error::Label;
 use crate::memory::{BLOCK_ALIGN, Block};
 use crate::record::Id;
 use crate::runtime::domain::Domain;
-use crate::sync::tracked::AtomicU32;
 
 mod frame;
 mod header;
+mod laid;
 mod record;
 mod state;
 
 pub(crate) use frame::NestFrame;
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
+pub use laid::Modes;
+pub(crate) use laid::{Laid, size as laid_size};
 pub use record::Record;
 pub(crate) use state::State;
 
@@ -114,30 +115,14 @@ impl TaskRef {
     #[inline]
     pub(crate) unsafe fn create(block: Block, new: NewTask) -> TaskRef {
         let header: NonNull<Header> = block.start.cast();
-        let at = header.as_ptr();
         // SAFETY: the first word of a block is only ever used as a `State`, of which zero is a valid one.
-        unsafe { &(*at).state }.begin();
-        macro_rules! set {
-            ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: the block is ours and large enough for a header; field by field, since a stale join may
-                // load the state meanwhile.
-                unsafe { (&raw mut (*at).$field).write($value) };
-            )*};
-        }
-        set! {
-            vtable: new.vtable;
-            domain: new.domain;
-            order: new.order;
-            place: new.place;
-            unmet: AtomicU32::new(GUARD);
-            tag: block.tag;
-            accesses: Cell::new(new.accesses as u32);
-            flags: Cell::new(0);
-            priority: new.priority;
-        }
+        unsafe { Header::state_at(header).as_ref() }.begin();
+        let extras = new.extras;
+        // SAFETY: the block is ours and large enough for a header.
+        unsafe { Header::lay(header, block.tag, 0, new) };
         let task = TaskRef(header);
         task.expose();
-        if let Some(extras) = new.extras {
+        if let Some(extras) = extras {
             // SAFETY: the caller made room for extras behind the header.
             unsafe { task.set_extras(extras) };
         }

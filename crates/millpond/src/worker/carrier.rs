@@ -6,6 +6,7 @@ use super::Worker;
 use super::current::OnStack;
 use super::fiber::{Fiber, Order};
 use super::wait::Waiter;
+use crate::depend::Scheme;
 use crate::memory::Memory;
 use crate::pool::{Leave, Pool};
 use crate::record::What;
@@ -110,7 +111,11 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Idle);
         }
-        let owes = shared.sleep.wait(self.seat.index(), || self.has_mail() || done() || shared.has_work());
+        self.thief.begin_watch();
+        let steals = || E::Scheme::FRAMES && self.steal_closure();
+        let found = || self.has_mail() || done() || shared.has_tasks() || steals();
+        let owes = shared.sleep.wait_watching(self.seat.index(), found, || self.watch());
+        self.end_watch();
         shared.pool.hungry(false);
         if self.log.is_on() {
             self.log.note(What::Awake);

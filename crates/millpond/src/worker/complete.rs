@@ -121,7 +121,7 @@ pub(crate) fn panicked(task: TaskRef, caught: &Caught) -> Error {
 
 /// The drop of a value that a task was the last to use panicked: its scope is told.
 #[cold]
-fn report_drop(task: TaskRef, caught: &Caught) {
+pub(crate) fn report_drop(task: TaskRef, caught: &Caught) {
     // SAFETY: the task is not counted as complete yet, so its scope is there.
     unsafe { task.header().domain().as_ref() }.fail(task.header().order(), panicked(task, caught));
 }
@@ -181,7 +181,7 @@ impl<E: Engine> Worker<E> {
     }
 
     #[cold]
-    fn poison_combined(&self, task: TaskRef, error: &Error) {
+    pub(crate) fn poison_combined(&self, task: TaskRef, error: &Error) {
         let record = &task.records()[0];
         if record.version().is_produced() {
             record.version().set_state(State::Failed(error.root().clone()));
@@ -189,7 +189,7 @@ impl<E: Engine> Worker<E> {
     }
 
     #[cold]
-    fn report(&self, task: TaskRef, scope: &Domain, error: Error, ran: Ran) {
+    pub(crate) fn report(&self, task: TaskRef, scope: &Domain, error: Error, ran: Ran) {
         let header = task.header();
         scope.fail(header.order(), error.clone());
         if header.has(flag::COUNTED) {
@@ -253,7 +253,7 @@ impl<E: Engine> Worker<E> {
 
     /// The combine task is through: nobody uses the reduction any more.
     #[cold]
-    fn end_reduction(&self, task: TaskRef) {
+    pub(crate) fn end_reduction(&self, task: TaskRef) {
         let reduction = crate::runtime::combine::reduction_of(task);
         // SAFETY: the reduction lives until it is freed below.
         let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
@@ -267,7 +267,7 @@ impl<E: Engine> Worker<E> {
 
     /// Tells joins, and frees the block unless one keeps it.
     #[inline]
-    fn retire(&self, task: TaskRef, scope: &Domain) {
+    pub(crate) fn retire(&self, task: TaskRef, scope: &Domain) {
         let header = task.header();
         let usage = header.state().usage();
         let counted = header.has(flag::COUNTED);

@@ -19,6 +19,7 @@ use crate::runtime::engine::Engine;
 use crate::runtime::fork::ForkOps;
 use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
+use crate::stack::{Frames, Thief};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::task::{Role, TaskRef, flag};
@@ -61,6 +62,11 @@ pub(crate) struct Worker<E: Engine> {
     /// Whether it was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
+    /// The stack in which the parent that begins now opens its frame.
+    pub(crate) opens_in: Cell<Option<NonNull<Frames>>>,
+    /// Stacks that wait for this worker, or that it has stolen from.
+    pub(crate) errands: RefCell<VecDeque<TaskRef>>,
+    pub(crate) thief: Thief,
     /// Versions that the spawn which runs here has retired.
     pub(crate) retired: RefCell<Vec<Retired>>,
     pub(crate) log: Log,
@@ -128,6 +134,9 @@ impl<E: Engine> Worker<E> {
             budget: Cell::new(u32::MAX),
             owes: Cell::new(false),
             grains: Grains::default(),
+            opens_in: Cell::new(None),
+            errands: RefCell::default(),
+            thief: Thief::new(index),
             retired: RefCell::default(),
             log: Log::new(recorder, number, forks.clone()),
             forks,
@@ -168,6 +177,11 @@ impl<E: Engine> Worker<E> {
     #[inline]
     pub(crate) fn count_body(&self) -> u64 {
         Self::bump(&self.counters.tasks)
+    }
+
+    /// Counts what this worker has taken from another.
+    pub(crate) fn count_steal(&self) {
+        Self::bump(&self.counters.steals);
     }
 
     #[inline]
@@ -227,8 +241,18 @@ impl<E: Engine> Worker<E> {
     /// Makes all that this worker has put, or forked, visible to others.
     pub(crate) fn leave_tasks(&self, leave: Leave) {
         self.forks.offer_all();
+        self.leave_errands();
         if self.shared().pool.leave(self.pool_local(), leave) {
             self.shared().sleep.work_arrived();
+        }
+    }
+
+    /// Puts errands where others find them.
+    pub(crate) fn leave_errands(&self) {
+        while E::Scheme::FRAMES
+            && let Some(errand) = { self.errands.borrow_mut().pop_front() }
+        {
+            self.put(errand, Put::Spawned);
         }
     }
 
@@ -297,6 +321,11 @@ impl<E: Engine> Worker<E> {
 
     #[inline]
     fn take(&self) -> Option<TaskRef> {
+        if E::Scheme::FRAMES
+            && let Some(errand) = self.errands.borrow_mut().pop_front()
+        {
+            return Some(errand);
+        }
         self.shared().pool.take(self.pool_local())
     }
 
@@ -307,8 +336,10 @@ impl<E: Engine> Worker<E> {
         if found.is_some() {
             return found;
         }
-        let task = self.shared().pool.steal(self.pool_local())?;
-        Self::bump(&self.counters.steals);
+        let Some(task) = self.shared().pool.steal(self.pool_local()) else {
+            return if E::Scheme::FRAMES && self.steal_closure() { self.take() } else { None };
+        };
+        self.count_steal();
         if self.log.is_on() {
             self.log.note(What::Stole);
         }

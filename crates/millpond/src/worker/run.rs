@@ -54,6 +54,7 @@ impl<E: Engine> Worker<E> {
             Role::Fork => self.run_fork(task),
             Role::Nest => self.run_parent(task),
             Role::Future => self.run_future(task),
+            Role::Errand => self.run_errand(task),
             _ => self.run_leaf(task),
         };
         if finished.is_some() {
@@ -102,7 +103,7 @@ impl<E: Engine> Worker<E> {
 
     /// Runs the body of a task that was taken from the pool.
     #[inline]
-    fn run_body(&self, task: TaskRef) -> Result<(), crate::Error> {
+    pub(crate) fn run_body(&self, task: TaskRef) -> Result<(), crate::Error> {
         let id = task.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
         // SAFETY: the task was taken from the pool, so it runs once, here, and all its accesses are granted.
@@ -228,10 +229,15 @@ impl<E: Engine> Worker<E> {
         });
     }
 
+    /// Whether this thread's stack has room for bodies that may wait.
+    pub(crate) fn stack_left_for_bodies(&self) -> bool {
+        self.fibers.stack_left() >= LEAST_STACK.max(self.shared().config.stack_size / 2)
+    }
+
     /// A task from below `domain` that this stack has room for.
     pub(crate) fn take_below(&self, domain: &Domain) -> Option<TaskRef> {
-        // A fork has no scope.
-        self.take_below_if(domain, |task| task.header().role() != Role::Fork)
+        // A fork has no scope, and an errand leads to anything.
+        self.take_below_if(domain, |task| !matches!(task.header().role(), Role::Fork | Role::Errand))
     }
 
     /// As `take_below`, but no parent: that might wait for what the body on this stack does next.
@@ -247,8 +253,7 @@ impl<E: Engine> Worker<E> {
 
     /// A task that is wanted, which no fork is, from below `domain`.
     fn take_below_if(&self, domain: &Domain, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
-        let least = LEAST_STACK.max(self.shared().config.stack_size / 2);
-        if self.fibers.stack_left() < least {
+        if !self.stack_left_for_bodies() {
             return None;
         }
         self.take_if(|task| {

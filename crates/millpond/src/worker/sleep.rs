@@ -20,7 +20,7 @@
 //! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
 //!   still ASLEEP;
 //! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE. If that shows CHOSEN, it *owes* a
-//!   look for work.
+//!   look for work. If it watches for what nobody announces (`stack::thief`), it goes back to S4 after a time.
 //! - S6. Its worker owes until it takes a task. If it turns to something else (what lies in its inbox, or that for
 //!   which it waited has come to pass), it looks whether there is work, after it has decided so and before it begins;
 //!   if there is, it goes on as a publisher from P2 on.
@@ -66,6 +66,8 @@
 //!
 //! Nobody takes a seat's lock but its sleeper and those who wake it. With no sleeper a publisher pays the fence and a
 //! load of a line that is then shared by all.
+
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
@@ -192,7 +194,18 @@ impl Sleep {
     /// when the seat is woken. Whatever the seat is woken for, `found` must see. It must not panic.
     ///
     /// True if the worker owes a look for work (S6).
-    pub(crate) fn wait(&self, seat: usize, mut found: impl FnMut() -> bool) -> bool {
+    pub(crate) fn wait(&self, seat: usize, found: impl FnMut() -> bool) -> bool {
+        self.wait_watching(seat, found, || None)
+    }
+
+    /// As `wait`, by a worker that looks again after the time that `watch` says, asked after a look in vain: for what nobody
+    /// announces.
+    pub(crate) fn wait_watching(
+        &self,
+        seat: usize,
+        mut found: impl FnMut() -> bool,
+        mut watch: impl FnMut() -> Option<Duration>,
+    ) -> bool {
         if spin(self.idle, &mut found) {
             return false;
         }
@@ -200,11 +213,15 @@ impl Sleep {
         self.sleepers.fetch_add(1, SeqCst);
         seat.state.store(ASLEEP, Release);
         fence(SeqCst);
-        if found() {
-            self.stay_awake(seat);
-            return false;
+        loop {
+            if found() {
+                self.stay_awake(seat);
+                return false;
+            }
+            if seat.block(watch()) {
+                break;
+            }
         }
-        seat.block();
         // A swap, since a call may have come after the choice that ended the sleep: what it announces is visible.
         seat.state.swap(AWAKE, AcqRel) == CHOSEN
     }
@@ -243,14 +260,19 @@ impl Seat {
         self.state.load(Relaxed) == from && self.state.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
     }
 
-    /// Returns once the state is no longer ASLEEP.
-    fn block(&self) {
+    /// Returns once the state is no longer ASLEEP; false if that is so after `at_most`.
+    fn block(&self, at_most: Option<Duration>) -> bool {
         let mut blocked = self.blocked.lock();
-        while self.state.load(Acquire) == ASLEEP {
+        let mut woken = true;
+        while woken && self.state.load(Acquire) == ASLEEP {
             *blocked = true;
-            blocked = self.unblock.wait(blocked);
+            (blocked, woken) = match at_most {
+                None => (self.unblock.wait(blocked), true),
+                Some(at_most) => self.unblock.wait_for(blocked, at_most),
+            };
         }
         *blocked = false;
+        woken
     }
 
     /// Lets `block` see that the state has changed.

@@ -49,6 +49,7 @@ pub(super) struct FutureCode<F>(std::marker::PhantomData<F>);
 impl<F: Future<Output = ()> + Send> FutureCode<F> {
     pub(super) const TABLE: &'static VTable = &VTable {
         role: Role::Future,
+        laid: None,
         run: Self::run,
         discard: |task| {
             // SAFETY: the future is there, and will not be polled again.

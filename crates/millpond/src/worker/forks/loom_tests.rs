@@ -10,6 +10,7 @@ use crate::task::Role;
 
 static TABLE: VTable = VTable {
     role: Role::Fork,
+    laid: None,
     run: |_, _| unreachable!("models run no forks"),
     discard: |_| unreachable!("models run no forks"),
     fail: |_, _, _| unreachable!("models run no forks"),

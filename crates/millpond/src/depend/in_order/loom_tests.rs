@@ -1,0 +1,122 @@
+//! Models of a handle that is dropped on another thread while the version's frame, and the scope, come to their end (1 to 3):
+//! the version is freed once, and by whom nobody uses it after.
+
+use loom::thread;
+
+use super::*;
+use crate::handle::Version;
+use crate::handle::claim::Claimant;
+use crate::handle::version::VersionKind;
+use crate::runtime::cancel::Cancels;
+use crate::runtime::domain::Domain;
+use crate::sync::{Arc, Guarded};
+
+/// What is in the version: its drop is seen by loom.
+struct Value(*const World);
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        // SAFETY: the model keeps it.
+        unsafe { &*self.0 }.change();
+    }
+}
+
+struct World {
+    frames: Frames,
+    domain: Domain,
+    _cancels: Box<Cancels>,
+    version: Cell<Option<NonNull<Version>>>,
+    /// How often the value was changed, or dropped.
+    changes: Guarded<u32>,
+}
+
+// SAFETY: whether the cells are touched in order is what the models are about.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+fn free(version: NonNull<Version>) {
+    // SAFETY: loom checks that nobody uses it.
+    assert!(unsafe { Version::free(version) }.is_ok());
+}
+
+impl World {
+    /// A scope with a version that its stack uses.
+    fn new() -> Arc<World> {
+        let cancels = Box::new(Cancels::new());
+        let domain = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
+        let (version, changes) = (Cell::new(None), Guarded::new(0));
+        let world = Arc::new(World { frames: Frames::new(), domain, _cancels: cancels, version, changes });
+        world.frames.enter();
+        world.frames.open(&world.domain);
+        world.put_version();
+        world.frames.note(world.noted());
+        world
+    }
+
+    fn put_version(&self) {
+        let version = (VersionKind::of::<Value>().rename)(None);
+        // SAFETY: the first of its fields; for loom zeros are none.
+        unsafe { version.cast::<Noted>().write(Noted::default()) };
+        // SAFETY: just made.
+        let this = unsafe { version.as_ref() };
+        // SAFETY: it has room for its value.
+        unsafe { this.value().cast::<Value>().write(Value(self)) };
+        this.set_full(true);
+        self.version.set(Some(version));
+    }
+
+    fn noted(&self) -> &Noted {
+        // SAFETY: a caller uses it before it is freed.
+        unsafe { self.version.get().unwrap().as_ref() }.meta().of::<InOrder>()
+    }
+
+    fn change(&self) {
+        self.changes.set(self.changes.get() + 1);
+    }
+
+    /// The handle is dropped.
+    fn drop_handle(&self) {
+        // SAFETY: no access is issued any more.
+        if unsafe { InOrder::retire(self.noted()) } {
+            free(self.version.get().unwrap());
+        }
+    }
+
+    /// The last task runs, and the scope's stack is closed.
+    fn end(&self) {
+        self.change();
+        self.frames.end_uses();
+        self.frames.free_orphans();
+        self.frames.close();
+    }
+}
+
+fn model(own: fn(&World)) {
+    loom::model(move || {
+        let world = World::new();
+        let other = thread::spawn({
+            let world = world.clone();
+            move || world.drop_handle()
+        });
+        own(&world);
+        other.join().unwrap();
+        assert_eq!(world.changes.get(), 2);
+    });
+}
+
+/// On a thread that is not the owner's.
+#[test]
+fn loom_a_handle_is_dropped_elsewhere() {
+    model(World::end);
+}
+
+/// The stack was left, and somebody else goes on with it.
+#[test]
+fn loom_a_handle_is_dropped_while_a_stack_is_left() {
+    model(|world| {
+        world.frames.leave();
+        world.frames.enter();
+        world.end();
+    });
+}

@@ -1,0 +1,158 @@
+//! What a worker does for a stack, in the form of a task: it goes on with a stack, or runs what it has stolen from one, on
+//! a stack of its own.
+
+use std::alloc::Layout;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use super::frames::Frames;
+use super::run::Stopped;
+use super::{elsewhere, theft};
+use crate::clock;
+use crate::runtime::domain::Domain;
+use crate::runtime::engine::Engine;
+use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::complete::{Ran, refusal, settle};
+use crate::worker::wait::Waiter;
+
+static ERRAND: VTable = VTable {
+    role: Role::Errand,
+    laid: None,
+    run: |_, _| unreachable!("an errand is no body"),
+    discard: |_| unreachable!("an errand captures nothing"),
+    fail: |_, _, _| unreachable!("an errand has no join"),
+    drop_result: |_| unreachable!("an errand has no join"),
+};
+
+/// How long a leaf must take, in ticks of the clock (some 0.4 ns), to be worth the time that its theft takes from its owner.
+const WORTH: u64 = 2500;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+struct Errand {
+    frames: NonNull<Frames>,
+    /// What was stolen from the stack; if nothing was, the worker goes on with it.
+    stolen: Option<TaskRef>,
+}
+
+fn make<E: Engine>(worker: &Worker<E>, errand: Errand, domain: NonNull<Domain>) -> TaskRef {
+    let shape = Shape { extras: false, accesses: 0, nest: false };
+    let block = worker.alloc(shape.block_size(Layout::new::<Errand>()));
+    let place = Location::caller();
+    let new = NewTask { vtable: &ERRAND, domain, order: 0, place, priority: 0, extras: None, accesses: 0 };
+    // SAFETY: the block is fresh and has room.
+    let task = unsafe { TaskRef::create(block, new) };
+    // SAFETY: as above.
+    unsafe { task.payload::<Errand>().write(errand) };
+    task
+}
+
+/// Goes on with a stack that nobody owns, and that nobody but this errand's runner will take.
+pub(super) fn go_on<E: Engine>(worker: &Worker<E>, frames: &Frames, domain: &Domain) -> TaskRef {
+    make(worker, Errand { frames: frames.into(), stolen: None }, domain.into())
+}
+
+/// Runs what was stolen.
+pub(super) fn stolen<E: Engine>(worker: &Worker<E>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
+    make(worker, Errand { frames, stolen: Some(closure) }, closure.header().domain())
+}
+
+impl<E: Engine> Worker<E> {
+    /// Runs an errand, and what it leads to.
+    pub(crate) fn run_errand(&self, task: TaskRef) -> Option<TaskRef> {
+        // SAFETY: `make` has put it there.
+        let errand = unsafe { task.payload::<Errand>().read() };
+        self.free(task);
+        self.leave_errands();
+        // SAFETY: stacks live as long as the runtime.
+        let frames = unsafe { errand.frames.as_ref() };
+        let mut next = match errand.stolen {
+            None => Some(frames),
+            Some(closure) => self.run_stolen(frames, closure),
+        };
+        while let Some(frames) = next {
+            frames.enter();
+            next = self.go_on_with(frames);
+        }
+        None
+    }
+
+    /// Runs a stack until it is empty, or somebody else has to go on with it; the stack with which this worker has to, if
+    /// there is one.
+    fn go_on_with<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
+        loop {
+            match self.run_stack(frames, true) {
+                Stopped::Drained => {
+                    let waiter = frames.frame().waiter.replace(std::ptr::null_mut());
+                    frames.leave();
+                    Waiter::wake_at(waiter);
+                    return None;
+                }
+                Stopped::AtTheft(stolen) => {
+                    if theft::wait_for(frames, stolen, std::ptr::null()) {
+                        return None;
+                    }
+                    frames.enter();
+                }
+                Stopped::Complete => return self.complete_stack(frames),
+                Stopped::AtParent => unreachable!("parents run"),
+            }
+        }
+    }
+
+    /// A stack is empty: it was a root scope's, or that of a stolen parent, which has ended.
+    fn complete_stack<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
+        let domain = frames.frame().domain;
+        // SAFETY: the scope is not closed yet.
+        match (unsafe { domain.as_ref() }.task(), frames.origin.take()) {
+            (Some(parent), Some((victim, closure))) => {
+                frames.close();
+                frames.free_orphans();
+                self.shared().stacks.put_back(frames.into());
+                let (result, poison, ran) = self.hand_back(parent);
+                self.settle_stolen(parent, result, poison, ran);
+                // SAFETY: stacks live as long as the runtime.
+                theft::end(unsafe { victim.as_ref() }, closure)
+            }
+            _ => {
+                self.close_stack(frames);
+                // SAFETY: the scope waits for this.
+                let _none: bool = unsafe { domain.as_ref() }.finish(1);
+                None
+            }
+        }
+    }
+
+    /// Runs a closure of somebody else's stack, where it is, or, of a leaf in short form, a copy; the stack with which this
+    /// worker has to go on.
+    fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
+        let began = clock::ticks();
+        let is_copied = stolen.header().is_laid();
+        let task = if is_copied { stolen.spread(|size| self.alloc(size)) } else { elsewhere::itself(stolen) };
+        let refused = refusal(task);
+        if refused.is_none() && task.header().role() == Role::Nest {
+            let own = self.take_stack();
+            own.origin.set(Some((victim.into(), stolen)));
+            self.run_parent_body(task, own);
+            return self.go_on_with(own);
+        }
+        let result = refused.map_or_else(|| self.run_one(task), |error| Err(self.refused(task, error)));
+        self.settle_stolen(task, result, true, Ran::No);
+        if is_copied {
+            self.free(task);
+        }
+        self.thief.note(clock::ticks() - began > WORTH);
+        theft::end(victim, stolen)
+    }
+
+    /// A stolen task has ended: its results are in place (DDS Fig. 3).
+    fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, ran: Ran) {
+        // SAFETY: the scope outlives its tasks.
+        let domain = unsafe { task.header().domain().as_ref() };
+        if let Err(error) = settle(task, result, poison) {
+            self.report(task, domain, error, ran);
+        }
+        domain.count_theft();
+    }
+}

@@ -1,0 +1,513 @@
+//! A stack: frames in contiguous blocks of memory, and in each frame the closures that one body has spawned (DDS §3,
+//! Fig. 2).
+//!
+//! ```text
+//!   chunk   ┌────────┬─────────┬─────────┬────────┬─────────┬─────────┬──────┐      chunk  ┌─────────┬────────
+//!           │ Frame  │ closure │ closure │ Frame  │ closure │ closure │ jump ─┼───────────▶ │ closure │
+//!           └────────┴─────────┴─────────┴────────┴─────────┴─────────┴──────┘             └─────────┴────────
+//!               ▲        (ran)   runs:       │ ▲       ▲                                              ▲
+//!               └── before ────  its children┘ │     cursor                                          top
+//!                                              youngest
+//! ```
+//!
+//! A closure is a task's block (`task`), in place: header, accesses, what it captured; of a parent, room for what its body
+//! needs. Who runs the stack goes from one to the next in memory, and knows of no other order.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::{Cell, RefCell};
+use std::ptr::{self, NonNull};
+
+use super::guard::Guard;
+use super::walk::Search;
+use super::{elsewhere, jump, walk};
+use crate::caught::Caught;
+use crate::depend::in_order::{InOrder, Noted};
+use crate::handle::Version;
+use crate::memory::LINE;
+use crate::runtime::domain::Domain;
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::sync::{Guarded, Mutex, spin_loop};
+use crate::task::{Header, TaskRef};
+use crate::worker::complete::report_drop;
+use crate::worker::wait::Waiter;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+/// Bytes of a stack's first chunk; each further one has twice those of the one before, up to [`LARGEST`].
+const CHUNK: usize = 64 << 10;
+const LARGEST: usize = 1 << 20;
+
+/// A stack keeps so many bytes when it is empty.
+const KEPT: usize = 256 << 10;
+
+/// What leads from the end of a chunk to the next one.
+const JUMP: usize = LINE;
+
+/// One stack. It belongs to whoever runs it, its owner; all but what is atomic is the owner's.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Frames {
+    /// What comes next, or, marked [`TAKEN`], what runs.
+    cursor: AtomicPtr<u8>,
+    /// Where the next closure goes: behind all that are complete.
+    top: AtomicPtr<u8>,
+    /// Up to where closures go without further ado.
+    limit: Cell<*mut u8>,
+    /// The end of the chunk in use, but for a jump.
+    end: Cell<*mut u8>,
+    window: Cell<usize>,
+    youngest: AtomicPtr<Frame>,
+    /// Odd while a frame is opened or closed, and another number afterwards (`seen`).
+    shape: AtomicUsize,
+    /// The thread of the owner: the address of something of its own.
+    here: AtomicUsize,
+    /// How many frames there are.
+    depth: AtomicUsize,
+    /// Who is to be woken when the closure is done that the cursor is at, and was stolen; null if the thief goes on.
+    pub(crate) blocked: Guarded<*mut Waiter>,
+    /// The stack and the closure that this stack's oldest frame was stolen from.
+    pub(crate) origin: Cell<Option<(NonNull<Frames>, TaskRef)>>,
+    chunk: Cell<usize>,
+    chunks: RefCell<Vec<Chunk>>,
+    /// The versions that frames use, those of the youngest frame last.
+    in_use: RefCell<Vec<NonNull<Version>>>,
+    /// Versions whose handles were dropped on other threads, while in use.
+    orphans: Mutex<Vec<NonNull<Version>>>,
+    pub(super) search: Search,
+    guard: crossbeam_utils::CachePadded<Guard>,
+}
+
+// SAFETY: but for what is atomic or locked, only the owner uses it, or a thief under the guard; hand-overs order these.
+unsafe impl Send for Frames {}
+// SAFETY: as above.
+unsafe impl Sync for Frames {}
+
+/// The frame of one body: where the closures are that it has spawned.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Older; of the oldest, none.
+    pub(crate) before: *mut Frame,
+    /// The body's scope.
+    pub(crate) domain: NonNull<Domain>,
+    /// Where its closures begin.
+    pub(crate) first: *mut u8,
+    /// Of a frame that is not the youngest: the parent that runs above it, and where its closures end.
+    pub(crate) running: AtomicPtr<u8>,
+    pub(crate) last: AtomicPtr<u8>,
+    /// The chunk that the frame begins in.
+    chunk: usize,
+    /// How many versions older frames use.
+    used_before: usize,
+    /// The body is not over: it goes on when its closures have run.
+    pub(crate) live: Cell<bool>,
+    /// Somebody who is to go on then.
+    pub(crate) waiter: Cell<*mut Waiter>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    start: NonNull<u8>,
+    size: usize,
+}
+
+/// What a stack looked like at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) youngest: *mut Frame,
+    /// What comes next, or, if it is taken, runs.
+    pub(super) next: *mut u8,
+    pub(super) taken: bool,
+    /// Up to where closures are complete.
+    pub(super) top: *mut u8,
+}
+
+/// Mark of [`Frames::cursor`].
+const TAKEN: usize = 1;
+
+/// Where a thread that runs something is told from others.
+fn this_thread() -> usize {
+    #[cfg(not(loom))]
+    thread_local!(static HERE: u8 = const { 0 });
+    #[cfg(loom)]
+    loom::thread_local!(static HERE: u8 = 0);
+    HERE.try_with(|here| ptr::from_ref(here).addr()).unwrap_or(0)
+}
+
+impl Chunk {
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, LINE).expect("a chunk is smaller than the address space")
+    }
+
+    fn new(size: usize) -> Chunk {
+        let layout = Chunk::layout(size);
+        // SAFETY: a chunk has a size.
+        let start = unsafe { alloc_zeroed(layout) };
+        Chunk { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), size }
+    }
+
+    fn end(&self) -> *mut u8 {
+        self.start.as_ptr().wrapping_add(self.size - JUMP)
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated it in this layout.
+        unsafe { dealloc(self.start.as_ptr(), Chunk::layout(self.size)) };
+    }
+}
+
+impl Frames {
+    /// An empty stack, which nobody owns.
+    pub(crate) fn new() -> Frames {
+        let chunk = Chunk::new(CHUNK);
+        let (start, end) = (chunk.start.as_ptr(), chunk.end());
+        Frames {
+            cursor: AtomicPtr::new(start),
+            top: AtomicPtr::new(start),
+            limit: Cell::new(end),
+            end: Cell::new(end),
+            window: Cell::new(usize::MAX),
+            youngest: AtomicPtr::default(),
+            shape: AtomicUsize::new(0),
+            here: AtomicUsize::new(0),
+            depth: AtomicUsize::new(0),
+            blocked: Guarded::new(ptr::null_mut()),
+            origin: Cell::new(None),
+            chunk: Cell::new(0),
+            chunks: RefCell::new(vec![chunk]),
+            in_use: RefCell::default(),
+            orphans: Mutex::default(),
+            search: Search::default(),
+            guard: crossbeam_utils::CachePadded::new(Guard::new()),
+        }
+    }
+
+    /// Becomes the owner, of a stack that only this thread may take.
+    pub(crate) fn enter(&self) {
+        self.guard.enter();
+        self.settle_here();
+    }
+
+    /// The owner's thread is this one.
+    pub(crate) fn settle_here(&self) {
+        self.here.store(this_thread(), Ordering::Relaxed);
+    }
+
+    /// Leaves the stack to whoever takes it next.
+    pub(crate) fn leave(&self) {
+        self.here.store(0, Ordering::Relaxed);
+        self.guard.leave();
+    }
+
+    /// Whether this thread owns the stack. No other thread's doing changes the answer.
+    pub(crate) fn is_here(&self) -> bool {
+        self.here.load(Ordering::Relaxed) == this_thread()
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    #[inline(always)]
+    pub(crate) fn top(&self) -> *mut u8 {
+        self.top.load(Ordering::Relaxed)
+    }
+
+    /// As `top`, for a thief: what is below is complete.
+    pub(crate) fn top_seen(&self) -> *mut u8 {
+        self.top.load(Ordering::Acquire)
+    }
+
+    /// The youngest frame, what comes next or runs there, and the top, as they were at one moment: the owner may be opening or
+    /// closing a frame while a thief looks (`guard`), once.
+    pub(super) fn seen(&self) -> Seen {
+        loop {
+            let shape = self.shape.load(Ordering::Acquire);
+            let youngest = self.youngest.load(Ordering::Acquire);
+            // What comes next is not beyond the top.
+            let (next, taken) = self.cursor();
+            let top = self.top.load(Ordering::Acquire);
+            fence(Ordering::Acquire);
+            if shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape {
+                return Seen { youngest, next, taken, top };
+            }
+            spin_loop();
+        }
+    }
+
+    fn begin_change(&self) {
+        self.shape.store(self.shape.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+    }
+
+    fn end_change(&self) {
+        self.shape.store(self.shape.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// The frame of the body that runs, or whose closures do.
+    pub(crate) fn frame(&self) -> &Frame {
+        // SAFETY: a stack in use has a frame, which stays until it is closed.
+        unsafe { &*self.youngest.load(Ordering::Relaxed) }
+    }
+
+    /// What comes next, or runs; and whether it runs.
+    #[inline(always)]
+    pub(crate) fn cursor(&self) -> (*mut u8, bool) {
+        let cursor = self.cursor.load(Ordering::Acquire);
+        (cursor.map_addr(|at| at & !TAKEN), cursor.addr() & TAKEN != 0)
+    }
+
+    /// Announces that the closure at `at` is the owner's (`guard`, O1).
+    #[inline(always)]
+    pub(crate) fn take(&self, at: *mut u8) {
+        self.cursor.store(at.map_addr(|at| at | TAKEN), Ordering::Release);
+    }
+
+    /// What comes next.
+    pub(crate) fn set_cursor(&self, at: *mut u8) {
+        self.cursor.store(at, Ordering::Release);
+    }
+
+    /// Whether there is more than one frame: a glance.
+    pub(super) fn holds_several(&self) -> bool {
+        self.depth.load(Ordering::Relaxed) > 1
+    }
+
+    /// Whether there is room for so many bytes, a multiple of a line.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, size: usize) -> bool {
+        self.limit.get().addr().wrapping_sub(self.top().addr()) as isize >= size as isize
+    }
+
+    /// What is below is complete, and may be seen.
+    #[inline(always)]
+    pub(crate) fn publish(&self, top: *mut u8) {
+        self.top.store(top, Ordering::Release);
+    }
+
+    /// Lets a window of closures come until `has_room` says no.
+    #[inline]
+    fn limit_to_window(&self) {
+        self.set_limit(self.window.get());
+    }
+
+    /// How many bytes of closures a body collects before it must run them.
+    pub(crate) fn set_window(&self, bytes: usize) {
+        self.window.set(bytes);
+        self.limit_to_window();
+    }
+
+    /// Lets so many bytes of closures come until `has_room` says no.
+    #[inline]
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        let end = self.end.get();
+        let left = end.addr().saturating_sub(self.top().addr());
+        self.limit.set(if bytes < left { self.top().wrapping_add(bytes) } else { end });
+    }
+
+    /// Bytes left in the chunk.
+    fn left(&self) -> usize {
+        self.end.get().addr().saturating_sub(self.top().addr())
+    }
+
+    /// Room for `size` bytes, a multiple of a line, whatever the limit: in this chunk, or in the next, to which a jump
+    /// leads.
+    #[cold]
+    pub(crate) fn make_room(&self, size: usize) {
+        if self.left() < size {
+            let from = self.top();
+            let to = self.next_chunk(size);
+            // SAFETY: each chunk has room for a jump at its end.
+            unsafe { super::jump::write(from, to) };
+            self.publish(to);
+        }
+        if !self.has_room(size) {
+            self.limit.set(self.end.get());
+        }
+    }
+
+    /// The start of the next chunk, which is in use now.
+    fn next_chunk(&self, size: usize) -> *mut u8 {
+        let (mut chunks, next) = (self.chunks.borrow_mut(), self.chunk.get() + 1);
+        if chunks.get(next).is_some_and(|chunk| chunk.size < size + JUMP) {
+            chunks.truncate(next);
+        }
+        if chunks.len() == next {
+            let usual = (CHUNK << next.min(10)).min(LARGEST);
+            chunks.push(Chunk::new(usual.max(size + JUMP)));
+        }
+        self.chunk.set(next);
+        self.end.set(chunks[next].end());
+        self.limit.set(self.end.get());
+        chunks[next].start.as_ptr()
+    }
+
+    /// Opens a frame for a body that begins: the parent that the cursor is at, or a root scope's.
+    pub(crate) fn open(&self, domain: &Domain) -> NonNull<Frame> {
+        self.settle_here();
+        const SIZE: usize = size_of::<Frame>();
+        let (before, running) = (self.youngest.load(Ordering::Relaxed), self.cursor.load(Ordering::Relaxed));
+        let (chunk, last) = (self.chunk.get(), self.top());
+        self.begin_change();
+        if self.left() < SIZE {
+            let to = self.next_chunk(SIZE);
+            self.publish(to);
+        }
+        let at: NonNull<Frame> = NonNull::new(self.top()).expect("in a chunk").cast();
+        let first = at.as_ptr().cast::<u8>().wrapping_add(SIZE);
+        let frame = Frame {
+            before,
+            domain: domain.into(),
+            first,
+            running: AtomicPtr::default(),
+            last: AtomicPtr::default(),
+            chunk,
+            used_before: self.in_use.borrow().len(),
+            live: Cell::new(true),
+            waiter: Cell::new(ptr::null_mut()),
+        };
+        // SAFETY: there is room, and a thief does not look beyond the youngest frame.
+        unsafe { at.write(frame) };
+        // SAFETY: null, or the frame below, which stays longer than this one.
+        if let Some(before) = unsafe { before.as_ref() } {
+            before.running.store(running, Ordering::Relaxed);
+            before.last.store(last, Ordering::Relaxed);
+        }
+        self.publish(first);
+        self.set_cursor(first);
+        self.depth.store(self.depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.youngest.store(at.as_ptr(), Ordering::Relaxed);
+        self.end_change();
+        self.limit_to_window();
+        at
+    }
+
+    /// Closes the youngest frame, whose closures have all ended. The parent whose body's it was is what runs again, as if
+    /// it had just ended.
+    pub(crate) fn close(&self) {
+        self.end_uses();
+        let Frame { before, chunk, .. } = *self.frame();
+        self.begin_change();
+        self.youngest.store(before, Ordering::Relaxed);
+        self.depth.store(self.depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        if self.chunk.get() != chunk {
+            self.chunk.set(chunk);
+            self.end.set(self.chunks.borrow()[chunk].end());
+        }
+        // SAFETY: null, or the frame below, which is the youngest now.
+        match unsafe { before.as_ref() } {
+            Some(before) => {
+                let last = before.last.load(Ordering::Relaxed);
+                self.cursor.store(before.running.load(Ordering::Relaxed), Ordering::Release);
+                self.publish(last);
+            }
+            None => {
+                let start = self.chunks.borrow()[chunk].start.as_ptr();
+                self.publish(start);
+                self.set_cursor(start);
+            }
+        }
+        self.end_change();
+        self.limit_to_window();
+    }
+
+    /// All closures of the youngest frame have ended: the next ones go where the first were.
+    pub(crate) fn rewind(&self) {
+        let frame = self.frame();
+        if self.top() == frame.first {
+            return;
+        }
+        self.end_uses();
+        // A thief that walks has seen where the top was.
+        self.guard.alone(|| {
+            let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
+            let within = |nth: &usize| chunks[*nth].start.as_ptr() <= frame.first && frame.first <= chunks[*nth].end();
+            let first = (frame.chunk..=chunk.get()).find(within).expect("a frame is in one of its chunks");
+            chunk.set(first);
+            self.end.set(chunks[first].end());
+            self.publish(frame.first);
+            self.set_cursor(frame.first);
+        });
+        self.limit_to_window();
+    }
+
+    /// The youngest frame uses a version from now on, if it does not yet.
+    #[inline(always)]
+    pub(crate) fn note(&self, noted: &Noted) {
+        if !noted.is_in_use() {
+            self.note_first(noted);
+        }
+    }
+
+    #[inline(never)]
+    fn note_first(&self, noted: &Noted) {
+        noted.begin_use(self);
+        self.in_use.borrow_mut().push(NonNull::from(noted).cast());
+    }
+
+    /// All closures of the youngest frame have ended, and are still there: it lets go of what it uses.
+    pub(crate) fn end_uses(&self) {
+        let frame = self.frame();
+        while self.in_use.borrow().len() > frame.used_before {
+            let version = self.in_use.borrow_mut().pop().expect("there are some");
+            // SAFETY: in use until now.
+            if unsafe { version.as_ref() }.meta().of::<InOrder>().end_use() {
+                // SAFETY: its handle is gone, and nobody uses it any more.
+                let dropped = unsafe { Version::free(version) };
+                dropped.unwrap_or_else(|caught| self.report_drop(version, &caught));
+            }
+        }
+    }
+
+    /// The drop of a value panicked: that is told as a failure of the closure that was the last to use it. Blocks that lie
+    /// elsewhere are gone by now.
+    #[cold]
+    fn report_drop(&self, version: NonNull<Version>, caught: &Caught) {
+        let uses = |this: &TaskRef| !elsewhere::is_one(*this) && walk::accesses(*this).any(|(used, _)| used == version);
+        let closures = || jump::closures(self.frame().first, self.top());
+        let last = closures().filter(uses).last().or_else(|| closures().last());
+        last.into_iter().for_each(|last| report_drop(last, caught));
+    }
+
+    /// Gives back memory that an empty stack does not need.
+    pub(crate) fn shrink(&self) {
+        let mut bytes = 0;
+        let is_kept = |chunk: &Chunk| {
+            bytes += chunk.size;
+            bytes <= KEPT
+        };
+        // A thief that walks may have seen frames there.
+        self.guard.alone(|| self.chunks.borrow_mut().retain(is_kept));
+    }
+
+    /// A handle was dropped on another thread while tasks of this stack use its version; false if none does any more.
+    #[cold]
+    pub(crate) fn adopt_orphan(&self, noted: &Noted) -> bool {
+        let mut orphans = self.orphans.lock();
+        // Looked at under the lock: if it is in use, the orphans are taken later.
+        let is_in_use = !noted.is_unused();
+        if is_in_use {
+            orphans.push(NonNull::from(noted).cast());
+        }
+        is_in_use
+    }
+
+    /// Frees the versions that nobody uses any more: all tasks of the stack have ended, and `end_uses` has come before.
+    pub(crate) fn free_orphans(&self) {
+        let orphans = std::mem::take(&mut *self.orphans.lock());
+        for orphan in orphans {
+            // SAFETY: its handle is gone, and all tasks have ended.
+            let _has_nobody_to_tell = unsafe { Version::free(orphan) };
+        }
+    }
+}
+
+/// The closure at a place.
+#[inline(always)]
+pub(crate) fn closure(at: *mut u8) -> TaskRef {
+    let at: NonNull<Header> = NonNull::new(at).expect("in a chunk").cast();
+    TaskRef(at)
+}

@@ -1,0 +1,104 @@
+//! Models of a thief's look at a stack whose owner is in the middle of a step (`seen`): the owner opens a frame and closes it.
+//! The guard, which would keep the owner from a second such step, is left out. A closure is just its place here.
+
+use loom::thread;
+
+use super::*;
+use crate::handle::claim::Claimant;
+use crate::runtime::cancel::Cancels;
+use crate::sync::Arc;
+
+struct World {
+    frames: Frames,
+    domain: Domain,
+    _cancels: Box<Cancels>,
+}
+
+// SAFETY: whether it is used in order is what the models are about.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+const STRIDE: usize = 128;
+
+impl World {
+    /// A scope's stack in which a parent is about to run.
+    fn new() -> Arc<World> {
+        let cancels = Box::new(Cancels::new());
+        let domain = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
+        let world = World { frames: Frames::new(), domain, _cancels: cancels };
+        world.frames.enter();
+        world.frames.open(&world.domain);
+        world.push();
+        world.frames.take(world.frames.cursor().0);
+        Arc::new(world)
+    }
+
+    fn push(&self) {
+        self.frames.publish(self.frames.top().wrapping_add(STRIDE));
+    }
+
+    /// The snapshot is of one frame or of the other.
+    fn look(&self, parent: *mut u8) {
+        let Seen { youngest, next, taken, top } = self.frames.seen();
+        // SAFETY: the owner does not give memory back.
+        let frame = unsafe { &*youngest };
+        let end = frame.first.wrapping_add(STRIDE);
+        assert!(frame.first <= next && next <= top && top <= end, "the places of one frame");
+        if frame.before.is_null() {
+            assert!(next == parent && taken && top == end, "the parent runs");
+        } else {
+            let (running, last) = (frame.before, parent.wrapping_add(STRIDE));
+            // SAFETY: as above.
+            let before = unsafe { &*running };
+            assert_eq!(before.running.load(Ordering::Relaxed).addr(), parent.addr() | TAKEN);
+            assert_eq!(before.last.load(Ordering::Relaxed), last);
+        }
+    }
+}
+
+fn model(own: fn(&World)) {
+    loom::model(move || {
+        let world = World::new();
+        let parent = world.frames.cursor().0.addr();
+        let thief = thread::spawn({
+            let world = world.clone();
+            move || world.look(world.frames.top().with_addr(parent))
+        });
+        own(&world);
+        thief.join().unwrap();
+        while !world.frames.youngest.load(Ordering::Relaxed).is_null() {
+            world.frames.close();
+        }
+    });
+}
+
+#[test]
+fn loom_a_frame_is_opened() {
+    model(|world| {
+        world.frames.open(&world.domain);
+        world.push();
+    });
+}
+
+/// A body that spawns nothing.
+#[test]
+fn loom_a_frame_is_opened_and_closed() {
+    model(|world| {
+        world.frames.open(&world.domain);
+        world.frames.close();
+    });
+}
+
+/// As above with a closure.
+#[test]
+fn loom_a_frame_is_run() {
+    model(|world| {
+        world.frames.open(&world.domain);
+        let at = world.frames.top();
+        world.push();
+        world.frames.take(at);
+        world.frames.set_cursor(world.frames.top());
+        world.frames.close();
+    });
+}

@@ -1,0 +1,233 @@
+//! Who may look into a stack: its owner, who pays no read-modify-write for it, or one thief at a time.
+//!
+//! ```text
+//!              enter, alone
+//!            ┌──────────────┐
+//!            ▼              │
+//!   FRESH ─▶ OWNED ──────▶ FREE ──────▶ VISITED ──▶ FREE
+//!       │    │ ▲    leave        thief         thief
+//!       │    │ │
+//!       └─┬──┘ └───────────┬──────────────────────────┐
+//!         │ thief          │ owner, with the answer   │ thief
+//!         └────▶ ASKED ────┴─▶ SERVED                 │
+//!                  │   owner, at its next step        │
+//!                  └────────────────────────────────▶ WALKED
+//!                      thief, after a barrier
+//! ```
+//!
+//! The owner, before each step that takes a closure, or gives memory of frames to something else:
+//!
+//! - O1. announces what it takes, by a store (`Frames::take`);
+//! - O2. compiler fence;
+//! - O3. loads the word, acquire. OWNED: it goes on, up to its next step. FRESH: it makes it OWNED, and looks whether somebody
+//!   sleeps (`watch`). ASKED: it makes it SERVED, walks the stack for the thief, leaves the answer, and makes it what
+//!   it was before: what it would have to wait for otherwise. WALKED: it waits for that.
+//!
+//! A thief, one at a time (`thieves`):
+//!
+//! - T1. makes the word ASKED, if it is OWNED or FRESH;
+//! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
+//! - T3. if the owner does not come (it is in a long body), calls for a barrier in all threads of the process
+//!   (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
+//! - T4. walks, and takes a closure; then makes the word what it was before T1, release.
+//!
+//! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load
+//! on the owner's processor, hence after O1, which T4 sees. If it loads ASKED or WALKED, the owner takes nothing before the
+//! walk is through. In the first case the owner may be in the middle of its step while the thief walks. That step opens a
+//! frame or runs a body, which adds to the end of the stack what is complete when the thief can see it; or it closes a
+//! frame in which nothing is left to take, whose memory is not written before the next step. The thief sees the stack as it
+//! was at one moment (`Frames::seen`). What lies elsewhere is freed in a step of its own, which announces that the stack has
+//! gone on (`pass_behind`).
+//!
+//! A stack that nobody runs is FREE: there a thief needs no barrier, and who goes on with the stack waits for the thief.
+//!
+//! Where the system has no membarrier, the word is never clear, a SeqCst fence is the first step of `meet`, and so is the
+//! barrier of T3.
+
+use crate::sync::atomic::AtomicU32;
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
+use crate::sync::atomic::fence;
+use crate::sync::{Guarded, Mutex, barrier, compiler_fence, spin_loop, yield_thread};
+use crate::task::TaskRef;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+const OWNED: u32 = 0;
+const FRESH: u32 = 1;
+const ASKED: u32 = 2;
+const SERVED: u32 = 3;
+const WALKED: u32 = 4;
+const FREE: u32 = 5;
+const VISITED: u32 = 6;
+
+/// Mark of the word where the owner needs a fence of its own: it is never clear there.
+const FENCED: u32 = 1 << 31;
+
+/// Turns for which a thief waits until it calls for a barrier: some microseconds, less than the barrier costs.
+const PATIENCE: u32 = if cfg!(loom) { 1 } else { 200 };
+
+/// Turns after which who waits for another's few steps lets the system run it.
+const LONG: u32 = 1000;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// One of these states; and [`FENCED`].
+    word: AtomicU32,
+    fenced: u32,
+    /// What the owner's walk has found: written as long as the word is SERVED, read by the thief that asked.
+    answer: Guarded<Option<TaskRef>>,
+    /// OWNED or FRESH: what the word was before the thief asked, who writes it. It is that again after the visit: who has seen
+    /// an empty stack may sleep when the owner's first step comes.
+    before: Guarded<u32>,
+    thieves: Mutex<()>,
+}
+
+/// What the owner does that was not clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Met {
+    /// It goes on.
+    Thief,
+    /// It looks whether somebody sleeps: this is its first step.
+    Nobody,
+}
+
+impl Guard {
+    /// Of a stack that nobody owns.
+    pub(crate) fn new() -> Guard {
+        let fenced = if barrier::is_asymmetric() { 0 } else { FENCED };
+        Guard {
+            word: AtomicU32::new(FREE | fenced),
+            fenced,
+            answer: Guarded::default(),
+            before: Guarded::default(),
+            thieves: Mutex::default(),
+        }
+    }
+
+    /// O2 and O3: whether the owner may go on at once.
+    #[inline(always)]
+    pub(crate) fn is_clear(&self) -> bool {
+        compiler_fence(SeqCst);
+        self.word.load(Acquire) == OWNED
+    }
+
+    /// Whether nobody runs the stack: a glance.
+    pub(crate) fn is_free(&self) -> bool {
+        self.word() == FREE
+    }
+
+    fn word(&self) -> u32 {
+        self.word.load(Acquire) & !FENCED
+    }
+
+    fn set(&self, word: u32) {
+        self.word.store(word | self.fenced, Release);
+    }
+
+    /// The rest of O3, where the way was not clear.
+    #[cold]
+    pub(crate) fn meet(&self, walk: impl FnOnce() -> Option<TaskRef>) -> Met {
+        if self.fenced != 0 {
+            fence(SeqCst);
+        }
+        loop {
+            match self.word() {
+                FRESH if self.makes(FRESH, OWNED) => return Met::Nobody,
+                ASKED if self.makes(ASKED, SERVED) => {
+                    self.answer.set(walk());
+                    self.set(self.before.get());
+                    return Met::Thief;
+                }
+                OWNED => return Met::Thief,
+                WALKED => self.wait_while(WALKED),
+                // A thief has come in between.
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether this call changed the word. What was done before it is seen by who finds the change, and the other way
+    /// round.
+    fn makes(&self, from: u32, to: u32) -> bool {
+        self.word.compare_exchange(from | self.fenced, to | self.fenced, AcqRel, Acquire).is_ok()
+    }
+
+    #[cold]
+    fn wait_while(&self, word: u32) {
+        let mut turns = 0;
+        while self.word() == word {
+            turns += 1;
+            if turns % LONG == 0 { yield_thread() } else { spin_loop() }
+        }
+    }
+
+    /// Makes the word `to`, by its owner. A thief that asks gets nothing.
+    fn leave_for(&self, to: u32) {
+        while !self.makes(OWNED, to) && !self.makes(FRESH, to) {
+            self.meet(|| None);
+        }
+    }
+
+    /// The owner leaves the stack to whoever takes it next. What it has done there is seen by them.
+    pub(crate) fn leave(&self) {
+        self.leave_for(FREE);
+    }
+
+    /// Becomes the owner of a stack that is free, and that nobody else may take.
+    pub(crate) fn enter(&self) {
+        while !self.makes(FREE, FRESH) {
+            self.wait_while(VISITED);
+        }
+    }
+
+    /// The owner does something by which a thief must not come, under `f`.
+    pub(crate) fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.leave_for(VISITED);
+        let result = f();
+        self.set(FRESH);
+        result
+    }
+
+    /// As a thief: what is found by `walk`, which this thread does or the owner; none if another thief is there.
+    pub(crate) fn visit(&self, walk: impl FnOnce() -> Option<TaskRef>) -> Option<TaskRef> {
+        let _alone = self.thieves.try_lock()?;
+        let then = match self.word() {
+            FREE if self.makes(FREE, VISITED) => FREE,
+            word @ (OWNED | FRESH) => {
+                self.before.set(word);
+                if !self.makes(word, ASKED) {
+                    return None;
+                }
+                if self.is_answered() {
+                    return self.answer.get();
+                }
+                word
+            }
+            _ => return None,
+        };
+        let found = walk();
+        self.set(then);
+        found
+    }
+
+    /// T2 and T3: whether the owner has answered; else the thief may walk.
+    fn is_answered(&self) -> bool {
+        for _ in 0..PATIENCE {
+            if !matches!(self.word(), ASKED | SERVED) {
+                return true;
+            }
+            // In a model, who has yielded goes on only when nobody else does.
+            if cfg!(not(loom)) {
+                spin_loop();
+            }
+        }
+        barrier::heavy();
+        if self.makes(ASKED, WALKED) {
+            return false;
+        }
+        self.wait_while(SERVED);
+        true
+    }
+}

@@ -1,0 +1,211 @@
+//! Models of the guard as it is where the system has no membarrier: loom knows of none, so both sides have a fence, and the
+//! word is never clear. With membarrier, T3 puts that fence into the owner's steps; what follows from it is the same.
+//!
+//! The stack is an array of places. What lies at one is a cell that loom watches: a thief looks at what it walks over, be it
+//! taken (O1 to T4). The cursor is relaxed, so that nothing but the guard orders it.
+
+use loom::thread;
+
+use std::num::NonZero;
+use std::ptr::NonNull;
+
+use super::*;
+use crate::sync::Arc;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::{AtomicBool, AtomicUsize};
+
+const CLOSURES: usize = 2;
+const TAKEN: usize = 1;
+
+/// Where a closure lies.
+#[derive(Default)]
+struct Place {
+    closure: Guarded<usize>,
+    is_stolen: AtomicBool,
+}
+
+struct World {
+    guard: Guard,
+    /// Twice the place that comes next; and [`TAKEN`].
+    cursor: AtomicUsize,
+    top: AtomicUsize,
+    places: [Place; CLOSURES],
+    /// How often each closure was run.
+    ran: [Guarded<u32>; CLOSURES],
+    /// Whether somebody has come by who may go on with the stack.
+    met: AtomicBool,
+}
+
+// SAFETY: whether the cells are touched in order is what the models are about.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    /// A stack that the caller has entered.
+    fn entered() -> Arc<World> {
+        let world = World {
+            guard: Guard::new(),
+            cursor: AtomicUsize::new(0),
+            top: AtomicUsize::new(0),
+            places: Default::default(),
+            ran: Default::default(),
+            met: AtomicBool::new(false),
+        };
+        world.guard.enter();
+        Arc::new(world)
+    }
+
+    /// A stack with all closures in it.
+    fn full() -> Arc<World> {
+        let world = World::entered();
+        (0..CLOSURES).for_each(|closure| world.put(closure, closure));
+        world
+    }
+
+    fn put(&self, place: usize, closure: usize) {
+        self.places[place].closure.set(closure);
+        self.places[place].is_stolen.store(false, Relaxed);
+        self.top.store(place + 1, Release);
+    }
+
+    /// The end of each of the owner's steps.
+    fn look(&self) {
+        if !self.guard.is_clear() {
+            self.guard.meet(|| self.walk());
+        }
+    }
+
+    fn push(&self, place: usize, closure: usize) {
+        self.put(place, closure);
+        self.look();
+    }
+
+    /// Takes what is at a place, and runs it if it was not stolen.
+    fn take(&self, place: usize) {
+        self.cursor.store(2 * place | TAKEN, Relaxed);
+        self.look();
+        if !self.places[place].is_stolen.load(Relaxed) {
+            self.run(self.places[place].closure.get());
+        }
+        // Not announced: the next step does that.
+        self.cursor.store(2 * (place + 1), Relaxed);
+    }
+
+    /// Takes the first closure that nobody has, and looks at those before it.
+    fn walk(&self) -> Option<TaskRef> {
+        let cursor = self.cursor.load(Relaxed);
+        (cursor / 2..self.top.load(Acquire)).find_map(|place| {
+            let closure = self.places[place].closure.get();
+            let is_taken = cursor == 2 * place | TAKEN;
+            let takes = !is_taken && !self.places[place].is_stolen.swap(true, Relaxed);
+            takes.then(|| TaskRef(NonNull::without_provenance(NonZero::new(closure + 1).unwrap())))
+        })
+    }
+
+    /// One look of a thief, which runs what it finds.
+    fn visit(&self) {
+        if let Some(found) = self.guard.visit(|| self.walk()) {
+            self.run(found.0.addr().get() - 1);
+        }
+    }
+
+    fn run(&self, closure: usize) {
+        self.ran[closure].set(self.ran[closure].get() + 1);
+    }
+
+    fn all_ran_once(&self) {
+        assert!(self.ran.iter().all(|ran| ran.get() == 1));
+    }
+}
+
+fn spawn(world: &Arc<World>, body: impl FnOnce(&World) + 'static) -> thread::JoinHandle<()> {
+    let world = world.clone();
+    thread::spawn(move || body(&world))
+}
+
+/// An owner with a thief, or two.
+fn with_thieves(thieves: usize, world: fn() -> Arc<World>, own: fn(&World)) {
+    loom::model(move || {
+        let world = world();
+        let thieves: Vec<_> = (0..thieves).map(|_| spawn(&world, World::visit)).collect();
+        own(&world);
+        thieves.into_iter().for_each(|thief| thief.join().unwrap());
+        world.all_ran_once();
+    });
+}
+
+fn take_all(world: &World) {
+    (0..CLOSURES).for_each(|place| world.take(place));
+}
+
+#[test]
+fn loom_an_owner_and_a_thief() {
+    with_thieves(1, World::full, take_all);
+}
+
+/// One thief comes twice: the second time the first one's walk is seen by all.
+#[test]
+fn loom_a_thief_comes_twice() {
+    loom::model(|| {
+        let world = World::full();
+        let thief = spawn(&world, |world| {
+            world.visit();
+            world.visit();
+        });
+        take_all(&world);
+        thief.join().unwrap();
+        world.all_ran_once();
+    });
+}
+
+#[test]
+fn loom_an_owner_and_two_thieves() {
+    with_thieves(2, World::full, take_all);
+}
+
+/// Closures come while a thief looks.
+#[test]
+fn loom_an_owner_pushes() {
+    with_thieves(1, World::entered, |world| {
+        (0..CLOSURES).for_each(|closure| world.push(closure, closure));
+        take_all(world);
+    });
+}
+
+/// The second closure goes where the first was, by which no thief must be.
+#[test]
+fn loom_an_owner_writes_over() {
+    with_thieves(1, World::entered, |world| {
+        world.push(0, 0);
+        world.take(0);
+        world.guard.alone(|| {
+            world.top.store(0, Relaxed);
+            world.cursor.store(0, Relaxed);
+        });
+        world.push(0, 1);
+        world.take(0);
+    });
+}
+
+/// Goes on with a stack that was left, if the other one who may has come by.
+fn go_on(world: &World) {
+    if world.met.swap(true, Relaxed) {
+        world.guard.enter();
+        world.take(1);
+    }
+}
+
+/// The owner leaves; whoever comes last goes on, and knows by the guard alone what was done before.
+#[test]
+fn loom_a_stack_is_left() {
+    loom::model(|| {
+        let world = World::full();
+        let others = [spawn(&world, World::visit), spawn(&world, go_on)];
+        world.take(0);
+        world.guard.leave();
+        go_on(&world);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        world.all_ran_once();
+    });
+}

@@ -1,0 +1,117 @@
+//! The short way into a frame: a leaf that returns nothing, with accesses of the usual modes to data that its scope has already,
+//! and nothing else to say.
+
+use std::ptr::NonNull;
+
+use super::frames::Frames;
+use crate::access::{Accesses, Visitor};
+use crate::depend::Mode;
+use crate::depend::in_order::{InOrder, Noted};
+use crate::handle::reduction::ReducerRef;
+use crate::handle::{Datum, Version};
+use crate::memory::LINE;
+use crate::runtime::body::{Body, payload, write_body};
+use crate::runtime::domain::Domain;
+use crate::runtime::join::must_count;
+use crate::runtime::spawn::Options;
+use crate::task::{self, NewTask, Role, TaskRef, VTable};
+
+/// With so many accesses at most, each is compared with all before it, which spares the datum a store.
+const FEW: usize = 4;
+
+/// Writes the versions of a task where it will be, and looks whether that may be.
+struct Lay<'a> {
+    frames: &'a Frames,
+    claim: u64,
+    order: u64,
+    few: bool,
+    /// The first version, and how many there are by now.
+    versions: NonNull<NonNull<Version>>,
+    count: usize,
+    usual: bool,
+}
+
+impl Visitor for Lay<'_> {
+    #[inline(always)]
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        let version = datum.current();
+        let noted: &Noted = datum.version().meta().of::<InOrder>();
+        self.usual = self.usual && datum.is_claimed_by(self.claim) && self.is_first(noted, version);
+        if self.usual {
+            datum.pass_group(mode);
+            self.frames.note(noted);
+        }
+        // SAFETY: there is room for one an access.
+        let at = unsafe { self.versions.add(self.count) };
+        // SAFETY: as above; nobody uses it.
+        unsafe { at.write(version) };
+        self.count += 1;
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        self.usual = false;
+    }
+}
+
+impl Lay<'_> {
+    /// Whether the task has no other access to the datum.
+    #[inline(always)]
+    fn is_first(&self, noted: &Noted, version: NonNull<Version>) -> bool {
+        if !self.few {
+            return noted.is_first_of(self.order);
+        }
+        // SAFETY: so many were written.
+        let before = unsafe { std::slice::from_raw_parts(self.versions.as_ptr(), self.count) };
+        before.iter().all(|&earlier| earlier != version)
+    }
+}
+
+/// Commits a leaf, if that goes the short way: it. Else gives back what it was given.
+#[inline(always)]
+pub(super) fn plain<'s, B, A, F, O>(
+    domain: &Domain,
+    frames: &Frames,
+    vtable: &'static VTable,
+    options: &Options,
+    accesses: A,
+    body: F,
+) -> Result<TaskRef, (A, F)>
+where
+    A: Accesses<'s, B>,
+{
+    let modes = const { if must_count::<O>() { None } else { A::MODES } };
+    let (Some(modes), Role::Leaf) = (modes, vtable.role) else { return Err((accesses, body)) };
+    let payload = payload::<A::Shape, F, O>();
+    let size = task::laid_size(modes.count, payload).next_multiple_of(LINE);
+    if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
+        return Err((accesses, body));
+    }
+    let at = NonNull::new(frames.top()).expect("in a chunk");
+    let order = domain.next_order();
+    let new = NewTask {
+        vtable,
+        domain: domain.into(),
+        order,
+        place: options.place,
+        priority: 0,
+        extras: None,
+        accesses: modes.count,
+    };
+    // SAFETY: there is room, above all that is in use.
+    let task = unsafe { TaskRef::lay(at, size, modes, new) };
+    let versions = task.laid_versions();
+    let few = modes.count <= FEW;
+    let mut lay = Lay { frames, claim: domain.claim(), order, few, versions, count: 0, usual: true };
+    let shape = accesses.visit(&mut lay);
+    if !lay.usual {
+        return Err((accesses, body));
+    }
+    domain.count_at_once();
+    let room = task.laid_payload(modes.count, payload.align());
+    // SAFETY: there is room for it.
+    unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
+    frames.publish(at.as_ptr().wrapping_add(size));
+    Ok(task)
+}

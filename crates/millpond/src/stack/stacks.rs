@@ -1,0 +1,110 @@
+//! All stacks of a runtime: those in use, among which thieves look for victims, and those that wait for a scope.
+
+use std::ptr::NonNull;
+
+use super::frames::Frames;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    /// All that were ever made, the youngest first; they live as long as this.
+    all: AtomicPtr<Entry>,
+    count: AtomicUsize,
+    free: Mutex<Vec<NonNull<Frames>>>,
+    /// How many workers sleep for a while only (`thief`, W2).
+    watchmen: AtomicUsize,
+}
+
+// SAFETY: the entries are shared by design; `free` is locked.
+unsafe impl Send for Stacks {}
+// SAFETY: as above.
+unsafe impl Sync for Stacks {}
+
+#[derive(Debug)]
+struct Entry {
+    frames: Frames,
+    next: *mut Entry,
+}
+
+impl Stacks {
+    /// An empty stack, which the caller owns.
+    pub(crate) fn take(&self) -> NonNull<Frames> {
+        let free = self.free.lock().pop();
+        let frames = free.unwrap_or_else(|| self.make());
+        // SAFETY: entries live as long as this.
+        unsafe { frames.as_ref() }.enter();
+        frames
+    }
+
+    #[cold]
+    fn make(&self) -> NonNull<Frames> {
+        let entry = Box::leak(Box::new(Entry { frames: Frames::new(), next: std::ptr::null_mut() }));
+        let frames = NonNull::from(&entry.frames);
+        let mut next = self.all.load(Ordering::Relaxed);
+        loop {
+            entry.next = next;
+            match self.all.compare_exchange(next, entry, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => next = now,
+            }
+        }
+        self.count.fetch_add(1, Ordering::Release);
+        frames
+    }
+
+    /// Takes an empty stack back, of which the caller is the owner.
+    pub(crate) fn put_back(&self, frames: NonNull<Frames>) {
+        // SAFETY: entries live as long as this.
+        let this = unsafe { frames.as_ref() };
+        this.shrink();
+        this.leave();
+        self.free.lock().push(frames);
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// All of them, the youngest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Frames> {
+        let mut next = self.all.load(Ordering::Acquire);
+        std::iter::from_fn(move || {
+            // SAFETY: entries live as long as this.
+            let entry = unsafe { next.as_ref() }?;
+            next = entry.next;
+            Some(&entry.frames)
+        })
+    }
+
+    /// One more watchman, before it sleeps; and one less, before it looks for something to steal.
+    pub(super) fn watch(&self) {
+        self.watchmen.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stop_watching(&self) {
+        self.watchmen.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn are_watched(&self) -> bool {
+        self.watchmen.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether some stack holds a task that nobody runs.
+    pub(crate) fn may_have_work(&self) -> bool {
+        self.iter().any(Frames::may_have_work)
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        let mut next = self.all.load(Ordering::Relaxed);
+        while !next.is_null() {
+            // SAFETY: `make` leaked it, and nobody uses it any more.
+            let entry = unsafe { Box::from_raw(next) };
+            next = entry.next;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Models of W1 to W3, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
+//! sleep, while the owner waits for that. A lost wake shows as a deadlock. A watchman does not sleep here: that would be for a
+//! while only.
+
+use loom::thread;
+
+use std::num::NonZero;
+use std::ptr::NonNull;
+
+use crate::stack::guard::{Guard, Met};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::atomic::{AtomicBool, AtomicUsize};
+use crate::sync::{Arc, spin_for_lock};
+use crate::task::TaskRef;
+use crate::worker::sleep::{Idle, Sleep};
+
+const PLACES: usize = 2;
+const TAKEN: usize = 1;
+
+struct World {
+    guard: Guard,
+    sleep: Sleep,
+    /// Twice the place that comes next; and [`TAKEN`].
+    cursor: AtomicUsize,
+    top: AtomicUsize,
+    is_stolen: [AtomicBool; PLACES],
+    /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
+    is_parent: AtomicBool,
+    is_open: AtomicBool,
+}
+
+impl World {
+    fn new() -> Arc<World> {
+        Arc::new(World {
+            guard: Guard::new(),
+            sleep: Sleep::new(2, Idle::Sleep),
+            cursor: AtomicUsize::new(0),
+            top: AtomicUsize::new(0),
+            is_stolen: Default::default(),
+            is_parent: AtomicBool::new(false),
+            is_open: AtomicBool::new(false),
+        })
+    }
+
+    /// As `Frames::may_have_work`.
+    fn may_have_work(&self) -> bool {
+        let cursor = self.cursor.load(Acquire);
+        let above = self.top.load(Acquire).wrapping_sub(cursor / 2) as isize;
+        self.is_open.load(Relaxed) || above + isize::from(self.is_parent.load(Relaxed)) > (cursor & TAKEN) as isize
+    }
+
+    /// The end of each of the owner's steps, as `Worker::meet`.
+    fn look(&self) {
+        if !self.guard.is_clear() && self.guard.meet(|| self.walk()) == Met::Nobody {
+            self.sleep.work_arrived();
+        }
+    }
+
+    fn push(&self) {
+        self.top.store(self.top.load(Relaxed) + 1, Release);
+        self.look();
+    }
+
+    /// Takes the next closure; whether it was there.
+    fn take(&self) -> bool {
+        let at = self.cursor.load(Relaxed);
+        self.cursor.store(at | TAKEN, Release);
+        self.look();
+        !self.is_stolen[at / 2].load(Acquire)
+    }
+
+    /// All was run: the stack is empty.
+    fn rewind(&self) {
+        self.guard.alone(|| {
+            self.is_stolen[0].store(false, Relaxed);
+            self.top.store(0, Release);
+            self.cursor.store(0, Release);
+        });
+    }
+
+    fn walk(&self) -> Option<TaskRef> {
+        let cursor = self.cursor.load(Acquire);
+        let mut places = cursor / 2 + (cursor & TAKEN)..self.top.load(Acquire);
+        let found = places.find(|&place| !self.is_stolen[place].swap(true, Relaxed))?;
+        Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
+    }
+
+    /// Whether this worker has stolen something, as `Worker::steal_from`.
+    fn steal(&self) -> bool {
+        let found = self.may_have_work() && self.guard.visit(|| self.walk()).is_some();
+        // W3; nobody watches.
+        if found && self.sleep.sleepers() != 0 && self.may_have_work() {
+            self.sleep.work_arrived();
+        }
+        found
+    }
+
+    /// A worker that finds nothing else to do, until it has stolen something.
+    fn sleep_until_stolen(&self, seat: usize) {
+        while !self.steal() {
+            // It watches over what another one has stolen, or is about to: coming later, it does the same.
+            if self.may_have_work() {
+                spin_for_lock();
+            }
+            self.sleep.wait(seat, || self.may_have_work());
+        }
+    }
+}
+
+/// So many workers that steal one closure each while the owner does something, and then waits for them. Preemptions may be fewer
+/// than the environment says.
+fn model(workers: usize, preemptions: usize, own: fn(&World)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.map(|bound| bound.min(preemptions));
+    builder.check(move || {
+        let world = World::new();
+        let sleeps = |seat| {
+            let world = world.clone();
+            thread::spawn(move || world.sleep_until_stolen(seat))
+        };
+        let threads: Vec<_> = (0..workers).map(sleeps).collect();
+        world.guard.enter();
+        own(&world);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn loom_an_owner_pushes_and_a_worker_sleeps() {
+    model(1, usize::MAX, World::push);
+}
+
+/// One wake for two closures: who steals the first hands on. A third preemption would take most of a minute.
+#[test]
+fn loom_an_owner_pushes_twice_and_two_workers_sleep() {
+    model(2, 2, |world| {
+        world.push();
+        world.push();
+    });
+}
+
+/// The owner runs what it has pushed, if it is not stolen, and pushes again when the stack was empty.
+#[test]
+fn loom_a_stack_is_filled_again() {
+    model(1, usize::MAX, |world| {
+        world.push();
+        if world.take() {
+            world.rewind();
+            world.push();
+        }
+    });
+}
+
+/// As above, where nothing is left beside the parent that runs: its body pushes.
+#[test]
+fn loom_a_parent_pushes() {
+    model(1, usize::MAX, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.push();
+        if world.take() {
+            world.is_open.store(true, Relaxed);
+            world.push();
+        }
+    });
+}

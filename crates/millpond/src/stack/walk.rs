@@ -1,0 +1,192 @@
+//! A thief's look through a stack for a closure that is ready (DDS §3): one none of whose accesses conflicts with
+//! one of an earlier closure of the frame that is not finished.
+//!
+//! The links between accesses of one datum, which the paper's owner makes at each push, the thief makes here; what the
+//! owner saves by that is measured in [decision 27]. Only closures of one frame conflict: what a frame's body may use, its
+//! parent has declared, and that was ready.
+//!
+//! [decision 27]: ../../../../docs/decisions/0027-the-stack.md
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ptr::NonNull;
+
+use super::frames::{Frame, Frames};
+use super::policy::{End, conflicts};
+use super::theft::{self, State};
+use super::{elsewhere, jump};
+use crate::clock;
+use crate::depend::Mode;
+use crate::handle::Version;
+use crate::memory::LINE;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::{AtomicU32, AtomicU64};
+use crate::task::{Role, TaskRef};
+
+/// The versions that earlier closures use, which are not finished, and how.
+pub(crate) type Seen = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
+
+/// Spreads addresses.
+#[derive(Debug, Default)]
+pub(crate) struct ByAddress(u64);
+
+impl Hasher for ByAddress {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("only addresses are hashed");
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (address as u64 >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// How many closures the first walk through a stack looks at, at most.
+const REACH: u32 = 512;
+
+/// The longest walk.
+const LONGEST: u32 = 1 << 22;
+
+/// After a walk in vain thieves leave the stack alone for so many times what that took: a stack's owner, who does the walk or
+/// waits for it, loses a twentieth of its time at most.
+const REST: u64 = 20;
+
+/// What is known of earlier walks through a stack. Changed by who walks it.
+#[derive(Debug)]
+pub(crate) struct Search {
+    /// How many closures a walk looks at, at most: more and more, as long as there was nothing among so many.
+    reach: AtomicU32,
+    /// When thieves may come again.
+    not_before: AtomicU64,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search { reach: AtomicU32::new(REACH), not_before: AtomicU64::new(0) }
+    }
+}
+
+impl Search {
+    /// Whether a walk may begin, a glance.
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        now >= self.not_before.load(Relaxed)
+    }
+
+    /// A walk has ended, which had `left` closures to go.
+    fn note(&self, began: u64, left: u32, found: bool) {
+        let reach = self.reach.load(Relaxed);
+        if found {
+            return self.reach.store(((reach - left) * 2).clamp(REACH, LONGEST), Relaxed);
+        }
+        if left == 0 {
+            self.reach.store((reach * 2).min(LONGEST), Relaxed);
+        }
+        let now = clock::ticks();
+        self.not_before.store(now + REST * now.wrapping_sub(began), Relaxed);
+    }
+}
+
+/// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end.
+/// The caller is in the stack, by its guard.
+pub(super) fn steal(frames: &Frames, from: End, seen: &mut Seen) -> Option<TaskRef> {
+    let (began, mut left) = (clock::ticks(), frames.search.reach.load(Relaxed));
+    let found = first_ready(frames, from, seen, &mut left);
+    frames.search.note(began, left, found.is_some());
+    found.inspect(|&closure| theft::take(closure))
+}
+
+fn first_ready(frames: &Frames, from: End, seen: &mut Seen, left: &mut u32) -> Option<TaskRef> {
+    let mut ranges: Vec<_> = frames.ranges().collect();
+    ranges.reverse();
+    from.visits(ranges.len()).find_map(|frame| {
+        let (at, taken, end) = ranges[frame];
+        seen.clear();
+        first_ready_of(at, taken, end, seen, left)
+    })
+}
+
+/// The first ready closure from `at` to `end`; the first one runs, if it was `taken`.
+fn first_ready_of(at: *mut u8, taken: bool, end: *mut u8, seen: &mut Seen, left: &mut u32) -> Option<TaskRef> {
+    for (nth, this) in jump::closures(at, end).take(*left as usize).enumerate() {
+        *left -= 1;
+        let (state, task) = (theft::state(this), elsewhere::itself(this));
+        if state == State::Done {
+            continue;
+        }
+        let may_be_taken = state == State::Untouched && !(taken && nth == 0) && task.header().role() != Role::Combine;
+        if may_be_taken && !conflicts_with(task, seen) {
+            return Some(this);
+        }
+        note(task, seen);
+    }
+    None
+}
+
+/// The accesses of a task, in either of its forms.
+pub(super) fn accesses(task: TaskRef) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
+    let is_laid = task.header().is_laid();
+    let records = || task.records().iter().map(|record| (record.version_at(), record.mode()));
+    let whole = (!is_laid).then(records).into_iter().flatten();
+    is_laid.then(|| task.laid_accesses()).into_iter().flatten().chain(whole)
+}
+
+fn conflicts_with(task: TaskRef, seen: &Seen) -> bool {
+    accesses(task).any(|(version, mode)| seen.get(&version).is_some_and(|&earlier| conflicts(earlier, mode)))
+}
+
+/// The accesses of a task that is not finished.
+fn note(task: TaskRef, seen: &mut Seen) {
+    for (version, mode) in accesses(task) {
+        // Two modes on one datum: what comes later waits for one of them in any case.
+        let noted = seen.entry(version).or_insert(mode);
+        if *noted != mode {
+            *noted = Mode::Inout;
+        }
+    }
+}
+
+impl Frame {
+    /// Of a frame that is not the youngest: the parent that runs, and where the closures end.
+    fn around_parent(&self) -> (*mut u8, *mut u8) {
+        (self.running.load(Relaxed).map_addr(|at| at & !1), self.last.load(Relaxed))
+    }
+}
+
+impl Frames {
+    /// Each frame's closures that have not come to an end when it was looked at, perhaps: from which one to where; of the
+    /// youngest frame first.
+    fn ranges(&self) -> impl Iterator<Item = (*mut u8, bool, *mut u8)> {
+        let now = self.seen();
+        let mut frame = now.youngest;
+        let mut is_youngest = true;
+        std::iter::from_fn(move || {
+            // SAFETY: null, or a frame, which is not written over while the caller is there.
+            let this = unsafe { frame.as_ref() }?;
+            frame = this.before;
+            if std::mem::take(&mut is_youngest) {
+                return Some((now.next, now.taken, now.top));
+            }
+            let (at, end) = this.around_parent();
+            Some((at, true, end))
+        })
+    }
+
+    /// Whether a closure that has not ended uses a version. Only for the owner. O(all accesses).
+    pub(crate) fn uses(&self, version: NonNull<Version>) -> bool {
+        let mut closures = self.ranges().flat_map(|(at, _taken, end)| jump::closures(at, end));
+        closures.any(|this| {
+            theft::state(this) != State::Done && accesses(elsewhere::itself(this)).any(|(used, _mode)| used == version)
+        })
+    }
+
+    /// Whether there is perhaps a closure that nobody runs.
+    pub(crate) fn may_have_work(&self) -> bool {
+        // A glance, at what may change meanwhile. Beside a leaf of more than a line there is nothing, perhaps.
+        let (at, taken) = self.cursor();
+        let above = self.top_seen().addr().wrapping_sub(at.addr());
+        self.holds_several() || above > if taken { LINE } else { 0 }
+    }
+}

@@ -1,0 +1,42 @@
+//! A fence that other threads need not answer by one of their own: Linux interrupts them (membarrier, some 10 µs), where that is
+//! possible. The other side orders its steps for the compiler only.
+
+#[cfg(all(not(loom), target_os = "linux"))]
+mod imp {
+    use crate::sync::atomic::{Ordering, fence};
+    use std::sync::OnceLock;
+
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    /// Whether the system interrupts for us; else both sides need a SeqCst fence. Always the same.
+    pub(crate) fn is_asymmetric() -> bool {
+        static ASYMMETRIC: OnceLock<bool> = OnceLock::new();
+        *ASYMMETRIC.get_or_init(|| {
+            // A sanitizer sees no barrier of the system.
+            !cfg!(millpond_tsan) && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+        })
+    }
+
+    pub(crate) fn heavy() {
+        if is_asymmetric() {
+            membarrier(MembarrierCommand::PrivateExpedited).expect("registered");
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(any(loom, not(target_os = "linux")))]
+mod imp {
+    use crate::sync::atomic::{Ordering, fence};
+
+    pub(crate) fn is_asymmetric() -> bool {
+        false
+    }
+
+    pub(crate) fn heavy() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+pub(crate) use imp::{heavy, is_asymmetric};
