@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
 use millpond::catalogue::{AnyRuntime, Names};
+use millpond::depend::{Scheme, stack::Stack};
 use millpond::{Builder, Inline, Runtime};
 use millpond_workloads::RunsOn;
 use serde_json::{Value, json};
@@ -87,12 +88,14 @@ impl Config {
 
     /// The configuration as it is reported: `null` for what does not apply.
     pub fn json(&self) -> Value {
-        let of_runtime = |value: Value| if self.runs_on == RunsOn::TaskPool { Value::Null } else { value };
+        let is_pool = self.runs_on == RunsOn::TaskPool;
+        let of_runtime = |value: Value| if is_pool { Value::Null } else { value };
+        let beside_scheme = |name: &str| if is_pool { json!(name) } else { beside(&self.scheme, name) };
         let mut config = json!({
             "workers": self.workers,
             "scheme": of_runtime(json!(self.scheme)),
-            "pool": self.pool,
-            "memory": self.memory,
+            "pool": beside_scheme(&self.pool),
+            "memory": beside_scheme(&self.memory),
             "deterministic": of_runtime(json!(self.deterministic)),
             "window": of_runtime(json!(self.window)),
         });
@@ -108,12 +111,14 @@ impl Config {
         if self.runs_on == RunsOn::TaskPool {
             return format!("{} workers, pool {}, memory {}", self.workers, self.pool, self.memory);
         }
+        let parts = match beside(&self.scheme, &self.pool) {
+            Value::Null => String::new(),
+            _ => format!(", pool {}, memory {}", self.pool, self.memory),
+        };
         format!(
-            "{} workers, scheme {}, pool {}, memory {}, window {}{}{}{}",
+            "{} workers, scheme {}{parts}, window {}{}{}{}",
             self.workers,
             self.scheme,
-            self.pool,
-            self.memory,
             self.window,
             if self.deterministic { ", deterministic" } else { "" },
             if self.pin { ", pinned" } else { "" },
@@ -122,6 +127,11 @@ impl Config {
             }),
         )
     }
+}
+
+/// A pool, or a memory manager, as it is reported beside a scheme: a dataflow stack is all three.
+pub fn beside(scheme: &str, part: &str) -> Value {
+    if scheme == Stack::NAME { Value::Null } else { json!(part) }
 }
 
 fn default_workers() -> usize {
@@ -170,6 +180,13 @@ mod tests {
             assert_eq!(config.build().expect("a runtime").names().scheme, name);
             assert_eq!(config.json()["scheme"], name);
         }
+    }
+
+    #[test]
+    fn a_dataflow_stack_is_pool_and_memory_manager_too() {
+        let config = config("--scheme", "stack");
+        assert_eq!([&config.json()["pool"], &config.json()["memory"]], [&Value::Null; 2]);
+        assert!(!config.text().contains("pool"), "{}", config.text());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod row;
 mod schemes;
 mod shares;
 mod spin;
+mod stack;
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -103,6 +104,7 @@ pub static SUITES: &[Suite] = &[
         args: bytes::args,
         measure: Measure::Runtime(bytes::measure),
     },
+    stack::SUITE,
     schemes::SPAWN,
     schemes::SLOW_PATH,
     schemes::THREE_GENERATIONS,

@@ -5,6 +5,7 @@ use super::cycles::Timed;
 use super::plan::Trend;
 use crate::bench::row::Row;
 use crate::bench::shares::{ran, ran_since, shares};
+use crate::config::beside;
 use crate::failure::Failure;
 use crate::rss;
 use crate::stats::median;
@@ -45,8 +46,8 @@ impl Setting {
         json!({
             "workers": self.workers,
             "scheme": scheme,
-            "pool": catalogue::POOLS[0].name,
-            "memory": catalogue::MEMORY[0].name,
+            "pool": beside(scheme, catalogue::POOLS[0].name),
+            "memory": beside(scheme, catalogue::MEMORY[0].name),
             "deterministic": false,
             "window": self.window,
         })
