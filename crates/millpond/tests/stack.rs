@@ -245,3 +245,27 @@ fn values_and_reductions() {
         }
     });
 }
+
+/// A datum whose tasks have ended goes to a scope of another runtime while the frame is not empty, and is dropped there: the frame
+/// does not look at it again.
+#[test]
+fn what_another_scope_took_over_is_forgotten() {
+    limit(20, "a datum that goes on", || {
+        let (outer, inner) = (runtime(1), Runtime::builder().workers(1).build().unwrap());
+        for _ in 0..100 {
+            outer
+                .scope(|s| {
+                    let (x, n) = (Handle::new(0_u64), Handle::new(0_u64));
+                    s.spawn(x.inout(), |x| *x += 1);
+                    s.nest((), |_, ()| {});
+                    // So many that what comes before the parent is run.
+                    (0..1000).for_each(|_| drop(s.spawn(n.inout(), |n| *n += 1)));
+                    inner.scope(|t| drop(t.spawn(x.inout(), |x| *x += 1))).unwrap();
+                    assert_eq!(x.into_inner().unwrap(), 2);
+                    let others: Vec<_> = (0..10).map(Handle::new).collect();
+                    others.iter().for_each(|other| drop(s.spawn(other.inout(), |other| *other += 1_u64)));
+                })
+                .unwrap();
+        }
+    });
+}

@@ -107,6 +107,14 @@ unsafe impl Scheme for InOrder {
         unreachable!("a frame releases all of its accesses at once")
     }
 
+    unsafe fn forget(meta: &Noted) {
+        if !meta.is_unused() {
+            let frames = meta.frames.get().expect("set with the note");
+            // SAFETY: as in `is_idle`, which has said that the stack is here.
+            unsafe { frames.as_ref() }.forget(meta);
+        }
+    }
+
     unsafe fn retire(meta: &Noted) -> bool {
         if meta.is_unused() {
             return true;

@@ -292,6 +292,17 @@ pub unsafe trait Scheme: Send + Sync + 'static {
         false
     }
 
+    /// Lets go of what is kept of past accesses, none of which is outstanding: the bytes of `meta` are used for something else.
+    ///
+    /// # Safety
+    ///
+    /// Only the thread that issues calls it.
+    #[doc(hidden)]
+    unsafe fn forget(meta: &Self::Meta) {
+        // SAFETY: the caller's; nothing is issued before the bytes are new.
+        let _idle = unsafe { Self::retire(meta) };
+    }
+
     /// Says that no further access will be issued. True if none is outstanding: the caller then frees the version;
     /// else the last release says so.
     ///

@@ -56,6 +56,11 @@ unsafe impl Scheme for Stack {
         unsafe { Parked::release(shared, local, meta, record) }
     }
 
+    unsafe fn forget(meta: &ParkedMeta) {
+        // SAFETY: passed on.
+        unsafe { Parked::forget(meta) }
+    }
+
     unsafe fn retire(meta: &ParkedMeta) -> bool {
         // SAFETY: passed on.
         unsafe { Parked::retire(meta) }

@@ -54,6 +54,7 @@ const _: () = assert!(offset_of!(Datum, first) == 64);
 pub(crate) struct SchemeOps {
     pub(crate) is_idle: fn(&Meta) -> bool,
     retire: unsafe fn(&Meta) -> bool,
+    forget: unsafe fn(&Meta),
 }
 
 impl SchemeOps {
@@ -62,6 +63,8 @@ impl SchemeOps {
             is_idle: |meta| D::is_idle(meta.of::<D>()),
             // SAFETY: the obligations are those of the trait's method, passed on to the caller.
             retire: |meta| unsafe { D::retire(meta.of::<D>()) },
+            // SAFETY: as above.
+            forget: |meta| unsafe { D::forget(meta.of::<D>()) },
         }
     }
 }
@@ -204,7 +207,7 @@ impl Datum {
     pub(crate) fn forget_accesses(&self) {
         if let Some(scheme) = self.scheme.get() {
             // SAFETY: nothing is issued on what the scheme knows; the version is idle, so nobody else frees it.
-            let _idle = unsafe { (scheme.retire)(self.version().meta()) };
+            unsafe { (scheme.forget)(self.version().meta()) };
         }
         // SAFETY: nobody else issues, and no access is outstanding.
         unsafe { self.version().meta().reset() };

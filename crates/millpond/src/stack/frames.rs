@@ -19,16 +19,12 @@ use std::ptr::{self, NonNull};
 
 use super::guard::Guard;
 use super::walk::Search;
-use super::{elsewhere, jump, walk};
-use crate::caught::Caught;
-use crate::depend::in_order::{InOrder, Noted};
 use crate::handle::Version;
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use crate::sync::{Guarded, Mutex, spin_loop};
 use crate::task::{Header, TaskRef};
-use crate::worker::complete::report_drop;
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
@@ -71,9 +67,9 @@ pub(crate) struct Frames {
     chunk: Cell<usize>,
     chunks: RefCell<Vec<Chunk>>,
     /// The versions that frames use, those of the youngest frame last.
-    in_use: RefCell<Vec<NonNull<Version>>>,
+    pub(super) in_use: RefCell<Vec<Option<NonNull<Version>>>>,
     /// Versions whose handles were dropped on other threads, while in use.
-    orphans: Mutex<Vec<NonNull<Version>>>,
+    pub(super) orphans: Mutex<Vec<NonNull<Version>>>,
     pub(super) search: Search,
     guard: crossbeam_utils::CachePadded<Guard>,
 }
@@ -99,7 +95,7 @@ pub(crate) struct Frame {
     /// The chunk that the frame begins in.
     chunk: usize,
     /// How many versions older frames use.
-    used_before: usize,
+    pub(super) used_before: usize,
     /// The body is not over: it goes on when its closures have run.
     pub(crate) live: Cell<bool>,
     /// Somebody who is to go on then.
@@ -434,44 +430,6 @@ impl Frames {
         self.limit_to_window();
     }
 
-    /// The youngest frame uses a version from now on, if it does not yet.
-    #[inline(always)]
-    pub(crate) fn note(&self, noted: &Noted) {
-        if !noted.is_in_use() {
-            self.note_first(noted);
-        }
-    }
-
-    #[inline(never)]
-    fn note_first(&self, noted: &Noted) {
-        noted.begin_use(self);
-        self.in_use.borrow_mut().push(NonNull::from(noted).cast());
-    }
-
-    /// All closures of the youngest frame have ended, and are still there: it lets go of what it uses.
-    pub(crate) fn end_uses(&self) {
-        let frame = self.frame();
-        while self.in_use.borrow().len() > frame.used_before {
-            let version = self.in_use.borrow_mut().pop().expect("there are some");
-            // SAFETY: in use until now.
-            if unsafe { version.as_ref() }.meta().of::<InOrder>().end_use() {
-                // SAFETY: its handle is gone, and nobody uses it any more.
-                let dropped = unsafe { Version::free(version) };
-                dropped.unwrap_or_else(|caught| self.report_drop(version, &caught));
-            }
-        }
-    }
-
-    /// The drop of a value panicked: that is told as a failure of the closure that was the last to use it. Blocks that lie
-    /// elsewhere are gone by now.
-    #[cold]
-    fn report_drop(&self, version: NonNull<Version>, caught: &Caught) {
-        let uses = |this: &TaskRef| !elsewhere::is_one(*this) && walk::accesses(*this).any(|(used, _)| used == version);
-        let closures = || jump::closures(self.frame().first, self.top());
-        let last = closures().filter(uses).last().or_else(|| closures().last());
-        last.into_iter().for_each(|last| report_drop(last, caught));
-    }
-
     /// Gives back memory that an empty stack does not need.
     pub(crate) fn shrink(&self) {
         let mut bytes = 0;
@@ -481,27 +439,6 @@ impl Frames {
         };
         // A thief that walks may have seen frames there.
         self.guard.alone(|| self.chunks.borrow_mut().retain(is_kept));
-    }
-
-    /// A handle was dropped on another thread while tasks of this stack use its version; false if none does any more.
-    #[cold]
-    pub(crate) fn adopt_orphan(&self, noted: &Noted) -> bool {
-        let mut orphans = self.orphans.lock();
-        // Looked at under the lock: if it is in use, the orphans are taken later.
-        let is_in_use = !noted.is_unused();
-        if is_in_use {
-            orphans.push(NonNull::from(noted).cast());
-        }
-        is_in_use
-    }
-
-    /// Frees the versions that nobody uses any more: all tasks of the stack have ended, and `end_uses` has come before.
-    pub(crate) fn free_orphans(&self) {
-        let orphans = std::mem::take(&mut *self.orphans.lock());
-        for orphan in orphans {
-            // SAFETY: its handle is gone, and all tasks have ended.
-            let _has_nobody_to_tell = unsafe { Version::free(orphan) };
-        }
     }
 }
 

@@ -21,7 +21,7 @@
 //! - O2. compiler fence;
 //! - O3. loads the word, acquire. OWNED: it goes on, up to its next step. FRESH: it makes it OWNED, and looks whether somebody
 //!   sleeps (`watch`). ASKED: it makes it SERVED, walks the stack for the thief, leaves the answer, and makes it what
-//!   it was before: what it would have to wait for otherwise. WALKED: it waits for that.
+//!   it was before, or FRESH if that found something: what it would have to wait for otherwise. WALKED: it waits for that.
 //!
 //! A thief, one at a time (`thieves`):
 //!
@@ -29,7 +29,7 @@
 //! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
 //! - T3. if the owner does not come (it is in a long body), calls for a barrier in all threads of the process
 //!   (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
-//! - T4. walks, and takes a closure; then makes the word what it was before T1, release.
+//! - T4. walks, and takes a closure; then makes the word what it was before T1, or FRESH, release.
 //!
 //! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load
 //! on the owner's processor, hence after O1, which T4 sees. If it loads ASKED or WALKED, the owner takes nothing before the
@@ -136,8 +136,9 @@ impl Guard {
             match self.word() {
                 FRESH if self.makes(FRESH, OWNED) => return Met::Nobody,
                 ASKED if self.makes(ASKED, SERVED) => {
-                    self.answer.set(walk());
-                    self.set(self.before.get());
+                    let found = walk();
+                    self.answer.set(found);
+                    self.set(after(self.before.get(), found));
                     return Met::Thief;
                 }
                 OWNED => return Met::Thief,
@@ -208,7 +209,7 @@ impl Guard {
             _ => return None,
         };
         let found = walk();
-        self.set(then);
+        self.set(after(then, found));
         found
     }
 
@@ -230,4 +231,10 @@ impl Guard {
         self.wait_while(SERVED);
         true
     }
+}
+
+/// What the word is after a visit. Who has stolen something no longer looks for what the owner announces next: the owner's next
+/// step is a first one.
+fn after(before: u32, found: Option<TaskRef>) -> u32 {
+    if found.is_some() && before == OWNED { FRESH } else { before }
 }

@@ -14,6 +14,7 @@ mod spawn;
 mod stacks;
 mod theft;
 mod thief;
+mod uses;
 mod walk;
 mod watch;
 
