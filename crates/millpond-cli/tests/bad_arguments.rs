@@ -22,7 +22,7 @@ fn unknown_names_get_the_nearest_valid_ones() {
     );
     refused(
         "run fib --scheme parkt",
-        "unknown scheme 'parkt'; the nearest valid: parked; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets",
+        "unknown scheme 'parkt'; the nearest valid: parked; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets, stack",
     );
     refused(
         "run fib --pool defautl",
@@ -91,7 +91,7 @@ fn missing_names_are_listed() {
         "run",
         "a name is missing: expected one of cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing",
     );
-    let suites = "grain, cost, bimodal, idle, bytes, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
+    let suites = "grain, cost, bimodal, idle, bytes, stack, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph, pools, memory, stack-alloc, preconditions";
     refused("bench", &format!("a name is missing: expected one of {suites}"));
     refused("", "a name is missing: expected one of run, profile, simulate, list, bench");
 }

@@ -212,7 +212,7 @@ fn wrong_options() {
     refused("bench task-size --seconds 0", "invalid value '0' for '--seconds <S>': expected 1..=1000000");
     refused(
         "bench spawn --scheme lists",
-        "unknown scheme 'lists'; the nearest valid: list; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets",
+        "unknown scheme 'lists'; the nearest valid: list; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets, stack",
     );
     // One runtime cannot be chosen here.
     for option in ["--pool", "--memory", "--window", "--deterministic"] {

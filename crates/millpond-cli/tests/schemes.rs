@@ -98,14 +98,14 @@ fn a_scheme_that_there_is_not() {
         fails(
             &bad("lsit"),
             2,
-            "unknown scheme 'lsit'; the nearest valid: list; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets",
+            "unknown scheme 'lsit'; the nearest valid: list; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets, stack",
         );
         fails(&bad("zzz"), 2, &format!("unknown scheme 'zzz'; the nearest valid: {all}"));
     }
     fails(
         &["bench", "grain", "--scheme", "prked"],
         2,
-        "unknown scheme 'prked'; the nearest valid: parked; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets",
+        "unknown scheme 'prked'; the nearest valid: parked; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets, stack",
     );
     let missing = "a value is required for '--scheme <NAME>' but none was supplied";
     assert!(words("run fib --scheme").stderr.starts_with(&format!("error: {missing}")));
