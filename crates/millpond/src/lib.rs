@@ -161,6 +161,7 @@ pub mod item;
 #[path = "../tests/common/limit.rs"]
 mod limit;
 pub mod memory;
+mod moved;
 pub mod pool;
 pub mod record;
 mod runtime;

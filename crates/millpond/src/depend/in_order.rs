@@ -32,8 +32,6 @@ pub(crate) struct Noted {
     /// Whether a frame uses it.
     in_use: AtomicU32,
     retired: Cell<bool>,
-    /// The task that has used it last, by its place in reference order: to find a second access of a task.
-    last: Cell<u64>,
     /// The stack of the frame.
     frames: Cell<Option<NonNull<Frames>>>,
 }
@@ -52,12 +50,6 @@ impl Noted {
     /// Whether no frame uses it; what its tasks did is seen.
     pub(crate) fn is_unused(&self) -> bool {
         self.in_use.load(Acquire) == 0
-    }
-
-    /// An access of a task; false if the task has one already.
-    #[inline(always)]
-    pub(crate) fn is_first_of(&self, order: u64) -> bool {
-        self.last.replace(order) != order
     }
 
     /// A frame of this stack uses it.

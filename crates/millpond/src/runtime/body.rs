@@ -145,7 +145,9 @@ where
 
     /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
     const LAID: Option<Laid> = match A::MODES {
-        Some(_) if !must_count::<O>() => Some(Laid { run: Self::run_laid, payload: payload::<A::Shape, F, O>() }),
+        Some(modes) if !must_count::<O>() => {
+            Some(Laid { run: Self::run_laid, payload: payload::<A::Shape, F, O>(), modes })
+        }
         _ => None,
     };
 

@@ -37,6 +37,8 @@ pub struct Domain {
     frames: Cell<Option<NonNull<Frames>>>,
     /// Whether tasks need not be told to a recording, and no reduction is open.
     plain: Cell<bool>,
+    /// How often its stack's frame has let go of what it used, and 1; see `epoch`.
+    epoch: Cell<u32>,
     reductions: RefCell<Vec<NonNull<Reduction>>>,
     // What does not change.
     parent: Option<NonNull<Domain>>,
@@ -117,6 +119,7 @@ impl Domain {
             last_long: Cell::new(0),
             frames: Cell::new(None),
             plain: Cell::new(false),
+            epoch: Cell::new(1),
             reductions: RefCell::new(Vec::new()),
             parent,
             task,
@@ -179,6 +182,23 @@ impl Domain {
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.plain.get()
+    }
+
+    /// The time since its stack's frame has let go of what it used: handles remember in which they were noted
+    /// (`Datum::is_seen_in`).
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+
+    /// The epoch, if handles may remember it. The last one does not end, and none is noted in it.
+    pub(crate) fn epoch_to_note(&self) -> Option<u32> {
+        Some(self.epoch()).filter(|&epoch| epoch != u32::MAX)
+    }
+
+    /// Its stack's frame lets go of what it used.
+    pub(crate) fn end_epoch(&self) {
+        self.epoch.set(self.epoch().saturating_add(1));
     }
 
     fn note_plain(&self) {

@@ -220,15 +220,6 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: ManuallyDrop::new(Source::InFrame { domain, order, closure, record }), _of: PhantomData }
     }
 
-    /// The same join in another place: so the compiler sees that what a call has returned is not where the joins of other
-    /// branches are made, of which it knows more.
-    #[inline(always)]
-    pub(crate) fn moved(self) -> Self {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: it is moved.
-        unsafe { NonNull::from(&*this).read() }
-    }
-
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
     /// [`Spawn::wait`](crate::Spawn::wait) returns at once.
     pub fn is_done(&self) -> bool {

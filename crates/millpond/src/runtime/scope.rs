@@ -22,6 +22,7 @@ use crate::depend::Scheme;
 use crate::error::Error;
 use crate::handle::Handle;
 use crate::memory::Memory;
+use crate::moved::moved;
 use crate::pool::Put;
 use crate::record::{Id, What};
 use crate::stack::{Frames, frames_of};
@@ -352,7 +353,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
             return self.spawn_in_frame(frames, options, accesses, body);
         }
         if E::Scheme::FRAMES {
-            return self.spawn_without_frames(options, accesses, body).moved();
+            return moved(self.spawn_without_frames(moved(options), moved(accesses), moved(body)));
         }
         self.spawn_into_pool(options, accesses, body)
     }

@@ -24,7 +24,7 @@ use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use crate::sync::{Guarded, Mutex, spin_loop};
-use crate::task::{Header, TaskRef};
+use crate::task::TaskRef;
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
@@ -210,6 +210,13 @@ impl Frames {
     #[inline(always)]
     pub(crate) fn top(&self) -> *mut u8 {
         self.top.load(Ordering::Relaxed)
+    }
+
+    /// Where the next closure goes.
+    #[inline(always)]
+    pub(crate) fn top_at(&self) -> NonNull<u8> {
+        // SAFETY: it is in a chunk.
+        unsafe { NonNull::new_unchecked(self.top()) }
     }
 
     /// As `top`, for a thief: what is below is complete.
@@ -445,6 +452,7 @@ impl Frames {
 /// The closure at a place.
 #[inline(always)]
 pub(crate) fn closure(at: *mut u8) -> TaskRef {
-    let at: NonNull<Header> = NonNull::new(at).expect("in a chunk").cast();
-    TaskRef(at)
+    // SAFETY: in a chunk.
+    let at = unsafe { NonNull::new_unchecked(at) };
+    TaskRef(at.cast())
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use super::frames::Frames;
 use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
-use crate::depend::in_order::{InOrder, Noted};
+use crate::depend::in_order::InOrder;
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
@@ -22,7 +22,8 @@ const FEW: usize = 4;
 /// Writes the versions of a task where it will be, and looks whether that may be.
 struct Lay<'a> {
     frames: &'a Frames,
-    claim: u64,
+    domain: &'a Domain,
+    epoch: u32,
     order: u64,
     few: bool,
     /// The first version, and how many there are by now.
@@ -37,12 +38,10 @@ impl Visitor for Lay<'_> {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
         let version = datum.current();
-        let noted: &Noted = datum.version().meta().of::<InOrder>();
-        self.usual = self.usual && datum.is_claimed_by(self.claim) && self.is_first(noted, version);
-        if self.usual {
-            datum.pass_group(mode);
-            self.frames.note(noted);
-        }
+        // A function of its own, not of `self`, which would have to lie in memory for that.
+        self.usual = self.usual
+            && (datum.is_seen_in(self.epoch) || note(self.domain, self.frames, datum, mode))
+            && self.is_first(datum, version);
         // SAFETY: there is room for one an access.
         let at = unsafe { self.versions.add(self.count) };
         // SAFETY: as above; nobody uses it.
@@ -58,14 +57,25 @@ impl Visitor for Lay<'_> {
 impl Lay<'_> {
     /// Whether the task has no other access to the datum.
     #[inline(always)]
-    fn is_first(&self, noted: &Noted, version: NonNull<Version>) -> bool {
+    fn is_first(&self, datum: &Datum, version: NonNull<Version>) -> bool {
         if !self.few {
-            return noted.is_first_of(self.order);
+            return datum.note_first_use(self.order, self.count);
         }
         // SAFETY: so many were written.
         let before = unsafe { std::slice::from_raw_parts(self.versions.as_ptr(), self.count) };
         before.iter().all(|&earlier| earlier != version)
     }
+}
+
+/// Notes a datum that was not used in this epoch; false if the scope does not have it.
+#[inline(never)]
+fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
+    let is_claimed = datum.is_claimed_by(domain.claim());
+    if is_claimed {
+        frames.note(datum.version().meta().of::<InOrder>());
+        datum.set_seen(domain.epoch_to_note(), mode);
+    }
+    is_claimed
 }
 
 /// Commits a leaf, if that goes the short way: it. Else gives back what it was given.
@@ -88,7 +98,7 @@ where
     if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
         return Err((accesses, body));
     }
-    let at = NonNull::new(frames.top()).expect("in a chunk");
+    let at = frames.top_at();
     let order = domain.next_order();
     let new = NewTask {
         vtable,
@@ -100,10 +110,10 @@ where
         accesses: modes.count,
     };
     // SAFETY: there is room, above all that is in use.
-    let task = unsafe { TaskRef::lay(at, size, modes, new) };
+    let task = unsafe { TaskRef::lay(at, size, new) };
     let versions = task.laid_versions();
     let few = modes.count <= FEW;
-    let mut lay = Lay { frames, claim: domain.claim(), order, few, versions, count: 0, usual: true };
+    let mut lay = Lay { frames, domain, epoch: domain.epoch(), order, few, versions, count: 0, usual: true };
     let shape = accesses.visit(&mut lay);
     if !lay.usual {
         return Err((accesses, body));

@@ -71,7 +71,7 @@ impl<E: Engine> Worker<E> {
             if this.header().is_laid() && is_untouched && cancels.load(Acquire) == 0 {
                 self.count_body();
                 // SAFETY: it comes next, and nobody else runs it.
-                if let Err(error) = unsafe { this.header().vtable().run_laid(this) } {
+                if let Err(error) = unsafe { this.run_laid() } {
                     self.end_spread(this, error);
                 }
                 at = at.wrapping_add(stride);

@@ -1,7 +1,6 @@
 //! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses, push what it
 //! captures, commit.
 
-use std::ptr::NonNull;
 
 use super::frames::Frames;
 use super::{elsewhere, lay};
@@ -11,6 +10,7 @@ use crate::depend::in_order::InOrder;
 use crate::handle::datum::Storage;
 use crate::handle::{Datum, Version};
 use crate::memory::{Block, LINE};
+use crate::moved::moved;
 use crate::record::{Id, What};
 use crate::runtime::body::{Body, Code, ParentCode, payload, write_body};
 use crate::runtime::domain::Domain;
@@ -119,7 +119,10 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
                 }
                 (closure, 0)
             }
-            Err((accesses, body)) => self.commit_apart::<A, F, O>(frames, vtable, options, accesses, body),
+            Err((accesses, body)) => {
+                let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+                self.commit_apart::<A, F, O>(frames, vtable, options, accesses, body)
+            }
         };
         // Made here, so that it is known where it is dropped that nothing is to be done.
         Join::in_frame(closure, record)
@@ -152,7 +155,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if !frames.has_room(size) || options.bytes != 0 {
             worker.make_room_in_frame(domain, frames, size, options.bytes);
         }
-        let at = NonNull::new(frames.top()).expect("in a chunk");
+        let at = frames.top_at();
         let alloc = |_| Block { start: at, tag: size as u32 };
         let drafted = worker.draft_by(InFrame::<true>(frames), alloc, plan, &accesses);
         // SAFETY: the task was drafted with the payload of these types.
@@ -207,7 +210,7 @@ impl<E: Engine> Worker<E> {
         if !frames.has_room(size) {
             frames.make_room(size);
         }
-        let at = NonNull::new(frames.top()).expect("in a chunk");
+        let at = frames.top_at();
         // SAFETY: there is room, above all that is in use.
         unsafe { elsewhere::write(at, task) };
         frames.publish(at.as_ptr().wrapping_add(size));

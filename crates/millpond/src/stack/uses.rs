@@ -37,6 +37,8 @@ impl Frames {
     /// All closures of the youngest frame have ended, and are still there: it lets go of what it uses.
     pub(crate) fn end_uses(&self) {
         let frame = self.frame();
+        // SAFETY: a frame's scope is there as long as the frame.
+        unsafe { frame.domain.as_ref() }.end_epoch();
         while self.in_use.borrow().len() > frame.used_before {
             let Some(version) = self.in_use.borrow_mut().pop().expect("there are some") else { continue };
             // SAFETY: in use until now.

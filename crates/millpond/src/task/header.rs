@@ -26,6 +26,8 @@ pub struct Header {
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
+    /// Named so that it is written, which makes one store of the last four.
+    pub(super) unused: u16,
 }
 
 /// Properties of one task, as bits of `Header::flags`.
@@ -132,6 +134,7 @@ impl Header {
             accesses: Cell::new(0),
             flags: Cell::new(0),
             priority: 0,
+            unused: 0,
         }
     }
 
@@ -171,6 +174,7 @@ impl Header {
             accesses: Cell::new(new.accesses as u32);
             flags: Cell::new(flags);
             priority: new.priority;
+            unused: 0;
         }
     }
 

@@ -1,7 +1,7 @@
 //! A leaf of a stack in short form (`stack::lay`): what is the same for all of its type is with the type.
 //!
 //! ```text
-//!   0  Header                        its first word says the modes, since such a task has no join
+//!   0  Header                        its first word is not used, since such a task has no join
 //!  56  the version × accesses        8 bytes each
 //!   …  payload                       the closure and the shape of its accesses
 //! ```
@@ -9,7 +9,7 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use super::{Block, Header, NewTask, Record, Shape, TaskRef, VTable, flag};
+use super::{Block, Header, NewTask, Record, Shape, TaskRef, flag};
 use crate::depend::Mode;
 use crate::error::Error;
 use crate::handle::Version;
@@ -22,6 +22,7 @@ pub(crate) struct Laid {
     pub(crate) run: unsafe fn(TaskRef) -> Result<(), Option<Error>>,
     /// The payload's layout.
     pub(crate) payload: Layout,
+    pub(crate) modes: Modes,
 }
 
 /// The modes of some accesses, each `read`, `write` or `inout`.
@@ -82,13 +83,19 @@ impl TaskRef {
     ///
     /// There is room for it, which nobody else uses.
     #[inline(always)]
-    pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, modes: Modes, new: NewTask) -> TaskRef {
+    pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, new: NewTask) -> TaskRef {
         let header: NonNull<Header> = at.cast();
-        // SAFETY: the place is ours and large enough. It never becomes a block that a stale join looks at.
-        unsafe { header.cast().write(modes.bits) };
-        // SAFETY: as above.
+        // SAFETY: the place is ours and large enough.
         unsafe { Header::lay(header, stride as u32, flag::LAID, new) };
         TaskRef(header)
+    }
+
+    /// What its table says of a leaf in short form.
+    #[inline(always)]
+    fn laid(self) -> &'static Laid {
+        debug_assert!(self.header().is_laid());
+        // SAFETY: only of types that have it a leaf is made in short form (`stack::lay`).
+        unsafe { self.header().vtable().laid.as_ref().unwrap_unchecked() }
     }
 
     /// Where the versions of a leaf in short form are.
@@ -99,12 +106,9 @@ impl TaskRef {
 
     /// The accesses of a leaf in short form.
     pub(crate) fn laid_accesses(self) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
-        debug_assert!(self.header().is_laid());
-        let (versions, count) = (self.laid_versions(), self.header().accesses.get() as usize);
-        // SAFETY: that was written where a whole leaf has its state, and no longer changes.
-        let modes = Modes { bits: unsafe { self.0.cast().read() }, count };
+        let Laid { modes, .. } = *self.laid();
         // SAFETY: so many were written, and stay.
-        let versions = unsafe { std::slice::from_raw_parts(versions.as_ptr(), count) };
+        let versions = unsafe { std::slice::from_raw_parts(self.laid_versions().as_ptr(), modes.count) };
         versions.iter().enumerate().map(move |(index, &version)| (version, modes.at(index)))
     }
 
@@ -114,12 +118,23 @@ impl TaskRef {
         self.at(payload_at(accesses, align))
     }
 
+    /// Runs a leaf in short form, as `Laid::run`.
+    ///
+    /// # Safety
+    ///
+    /// It comes next in reference order, and nobody else runs it.
+    #[inline(always)]
+    pub(crate) unsafe fn run_laid(self) -> Result<(), Option<Error>> {
+        // SAFETY: the caller's.
+        unsafe { (self.laid().run)(self) }
+    }
+
     /// The leaf in its usual form, which takes the payload with it, in a block from `alloc`.
     #[cold]
     pub(crate) fn spread(self, alloc: impl FnOnce(usize) -> Block) -> TaskRef {
         let header = self.header();
-        let (vtable, accesses) = (header.vtable(), header.accesses.get() as usize);
-        let payload = vtable.laid.as_ref().expect("of a leaf in short form").payload;
+        let &Laid { payload, modes: Modes { count: accesses, .. }, .. } = self.laid();
+        let vtable = header.vtable();
         let shape = Shape { extras: false, accesses, nest: false };
         let new = NewTask {
             vtable,
@@ -149,16 +164,3 @@ impl TaskRef {
     }
 }
 
-impl VTable {
-    /// As `Laid::run`, of a leaf in short form.
-    ///
-    /// # Safety
-    ///
-    /// It comes next in reference order, and nobody else runs it.
-    #[inline(always)]
-    pub(crate) unsafe fn run_laid(&self, task: TaskRef) -> Result<(), Option<Error>> {
-        let laid = self.laid.as_ref().expect("of a leaf in short form");
-        // SAFETY: the caller's.
-        unsafe { (laid.run)(task) }
-    }
-}
