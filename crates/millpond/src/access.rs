@@ -323,6 +323,8 @@ pub struct Args<'t> {
 enum Walked<'t> {
     Records(std::slice::Iter<'t, Record>),
     Laid(std::slice::Iter<'t, NonNull<Version>>),
+    /// Of a parent in short form: its view of the next one's datum.
+    Views(NonNull<Datum>),
 }
 
 impl<'t> Args<'t> {
@@ -340,12 +342,22 @@ impl<'t> Args<'t> {
         Args { accesses: Walked::Laid(versions.iter()), frame: None, index: 0 }
     }
 
+    /// Those of a parent in short form.
+    ///
+    /// # Safety
+    ///
+    /// There is a view for each of its accesses, one behind the other, for as long as the parent and its descendants run.
+    #[inline(always)]
+    pub(crate) unsafe fn views(first: NonNull<Datum>) -> Self {
+        Args { accesses: Walked::Views(first), frame: None, index: 0 }
+    }
+
     #[inline(always)]
     fn next(&mut self) -> &'t Record {
         self.index += 1;
         match &mut self.accesses {
             Walked::Records(records) => records.next().expect("a task has a record for each access"),
-            Walked::Laid(_) => unreachable!("a task in short form has no reductions and no frame"),
+            Walked::Laid(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
         }
     }
 
@@ -353,7 +365,7 @@ impl<'t> Args<'t> {
     #[inline(always)]
     fn version(&mut self) -> &'t Version {
         match &mut self.accesses {
-            Walked::Records(_) => self.next().own_version(),
+            Walked::Records(_) | Walked::Views(_) => self.next().own_version(),
             Walked::Laid(versions) => {
                 let version = versions.next().expect("a task has a version for each access");
                 // SAFETY: in use by the task (`laid`).
@@ -375,7 +387,18 @@ impl<'t> Args<'t> {
         }
     }
 
+    #[inline]
     fn handle<T, R>(&mut self) -> Handle<T, In<'t>, R> {
+        if let Walked::Views(view) = &mut self.accesses {
+            let this = *view;
+            // SAFETY: one behind the other (`views`).
+            *view = unsafe { view.add(1) };
+            return Handle::held(this);
+        }
+        self.handle_in_frame()
+    }
+
+    fn handle_in_frame<T, R>(&mut self) -> Handle<T, In<'t>, R> {
         let index = self.index;
         let (record, value) = self.place();
         let frame = self.frame.expect("a parent has a frame");

@@ -6,21 +6,20 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use super::bound::Bound;
+use super::claim::NESTED;
 use super::reduction::Reduction;
 use super::storage;
 use super::version::{Dropped, Place, State, Version, VersionKind};
+use crate::depend::in_order::InOrder;
 use crate::depend::{Meta, Mode, Scheme};
+use crate::runtime::domain::{Domain, FIRST_EPOCH};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
 
-/// What a handle points at.
+/// What a handle points at: what its issuer keeps. Touched by the scope that owns the claim.
 ///
-/// ```text
-///   0   issuer   current version, claim, last use, generation; touched by the scope that owns the claim
-///  64   first    the first version: scheme metadata (64 bytes),
-/// 128            where its value is, state, exclusion
-/// 168   value    the first version's storage, if the value is here
-/// ```
+/// Most have their first version beside them ([`Whole`]). A parent that lies in a stack in short form has data of its own in which
+/// the versions of its parent's are current: [`Datum::view`].
 ///
 /// Who makes one puts it at the start of a cache line.
 #[repr(C)]
@@ -41,16 +40,32 @@ pub(crate) struct Datum {
     /// The current version is idle and produced, and no reduction is open: since its issuer has seen that, only leaves
     /// that ran at once have used it.
     quiet: Cell<bool>,
+    /// It belongs to a nested task's frame, and no handle frees it.
+    held: bool,
     /// The scope's epoch (`Domain::epoch`) since when a leaf that a stack holds may use the datum without a look: it is claimed,
     /// its version is noted, and no generation is open whose number anybody asks for. 0: never.
     seen_in: Cell<u32>,
     /// Its number in recordings, given at the first use that is recorded.
     number: Cell<u64>,
+}
+
+/// A datum with its first version.
+///
+/// ```text
+///   0   datum    current version, claim, last use, generation
+///  64   first    the first version: scheme metadata (64 bytes),
+/// 128            where its value is, state, exclusion
+/// 168   value    the first version's storage, if the value is here
+/// ```
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Whole {
+    datum: Datum,
     first: Version,
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(offset_of!(Datum, first) == 64);
+const _: () = assert!(offset_of!(Whole, first) == 64);
 
 /// The scheme of the scope that claimed a handle, for a handle's drop, which knows no scheme.
 #[derive(Debug)]
@@ -85,7 +100,7 @@ pub(crate) enum Storage {
 /// A datum with room for its first value.
 #[repr(C, align(64))]
 struct DatumOf<T> {
-    head: Datum,
+    head: Whole,
     value: MaybeUninit<T>,
 }
 
@@ -97,10 +112,41 @@ pub(super) unsafe fn free_first<T>(datum: NonNull<Datum>) {
     unsafe { storage::free(datum.cast::<DatumOf<T>>()) };
 }
 
+impl Whole {
+    /// A datum that shows a nested task its parent's version. `settle` must follow once it is in its place.
+    pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Whole {
+        let (datum, first) = (Datum::new(true), Version::new(parent.kind(), Place::Held, value));
+        first.set_in_place(parent.is_in_place());
+        datum.claim.store(scope, Ordering::Relaxed);
+        datum.scheme.set(Some(scheme));
+        Whole { datum, first }
+    }
+
+    /// A datum of a nested scope's own, which lies with the stack that holds the scope's tasks. `settle` must follow, and what
+    /// is missing: the place of its value.
+    #[inline(always)]
+    pub(crate) fn own<T>(domain: &Domain) -> Whole {
+        let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
+        let datum = Datum::new(true);
+        datum.claim_new(domain.claim(), SchemeOps::of::<InOrder>());
+        datum.set_seen(domain.epoch_to_note(), Mode::Inout);
+        Whole { datum, first }
+    }
+
+    /// Nobody uses it any more: lets go of what a failed version keeps.
+    #[inline(always)]
+    pub(crate) fn forget_failure(&self) {
+        if !self.first.is_produced() {
+            self.first.set_state(State::Unset);
+        }
+    }
+}
+
 impl Datum {
     /// A datum in a block of its own, without a value.
     pub(crate) fn allocate<T>() -> NonNull<Datum> {
-        let head = Datum::new(Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling()));
+        let first = Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling());
+        let head = Whole { datum: Datum::new(false), first };
         let block = storage::alloc::<DatumOf<T>>();
         // SAFETY: the block is new, and its head is its first field.
         unsafe { block.cast().write(head) };
@@ -110,20 +156,24 @@ impl Datum {
         // SAFETY: the datum was just made and is the first field of the block.
         unsafe { Datum::settle(datum) };
         // SAFETY: as above.
-        unsafe { datum.as_ref() }.first.set_value_place(value.cast());
+        unsafe { Datum::first(datum) }.set_value_place(value.cast());
         datum
     }
 
-    /// A datum that shows a nested task its parent's version. `settle` must follow once it is in its place.
-    pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Datum {
-        let datum = Datum::new(Version::new(parent.kind(), Place::Held, value));
-        datum.first.set_in_place(parent.is_in_place());
-        datum.claim.store(scope, Ordering::Relaxed);
-        datum.scheme.set(Some(scheme));
-        datum
+    /// A datum through which a nested task uses its parent's version itself. What its frame's tasks do to it is noted: it need
+    /// not be looked at in its scope's first epoch.
+    #[inline(always)]
+    pub(crate) fn view(version: NonNull<Version>, scheme: &'static SchemeOps) -> Datum {
+        let view = Datum::new(true);
+        view.current.set(version);
+        view.claim.store(NESTED, Ordering::Relaxed);
+        view.scheme.set(Some(scheme));
+        view.set_seen(Some(FIRST_EPOCH), Mode::Inout);
+        view
     }
 
-    fn new(first: Version) -> Datum {
+    #[inline(always)]
+    fn new(held: bool) -> Datum {
         Datum {
             current: Cell::new(NonNull::dangling()),
             claim: AtomicU64::new(0),
@@ -134,9 +184,9 @@ impl Datum {
             parts: AtomicU32::new(2),
             mode: Cell::new(None),
             quiet: Cell::new(false),
+            held,
             seen_in: Cell::new(0),
             number: Cell::new(0),
-            first,
         }
     }
 
@@ -144,12 +194,36 @@ impl Datum {
     ///
     /// # Safety
     ///
-    /// `this` points to a datum that does not move any more.
+    /// `this` points to a [`Whole`] that does not move any more.
     pub(crate) unsafe fn settle(this: NonNull<Datum>) {
-        // SAFETY: inside the datum.
-        let first = unsafe { this.byte_add(offset_of!(Datum, first)) };
+        // SAFETY: as the caller promises.
+        let first = unsafe { Datum::first_at(this) };
         // SAFETY: the caller's pointer is valid.
-        unsafe { this.as_ref() }.current.set(first.cast());
+        unsafe { this.as_ref() }.current.set(first);
+    }
+
+    /// # Safety
+    ///
+    /// `this` points to a [`Whole`].
+    unsafe fn first_at(this: NonNull<Datum>) -> NonNull<Version> {
+        // SAFETY: inside.
+        unsafe { this.byte_add(offset_of!(Whole, first)) }.cast()
+    }
+
+    /// The first version.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a [`Whole`], which stays.
+    pub(crate) unsafe fn first<'a>(this: NonNull<Datum>) -> &'a Version {
+        // SAFETY: the caller's.
+        unsafe { Datum::first_at(this).as_ref() }
+    }
+
+    /// Whether it belongs to a nested task's frame.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.held
     }
 
     /// The datum of a first version.
@@ -159,12 +233,7 @@ impl Datum {
     /// `first` is where `settle` found it: it may be used for the whole datum.
     pub(crate) unsafe fn of_first(first: NonNull<Version>) -> NonNull<Datum> {
         // SAFETY: the version is that field of a datum, by the caller.
-        unsafe { first.byte_sub(offset_of!(Datum, first)) }.cast()
-    }
-
-    #[inline]
-    pub(crate) fn first(&self) -> &Version {
-        &self.first
+        unsafe { first.byte_sub(offset_of!(Whole, first)) }.cast()
     }
 
     #[inline]
@@ -205,6 +274,12 @@ impl Datum {
         self.mode.set(None);
         self.quiet.set(false);
         true
+    }
+
+    /// Claims a datum that nobody else knows.
+    pub(crate) fn claim_new(&self, scope: u64, scheme: &'static SchemeOps) {
+        self.claim.store(scope, Ordering::Relaxed);
+        self.scheme.set(Some(scheme));
     }
 
     /// Lets go of what the scheme has kept of past accesses. The current version is idle, and this thread issues.
@@ -372,6 +447,19 @@ impl Datum {
     pub(crate) unsafe fn drop_handle(this: NonNull<Datum>) {
         // SAFETY: the handle's part keeps the block alive.
         let datum = unsafe { this.as_ref() };
+        // SAFETY: what has a handle of its own is whole.
+        let first = unsafe { Datum::first_at(this) };
+        if datum.current() == first && datum.parts.load(Ordering::Acquire) == 2 {
+            // Besides the handle only the first version keeps the block, and nobody lets go of that, the current one, before this
+            // retires it: a store is enough.
+            datum.parts.store(1 | ORPHAN, Ordering::Relaxed);
+            // SAFETY: as the caller promises; the handle's part is gone, and the version keeps the block.
+            let dropped = unsafe { Datum::retire_current(this) };
+            if let (Err(caught), false) = (dropped, std::thread::panicking()) {
+                caught.resume();
+            }
+            return;
+        }
         if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
             // SAFETY: as the caller promises; no reduction is open, so no scope will issue a combine task.
             let dropped = unsafe { Datum::let_go(this) };
@@ -385,19 +473,29 @@ impl Datum {
     ///
     /// As `drop_handle`; the caller owns the handle's part.
     unsafe fn let_go(this: NonNull<Datum>) -> Dropped {
-        // SAFETY: the handle's part keeps the block alive.
+        // SAFETY: as the caller promises.
+        let dropped = unsafe { Datum::retire_current(this) };
+        // SAFETY: this is the handle's part.
+        unsafe { Datum::drop_part(this) };
+        dropped
+    }
+
+    /// Retires the current version, and frees it if nobody uses it: then, and if it is the first one, the datum may be gone.
+    ///
+    /// # Safety
+    ///
+    /// Nobody issues any more, and something keeps the block until the version is retired.
+    unsafe fn retire_current(this: NonNull<Datum>) -> Dropped {
+        // SAFETY: as the caller promises.
         let datum = unsafe { this.as_ref() };
+        let current = datum.current();
         let idle = match datum.scheme.get() {
             // SAFETY: nobody issues any more.
             Some(scheme) => unsafe { (scheme.retire)(datum.version().meta()) },
             None => true,
         };
-        let current = datum.current();
         // SAFETY: if idle: retired, and no access is outstanding.
-        let dropped = if idle { unsafe { Version::free(current) } } else { Ok(()) };
-        // SAFETY: this is the handle's part.
-        unsafe { Datum::drop_part(this) };
-        dropped
+        if idle { unsafe { Version::free(current) } } else { Ok(()) }
     }
 
     /// Gives up one of the parts that keep the block; the last one frees it.
@@ -408,9 +506,15 @@ impl Datum {
     pub(crate) unsafe fn drop_part(this: NonNull<Datum>) {
         // SAFETY: the caller's part keeps the block alive.
         let datum = unsafe { this.as_ref() };
-        let free = datum.first.kind().free_first;
-        let held = datum.first.place() == Place::Held;
-        if (datum.parts.fetch_sub(1, Ordering::AcqRel) & !ORPHAN) == 1 && !held {
+        if datum.held {
+            return;
+        }
+        // SAFETY: what is not held is whole.
+        let free = unsafe { Datum::first(this) }.kind().free_first;
+        // Who has the only part need not take it away: nobody else adds one.
+        let is_last = datum.parts.load(Ordering::Acquire) & !ORPHAN == 1
+            || datum.parts.fetch_sub(1, Ordering::AcqRel) & !ORPHAN == 1;
+        if is_last {
             // SAFETY: the first version was freed (it owned a part), so its value is gone; nobody has a part.
             unsafe { free(this) };
         }
@@ -420,17 +524,20 @@ impl Datum {
     ///
     /// # Safety
     ///
-    /// The datum is held, its scope is closed and no access to it is outstanding; the caller has `parent` alone.
-    pub(crate) unsafe fn hand_back(&self, parent: &Version) -> Dropped {
+    /// The datum is held and whole, its scope is closed and no access to it is outstanding; the caller has `parent` alone.
+    pub(crate) unsafe fn hand_back(this: NonNull<Datum>, parent: &Version) -> Dropped {
         let mut dropped = Ok(());
-        let last = self.current();
+        // SAFETY: the caller's pointer is valid.
+        let last = unsafe { this.as_ref() }.current();
         // SAFETY: the current version lives.
         let version = unsafe { last.as_ref() };
-        if ptr::eq(version, &raw const self.first) {
+        // SAFETY: as the caller promises.
+        let first = unsafe { Datum::first(this) };
+        if ptr::eq(version, first) {
             parent.set_full(version.is_full());
         } else {
             // A version that was not produced leaves what was there: siblings in the generation may still need it.
-            parent.set_full(self.first.is_full());
+            parent.set_full(first.is_full());
             if version.is_full() {
                 // SAFETY: nobody else uses either (the scope is closed), and both are of the handle's kind.
                 dropped = unsafe { version.move_value_to(parent) };
@@ -439,7 +546,7 @@ impl Datum {
         parent.set_state(version.state());
         // SAFETY: no access to it is outstanding and none will be issued; for a first version this does nothing.
         let moved_away = unsafe { Version::free(last) };
-        self.first.set_state(State::Unset);
+        first.set_state(State::Unset);
         dropped.and(moved_away)
     }
 }

@@ -158,12 +158,23 @@ impl<T> Handle<T> {
 impl<T, B, R> Handle<T, B, R> {
     pub(crate) fn with_value(value: T) -> Self {
         let handle = Self::without_value();
-        let version = handle.datum().version();
-        // SAFETY: the version is new, has room for a `T` and nobody else knows it.
+        // SAFETY: its version is new, and nobody else knows it.
+        unsafe { handle.fill(value) };
+        handle
+    }
+
+    /// Gives the first value.
+    ///
+    /// # Safety
+    ///
+    /// There is none, and nobody else knows the version.
+    #[inline]
+    pub(crate) unsafe fn fill(&self, value: T) {
+        let version = self.datum().version();
+        // SAFETY: the version has room for a `T`.
         unsafe { version.value().cast().write(value) };
         version.set_full(true);
         version.set_state(State::Produced);
-        handle
     }
 
     pub(crate) fn without_value() -> Self {
@@ -199,7 +210,7 @@ impl<T, B, R> Handle<T, B, R> {
         self
     }
 
-    /// A nested task's handle on a held datum.
+    /// A nested task's handle on a held datum, of its frame's.
     pub(crate) fn held(datum: NonNull<Datum>) -> Self {
         Handle { datum, _owns: PhantomData }
     }
@@ -378,7 +389,7 @@ impl<T, B, R> Handle<T, B, R> {
 
 impl<T, B, R> Drop for Handle<T, B, R> {
     fn drop(&mut self) {
-        if self.datum().first().place() != version::Place::Held {
+        if !self.datum().is_held() {
             // SAFETY: the datum was allocated for this handle, which is gone, and with it the right to issue.
             unsafe { Datum::drop_handle(self.datum) }
         }

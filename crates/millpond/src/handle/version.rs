@@ -188,10 +188,6 @@ impl Version {
         self.kind
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
-
     /// Whether no later version takes its place.
     pub(crate) fn is_in_place(&self) -> bool {
         // A wish of the handle's owner, which orders nothing.

@@ -12,6 +12,7 @@ use crate::access::{Accesses, Args, ArgsOf, In};
 use crate::caught::{Caught, catch};
 use crate::depend::Mode;
 use crate::error::{Error, Kind};
+use crate::handle::Version;
 use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
@@ -20,6 +21,34 @@ use crate::worker::complete::panicked;
 pub(crate) struct Body<S, F> {
     pub(crate) shape: S,
     pub(crate) f: F,
+}
+
+/// The versions that a task in short form accesses.
+///
+/// # Safety
+///
+/// It is of a type with these modes.
+#[inline(always)]
+unsafe fn laid_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
+    // SAFETY: it has so many.
+    unsafe { std::slice::from_raw_parts(task.laid_versions().as_ptr(), modes.count) }
+}
+
+/// Whether all that a task in short form reads is there.
+#[inline(always)]
+fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
+    // SAFETY: the task has an access to it.
+    (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
+}
+
+/// # Safety
+///
+/// The task, in short form and with these modes, holds its body, which is moved out.
+#[inline(always)]
+unsafe fn take_laid_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
+    let align = const { payload::<S, F, O>().align() };
+    // SAFETY: as the caller promises.
+    unsafe { task.laid_payload(modes.count, align).cast::<Body<S, F>>().read() }
 }
 
 /// A leaf's or a parent's code for one set of types.
@@ -154,20 +183,15 @@ where
     /// # Safety
     ///
     /// As `Laid::run`.
-    unsafe fn run_laid(task: TaskRef) -> Result<(), Option<Error>> {
+    unsafe fn run_laid(task: TaskRef, _worker: *const ()) -> Result<(), Option<Error>> {
         let modes = A::MODES.unwrap_or(Modes::NONE);
-        // SAFETY: a leaf in short form has so many.
-        let versions = unsafe { std::slice::from_raw_parts(task.laid_versions().as_ptr(), modes.count) };
-        // SAFETY: it has an access to it.
-        let version = |index: usize| unsafe { versions[index].as_ref() };
-        for index in 0..modes.count {
-            if modes.at(index) != Mode::Write && !version(index).is_produced() {
-                return Err(None);
-            }
+        // SAFETY: a task in short form of this type.
+        let versions = unsafe { laid_versions(task, modes) };
+        if !may_run(versions, modes) {
+            return Err(None);
         }
-        let align = const { payload::<A::Shape, F, O>().align() };
         // SAFETY: it holds its body, which is moved out.
-        let Body { shape, f } = unsafe { task.laid_payload(modes.count, align).cast::<Body<A::Shape, F>>().read() };
+        let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
         // SAFETY: as above.
         let mut args = unsafe { Args::laid(versions) };
         let call = || {
@@ -178,7 +202,8 @@ where
         let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
         mem::forget(value);
         for index in 0..modes.count {
-            if modes.at(index) == Mode::Write && !version(index).is_produced() {
+            // SAFETY: it has an access to it.
+            if modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced() {
                 return Err(Some(Error::new(task.label(), Kind::Unwritten { arg: index })));
             }
         }
@@ -229,12 +254,51 @@ where
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &VTable {
         role: Role::Nest,
-        laid: None,
+        laid: Self::LAID,
         run: Self::run,
         discard: discard::<A::Shape, F, O>,
         fail: fail::<A::Shape, F, O>,
         drop_result: drop_result::<A::Shape, F, O>,
     };
+
+    /// As that of a leaf.
+    const LAID: Option<Laid> = match A::MODES {
+        Some(modes) if !must_count::<O>() => {
+            Some(Laid { run: Self::run_laid, payload: payload::<A::Shape, F, O>(), modes })
+        }
+        _ => None,
+    };
+
+    /// # Safety
+    ///
+    /// As `Laid::run`, on a worker of engine `E`.
+    unsafe fn run_laid(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
+        // SAFETY: the runtime passes its own worker.
+        let worker = unsafe { &*worker.cast::<Worker<E>>() };
+        let modes = A::MODES.unwrap_or(Modes::NONE);
+        // SAFETY: a task in short form of this type.
+        let versions = unsafe { laid_versions(task, modes) };
+        if !may_run(versions, modes) {
+            return Err(None);
+        }
+        // SAFETY: it holds its body, which is moved out.
+        let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
+        // SAFETY: the task comes next in its stack, and runs.
+        let opened = unsafe { worker.open_parent(task, versions, modes) };
+        let call = || {
+            // SAFETY: made for these versions.
+            let mut args = unsafe { Args::views(opened.views) };
+            // SAFETY: the versions were written by `A::visit`, the task runs, and has a view of each.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
+            // that holds the worker's seat, and is only ever resumed there.
+            let scope = unsafe { Scope::new(worker, opened.domain) };
+            f(&scope, handles)
+        };
+        let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
+        mem::forget(value);
+        Ok(())
+    }
 
     /// # Safety
     ///

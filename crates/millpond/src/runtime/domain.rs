@@ -2,8 +2,9 @@
 //!
 //! Outstanding tasks are counted as `runtime::count` says.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
@@ -24,23 +25,24 @@ use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
 
 /// See the [module](self).
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Domain {
     // The owner's line.
     count: count::Own,
-    bytes_spawned: Cell<u64>,
     /// The count of spawns up to which the window surely has room.
     room_until: Cell<u64>,
     /// The count of spawns at the last task that is not to run at its spawn.
     last_long: Cell<u64>,
     /// The stack that holds the scope's tasks, if one does.
     frames: Cell<Option<NonNull<Frames>>>,
-    /// Whether tasks need not be told to a recording, and no reduction is open.
-    plain: Cell<bool>,
+    bytes_spawned: Cell<u64>,
     /// How often its stack's frame has let go of what it used, and 1; see `epoch`.
     epoch: Cell<u32>,
-    reductions: RefCell<Vec<NonNull<Reduction>>>,
-    // What does not change.
+    /// Whether tasks need not be told to a recording, and no reduction is open.
+    plain: Cell<bool>,
+    /// The `==` of a reducer runs, in the middle of a spawn.
+    comparing: Cell<bool>,
+    // What does not change, or is made once.
     parent: Option<NonNull<Domain>>,
     task: Option<TaskRef>,
     cancels: NonNull<Cancels>,
@@ -51,8 +53,7 @@ pub struct Domain {
     record: Id,
     seat: u32,
     depth: u32,
-    /// The `==` of a reducer runs, in the middle of a spawn.
-    comparing: Cell<bool>,
+    cold: AtomicPtr<Cold>,
     // What others write.
     shared: Shared,
 }
@@ -63,8 +64,10 @@ struct Shared {
     bytes_finished: AtomicU64,
     /// How many tasks of the scope's stack thieves have ended.
     thefts: AtomicU64,
-    cold: AtomicPtr<Cold>,
 }
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Domain>() == 3 * 64 && offset_of!(Domain, parent) == 64);
 
 /// What most scopes never need.
 #[derive(Default)]
@@ -76,9 +79,16 @@ struct Cold {
     token: Mutex<Option<CancelToken>>,
     doors: OnceLock<Doors>,
     gate: OnceLock<Arc<Inner>>,
+    /// Those that are open. The owner's, as the next one.
+    reductions: RefCell<Vec<NonNull<Reduction>>>,
+    /// The failure of the body itself.
+    own_failure: OnceCell<Error>,
     /// How to tell the owner that it is quiet (`runtime::count`, 7).
     quiet: Mutex<Option<Tell>>,
 }
+
+/// The first `Domain::epoch`.
+pub(crate) const FIRST_EPOCH: u32 = 1;
 
 /// The seat of a scope whose body runs on no worker: a session.
 pub(crate) const NO_SEAT: usize = u32::MAX as usize;
@@ -114,13 +124,13 @@ impl Domain {
     ) -> Domain {
         Domain {
             count: count::Own::new(),
-            bytes_spawned: Cell::new(0),
             room_until: Cell::new(0),
             last_long: Cell::new(0),
             frames: Cell::new(None),
+            bytes_spawned: Cell::new(0),
             plain: Cell::new(false),
-            epoch: Cell::new(1),
-            reductions: RefCell::new(Vec::new()),
+            epoch: Cell::new(FIRST_EPOCH),
+            comparing: Cell::new(false),
             parent,
             task,
             cancels,
@@ -129,14 +139,66 @@ impl Domain {
             record: task.map_or(0, TaskRef::record_id),
             seat: seat as u32,
             depth,
-            comparing: Cell::new(false),
+            cold: AtomicPtr::default(),
             shared: Shared {
                 count: count::Shared::new(),
                 bytes_finished: AtomicU64::new(0),
                 thefts: AtomicU64::new(0),
-                cold: AtomicPtr::default(),
             },
         }
+    }
+
+    /// The scope of a parent in short form, which runs on the worker of `seat`, its tasks in a stack: as `nested`, where it is
+    /// to be. What others write stays as it is there. That scope counts no tasks, thefts are told by how their number changes,
+    /// and bytes by who spawns the first task that has some.
+    ///
+    /// # Safety
+    ///
+    /// There is room at `at`, in memory that was written once, and nobody uses it. What is made must not be used after the
+    /// caller has given it up.
+    #[inline(always)]
+    pub(crate) unsafe fn nest_in_frame<'a>(
+        at: NonNull<Domain>,
+        parent: &Domain,
+        task: TaskRef,
+        seat: usize,
+        frames: NonNull<Frames>,
+    ) -> &'a Domain {
+        if cfg!(loom) {
+            let domain = Domain::nested(parent, task, seat);
+            domain.set_frames(Some(frames));
+            // SAFETY: as the caller promises.
+            unsafe { at.write(domain) };
+        }
+        macro_rules! set {
+            ($($field:ident: $value:expr;)*) => {$(
+                // SAFETY: as the caller promises; field by field, since the others stay.
+                unsafe { (&raw mut (*at.as_ptr()).$field).write($value) };
+            )*};
+        }
+        if cfg!(not(loom)) {
+            set! {
+                count: count::Own::new();
+                room_until: Cell::new(0);
+                last_long: Cell::new(0);
+                frames: Cell::new(Some(frames));
+                bytes_spawned: Cell::new(0);
+                epoch: Cell::new(FIRST_EPOCH);
+                plain: Cell::new(true);
+                comparing: Cell::new(false);
+                parent: Some(parent.into());
+                task: Some(task);
+                cancels: parent.cancels;
+                claim: crate::handle::claim::NESTED;
+                inline: None;
+                record: 0;
+                seat: seat as u32;
+                depth: parent.depth + 1;
+                cold: AtomicPtr::default();
+            }
+        }
+        // SAFETY: all that is not atomic was just written, and the rest before.
+        unsafe { at.as_ref() }
     }
 
     /// The number of the scope's body in a recording, 0 if it is not recorded.
@@ -202,13 +264,13 @@ impl Domain {
     }
 
     fn note_plain(&self) {
-        self.plain.set(self.record == 0 && self.reductions.borrow().is_empty());
+        self.plain.set(self.record == 0 && !self.has_reductions());
     }
 
     /// Whether some reduction is open.
     #[inline(always)]
     pub(crate) fn has_reductions(&self) -> bool {
-        !self.reductions.borrow().is_empty()
+        self.any_reduction().is_some()
     }
 
     /// Counts a spawn; its place in reference order. Orders are odd: the even one below belongs to the combine
@@ -304,6 +366,10 @@ impl Domain {
     }
 
     pub(crate) fn add_bytes(&self, bytes: usize) {
+        if self.bytes_spawned.get() == 0 {
+            // None has finished (`nest_in_frame`).
+            self.shared.bytes_finished.store(0, Ordering::Relaxed);
+        }
         self.bytes_spawned.set(self.bytes_spawned.get() + bytes as u64);
     }
 
@@ -423,10 +489,10 @@ impl Domain {
     }
 
     fn cold(&self) -> &Cold {
-        let mut cold = self.shared.cold.load(Ordering::Acquire);
+        let mut cold = self.cold.load(Ordering::Acquire);
         if cold.is_null() {
             let new = Box::into_raw(Box::<Cold>::default());
-            let put = self.shared.cold.compare_exchange(cold, new, Ordering::AcqRel, Ordering::Acquire);
+            let put = self.cold.compare_exchange(cold, new, Ordering::AcqRel, Ordering::Acquire);
             cold = match put {
                 Ok(_) => new,
                 Err(other) => {
@@ -442,7 +508,7 @@ impl Domain {
 
     fn cold_if_any(&self) -> Option<&Cold> {
         // SAFETY: as above.
-        unsafe { self.shared.cold.load(Ordering::Acquire).as_ref() }
+        unsafe { self.cold.load(Ordering::Acquire).as_ref() }
     }
 
     /// A task of the scope failed.
@@ -469,6 +535,22 @@ impl Domain {
     /// Futures that wait for closures in the scope's stack.
     pub(crate) fn closure_wakers(&self) -> &Wakers {
         &self.cold().closures
+    }
+
+    /// The body itself failed; which it does at most once.
+    pub(crate) fn set_own_failure(&self, error: Error) {
+        let _is_the_first = self.cold().own_failure.set(error);
+    }
+
+    /// The failure of the body itself: then what it declared to write is poisoned.
+    pub(crate) fn own_failure(&self) -> Option<&Error> {
+        self.cold_if_any()?.own_failure.get()
+    }
+
+    /// Whether there is something about the scope that most scopes do not have: a failure, at worst.
+    #[inline(always)]
+    pub(crate) fn is_usual(&self) -> bool {
+        self.cold_if_any().is_none()
     }
 
     /// The token that cancels this scope.
@@ -512,13 +594,13 @@ impl Domain {
 
     /// Remembers an open reduction, to be combined when the scope ends at the latest.
     pub(crate) fn add_reduction(&self, reduction: NonNull<Reduction>) {
-        self.reductions.borrow_mut().push(reduction);
+        self.cold().reductions.borrow_mut().push(reduction);
         self.plain.set(false);
     }
 
     /// Forgets an open reduction.
     pub(crate) fn remove_reduction(&self, reduction: NonNull<Reduction>) {
-        let mut open = self.reductions.borrow_mut();
+        let mut open = self.cold().reductions.borrow_mut();
         if let Some(at) = open.iter().rposition(|&other| other == reduction) {
             open.swap_remove(at);
         }
@@ -528,13 +610,13 @@ impl Domain {
 
     /// One of the open reductions.
     pub(crate) fn any_reduction(&self) -> Option<NonNull<Reduction>> {
-        self.reductions.borrow().last().copied()
+        self.cold_if_any()?.reductions.borrow().last().copied()
     }
 }
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        let cold = self.shared.cold.load(Ordering::Acquire);
+        let cold = self.cold.load(Ordering::Acquire);
         if !cold.is_null() {
             // SAFETY: made by `cold` and owned by the domain, which nobody uses any more.
             drop(unsafe { Box::from_raw(cold) });

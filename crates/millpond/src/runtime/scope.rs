@@ -19,13 +19,15 @@ use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::depend::Scheme;
+use crate::depend::in_order::InOrder;
 use crate::error::Error;
 use crate::handle::Handle;
+use crate::handle::datum::SchemeOps;
 use crate::memory::Memory;
 use crate::moved::moved;
 use crate::pool::Put;
 use crate::record::{Id, What};
-use crate::stack::{Frames, frames_of};
+use crate::stack::{Frames, fits_in_stack, frames_of};
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::complete::{panicked, serves, settle};
 use crate::worker::{Worker, grain};
@@ -323,6 +325,26 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
     }
 
+    /// A new datum that goes with the body's frame, if it may lie there.
+    #[inline]
+    fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
+        let (domain, fits) = (self.domain(), const { fits_in_stack::<T>() });
+        let frames = self.frames().filter(|_| fits && domain.task().is_some())?;
+        frames.own_datum::<T>(domain).map(Handle::held)
+    }
+
+    /// A new datum is this scope's, if no other one could use it.
+    #[inline]
+    fn own<T, R>(&self, handle: Handle<T, B, R>) -> Handle<T, B, R> {
+        let domain = self.domain();
+        if domain.task().is_some() {
+            let in_frame = self.frames().is_some();
+            let scheme = if in_frame { SchemeOps::of::<InOrder>() } else { SchemeOps::of::<E::Scheme>() };
+            handle.datum().claim_new(domain.claim(), scheme);
+        }
+        handle
+    }
+
     /// The same under a scheme where that is rare.
     #[cold]
     #[inline(never)]
@@ -373,6 +395,19 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         let payload = payload::<A::Shape, F, O>();
         let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
         self.send(worker.draft(plan, &accesses), body, &options)
+    }
+
+    #[inline]
+    fn handle<T: Send>(&self, value: T) -> Handle<T, B> {
+        let handle = self.unset();
+        // SAFETY: just made.
+        unsafe { handle.fill(value) };
+        handle
+    }
+
+    #[inline]
+    fn unset<T: Send>(&self) -> Handle<T, B> {
+        self.own_in_stack().unwrap_or_else(|| self.own(Handle::without_value()))
     }
 
     #[track_caller]

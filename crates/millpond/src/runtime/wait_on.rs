@@ -17,6 +17,7 @@ use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
+use crate::stack::{Frames, frames_of};
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::current::with_log_of_body;
@@ -124,6 +125,13 @@ fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Re
     }
 }
 
+/// Whether tasks of the scope, which a stack holds and whose body calls, perhaps use the current version.
+fn is_in_use(domain: &Domain, datum: &Datum) -> bool {
+    // SAFETY: the scope is open.
+    let frames = unsafe { frames_of(domain) };
+    datum.version().meta().of::<InOrder>().is_in_use() && !frames.is_none_or(Frames::is_drained)
+}
+
 fn busy(place: &'static Location<'static>) -> Error {
     Error::new(Label::place(place), Kind::Busy { arg: 0 })
 }
@@ -203,7 +211,7 @@ impl<E: Engine> Worker<E> {
         }
         if domain.frames().is_some() {
             datum.enter_group(R::WAIT);
-            if datum.version().meta().of::<InOrder>().is_in_use() {
+            if is_in_use(domain, datum) {
                 self.finish_frame_for(domain, Self::cause_of(R::WAIT), datum.number());
             }
             return lend(datum, place);
@@ -275,8 +283,8 @@ impl<E: Engine> Worker<E> {
         }
         datum.enter_group(Mode::Write);
         if domain.frames().is_some() {
-            let in_use = datum.version().meta().of::<InOrder>().is_in_use();
-            return (order, Some(if in_use { Storage::Shared } else { Storage::Own(None) }));
+            let storage = if is_in_use(domain, datum) { Storage::Shared } else { Storage::Own(None) };
+            return (order, Some(storage));
         }
         (order, Some(datum.rename::<E::Scheme>(self.shared().config.renames.as_ref())))
     }

@@ -107,11 +107,15 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the scope is not closed yet.
         match (unsafe { domain.as_ref() }.task(), frames.origin.take()) {
             (Some(parent), Some((victim, closure))) => {
+                frames.end_uses();
                 frames.close();
                 frames.free_orphans();
                 self.shared().stacks.put_back(frames.into());
                 let (result, poison, ran) = self.hand_back(parent);
                 self.settle_stolen(parent, result, poison, ran);
+                if closure.header().is_laid() {
+                    self.free(parent);
+                }
                 // SAFETY: stacks live as long as the runtime.
                 theft::end(unsafe { victim.as_ref() }, closure)
             }

@@ -18,6 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
 use super::guard::Guard;
+use super::own::Owned;
 use super::walk::Search;
 use crate::handle::Version;
 use crate::memory::LINE;
@@ -35,7 +36,7 @@ const CHUNK: usize = 64 << 10;
 const LARGEST: usize = 1 << 20;
 
 /// A stack keeps so many bytes when it is empty.
-const KEPT: usize = 256 << 10;
+const KEPT: usize = 1 << 30;
 
 /// What leads from the end of a chunk to the next one.
 const JUMP: usize = LINE;
@@ -70,6 +71,8 @@ pub(crate) struct Frames {
     pub(super) in_use: RefCell<Vec<Option<NonNull<Version>>>>,
     /// Versions whose handles were dropped on other threads, while in use.
     pub(super) orphans: Mutex<Vec<NonNull<Version>>>,
+    /// What bodies have made for themselves.
+    pub(super) owned: Owned,
     pub(super) search: Search,
     guard: crossbeam_utils::CachePadded<Guard>,
 }
@@ -92,18 +95,21 @@ pub(crate) struct Frame {
     /// Of a frame that is not the youngest: the parent that runs above it, and where its closures end.
     pub(crate) running: AtomicPtr<u8>,
     pub(crate) last: AtomicPtr<u8>,
+    /// Who is to go on when a live body's closures have run.
+    pub(crate) waiter: Cell<*mut Waiter>,
     /// The chunk that the frame begins in.
-    chunk: usize,
+    chunk: u32,
     /// How many versions older frames use.
-    pub(super) used_before: usize,
+    pub(super) used_before: u32,
     /// The body is not over: it goes on when its closures have run.
     pub(crate) live: Cell<bool>,
-    /// Somebody who is to go on then.
-    pub(crate) waiter: Cell<*mut Waiter>,
 }
 
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Frame>() == LINE);
+
 #[derive(Debug)]
-struct Chunk {
+pub(super) struct Chunk {
     start: NonNull<u8>,
     size: usize,
 }
@@ -136,14 +142,18 @@ impl Chunk {
         Layout::from_size_align(size, LINE).expect("a chunk is smaller than the address space")
     }
 
-    fn new(size: usize) -> Chunk {
+    pub(super) fn new(size: usize) -> Chunk {
         let layout = Chunk::layout(size);
         // SAFETY: a chunk has a size.
         let start = unsafe { alloc_zeroed(layout) };
         Chunk { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), size }
     }
 
-    fn end(&self) -> *mut u8 {
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    pub(super) fn end(&self) -> *mut u8 {
         self.start.as_ptr().wrapping_add(self.size - JUMP)
     }
 }
@@ -176,6 +186,7 @@ impl Frames {
             chunks: RefCell::new(vec![chunk]),
             in_use: RefCell::default(),
             orphans: Mutex::default(),
+            owned: Owned::default(),
             search: Search::default(),
             guard: crossbeam_utils::CachePadded::new(Guard::new()),
         }
@@ -274,6 +285,12 @@ impl Frames {
         self.cursor.store(at, Ordering::Release);
     }
 
+    /// How many frames there are.
+    #[inline(always)]
+    pub(super) fn depth(&self) -> u32 {
+        self.depth.load(Ordering::Relaxed) as u32
+    }
+
     /// Whether there is more than one frame: a glance.
     pub(super) fn holds_several(&self) -> bool {
         self.depth.load(Ordering::Relaxed) > 1
@@ -350,27 +367,35 @@ impl Frames {
 
     /// Opens a frame for a body that begins: the parent that the cursor is at, or a root scope's.
     pub(crate) fn open(&self, domain: &Domain) -> NonNull<Frame> {
+        self.open_with(0, |_| domain.into())
+    }
+
+    /// As `open`, with room for so many bytes between the frame and its closures, whole lines, where `make` puts the scope.
+    #[inline(always)]
+    pub(super) fn open_with(&self, room: usize, make: impl FnOnce(NonNull<u8>) -> NonNull<Domain>) -> NonNull<Frame> {
         self.settle_here();
-        const SIZE: usize = size_of::<Frame>();
+        let size = size_of::<Frame>() + room;
         let (before, running) = (self.youngest.load(Ordering::Relaxed), self.cursor.load(Ordering::Relaxed));
         let (chunk, last) = (self.chunk.get(), self.top());
         self.begin_change();
-        if self.left() < SIZE {
-            let to = self.next_chunk(SIZE);
+        if self.left() < size {
+            let to = self.next_chunk(size);
             self.publish(to);
         }
-        let at: NonNull<Frame> = NonNull::new(self.top()).expect("in a chunk").cast();
-        let first = at.as_ptr().cast::<u8>().wrapping_add(SIZE);
+        let at: NonNull<Frame> = self.top_at().cast();
+        let first = at.as_ptr().cast::<u8>().wrapping_add(size);
+        // SAFETY: there is room.
+        let behind = unsafe { at.add(1) };
         let frame = Frame {
             before,
-            domain: domain.into(),
+            domain: make(behind.cast()),
             first,
             running: AtomicPtr::default(),
             last: AtomicPtr::default(),
-            chunk,
-            used_before: self.in_use.borrow().len(),
-            live: Cell::new(true),
             waiter: Cell::new(ptr::null_mut()),
+            chunk: chunk as u32,
+            used_before: self.in_use.borrow().len() as u32,
+            live: Cell::new(true),
         };
         // SAFETY: there is room, and a thief does not look beyond the youngest frame.
         unsafe { at.write(frame) };
@@ -388,11 +413,12 @@ impl Frames {
         at
     }
 
-    /// Closes the youngest frame, whose closures have all ended. The parent whose body's it was is what runs again, as if
-    /// it had just ended.
+    /// Closes the youngest frame, whose closures have all ended, and which has let go of what it uses. The parent whose body's it
+    /// was is what runs again, as if it had just ended.
     pub(crate) fn close(&self) {
-        self.end_uses();
+        self.end_own();
         let Frame { before, chunk, .. } = *self.frame();
+        let chunk = chunk as usize;
         self.begin_change();
         self.youngest.store(before, Ordering::Relaxed);
         self.depth.store(self.depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
@@ -428,7 +454,7 @@ impl Frames {
         self.guard.alone(|| {
             let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
             let within = |nth: &usize| chunks[*nth].start.as_ptr() <= frame.first && frame.first <= chunks[*nth].end();
-            let first = (frame.chunk..=chunk.get()).find(within).expect("a frame is in one of its chunks");
+            let first = (frame.chunk as usize..=chunk.get()).find(within).expect("a frame is in one of its chunks");
             chunk.set(first);
             self.end.set(chunks[first].end());
             self.publish(frame.first);

@@ -1,4 +1,4 @@
-//! The short way into a frame: a leaf that returns nothing, with accesses of the usual modes to data that its scope has already,
+//! The short way into a frame: a task that returns nothing, with accesses of the usual modes to data that its scope has already,
 //! and nothing else to say.
 
 use std::ptr::NonNull;
@@ -67,10 +67,10 @@ impl Lay<'_> {
     }
 }
 
-/// Notes a datum that was not used in this epoch; false if the scope does not have it.
+/// Notes a datum that was not used in this epoch; false if the scope cannot have it.
 #[inline(never)]
 fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
-    let is_claimed = datum.is_claimed_by(domain.claim());
+    let is_claimed = datum.is_claimed_by(domain.claim()) || datum.claim::<InOrder>(domain.claim());
     if is_claimed {
         frames.note(datum.version().meta().of::<InOrder>());
         datum.set_seen(domain.epoch_to_note(), mode);
@@ -78,7 +78,7 @@ fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
     is_claimed
 }
 
-/// Commits a leaf, if that goes the short way: it. Else gives back what it was given.
+/// Commits a task, if that goes the short way: it. Else gives back what it was given.
 #[inline(always)]
 pub(super) fn plain<'s, B, A, F, O>(
     domain: &Domain,
@@ -92,9 +92,11 @@ where
     A: Accesses<'s, B>,
 {
     let modes = const { if must_count::<O>() { None } else { A::MODES } };
-    let (Some(modes), Role::Leaf) = (modes, vtable.role) else { return Err((accesses, body)) };
+    let Some(modes) = modes else { return Err((accesses, body)) };
     let payload = payload::<A::Shape, F, O>();
-    let size = task::laid_size(modes.count, payload).next_multiple_of(LINE);
+    // What a parent takes is as `elsewhere::size` says.
+    let least = if vtable.role == Role::Nest { 2 * LINE } else { LINE };
+    let size = task::laid_size(modes.count, payload).next_multiple_of(LINE).max(least);
     if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
         return Err((accesses, body));
     }

@@ -6,6 +6,8 @@ mod frames;
 mod guard;
 mod jump;
 mod lay;
+mod own;
+mod parent;
 pub mod policy;
 mod room;
 mod run;
@@ -19,6 +21,7 @@ mod walk;
 mod watch;
 
 pub(crate) use frames::Frames;
+pub(crate) use own::fits as fits_in_stack;
 pub(crate) use spawn::frames_of;
 pub(crate) use stacks::Stacks;
 pub(crate) use thief::Thief;

@@ -50,14 +50,22 @@ impl<E: Engine> Worker<E> {
                 }
                 // SAFETY: the scope of a frame is there until the frame is closed, and its parent longer.
                 let parent = unsafe { frame.domain.as_ref() }.task().expect("only the oldest frame is no parent's");
-                frames.close();
-                self.end_parent(parent);
+                frames.end_uses();
+                let is_laid = parent.header().is_laid();
+                if is_laid {
+                    self.end_parent_here(parent, frames);
+                } else {
+                    frames.close();
+                    self.end_parent(parent);
+                }
                 let ended = closure(frames.cursor().0);
                 if ended.header().theft().load(Acquire) != GUARD {
                     watch::end(ended);
                 }
                 at = frames.cursor().0.wrapping_add(ended.header().stride());
-                self.pass_behind(frames, at, parent);
+                if !is_laid {
+                    self.pass_behind(frames, at, parent);
+                }
                 continue;
             }
             frames.take(at);
@@ -68,14 +76,20 @@ impl<E: Engine> Worker<E> {
             let stride = this.header().stride();
             let is_untouched = this.header().theft().load(Acquire) == GUARD;
             // All closures of a stack are below one root scope.
-            if this.header().is_laid() && is_untouched && cancels.load(Acquire) == 0 {
-                self.count_body();
-                // SAFETY: it comes next, and nobody else runs it.
-                if let Err(error) = unsafe { this.run_laid() } {
-                    self.end_spread(this, error);
+            if is_untouched && this.header().is_laid() && cancels.load(Acquire) == 0 {
+                if this.header().is_laid_leaf() {
+                    self.count_body();
+                    // SAFETY: it comes next, and nobody else runs it.
+                    if let Err(error) = unsafe { this.run_laid(self.erased()) } {
+                        self.end_spread(this, error);
+                    }
+                    at = at.wrapping_add(stride);
+                    continue;
                 }
-                at = at.wrapping_add(stride);
-                continue;
+                if parents && self.run_parent_here(this, frames) {
+                    at = frames.cursor().0;
+                    continue;
+                }
             }
             match theft::state(this) {
                 State::Untouched => {}
@@ -99,7 +113,13 @@ impl<E: Engine> Worker<E> {
                     continue;
                 }
                 _ => {
-                    let task = elsewhere::itself(this);
+                    let task = if !this.header().is_laid() {
+                        elsewhere::itself(this)
+                    } else if parents {
+                        this.spread(|size| self.alloc(size))
+                    } else {
+                        this
+                    };
                     if task.header().role() != Role::Nest {
                         self.run_in_order(task);
                     } else if !parents {
@@ -216,7 +236,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: `run` has made it, and the task is not complete.
         let nest = unsafe { nest.as_ref() };
         if let Err(error) = result {
-            nest.set_failed(error);
+            nest.domain().set_own_failure(error);
         }
         self.combine_open(nest.domain());
         frames.frame().live.set(false);
@@ -235,7 +255,7 @@ impl<E: Engine> Worker<E> {
         let this = unsafe { nest.as_ref() };
         // SAFETY: the scope is complete.
         let error = unsafe { this.hand_back() };
-        let poison = this.own_failure().is_some();
+        let poison = this.domain().own_failure().is_some();
         if task.header().has(flag::RECORDED) {
             self.log.note(What::Completed { body: task.record_id() });
         }
@@ -246,7 +266,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// A task has ended, and all before it have.
-    fn end_in_order(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) {
+    pub(super) fn end_in_order(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) {
         let role = task.header().role();
         let result = if role == Role::Combine {
             result.inspect_err(|error| self.poison_combined(task, error))

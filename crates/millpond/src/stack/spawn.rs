@@ -1,7 +1,6 @@
 //! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses, push what it
 //! captures, commit.
 
-
 use super::frames::Frames;
 use super::{elsewhere, lay};
 use crate::access::{Accesses, ArgsOf, In};

@@ -39,7 +39,7 @@ impl Frames {
         let frame = self.frame();
         // SAFETY: a frame's scope is there as long as the frame.
         unsafe { frame.domain.as_ref() }.end_epoch();
-        while self.in_use.borrow().len() > frame.used_before {
+        while self.in_use.borrow().len() > frame.used_before as usize {
             let Some(version) = self.in_use.borrow_mut().pop().expect("there are some") else { continue };
             // SAFETY: in use until now.
             if unsafe { version.as_ref() }.meta().of::<InOrder>().end_use() {

@@ -1,6 +1,6 @@
 //! A parent's frame: its scope's counts, and its view of the data that it declared.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 use super::{Record, TaskRef};
@@ -8,7 +8,7 @@ use crate::depend::{Mode, Scheme};
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::claim;
-use crate::handle::datum::SchemeOps;
+use crate::handle::datum::{SchemeOps, Whole};
 use crate::handle::version::{Dropped, Place, State, Version};
 use crate::runtime::domain::Domain;
 use crate::worker::complete::panicked;
@@ -22,12 +22,10 @@ pub struct NestFrame {
     scheme: &'static SchemeOps,
     /// How many data have been made; each is made when the body's handle is.
     held: Cell<usize>,
-    /// The body's own failure.
-    failed: OnceCell<Error>,
 }
 
 /// From one datum to the next: each begins a cache line.
-const STRIDE: usize = size_of::<Datum>().next_multiple_of(64);
+const STRIDE: usize = size_of::<Whole>().next_multiple_of(64);
 
 impl NestFrame {
     /// The size of a frame with its data.
@@ -45,8 +43,7 @@ impl NestFrame {
         let at = task.frame_at();
         // SAFETY: the scope that spawned a task outlives it.
         let domain = Domain::nested(unsafe { task.header().domain().as_ref() }, task, seat);
-        let (held, failed) = (Cell::new(0), OnceCell::new());
-        let frame = NestFrame { domain, task, scheme: SchemeOps::of::<D>(), held, failed };
+        let frame = NestFrame { domain, task, scheme: SchemeOps::of::<D>(), held: Cell::new(0) };
         // SAFETY: the block has room for the frame, and nobody uses it yet.
         unsafe { at.write(frame) };
         // SAFETY: just written; it stays until the task is complete.
@@ -55,12 +52,6 @@ impl NestFrame {
 
     pub(crate) fn domain(&self) -> &Domain {
         &self.domain
-    }
-
-    /// Notes that the body itself failed.
-    pub(crate) fn set_failed(&self, error: Error) {
-        // The body fails at most once.
-        let _ = self.failed.set(error);
     }
 
     fn datum_at(&self, index: usize) -> NonNull<Datum> {
@@ -75,12 +66,12 @@ impl NestFrame {
         let parent = record.version();
         let at = self.datum_at(index);
         // SAFETY: the place is reserved for this datum and not used yet.
-        unsafe { at.write(Datum::held(parent, value, claim::NESTED, self.scheme)) };
+        unsafe { at.cast().write(Whole::held(parent, value, claim::NESTED, self.scheme)) };
         // SAFETY: just written, and it does not move: the block stays until the task is complete.
         unsafe { Datum::settle(at) };
         self.held.set(index + 1);
         // SAFETY: just written.
-        let first = unsafe { at.as_ref() }.first();
+        let first = unsafe { Datum::first(at) };
         if record.declared() == Mode::Write {
             // What was there is spent, but stays until it is overwritten.
             first.set_full(parent.is_full());
@@ -104,16 +95,7 @@ impl NestFrame {
             dropped = dropped.and(unsafe { self.hand_back_one(index, record) });
         }
         let dropped = dropped.err().map(|caught| panicked(self.task, &caught));
-        let unset =
-            |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
-        let unwritten = records.iter().position(|record| unset(&record));
-        let unwritten = unwritten.map(|arg| Error::new(self.task.label(), Kind::Unwritten { arg }));
-        let error = self.domain.first_failure().or_else(|| self.failed.get().cloned()).or(unwritten).or(dropped);
-        if let Some(error) = &error {
-            let failed = || State::Failed(error.root().clone());
-            records.iter().filter(unset).for_each(|record| record.version().set_state(failed()));
-        }
-        error
+        outcome(self.task, &self.domain, dropped)
     }
 
     /// # Safety
@@ -121,24 +103,28 @@ impl NestFrame {
     /// As [`hand_back`](NestFrame::hand_back), and datum `index` was made.
     unsafe fn hand_back_one(&self, index: usize, record: &Record) -> Dropped {
         // SAFETY: the datum was made and lives as long as the frame.
-        let datum = unsafe { self.datum_at(index).as_ref() };
+        let at = self.datum_at(index);
+        // SAFETY: as above.
+        let datum = unsafe { at.as_ref() };
+        // SAFETY: as above.
+        let first = unsafe { Datum::first(at) };
         datum.forget_accesses();
         match record.declared() {
             Mode::Read => {
-                datum.first().set_state(State::Unset);
+                first.set_state(State::Unset);
                 Ok(())
             }
             Mode::Concurrent => {
                 if let State::Failed(error) = datum.version().state() {
                     record.version().fail_in_group(record.group(), &error);
                 }
-                datum.first().set_state(State::Unset);
+                first.set_state(State::Unset);
                 Ok(())
             }
             Mode::Reduce => {
-                let part = Version::new(record.version().kind(), Place::Held, datum.first().value());
+                let part = Version::new(record.version().kind(), Place::Held, first.value());
                 // SAFETY: nothing below runs any more; the private copy is this task's alone.
-                let dropped = unsafe { datum.hand_back(&part) };
+                let dropped = unsafe { Datum::hand_back(at, &part) };
                 if let State::Failed(error) = part.state() {
                     record.version().fail_in_group(record.group(), &error);
                     record.discard_part(part.is_full());
@@ -154,19 +140,30 @@ impl NestFrame {
                 }
                 let before = parent.state();
                 // SAFETY: nothing below runs any more; the exclusion is this task's.
-                let dropped = unsafe { datum.hand_back(parent) };
+                let dropped = unsafe { Datum::hand_back(at, parent) };
                 if matches!(before, State::Failed(_)) {
                     parent.set_state(before);
                 }
                 dropped
             }
             // SAFETY: nothing below runs any more; an `inout` or `write` has its version alone.
-            Mode::Inout | Mode::Write => unsafe { datum.hand_back(record.version()) },
+            Mode::Inout | Mode::Write => unsafe { Datum::hand_back(at, record.version()) },
         }
     }
+}
 
-    /// Whether the body itself failed: then what it declared to write is poisoned.
-    pub(crate) fn own_failure(&self) -> Option<&Error> {
-        self.failed.get()
+/// The error of a parent whose descendants have ended, if there is one. What it should have written and nobody has is failed,
+/// then.
+pub(crate) fn outcome(task: TaskRef, domain: &Domain, dropped: Option<Error>) -> Option<Error> {
+    let unset = |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
+    let unwritten = || {
+        let arg = task.records().iter().position(|record| unset(&record))?;
+        Some(Error::new(task.label(), Kind::Unwritten { arg }))
+    };
+    let error = domain.first_failure().or_else(|| domain.own_failure().cloned()).or_else(unwritten).or(dropped);
+    if let Some(error) = &error {
+        let failed = || State::Failed(error.root().clone());
+        task.records().iter().filter(unset).for_each(|record| record.version().set_state(failed()));
     }
+    error
 }

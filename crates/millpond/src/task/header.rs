@@ -50,6 +50,8 @@ pub(crate) mod flag {
     pub(crate) const IN_PLACE: u8 = 128;
     /// All that is said of a leaf there in short form (`task::laid`): with a join it would lie elsewhere.
     pub(crate) const LAID: u8 = IN_PLACE | COUNTED;
+    /// The same of a parent.
+    pub(crate) const LAID_PARENT: u8 = LAID | COMMUTATIVE;
     /// The task is recorded: its number follows the header, set by whoever sets this.
     pub(crate) const RECORDED: u8 = 32;
 }
@@ -59,7 +61,7 @@ pub(crate) struct VTable {
     pub(crate) role: Role,
     /// Runs the body on the worker that is passed (erased). Consumes the payload; may leave a result there.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
-    /// Of leaves that may lie in a stack in short form.
+    /// Of leaves and parents that may lie in a stack in short form.
     pub(crate) laid: Option<Laid>,
     /// Drops the payload of a task that will not run.
     pub(crate) discard: unsafe fn(TaskRef),
@@ -147,6 +149,12 @@ impl Header {
     /// Whether the task lies in a stack in short form.
     #[inline(always)]
     pub(crate) fn is_laid(&self) -> bool {
+        self.flags.get() & flag::LAID == flag::LAID
+    }
+
+    /// Whether it is a leaf in short form.
+    #[inline(always)]
+    pub(crate) fn is_laid_leaf(&self) -> bool {
         self.flags.get() == flag::LAID
     }
 

@@ -1,4 +1,6 @@
-//! A leaf of a stack in short form (`stack::lay`): what is the same for all of its type is with the type.
+//! A task of a stack in short form (`stack::lay`): what is the same for all of its type is with the type.
+//!
+//! Of a parent, what its body needs is made when it runs (`stack::parent`).
 //!
 //! ```text
 //!   0  Header                        its first word is not used, since such a task has no join
@@ -9,17 +11,17 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use super::{Block, Header, NewTask, Record, Shape, TaskRef, flag};
+use super::{Block, Header, NewTask, Record, Role, Shape, TaskRef, flag};
 use crate::depend::Mode;
 use crate::error::Error;
 use crate::handle::Version;
 
-/// What a table says of leaves in short form.
+/// What a table says of tasks in short form.
 #[derive(Debug)]
 pub(crate) struct Laid {
-    /// Runs the body of one that comes next in reference order, all before it having ended. Without an error it must not run,
-    /// and has not.
-    pub(crate) run: unsafe fn(TaskRef) -> Result<(), Option<Error>>,
+    /// Runs the body of one that comes next in reference order, all before it having ended, on the worker that is passed
+    /// (erased). If it fails without an error, it must not run, and has not.
+    pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
     /// The payload's layout.
     pub(crate) payload: Layout,
     pub(crate) modes: Modes,
@@ -64,78 +66,85 @@ impl Modes {
     }
 }
 
-/// Where the payload of a leaf with so many accesses lies, in bytes behind its header.
+/// Where the payload of a task with so many accesses lies, in bytes behind its header.
 #[inline(always)]
 const fn payload_at(accesses: usize, align: usize) -> usize {
     (size_of::<Header>() + accesses * size_of::<NonNull<Version>>()).next_multiple_of(align)
 }
 
-/// The size of a leaf.
+/// The size of a task.
 #[inline(always)]
 pub(crate) const fn size(accesses: usize, payload: Layout) -> usize {
     payload_at(accesses, payload.align()) + payload.size()
 }
 
 impl TaskRef {
-    /// Makes a leaf in short form, but for its versions and its payload. `stride` is how far it is to the next closure.
+    /// Makes a task in short form, but for its versions and its payload. `stride` is how far it is to the next closure.
     ///
     /// # Safety
     ///
     /// There is room for it, which nobody else uses.
     #[inline(always)]
     pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, new: NewTask) -> TaskRef {
+        let flags = if new.vtable.role == Role::Nest { flag::LAID_PARENT } else { flag::LAID };
         let header: NonNull<Header> = at.cast();
         // SAFETY: the place is ours and large enough.
-        unsafe { Header::lay(header, stride as u32, flag::LAID, new) };
+        unsafe { Header::lay(header, stride as u32, flags, new) };
         TaskRef(header)
     }
 
-    /// What its table says of a leaf in short form.
+    /// What its table says of a task in short form.
     #[inline(always)]
     fn laid(self) -> &'static Laid {
         debug_assert!(self.header().is_laid());
-        // SAFETY: only of types that have it a leaf is made in short form (`stack::lay`).
+        // SAFETY: only of types that have it a task is made in short form (`stack::lay`).
         unsafe { self.header().vtable().laid.as_ref().unwrap_unchecked() }
     }
 
-    /// Where the versions of a leaf in short form are.
+    /// Where the versions of a task in short form are.
     #[inline(always)]
     pub(crate) fn laid_versions(self) -> NonNull<NonNull<Version>> {
         self.at(size_of::<Header>())
     }
 
-    /// The accesses of a leaf in short form.
+    /// The accesses of a task in short form.
     pub(crate) fn laid_accesses(self) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
-        let Laid { modes, .. } = *self.laid();
-        // SAFETY: so many were written, and stay.
-        let versions = unsafe { std::slice::from_raw_parts(self.laid_versions().as_ptr(), modes.count) };
+        let (versions, modes) = self.laid_uses();
         versions.iter().enumerate().map(move |(index, &version)| (version, modes.at(index)))
     }
 
-    /// Where the payload of a leaf in short form is.
+    /// Its versions, and what it does to each.
+    #[inline(always)]
+    pub(crate) fn laid_uses<'a>(self) -> (&'a [NonNull<Version>], Modes) {
+        let Laid { modes, .. } = *self.laid();
+        // SAFETY: so many were written, and stay.
+        (unsafe { std::slice::from_raw_parts(self.laid_versions().as_ptr(), modes.count) }, modes)
+    }
+
+    /// Where the payload of a task in short form is.
     #[inline(always)]
     pub(crate) fn laid_payload(self, accesses: usize, align: usize) -> NonNull<()> {
         self.at(payload_at(accesses, align))
     }
 
-    /// Runs a leaf in short form, as `Laid::run`.
+    /// Runs a task in short form, as `Laid::run`.
     ///
     /// # Safety
     ///
-    /// It comes next in reference order, and nobody else runs it.
+    /// It comes next in reference order, nobody else runs it, and the worker is one of its runtime's engine.
     #[inline(always)]
-    pub(crate) unsafe fn run_laid(self) -> Result<(), Option<Error>> {
+    pub(crate) unsafe fn run_laid(self, worker: *const ()) -> Result<(), Option<Error>> {
         // SAFETY: the caller's.
-        unsafe { (self.laid().run)(self) }
+        unsafe { (self.laid().run)(self, worker) }
     }
 
-    /// The leaf in its usual form, which takes the payload with it, in a block from `alloc`.
+    /// The task in its usual form, which takes the payload with it, in a block from `alloc`.
     #[cold]
     pub(crate) fn spread(self, alloc: impl FnOnce(usize) -> Block) -> TaskRef {
         let header = self.header();
         let &Laid { payload, modes: Modes { count: accesses, .. }, .. } = self.laid();
         let vtable = header.vtable();
-        let shape = Shape { extras: false, accesses, nest: false };
+        let shape = Shape { extras: false, accesses, nest: vtable.role == Role::Nest };
         let new = NewTask {
             vtable,
             domain: header.domain(),
@@ -163,4 +172,3 @@ impl TaskRef {
         task
     }
 }
-

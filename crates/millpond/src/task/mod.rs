@@ -24,7 +24,7 @@ mod laid;
 mod record;
 mod state;
 
-pub(crate) use frame::NestFrame;
+pub(crate) use frame::{NestFrame, outcome};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
 pub use laid::Modes;

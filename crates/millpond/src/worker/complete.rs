@@ -357,7 +357,7 @@ impl<E: Engine> Worker<E> {
         let this = unsafe { frame.as_ref() };
         // SAFETY: its scope is complete.
         let error = unsafe { this.hand_back() };
-        let poison = this.own_failure().is_some();
+        let poison = this.domain().own_failure().is_some();
         if task.header().has(flag::RECORDED) {
             self.log.note(What::Completed { body: task.record_id() });
         }

@@ -166,7 +166,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
         let frame = unsafe { frame.as_ref() };
         if let Err(error) = result {
-            frame.set_failed(error);
+            frame.domain().set_own_failure(error);
         }
         self.combine_open(frame.domain());
         frame.domain().close(None).then_some(task)

@@ -1,0 +1,132 @@
+//! Parents in short form (`task::laid`): what the body of one needs is made when it runs, in the stack.
+//!
+//! ```text
+//!   0    Frame
+//!  64    Domain             its scope; of the last line nothing is written
+//! 256    Datum × accesses   views of the data that it declared: the versions are those of its parent's
+//!   …    closures
+//! ```
+//!
+//! A parent that is stolen, or that must not run, gets the usual form first (`TaskRef::spread`).
+
+use std::ptr::NonNull;
+
+use super::frames::Frames;
+use crate::depend::Mode;
+use crate::depend::in_order::InOrder;
+use crate::error::Error;
+use crate::handle::datum::SchemeOps;
+use crate::handle::version::State;
+use crate::handle::{Datum, Version};
+use crate::memory::LINE;
+use crate::runtime::domain::Domain;
+use crate::runtime::engine::Engine;
+use crate::task::{Modes, TaskRef, outcome};
+use crate::worker::Worker;
+use crate::worker::complete::Ran;
+
+/// What a body that begins finds.
+pub(crate) struct Opened<'a> {
+    pub(crate) domain: &'a Domain,
+    /// The first of its views, one an access.
+    pub(crate) views: NonNull<Datum>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Datum>() == LINE && size_of::<Domain>().is_multiple_of(LINE));
+
+impl<E: Engine> Worker<E> {
+    /// Opens the frame of a parent in short form.
+    ///
+    /// # Safety
+    ///
+    /// It comes next in its stack, which this worker runs; versions and modes are its own.
+    #[inline(always)]
+    pub(crate) unsafe fn open_parent<'a>(
+        &self,
+        task: TaskRef,
+        versions: &[NonNull<Version>],
+        modes: Modes,
+    ) -> Opened<'a> {
+        // SAFETY: the scope outlives its tasks.
+        let scope: &Domain = unsafe { task.header().domain().as_ref() };
+        let frames = scope.frames().expect("the stack that it lies in");
+        let mut place = NonNull::dangling();
+        let room = (size_of::<Domain>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
+        let make = |at: NonNull<u8>| {
+            place = at.cast();
+            // SAFETY: there is room; a stack's memory is zeroed at first.
+            NonNull::from(unsafe { Domain::nest_in_frame(place, scope, task, self.seat().index(), frames) })
+        };
+        // SAFETY: stacks live as long as the runtime.
+        unsafe { frames.as_ref() }.open_with(room, make);
+        // SAFETY: inside of that room.
+        let views: NonNull<Datum> = unsafe { place.add(1) }.cast();
+        for (index, &version) in versions.iter().enumerate() {
+            if modes.at(index) == Mode::Write {
+                // What was there is spent, but stays until it is overwritten.
+                // SAFETY: the task has it alone.
+                unsafe { version.as_ref() }.set_state(State::Unset);
+            }
+            // SAFETY: as above.
+            let at = unsafe { views.add(index) };
+            // SAFETY: as above.
+            unsafe { at.write(Datum::view(version, SchemeOps::of::<InOrder>())) };
+        }
+        // SAFETY: made above; it stays until the frame is closed.
+        Opened { domain: unsafe { place.as_ref() }, views }
+    }
+
+    /// Runs the body of a parent in short form that comes next, in a frame of the stack, whose closures come next then; false
+    /// if it must not run, and has not.
+    #[inline]
+    pub(super) fn run_parent_here(&self, this: TaskRef, frames: &Frames) -> bool {
+        // SAFETY: it comes next, and nobody else runs it.
+        let failed = match unsafe { this.run_laid(self.erased()) } {
+            Ok(()) => None,
+            Err(None) => return false,
+            Err(failed) => failed,
+        };
+        self.count_body();
+        // SAFETY: its scope, in the frame that was just opened.
+        let domain = unsafe { frames.frame().domain.as_ref() };
+        if let Some(error) = failed {
+            domain.set_own_failure(error);
+        }
+        self.combine_open(domain);
+        frames.frame().live.set(false);
+        true
+    }
+
+    /// Such a parent is complete: its frame is the youngest, has let go of what it uses, and is closed here.
+    #[inline]
+    pub(super) fn end_parent_here(&self, parent: TaskRef, frames: &Frames) {
+        let at = frames.frame().domain;
+        // SAFETY: a frame's scope is there as long as the frame.
+        let domain = unsafe { at.as_ref() };
+        let (versions, modes) = parent.laid_uses();
+        // SAFETY: the parent has an access to it.
+        let is_unset = |index| modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced();
+        let ended = if domain.is_usual() && !(0..modes.count).any(is_unset) {
+            Ok(())
+        } else {
+            Err(self.spread_outcome(parent, domain))
+        };
+        // SAFETY: nobody uses it any more.
+        unsafe { at.drop_in_place() };
+        frames.close();
+        if let Err((task, result, poison)) = ended {
+            // A body that failed left no value.
+            self.end_in_order(task, result, poison, if poison { Ran::No } else { Ran::Yes });
+            self.free(task);
+        }
+    }
+
+    /// A parent in its usual form, how it has ended, and whether what it has used is poisoned: something may have failed.
+    #[cold]
+    fn spread_outcome(&self, parent: TaskRef, domain: &Domain) -> (TaskRef, Result<(), Error>, bool) {
+        let task = parent.spread(|size| self.alloc(size));
+        let error = outcome(task, domain, None);
+        (task, error.map_or(Ok(()), Err), domain.own_failure().is_some())
+    }
+}
