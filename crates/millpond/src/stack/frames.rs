@@ -13,7 +13,7 @@
 //! A closure is a task's block (`task`), in place: header, accesses, what it captured; of a parent, room for what its body
 //! needs. Who runs the stack goes from one to the next in memory, and knows of no other order.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
@@ -24,19 +24,31 @@ use crate::handle::Version;
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
-use crate::sync::{Guarded, Mutex, spin_loop};
+use crate::sync::{Guarded, Mutex, prefer_huge_pages, prefetch_line_for_write, spin_loop};
 use crate::task::TaskRef;
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Bytes of a stack's first chunk; each further one has twice those of the one before, up to [`LARGEST`].
+/// Bytes of a stack's first chunk; each further one has twice those of the one before, up to [`LARGEST`], which is a huge page.
 const CHUNK: usize = 64 << 10;
-const LARGEST: usize = 1 << 20;
+const LARGEST: usize = 2 << 20;
 
-/// A stack keeps so many bytes when it is empty.
-const KEPT: usize = 1 << 30;
+/// So many chunks an empty stack keeps in any case.
+const KEPT: usize = 2;
+
+/// A stack of so many frames is larger than the second-level cache, perhaps: what comes next is asked for so many bytes ahead,
+/// since the processor's own prefetching ends at each page.
+const DEEP: usize = 1000;
+const AHEAD: isize = 2 << 10;
+
+/// Asks for what lies around a place far up or down.
+#[cold]
+fn prefetch(frame: *mut Frame, ahead: isize) {
+    let there = frame.cast::<u8>().wrapping_offset(ahead);
+    (0..8).for_each(|line| prefetch_line_for_write(there.wrapping_add(line * LINE)));
+}
 
 /// What leads from the end of a chunk to the next one.
 const JUMP: usize = LINE;
@@ -66,6 +78,8 @@ pub(crate) struct Frames {
     /// The stack and the closure that this stack's oldest frame was stolen from.
     pub(crate) origin: Cell<Option<(NonNull<Frames>, TaskRef)>>,
     chunk: Cell<usize>,
+    /// The last chunk that was in use since the stack was empty.
+    last_used: Cell<usize>,
     chunks: RefCell<Vec<Chunk>>,
     /// The versions that frames use, those of the youngest frame last.
     pub(super) in_use: RefCell<Vec<Option<NonNull<Version>>>>,
@@ -139,14 +153,21 @@ fn this_thread() -> usize {
 
 impl Chunk {
     fn layout(size: usize) -> Layout {
-        Layout::from_size_align(size, LINE).expect("a chunk is smaller than the address space")
+        Layout::from_size_align(size, if size >= LARGEST { LARGEST } else { LINE })
+            .expect("a chunk is smaller than the address space")
     }
 
     pub(super) fn new(size: usize) -> Chunk {
         let layout = Chunk::layout(size);
         // SAFETY: a chunk has a size.
-        let start = unsafe { alloc_zeroed(layout) };
-        Chunk { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), size }
+        let start = unsafe { alloc(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        if size >= LARGEST {
+            prefer_huge_pages(start, size);
+        }
+        // SAFETY: so much was allocated.
+        unsafe { start.write_bytes(0, size) };
+        Chunk { start, size }
     }
 
     pub(super) fn start(&self) -> *mut u8 {
@@ -183,6 +204,7 @@ impl Frames {
             blocked: Guarded::new(ptr::null_mut()),
             origin: Cell::new(None),
             chunk: Cell::new(0),
+            last_used: Cell::new(0),
             chunks: RefCell::new(vec![chunk]),
             in_use: RefCell::default(),
             orphans: Mutex::default(),
@@ -360,6 +382,7 @@ impl Frames {
             chunks.push(Chunk::new(usual.max(size + JUMP)));
         }
         self.chunk.set(next);
+        self.last_used.set(self.last_used.get().max(next));
         self.end.set(chunks[next].end());
         self.limit.set(self.end.get());
         chunks[next].start.as_ptr()
@@ -406,7 +429,11 @@ impl Frames {
         }
         self.publish(first);
         self.set_cursor(first);
-        self.depth.store(self.depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let depth = self.depth.load(Ordering::Relaxed);
+        if depth >= DEEP {
+            prefetch(at.as_ptr(), AHEAD);
+        }
+        self.depth.store(depth + 1, Ordering::Relaxed);
         self.youngest.store(at.as_ptr(), Ordering::Relaxed);
         self.end_change();
         self.limit_to_window();
@@ -421,7 +448,11 @@ impl Frames {
         let chunk = chunk as usize;
         self.begin_change();
         self.youngest.store(before, Ordering::Relaxed);
-        self.depth.store(self.depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        let depth = self.depth.load(Ordering::Relaxed);
+        if depth >= DEEP {
+            prefetch(before, -AHEAD);
+        }
+        self.depth.store(depth - 1, Ordering::Relaxed);
         if self.chunk.get() != chunk {
             self.chunk.set(chunk);
             self.end.set(self.chunks.borrow()[chunk].end());
@@ -463,15 +494,15 @@ impl Frames {
         self.limit_to_window();
     }
 
-    /// Gives back memory that an empty stack does not need.
+    /// Gives back memory that an empty stack does not need: of what it has not used this time, half. What it has used it keeps,
+    /// since fresh pages cost more than all that is done with them.
     pub(crate) fn shrink(&self) {
-        let mut bytes = 0;
-        let is_kept = |chunk: &Chunk| {
-            bytes += chunk.size;
-            bytes <= KEPT
-        };
-        // A thief that walks may have seen frames there.
-        self.guard.alone(|| self.chunks.borrow_mut().retain(is_kept));
+        let (used, chunks) = (self.last_used.replace(0) + 1, self.chunks.borrow().len());
+        let kept = (used + (chunks - used) / 2).max(KEPT);
+        if kept < chunks {
+            // A thief that walks may have seen frames there.
+            self.guard.alone(|| self.chunks.borrow_mut().truncate(kept));
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use super::leaf;
 use super::lock::Mutex;
 use super::model::FAILED;
 use super::program::{Body, Id, Op, Program, Task, Work};
-use super::slots::{Slot, Slots};
+use super::slots::{Slot, Slots, few, helds_of_few, leafs_of_few, usual};
 use super::value::{Live, Plain, Value, mix};
 
 /// What a body read, in one number.
@@ -358,15 +358,18 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
     // As a macro, since each use makes closures of its own: with a name or not, with a value or not.
     macro_rules! spawn {
         ($with:expr, $finish:expr) => {
+            spawn!($with, accesses, std::convert::identity, std::convert::identity, $finish)
+        };
+        ($with:expr, $accesses:expr, $leafs:path, $helds:path, $finish:expr) => {
             match &task.work {
-                Work::Leaf(leaf) => $with.spawn(accesses, move |args| {
-                    let hash = leaf::run(run, task, leaf, args, seed);
+                Work::Leaf(leaf) => $with.spawn($accesses, move |args| {
+                    let hash = leaf::run(run, task, leaf, $leafs(args), seed);
                     meet(holds);
                     $finish(hash)
                 }),
-                Work::Nest(inner) => $with.nest(accesses, move |s, helds| {
+                Work::Nest(inner) => $with.nest($accesses, move |s, helds| {
                     run.start(task.id, seed);
-                    let mut slots = Slots::held(task, helds);
+                    let mut slots = Slots::held(task, $helds(helds));
                     let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none());
                     run.digest(task.id, hash);
                     meet(holds);
@@ -380,6 +383,19 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
         (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
         (true, false) => Kept::Nothing(spawn!(named(), |_: Hash| ())),
         (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),
-        (false, false) => Kept::Nothing(spawn!(s, |_: Hash| ())),
+        (false, false) => {
+            macro_rules! bare {
+                ($($r:literal $w:literal $i:literal),*) => {
+                    match usual(&accesses) {
+                        $(Some(($r, $w, $i)) => {
+                            let accesses = few::<_, $r, $w, $i>(accesses);
+                            spawn!(s, accesses, leafs_of_few, helds_of_few, |_: Hash| ())
+                        })*
+                        _ => spawn!(s, |_: Hash| ()),
+                    }
+                };
+            }
+            Kept::Nothing(bare!(0 0 0, 1 0 0, 0 1 0, 0 0 1, 1 1 0, 1 0 1, 2 1 0, 0 1 1))
+        }
     }
 }

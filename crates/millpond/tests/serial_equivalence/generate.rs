@@ -171,7 +171,7 @@ impl Taste {
             work,
             keep,
             returns: self.rng.percent(50),
-            named: self.rng.percent(80),
+            named: self.rng.percent(50),
             priority: self.rng.pick(&[0, 0, 0, 1, -1, 127]),
             bytes: self.rng.pick(&[0, 0, 0, 1, 100, 10_000]),
             holds: self.holds(sight),

@@ -31,6 +31,40 @@ pub type All<'h, B> = (
     Vec<Access<'h, Value, Reduce<Compose>, B>>,
 );
 
+/// The same of few accesses of the usual modes, in a type that says how many: a stack lays such tasks down in short form.
+pub type Few<'h, B, const R: usize, const W: usize, const I: usize> =
+    ([Access<'h, Value, Read, B>; R], [Access<'h, Value, Write, B>; W], [Access<'h, Value, Inout, B>; I]);
+
+/// How many accesses there are of the usual modes, if there are no others.
+pub fn usual<B>(all: &All<'_, B>) -> Option<(usize, usize, usize)> {
+    let (read, write, inout, commutative, concurrent, add, xor, compose) = all;
+    let others = commutative.len() + concurrent.len() + add.len() + xor.len() + compose.len();
+    (others == 0).then_some((read.len(), write.len(), inout.len()))
+}
+
+pub fn few<'h, B, const R: usize, const W: usize, const I: usize>(all: All<'h, B>) -> Few<'h, B, R, W, I> {
+    fn array<T, const N: usize>(list: Vec<T>) -> [T; N] {
+        list.try_into().unwrap_or_else(|_| panic!("counted by `usual`"))
+    }
+    (array(all.0), array(all.1), array(all.2))
+}
+
+/// What a leaf of few accesses is handed.
+type FewLeafs<'t, const R: usize, const W: usize, const I: usize> =
+    ([&'t Value; R], [Out<'t, Value>; W], [&'t mut Value; I]);
+
+/// What a parent of few accesses is handed.
+type FewHelds<'t, const R: usize, const W: usize, const I: usize> =
+    ([Handle<Value, In<'t>, ReadOnly>; R], [Handle<Value, In<'t>, WriteOnly>; W], [Handle<Value, In<'t>, Full>; I]);
+
+pub fn leafs_of_few<'t, const R: usize, const W: usize, const I: usize>(few: FewLeafs<'t, R, W, I>) -> Leafs<'t> {
+    (few.0.into(), few.1.into(), few.2.into(), vec![], vec![], vec![], vec![], vec![])
+}
+
+pub fn helds_of_few<'t, const R: usize, const W: usize, const I: usize>(few: FewHelds<'t, R, W, I>) -> Helds<'t> {
+    (few.0.into(), few.1.into(), few.2.into(), vec![], vec![], vec![], vec![], vec![])
+}
+
 /// What a leaf is handed for it.
 pub type Leafs<'t> = (
     Vec<&'t Value>,
