@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{limit, sized};
 use millpond::depend::stack::Stack;
 use millpond::stack::policy::End;
-use millpond::{Access, DefaultMemory, DefaultPool, Handle, Idle, Inout, Runtime, Spawn, Sum, Write};
+use millpond::{Access, DefaultMemory, DefaultPool, Handle, Idle, Inout, Kind, Runtime, Spawn, Sum, Write};
 
 type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
 
@@ -267,5 +267,131 @@ fn what_another_scope_took_over_is_forgotten() {
                 })
                 .unwrap();
         }
+    });
+}
+
+/// Counts down in data of its own, more than lie with a frame, some too large for that and some aligned too wide; each is used
+/// by two tasks, before and after a wait.
+fn with_data_of_its_own<'s, S: Spawn<'s>>(s: &S, levels: u64, sum: Access<'_, u64, Inout, S::Brand>) {
+    #[derive(Clone, Copy)]
+    #[repr(align(128))]
+    struct Wide(u64);
+
+    s.nest(sum, move |s, sum| {
+        let small: Vec<_> = (0..50).map(|n| s.handle(n + levels)).collect();
+        let (large, wide, mut late) = (s.handle([levels; 100]), s.handle(Wide(levels)), s.unset());
+        for one in &small {
+            s.spawn(one.inout(), |one| *one += 1);
+        }
+        s.spawn((large.read(), wide.inout()), |(large, wide)| wide.0 += large[99]);
+        s.spawn((small[0].read(), late.write()), move |(small, late)| late.set(*small));
+        assert_eq!(*s.wait_on(&mut late).unwrap(), levels + 1);
+        if levels > 0 {
+            with_data_of_its_own(s, levels - 1, sum.inout());
+        }
+        for one in &small {
+            s.spawn((one.read(), sum.inout()), |(one, sum)| *sum += one);
+        }
+        s.spawn((wide.read(), sum.inout()), |(wide, sum)| *sum += wide.0);
+    });
+}
+
+#[test]
+fn data_of_a_bodys_own() {
+    limit(60, "data of a body's own", || {
+        let expected: u64 = (0..=20).map(|level| (0..50).map(|n| n + level + 1).sum::<u64>() + 2 * level).sum();
+        for workers in [1, 2, 3, 8] {
+            let (rt, sum) = (runtime(workers), Handle::new(0));
+            for round in 1..=10 {
+                rt.scope(|s| with_data_of_its_own(s, 20, sum.inout())).unwrap();
+                rt.scope(|s| drop(s.spawn(sum.read(), move |&sum| assert_eq!(sum, round * expected)))).unwrap();
+            }
+        }
+    });
+}
+
+/// A datum of the body's own whose task fails keeps the failure until the frame's end; and may be healed before.
+#[test]
+fn failures_in_data_of_a_bodys_own() {
+    limit(60, "failures in data of a body's own", || {
+        for workers in [1, 2, 3] {
+            let rt = runtime(workers);
+            for _ in 0..100 {
+                let (x, y) = (Handle::new(0), Handle::new(0));
+                let error = rt.scope(|s| {
+                    s.nest((x.inout(), y.write()), |s, (x, y)| {
+                        let (own, other) = (s.handle(1), s.handle(2));
+                        s.task("bad").spawn(own.inout(), |_| panic!("on purpose"));
+                        s.spawn((own.read(), x.inout()), |_| unreachable!("what it reads was not produced"));
+                        s.spawn(own.write(), |own| own.set(3));
+                        s.spawn((own.read(), other.read(), y.write()), |(own, other, y)| y.set(own + other));
+                    });
+                });
+                let error = error.unwrap_err();
+                assert_eq!(error.task().to_string(), "bad");
+                assert!(matches!(x.into_inner().unwrap_err().kind(), Kind::Poisoned { .. }));
+                assert_eq!(y.into_inner().unwrap(), 5);
+            }
+        }
+    });
+}
+
+/// Handles of such data may be dropped anywhere; nothing is freed then.
+#[test]
+fn data_of_a_bodys_own_that_others_drop() {
+    limit(20, "handles that other threads drop", || {
+        for workers in [1, 2] {
+            let (rt, sum) = (runtime(workers), Handle::new(0));
+            rt.scope(|s| {
+                s.nest(sum.inout(), |s, sum| {
+                    for n in 0..100 {
+                        let own = s.handle(n);
+                        s.spawn((own.read(), sum.inout()), |(own, sum)| *sum += own);
+                        thread::scope(|t| t.spawn(|| drop(own)).join().unwrap());
+                    }
+                });
+            })
+            .unwrap();
+            assert_eq!(sum.into_inner().unwrap(), 4950);
+        }
+    });
+}
+
+/// A body of a parent in short form fails as any other: what it should have written is poisoned, and what it read is not.
+#[test]
+fn parents_that_fail() {
+    limit(60, "parents that fail", || {
+        for workers in [1, 2, 3] {
+            let rt = runtime(workers);
+            for _ in 0..50 {
+                let [a, b, c, d] = [1, 2, 3, 4].map(Handle::new);
+                let error = rt.scope(|s| {
+                    s.nest((a.read(), b.inout(), c.write()), |s, (a, b, _c)| {
+                        s.spawn((a.read(), b.inout()), |(a, b)| *b += a);
+                        panic!("on purpose");
+                    });
+                    s.nest((b.read(), d.inout()), |_, _| unreachable!("what it reads was not produced"));
+                    s.nest(a.write(), |_, _| ());
+                });
+                assert!(matches!(error.unwrap_err().kind(), Kind::Panicked(_)));
+                for poisoned in [b, c, d] {
+                    assert!(matches!(poisoned.into_inner().unwrap_err().kind(), Kind::Poisoned { .. }));
+                }
+                let unwritten = a.into_inner().unwrap_err();
+                assert!(unwritten.to_string().contains("write"), "{unwritten}");
+            }
+        }
+    });
+}
+
+/// Of what a stack does not use any more it gives half back at each end of a scope: it does not grow, and works as before.
+#[test]
+fn large_and_small_scopes() {
+    limit(60, "large and small scopes", || {
+        let (rt, x, deepest) = (runtime(1), Handle::new(0), AtomicUsize::new(0));
+        for levels in [5_000, 1, 2, 3, 100, 10_000, 1, 1, 1, 1, 1, 1, 20_000, 0] {
+            rt.scope(|s| descend(s, levels, &deepest, x.inout())).unwrap();
+        }
+        assert_eq!(deepest.into_inner(), 14);
     });
 }

@@ -64,8 +64,9 @@ mod loom_tests;
 /// if its body ended well, but then the drop of a value panicked that the task was the last to use: what it wrote
 /// stands, its value is dropped.
 pub struct Join<'s, B, O> {
-    /// Dropped with the join.
+    /// Dropped with the join, if that is to do something.
     source: ManuallyDrop<Source<O>>,
+    drops: bool,
     _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B)>,
 }
 
@@ -196,20 +197,25 @@ unsafe fn pass<E: Engine>(worker: *const (), closure: TaskRef) {
 }
 
 impl<'s, B, O> Join<'s, B, O> {
+    #[inline(always)]
+    fn new(source: Source<O>, drops: bool) -> Self {
+        Join { source: ManuallyDrop::new(source), drops, _of: PhantomData }
+    }
+
+    #[inline(always)]
     pub(crate) fn ready(result: Result<O, Error>, record: Id) -> Self {
-        Join { source: ManuallyDrop::new(Source::Ready(result, record)), _of: PhantomData }
+        let drops = mem::needs_drop::<O>() || result.is_err();
+        Join::new(Source::Ready(result, record), drops)
     }
 
     #[inline]
     pub(crate) fn to_task<S, F, E: Engine>(spawned: Spawned, worker: NonNull<Worker<E>>) -> Self {
-        let source = Source::Task(Pending::new::<S, F>(spawned, OnWorker::of(worker)));
-        Join { source: ManuallyDrop::new(source), _of: PhantomData }
+        Join::new(Source::Task(Pending::new::<S, F>(spawned, OnWorker::of(worker))), true)
     }
 
     /// The same, of a task for which `closure` stands in a stack.
     pub(crate) fn of_frame<S, F, E: Engine>(spawned: Spawned, closure: TaskRef, worker: NonNull<Worker<E>>) -> Self {
-        let source = Source::OfFrame(Pending::new::<S, F>(spawned, OnWorker::of(worker)), closure);
-        Join { source: ManuallyDrop::new(source), _of: PhantomData }
+        Join::new(Source::OfFrame(Pending::new::<S, F>(spawned, OnWorker::of(worker)), closure), true)
     }
 
     /// The join of a task that returns nothing, which a stack holds.
@@ -217,7 +223,7 @@ impl<'s, B, O> Join<'s, B, O> {
     pub(crate) fn in_frame(closure: TaskRef, record: Id) -> Self {
         debug_assert!(!must_count::<O>());
         let (domain, order) = (closure.header().domain(), closure.header().order());
-        Join { source: ManuallyDrop::new(Source::InFrame { domain, order, closure, record }), _of: PhantomData }
+        Join::new(Source::InFrame { domain, order, closure, record }, false)
     }
 
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
@@ -281,13 +287,11 @@ impl<'s, B, O> Join<'s, B, O> {
 }
 
 impl<B, O> Drop for Join<'_, B, O> {
-    /// Most joins are dropped where they are made, of tasks that ran at their spawn and return nothing: then it is known
-    /// there that there is nothing to do, and no code is left.
+    /// Most joins are dropped where they are made, of tasks that ran at their spawn, or that a stack holds, and that return
+    /// nothing: then no more is left of all this than a look at one word.
     #[inline]
     fn drop(&mut self) {
-        if mem::needs_drop::<O>()
-            || !matches!(*self.source, Source::Ready(Ok(_), _) | Source::InFrame { .. } | Source::Taken)
-        {
+        if self.drops {
             // SAFETY: this is the drop, and `source` is not used any more.
             unsafe { drop_source(&mut self.source) }
         }
