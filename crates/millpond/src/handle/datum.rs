@@ -42,8 +42,10 @@ pub(crate) struct Datum {
     quiet: Cell<bool>,
     /// It belongs to a nested task's frame, and no handle frees it.
     held: bool,
-    /// The scope's epoch (`Domain::epoch`) since when a leaf that a stack holds may use the datum without a look: it is claimed,
-    /// its version is noted, and no generation is open whose number anybody asks for. 0: never.
+    /// Its version is that of an enclosing scope's datum.
+    view: bool,
+    /// The epoch (`Domain::epoch`) of the scope that has claimed it, since when a leaf or a parent that a stack holds may use the
+    /// datum without a look: its version is noted, and no generation is open whose number anybody asks for. 0: never.
     seen_in: Cell<u32>,
     /// Its number in recordings, given at the first use that is recorded.
     number: Cell<u64>,
@@ -164,7 +166,7 @@ impl Datum {
     /// not be looked at in its scope's first epoch.
     #[inline(always)]
     pub(crate) fn view(version: NonNull<Version>, scheme: &'static SchemeOps) -> Datum {
-        let view = Datum::new(true);
+        let view = Datum { view: true, ..Datum::new(true) };
         view.current.set(version);
         view.claim.store(NESTED, Ordering::Relaxed);
         view.scheme.set(Some(scheme));
@@ -185,6 +187,7 @@ impl Datum {
             mode: Cell::new(None),
             quiet: Cell::new(false),
             held,
+            view: false,
             seen_in: Cell::new(0),
             number: Cell::new(0),
         }
@@ -218,6 +221,11 @@ impl Datum {
     pub(crate) unsafe fn first<'a>(this: NonNull<Datum>) -> &'a Version {
         // SAFETY: the caller's.
         unsafe { Datum::first_at(this).as_ref() }
+    }
+
+    /// Whether its version is that of an enclosing scope's datum.
+    pub(crate) fn is_view(&self) -> bool {
+        self.view
     }
 
     /// Whether it belongs to a nested task's frame.

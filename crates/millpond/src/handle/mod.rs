@@ -206,7 +206,10 @@ impl<T, B, R> Handle<T, B, R> {
     /// ```
     #[must_use = "it gives the handle back"]
     pub fn in_place(self) -> Self {
-        self.datum().version().set_in_place(true);
+        // The version that a view shows is another scope's; in a stack nothing is renamed anyway.
+        if !self.datum().is_view() {
+            self.datum().version().set_in_place(true);
+        }
         self
     }
 

@@ -272,6 +272,17 @@ impl Version {
         }
     }
 
+    /// Who has it alone failed: whatever generation comes next finds a failure that is not its own.
+    pub(crate) fn fail(&self, error: Error) {
+        self.leave_failed_group();
+        self.set_state(State::Failed(error));
+    }
+
+    /// A failure is no longer that of a generation that goes on. None has the number 0.
+    pub(crate) fn leave_failed_group(&self) {
+        self.failed_group.store(0, Ordering::Relaxed);
+    }
+
     /// Drops the value, if there is one.
     ///
     /// # Safety

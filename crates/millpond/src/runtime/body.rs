@@ -285,6 +285,7 @@ where
         let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
         // SAFETY: the task comes next in its stack, and runs.
         let opened = unsafe { worker.open_parent(task, versions, modes) };
+        worker.count_body();
         let call = || {
             // SAFETY: made for these versions.
             let mut args = unsafe { Args::views(opened.views) };

@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
@@ -35,7 +35,8 @@ pub struct Domain {
     last_long: Cell<u64>,
     /// The stack that holds the scope's tasks, if one does.
     frames: Cell<Option<NonNull<Frames>>>,
-    bytes_spawned: Cell<u64>,
+    /// How many tasks of the scope's stack thieves have ended.
+    thefts: AtomicU64,
     /// How often its stack's frame has let go of what it used, and 1; see `epoch`.
     epoch: Cell<u32>,
     /// Whether tasks need not be told to a recording, and no reduction is open.
@@ -54,16 +55,13 @@ pub struct Domain {
     seat: u32,
     depth: u32,
     cold: AtomicPtr<Cold>,
-    // What others write.
-    shared: Shared,
+    // What others write; of a parent in short form, which counts no tasks, nothing (`nest_in_frame`).
+    shared: MaybeUninit<Shared>,
 }
 
 #[repr(C, align(64))]
 struct Shared {
     count: count::Shared,
-    bytes_finished: AtomicU64,
-    /// How many tasks of the scope's stack thieves have ended.
-    thefts: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -81,6 +79,8 @@ struct Cold {
     gate: OnceLock<Arc<Inner>>,
     /// Those that are open. The owner's, as the next one.
     reductions: RefCell<Vec<NonNull<Reduction>>>,
+    bytes_spawned: Cell<u64>,
+    bytes_finished: AtomicU64,
     /// The failure of the body itself.
     own_failure: OnceCell<Error>,
     /// How to tell the owner that it is quiet (`runtime::count`, 7).
@@ -127,7 +127,7 @@ impl Domain {
             room_until: Cell::new(0),
             last_long: Cell::new(0),
             frames: Cell::new(None),
-            bytes_spawned: Cell::new(0),
+            thefts: AtomicU64::new(0),
             plain: Cell::new(false),
             epoch: Cell::new(FIRST_EPOCH),
             comparing: Cell::new(false),
@@ -140,65 +140,55 @@ impl Domain {
             seat: seat as u32,
             depth,
             cold: AtomicPtr::default(),
-            shared: Shared {
-                count: count::Shared::new(),
-                bytes_finished: AtomicU64::new(0),
-                thefts: AtomicU64::new(0),
-            },
+            shared: MaybeUninit::new(Shared { count: count::Shared::new() }),
         }
     }
 
-    /// The scope of a parent in short form, which runs on the worker of `seat`, its tasks in a stack: as `nested`, where it is
-    /// to be. What others write stays as it is there. That scope counts no tasks, thefts are told by how their number changes,
-    /// and bytes by who spawns the first task that has some.
+    /// Makes the scope of a parent in short form, which runs on the worker of `seat`, its tasks in a stack: as `nested`, but
+    /// where it is to be, and without what others write, since it counts no tasks.
     ///
     /// # Safety
     ///
-    /// There is room at `at`, in memory that was written once, and nobody uses it. What is made must not be used after the
-    /// caller has given it up.
+    /// There is room at `at`, and nobody uses it.
     #[inline(always)]
-    pub(crate) unsafe fn nest_in_frame<'a>(
+    pub(crate) unsafe fn nest_in_frame(
         at: NonNull<Domain>,
         parent: &Domain,
         task: TaskRef,
         seat: usize,
         frames: NonNull<Frames>,
-    ) -> &'a Domain {
+    ) {
         if cfg!(loom) {
             let domain = Domain::nested(parent, task, seat);
             domain.set_frames(Some(frames));
             // SAFETY: as the caller promises.
-            unsafe { at.write(domain) };
+            return unsafe { at.write(domain) };
         }
         macro_rules! set {
             ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: as the caller promises; field by field, since the others stay.
+                // SAFETY: as the caller promises; field by field, since one is left out.
                 unsafe { (&raw mut (*at.as_ptr()).$field).write($value) };
             )*};
         }
-        if cfg!(not(loom)) {
-            set! {
-                count: count::Own::new();
-                room_until: Cell::new(0);
-                last_long: Cell::new(0);
-                frames: Cell::new(Some(frames));
-                bytes_spawned: Cell::new(0);
-                epoch: Cell::new(FIRST_EPOCH);
-                plain: Cell::new(true);
-                comparing: Cell::new(false);
-                parent: Some(parent.into());
-                task: Some(task);
-                cancels: parent.cancels;
-                claim: crate::handle::claim::NESTED;
-                inline: None;
-                record: 0;
-                seat: seat as u32;
-                depth: parent.depth + 1;
-                cold: AtomicPtr::default();
-            }
+        set! {
+            count: count::Own::new();
+            room_until: Cell::new(0);
+            last_long: Cell::new(0);
+            frames: Cell::new(Some(frames));
+            thefts: AtomicU64::new(0);
+            epoch: Cell::new(FIRST_EPOCH);
+            plain: Cell::new(true);
+            comparing: Cell::new(false);
+            parent: Some(parent.into());
+            task: Some(task);
+            cancels: parent.cancels;
+            claim: crate::handle::claim::NESTED;
+            inline: None;
+            record: 0;
+            seat: seat as u32;
+            depth: parent.depth + 1;
+            cold: AtomicPtr::default();
         }
-        // SAFETY: all that is not atomic was just written, and the rest before.
-        unsafe { at.as_ref() }
     }
 
     /// The number of the scope's body in a recording, 0 if it is not recorded.
@@ -232,12 +222,12 @@ impl Domain {
 
     /// A thief is about to end a task of the scope's stack.
     pub(crate) fn count_theft(&self) {
-        self.shared.thefts.fetch_add(1, Ordering::Relaxed);
+        self.thefts.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many tasks of the scope's stack thieves have ended, or are about to.
     pub(crate) fn thefts(&self) -> u64 {
-        self.shared.thefts.load(Ordering::Relaxed)
+        self.thefts.load(Ordering::Relaxed)
     }
 
     /// Whether tasks need not be told to a recording, and no reduction is open: as long as a stack holds them.
@@ -300,7 +290,7 @@ impl Domain {
 
     /// Counts a task that takes no place of its own in reference order.
     pub(crate) fn count_hidden_spawn(&self) {
-        self.shared.count.count_spawn();
+        self.shared_count().count_spawn();
     }
 
     /// The doors; opened if they were not.
@@ -362,25 +352,27 @@ impl Domain {
     /// Tasks that are not complete, as far as the owner knows. Only for the owner, while open.
     #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
-        self.count.outstanding(&self.shared.count)
+        self.count.outstanding(self.shared_count())
     }
 
     pub(crate) fn add_bytes(&self, bytes: usize) {
-        if self.bytes_spawned.get() == 0 {
-            // None has finished (`nest_in_frame`).
-            self.shared.bytes_finished.store(0, Ordering::Relaxed);
-        }
-        self.bytes_spawned.set(self.bytes_spawned.get() + bytes as u64);
+        let spawned = &self.cold().bytes_spawned;
+        spawned.set(spawned.get() + bytes as u64);
     }
 
     pub(crate) fn sub_bytes(&self, bytes: usize) {
-        self.shared.bytes_finished.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.cold().bytes_finished.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Bytes that outstanding tasks said they hold.
     pub(crate) fn bytes(&self) -> u64 {
-        let spawned = self.bytes_spawned.get();
-        if spawned == 0 { 0 } else { spawned.saturating_sub(self.shared.bytes_finished.load(Ordering::Relaxed)) }
+        let held = |cold: &Cold| cold.bytes_spawned.get().saturating_sub(cold.bytes_finished.load(Ordering::Relaxed));
+        self.cold_if_any().map_or(0, held)
+    }
+
+    fn shared_count(&self) -> &count::Shared {
+        // SAFETY: of a scope that counts tasks it was written.
+        &unsafe { self.shared.assume_init_ref() }.count
     }
 
     /// Whether completions on the worker of `seat` may be counted in the owner's cell.
@@ -393,7 +385,7 @@ impl Domain {
     /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
     /// is a nested one.
     pub(crate) fn finish(&self, count: u64) -> bool {
-        let Subtracted { complete, wake, quiet } = self.shared.count.subtract(count, || self.task.is_none());
+        let Subtracted { complete, wake, quiet } = self.shared_count().subtract(count, || self.task.is_none());
         if quiet {
             let tell = self.cold().quiet.lock().take();
             tell.into_iter().for_each(Tell::tell);
@@ -406,17 +398,17 @@ impl Domain {
 
     /// Asks to be woken by the next completion on another worker; false if `seen` tasks are no longer outstanding.
     pub(crate) fn watch_for_room(&self, waiter: &Waiter, seen: u64) -> bool {
-        self.count.watch_for_room(&self.shared.count, waiter, seen)
+        self.count.watch_for_room(self.shared_count(), waiter, seen)
     }
 
     /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.
     pub(crate) fn unwatch_room(&self) -> bool {
-        self.shared.count.unwatch_room()
+        self.shared_count().unwatch_room()
     }
 
     /// The owner counts nothing itself, until `reclaim`.
     pub(crate) fn lend(&self) {
-        self.count.lend(&self.shared.count);
+        self.count.lend(self.shared_count());
     }
 
     /// The owner counts what it spawns, and what ends on its thread.
@@ -427,12 +419,12 @@ impl Domain {
     /// Asks that the owner, who has lent its count, be told when it is quiet next; whether it is now.
     pub(crate) fn watch_for_quiet(&self, tell: Tell) -> bool {
         *self.cold().quiet.lock() = Some(tell);
-        self.shared.count.watch_for_quiet()
+        self.shared_count().watch_for_quiet()
     }
 
     /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner.
     pub(crate) fn unwatch_quiet(&self) -> Option<bool> {
-        let quiet = self.shared.count.unwatch_quiet();
+        let quiet = self.shared_count().unwatch_quiet();
         if quiet.is_some() {
             self.cold().quiet.lock().take();
         }
@@ -463,7 +455,7 @@ impl Domain {
 
     /// The body is over. True if everything is complete already.
     pub(crate) fn close(&self, waiter: Option<&Waiter>) -> bool {
-        self.count.close(&self.shared.count, waiter)
+        self.count.close(self.shared_count(), waiter)
     }
 
     /// How deep it is nested: 0 at a root.

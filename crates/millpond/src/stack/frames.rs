@@ -25,7 +25,7 @@ use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use crate::sync::{Guarded, Mutex, prefer_huge_pages, prefetch_line_for_write, spin_loop};
-use crate::task::TaskRef;
+use crate::task::{Header, TaskRef};
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
@@ -69,6 +69,9 @@ pub(crate) struct Frames {
     youngest: AtomicPtr<Frame>,
     /// Odd while a frame is opened or closed, and another number afterwards (`seen`).
     shape: AtomicUsize,
+    /// How often all closures of a live body's frame had ended, and how often a theft had.
+    rounds: AtomicUsize,
+    thefts: AtomicUsize,
     /// The thread of the owner: the address of something of its own.
     here: AtomicUsize,
     /// How many frames there are.
@@ -199,6 +202,8 @@ impl Frames {
             window: Cell::new(usize::MAX),
             youngest: AtomicPtr::default(),
             shape: AtomicUsize::new(0),
+            rounds: AtomicUsize::new(0),
+            thefts: AtomicUsize::new(0),
             here: AtomicUsize::new(0),
             depth: AtomicUsize::new(0),
             blocked: Guarded::new(ptr::null_mut()),
@@ -272,6 +277,18 @@ impl Frames {
             }
             spin_loop();
         }
+    }
+
+    /// A number that grows whenever something may become ready though cursor and top stay where they are, or come there again.
+    pub(super) fn changes(&self) -> usize {
+        let [shape, rounds, thefts] =
+            [&self.shape, &self.rounds, &self.thefts].map(|count| count.load(Ordering::Acquire));
+        shape.wrapping_add(rounds).wrapping_add(thefts)
+    }
+
+    /// A closure that was stolen is done, or about to be.
+    pub(super) fn count_theft(&self) {
+        self.thefts.fetch_add(1, Ordering::AcqRel);
     }
 
     fn begin_change(&self) {
@@ -488,6 +505,7 @@ impl Frames {
             let first = (frame.chunk as usize..=chunk.get()).find(within).expect("a frame is in one of its chunks");
             chunk.set(first);
             self.end.set(chunks[first].end());
+            self.rounds.store(self.rounds.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             self.publish(frame.first);
             self.set_cursor(frame.first);
         });
@@ -498,7 +516,8 @@ impl Frames {
     /// since fresh pages cost more than all that is done with them.
     pub(crate) fn shrink(&self) {
         let (used, chunks) = (self.last_used.replace(0) + 1, self.chunks.borrow().len());
-        let kept = (used + (chunks - used) / 2).max(KEPT);
+        let kept = (used + chunks.saturating_sub(used) / 2).max(KEPT);
+        self.owned.shrink();
         if kept < chunks {
             // A thief that walks may have seen frames there.
             self.guard.alone(|| self.chunks.borrow_mut().truncate(kept));
@@ -509,7 +528,6 @@ impl Frames {
 /// The closure at a place.
 #[inline(always)]
 pub(crate) fn closure(at: *mut u8) -> TaskRef {
-    // SAFETY: in a chunk.
-    let at = unsafe { NonNull::new_unchecked(at) };
-    TaskRef(at.cast())
+    let at: NonNull<Header> = NonNull::new(at).expect("in a chunk").cast();
+    TaskRef(at)
 }

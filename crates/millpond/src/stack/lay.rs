@@ -23,6 +23,7 @@ const FEW: usize = 4;
 struct Lay<'a> {
     frames: &'a Frames,
     domain: &'a Domain,
+    claim: u64,
     epoch: u32,
     order: u64,
     few: bool,
@@ -37,15 +38,19 @@ impl Visitor for Lay<'_> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        let version = datum.current();
-        // A function of its own, not of `self`, which would have to lie in memory for that.
+        // The claim first: it is what lets this thread look at the rest. To note is a function of its own, and not of `self`,
+        // which would have to lie in memory for that.
         self.usual = self.usual
-            && (datum.is_seen_in(self.epoch) || note(self.domain, self.frames, datum, mode))
-            && self.is_first(datum, version);
-        // SAFETY: there is room for one an access.
-        let at = unsafe { self.versions.add(self.count) };
-        // SAFETY: as above; nobody uses it.
-        unsafe { at.write(version) };
+            && (datum.is_claimed_by(self.claim) && datum.is_seen_in(self.epoch)
+                || note(self.domain, self.frames, datum, mode));
+        if self.usual {
+            let version = datum.current();
+            self.usual = self.is_first(datum, version);
+            // SAFETY: there is room for one an access.
+            let at = unsafe { self.versions.add(self.count) };
+            // SAFETY: as above; nobody uses it.
+            unsafe { at.write(version) };
+        }
         self.count += 1;
     }
 
@@ -115,7 +120,17 @@ where
     let task = unsafe { TaskRef::lay(at, size, new) };
     let versions = task.laid_versions();
     let few = modes.count <= FEW;
-    let mut lay = Lay { frames, domain, epoch: domain.epoch(), order, few, versions, count: 0, usual: true };
+    let mut lay = Lay {
+        frames,
+        domain,
+        claim: domain.claim(),
+        epoch: domain.epoch(),
+        order,
+        few,
+        versions,
+        count: 0,
+        usual: true,
+    };
     let shape = accesses.visit(&mut lay);
     if !lay.usual {
         return Err((accesses, body));

@@ -28,6 +28,9 @@ const LARGEST: usize = 4 * LINE;
 /// Data that one body has here, at most: a body that goes on making some should not keep them all.
 const MOST: u16 = 32;
 
+/// An empty stack keeps so many chunks.
+const KEPT: usize = 16;
+
 /// The data of a stack's bodies; the owner's alone.
 #[derive(Debug)]
 pub(super) struct Owned {
@@ -121,6 +124,12 @@ impl Frames {
 }
 
 impl Owned {
+    /// Gives back memory that a stack does not need which is empty.
+    pub(super) fn shrink(&self) {
+        debug_assert!(self.last.get().is_null());
+        self.chunks.borrow_mut().truncate(KEPT);
+    }
+
     #[cold]
     fn open_chunk(&self) {
         let mut chunks = self.chunks.borrow_mut();
@@ -141,8 +150,8 @@ impl Owned {
     fn end(&self, own: &Own) {
         // A failure is counted.
         own.whole.forget_failure();
-        self.last.set(own.before);
-        self.top.set(ptr::from_ref(own).cast_mut().cast());
+        // The place itself, behind which all of the chunk is reached.
+        self.top.set(self.last.replace(own.before).cast());
         if own.opens && self.chunk.get() > 0 {
             self.leave_chunk();
         }

@@ -51,12 +51,13 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the scope outlives its tasks.
         let scope: &Domain = unsafe { task.header().domain().as_ref() };
         let frames = scope.frames().expect("the stack that it lies in");
-        let mut place = NonNull::dangling();
+        let mut place: NonNull<Domain> = NonNull::dangling();
         let room = (size_of::<Domain>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
         let make = |at: NonNull<u8>| {
             place = at.cast();
-            // SAFETY: there is room; a stack's memory is zeroed at first.
-            NonNull::from(unsafe { Domain::nest_in_frame(place, scope, task, self.seat().index(), frames) })
+            // SAFETY: there is room, which nobody uses.
+            unsafe { Domain::nest_in_frame(place, scope, task, self.seat().index(), frames) };
+            place
         };
         // SAFETY: stacks live as long as the runtime.
         unsafe { frames.as_ref() }.open_with(room, make);
@@ -87,7 +88,6 @@ impl<E: Engine> Worker<E> {
             Err(None) => return false,
             Err(failed) => failed,
         };
-        self.count_body();
         // SAFETY: its scope, in the frame that was just opened.
         let domain = unsafe { frames.frame().domain.as_ref() };
         if let Some(error) = failed {
@@ -127,6 +127,9 @@ impl<E: Engine> Worker<E> {
     fn spread_outcome(&self, parent: TaskRef, domain: &Domain) -> (TaskRef, Result<(), Error>, bool) {
         let task = parent.spread(|size| self.alloc(size));
         let error = outcome(task, domain, None);
+        // What failed below did so in a generation of the body's own; the numbers of those around it are others.
+        let own = task.records().iter().filter(|record| matches!(record.declared(), Mode::Write | Mode::Inout));
+        own.for_each(|record| record.version().leave_failed_group());
         (task, error.map_or(Ok(()), Err), domain.own_failure().is_some())
     }
 }

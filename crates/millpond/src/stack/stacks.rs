@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use super::frames::Frames;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -13,8 +13,8 @@ pub(crate) struct Stacks {
     all: AtomicPtr<Entry>,
     count: AtomicUsize,
     free: Mutex<Vec<NonNull<Frames>>>,
-    /// How many workers sleep for a while only (`thief`, W2).
-    watchmen: AtomicUsize,
+    /// Whether some worker sleeps for a while only (`thief`, W2).
+    is_watched: AtomicBool,
 }
 
 // SAFETY: the entries are shared by design; `free` is locked.
@@ -79,17 +79,18 @@ impl Stacks {
         })
     }
 
-    /// One more watchman, before it sleeps; and one less, before it looks for something to steal.
-    pub(super) fn watch(&self) {
-        self.watchmen.fetch_add(1, Ordering::Relaxed);
+    /// The caller becomes the watchman, before it sleeps; false if somebody is.
+    pub(super) fn watch(&self) -> bool {
+        self.is_watched.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// The watchman is none any more, before it looks for something to steal.
     pub(super) fn stop_watching(&self) {
-        self.watchmen.fetch_sub(1, Ordering::Relaxed);
+        self.is_watched.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn are_watched(&self) -> bool {
-        self.watchmen.load(Ordering::Relaxed) != 0
+        self.is_watched.load(Ordering::Relaxed)
     }
 
     /// Whether some stack holds a task that nobody runs.

@@ -89,6 +89,8 @@ pub(super) fn wait_no_longer(stolen: TaskRef) -> bool {
 /// A thief is through with a closure of `frames`; the stack, if the thief is to go on with it.
 pub(super) fn end(frames: &Frames, closure: TaskRef) -> Option<&Frames> {
     if watch::end(closure) & AWAITED == 0 {
+        // Behind the end, of which who sees the count knows; stacks live as long as the runtime.
+        frames.count_theft();
         return None;
     }
     let waiter = frames.blocked.get();

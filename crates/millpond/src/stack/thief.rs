@@ -5,14 +5,16 @@
 //!
 //! - W1. A stack's owner, at its first step after it has entered the stack, or after the stack was empty (`guard`, FRESH):
 //!   SeqCst fence; if somebody sleeps, it wakes one.
-//! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so it is a
-//!   *watchman*: it sleeps for a while only, and looks again.
-//! - W3. Who steals something wakes a sleeper if nobody watches, and the stack may have more.
+//! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so, and nobody
+//!   is the *watchman*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
+//! - W3. The watchman that steals something no longer is one; then, behind a SeqCst fence, it wakes a sleeper if nobody watches,
+//!   and the stack may have more. So does who steals and was none.
 //!
 //! Why a stack does not stay full while all sleep without end: it is not empty from some step on. That step was FRESH, and either
 //! W1 sees the sleeper, or W2 sees the stack, since the two fences have an order. Somebody is awake, or watches, from then on: who
 //! watches stops when it steals, and hands on by W3; when it turns to something else, and hands on (`end_watch`); or when all
-//! stacks are empty.
+//! stacks are empty. Who sleeps without end, since W2 has found a watchman, is seen by that one's W3: if not, then the fence of W3
+//! is before that of S3, and W2 finds no watchman.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -26,8 +28,11 @@ use crate::clock;
 use crate::depend::Scheme;
 use crate::record::What;
 use crate::runtime::engine::Engine;
+use crate::sync::atomic::Ordering::SeqCst;
+use crate::sync::atomic::fence;
 use crate::task::TaskRef;
 use crate::worker::Worker;
+use crate::worker::slack::OnTime;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -36,9 +41,11 @@ mod loom_tests;
 const BRIEFLY: u64 = 1 << 10;
 const LONGEST: u64 = 1 << 15;
 
-/// A watchman's first sleep, and how often the next one is twice as long.
-const NAP: Duration = Duration::from_micros(50);
-const DOUBLINGS: u32 = 4;
+/// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
+/// After so many naps in which nothing has changed, twice as long; and so on, some 400th of the time that nothing happens.
+const NAP: Duration = Duration::from_micros(25);
+const PATIENCE: u32 = 400;
+const MOST_NAPS: u32 = 32;
 
 /// What a worker keeps as a thief.
 #[derive(Debug)]
@@ -50,8 +57,10 @@ pub(crate) struct Thief {
     /// When it looks again, and how long it has waited for that.
     next_look: Cell<u64>,
     pause: Cell<u64>,
-    naps: Cell<u32>,
-    watches: Cell<bool>,
+    /// Since when nothing has changed, in naps.
+    quiet: Cell<u32>,
+    /// There as long as it is the watchman.
+    watches: RefCell<Option<OnTime>>,
 }
 
 impl Thief {
@@ -62,14 +71,9 @@ impl Thief {
             seen: RefCell::default(),
             next_look: Cell::new(0),
             pause: Cell::new(BRIEFLY),
-            naps: Cell::new(0),
-            watches: Cell::new(false),
+            quiet: Cell::new(0),
+            watches: RefCell::new(None),
         }
-    }
-
-    /// It has found nothing for a while: its first sleeps are short.
-    pub(crate) fn begin_watch(&self) {
-        self.naps.set(0);
     }
 
     /// Whether it is time to look into a stack: always into one that nobody runs.
@@ -101,7 +105,11 @@ impl<E: Engine> Worker<E> {
         let mut victims = last.into_iter().chain(stacks.iter().skip(first)).chain(stacks.iter().take(first));
         let mut looked = false;
         let found = victims.any(|frames| {
-            let looks = frames.may_have_work() && self.thief.is_due(frames, now);
+            if !frames.may_have_work() || !frames.is_new() {
+                return false;
+            }
+            self.thief.quiet.set(0);
+            let looks = self.thief.is_due(frames, now);
             looked |= looks;
             looks && self.steal_from(frames)
         });
@@ -122,6 +130,7 @@ impl<E: Engine> Worker<E> {
         }
         // W3.
         self.stop_watching();
+        fence(SeqCst);
         let shared = self.shared();
         if shared.sleep.sleepers() != 0 && !shared.stacks.are_watched() && frames.may_have_work() {
             shared.sleep.work_arrived();
@@ -150,12 +159,13 @@ impl<E: Engine> Worker<E> {
             self.stop_watching();
             return None;
         }
-        if !self.thief.watches.replace(true) {
-            self.shared().stacks.watch();
+        let mut watches = self.thief.watches.borrow_mut();
+        if watches.is_none() && self.shared().stacks.watch() {
+            *watches = Some(OnTime::begin());
         }
-        let naps = self.thief.naps.get();
-        self.thief.naps.set((naps + 1).min(DOUBLINGS));
-        Some(NAP * (1 << naps))
+        let quiet = self.thief.quiet.get();
+        self.thief.quiet.set(quiet.saturating_add(1));
+        watches.as_ref().map(|_| NAP * (1 + quiet / PATIENCE).min(MOST_NAPS))
     }
 
     /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.
@@ -167,10 +177,10 @@ impl<E: Engine> Worker<E> {
 
     /// It no longer watches; whether it did.
     fn stop_watching(&self) -> bool {
-        let watched = self.thief.watches.replace(false);
-        if watched {
+        let watched = self.thief.watches.take();
+        if watched.is_some() {
             self.shared().stacks.stop_watching();
         }
-        watched
+        watched.is_some()
     }
 }

@@ -20,7 +20,7 @@ use crate::depend::Mode;
 use crate::handle::Version;
 use crate::memory::LINE;
 use crate::sync::atomic::Ordering::Relaxed;
-use crate::sync::atomic::{AtomicU32, AtomicU64};
+use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use crate::task::{Role, TaskRef};
 
 /// The versions that earlier closures use, which are not finished, and how.
@@ -61,11 +61,30 @@ pub(crate) struct Search {
     reach: AtomicU32,
     /// When thieves may come again.
     not_before: AtomicU64,
+    /// What the stack looked like when a walk found nothing in all of it.
+    cursor: AtomicUsize,
+    top: AtomicUsize,
+    changes: AtomicUsize,
+}
+
+/// A stack at a glance: while all three stay, there is nothing new to steal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Glance {
+    cursor: usize,
+    top: usize,
+    changes: usize,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Search { reach: AtomicU32::new(REACH), not_before: AtomicU64::new(0) }
+        let none = AtomicUsize::default;
+        Search {
+            reach: AtomicU32::new(REACH),
+            not_before: AtomicU64::new(0),
+            cursor: none(),
+            top: none(),
+            changes: none(),
+        }
     }
 }
 
@@ -75,14 +94,18 @@ impl Search {
         now >= self.not_before.load(Relaxed)
     }
 
-    /// A walk has ended, which had `left` closures to go.
-    fn note(&self, began: u64, left: u32, found: bool) {
+    /// A walk has ended, which had `left` closures to go, through a stack that looked like this before.
+    fn note(&self, before: Glance, began: u64, left: u32, found: bool) {
         let reach = self.reach.load(Relaxed);
         if found {
             return self.reach.store(((reach - left) * 2).clamp(REACH, LONGEST), Relaxed);
         }
         if left == 0 {
             self.reach.store((reach * 2).min(LONGEST), Relaxed);
+        } else {
+            self.cursor.store(before.cursor, Relaxed);
+            self.top.store(before.top, Relaxed);
+            self.changes.store(before.changes, Relaxed);
         }
         let now = clock::ticks();
         self.not_before.store(now + REST * now.wrapping_sub(began), Relaxed);
@@ -92,9 +115,9 @@ impl Search {
 /// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end.
 /// The caller is in the stack, by its guard.
 pub(super) fn steal(frames: &Frames, from: End, seen: &mut Seen) -> Option<TaskRef> {
-    let (began, mut left) = (clock::ticks(), frames.search.reach.load(Relaxed));
+    let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
     let found = first_ready(frames, from, seen, &mut left);
-    frames.search.note(began, left, found.is_some());
+    frames.search.note(before, began, left, found.is_some());
     found.inspect(|&closure| theft::take(closure))
 }
 
@@ -180,6 +203,18 @@ impl Frames {
         closures.any(|this| {
             theft::state(this) != State::Done && accesses(elsewhere::itself(this)).any(|(used, _mode)| used == version)
         })
+    }
+
+    fn glance(&self) -> Glance {
+        let cursor = self.cursor();
+        Glance { cursor: cursor.0.addr() | usize::from(cursor.1), top: self.top_seen().addr(), changes: self.changes() }
+    }
+
+    /// Whether something has changed since a walk found nothing.
+    pub(super) fn is_new(&self) -> bool {
+        let Search { cursor, top, changes, .. } = &self.search;
+        let seen = Glance { cursor: cursor.load(Relaxed), top: top.load(Relaxed), changes: changes.load(Relaxed) };
+        self.glance() != seen
     }
 
     /// Whether there is perhaps a closure that nobody runs.

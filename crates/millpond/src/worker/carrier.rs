@@ -111,7 +111,6 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Idle);
         }
-        self.thief.begin_watch();
         let steals = || E::Scheme::FRAMES && self.steal_closure();
         let found = || self.has_mail() || done() || shared.has_tasks() || steals();
         let owes = shared.sleep.wait_watching(self.seat.index(), found, || self.watch());

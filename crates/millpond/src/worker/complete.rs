@@ -130,7 +130,7 @@ fn poison_one(record: &Record, cause: &Error) {
     let version = record.version();
     match record.declared() {
         Mode::Read => {}
-        Mode::Write | Mode::Inout => version.set_state(State::Failed(cause.clone())),
+        Mode::Write | Mode::Inout => version.fail(cause.clone()),
         Mode::Commutative | Mode::Concurrent => version.fail_in_group(record.group(), cause),
         Mode::Reduce => {
             version.fail_in_group(record.group(), cause);
@@ -184,7 +184,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn poison_combined(&self, task: TaskRef, error: &Error) {
         let record = &task.records()[0];
         if record.version().is_produced() {
-            record.version().set_state(State::Failed(error.root().clone()));
+            record.version().fail(error.root().clone());
         }
     }
 

@@ -33,6 +33,7 @@ pub(crate) mod fiber;
 pub(crate) mod forks;
 pub(crate) mod grain;
 mod run;
+pub(crate) mod slack;
 pub(crate) mod sleep;
 pub(crate) mod wait;
 
