@@ -294,7 +294,7 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     where
         Self: 't;
     /// # Safety
-    /// As `leaf`; and `args` has a frame.
+    /// As `leaf`; and `args` has a frame, or views.
     #[doc(hidden)]
     unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
     where

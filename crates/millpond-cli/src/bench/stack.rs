@@ -8,6 +8,7 @@ use super::{Measure, Suite};
 use crate::config::beside;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::stats::median;
 use clap::{Arg, ArgMatches};
 use millpond::catalogue::{MEMORY, POOLS};
 use millpond::depend::Scheme;
@@ -15,7 +16,7 @@ use millpond::depend::parked::Parked;
 use millpond::depend::stack::Stack;
 use millpond::{Access, DefaultMemory, DefaultPool, Handle, Inout, Runtime, Spawn};
 use serde_json::json;
-use std::hint::{black_box, spin_loop};
+use std::hint::spin_loop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
@@ -139,16 +140,15 @@ fn row(shape: &Shape, scheme: &'static str, size: u64) -> Row {
     }
 }
 
-/// One measurement: as many runs as fill the least time, their mean; and whether all was right.
+/// One measurement: as many runs as fill the least time, their median; and whether all was right.
 fn once<D: Scheme>(run: Run<D>, rt: &Of<D>, size: u64) -> Result<(f64, bool), Failure> {
-    let (began, mut took, mut runs, mut right) = (Instant::now(), Duration::ZERO, 0.0, true);
+    let (began, mut seconds, mut right) = (Instant::now(), Vec::new(), true);
     while began.elapsed() < LEAST {
         let (time, ok) = run(rt, size)?;
-        took += time;
-        runs += 1.0;
+        seconds.push(time.as_secs_f64());
         right &= ok;
     }
-    Ok((took.as_secs_f64() / runs, right))
+    Ok((median(&seconds), right))
 }
 
 /// Tasks that may change so many data, and change one.
@@ -159,7 +159,7 @@ fn accesses<D: Scheme>(rt: &Of<D>, accesses: u64) -> Result<(Duration, bool), mi
         macro_rules! many {
             ($($x:ident)*) => {
                 for _ in 0..MANY {
-                    s.spawn(($($x.inout(),)*), |all| *all.0 = black_box(*all.0 + 1));
+                    s.spawn(($($x.inout(),)*), |all| *all.0 += 1);
                 }
             };
         }
@@ -183,7 +183,7 @@ fn number<D: Scheme>(rt: &Of<D>, number: u64) -> Result<(Duration, bool), millpo
     let start = Instant::now();
     rt.scope(|s| {
         for _ in 0..number {
-            s.spawn((x.inout(), y.inout()), |(x, _y)| *x = black_box(*x + 1));
+            s.spawn((x.inout(), y.inout()), |(x, _y)| *x += 1);
         }
     })?;
     Ok((start.elapsed(), x.into_inner()? + y.into_inner()? == number))
@@ -204,39 +204,45 @@ fn depth<D: Scheme>(rt: &Of<D>, depth: u64) -> Result<(Duration, bool), millpond
 
 fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, x: Access<'_, u64, Inout, S::Brand>) {
     s.nest(x, move |s, x| {
-        s.spawn(x.inout(), |x| *x = black_box(*x + 1));
+        s.spawn(x.inout(), |x| *x += 1);
         if levels > 1 {
             descend(s, levels - 1, x.inout());
         }
     });
 }
 
-/// How long a body runs that others wait behind.
+/// How long a body runs before anything else is ready, and how long the one that gives things away.
+const FIRST: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
 
-/// Until another worker begins one of so many ready tasks, while the worker that has them is in a long body.
+/// A worker that has so many tasks, of which none is ready yet, begins a long body; with that they become ready. Until another
+/// worker begins one of them.
 fn give<D: Scheme>(rt: &Of<D>, ready: u64) -> Result<(Duration, bool), millpond::Error> {
     let (begun, given, ran) = (&AtomicU64::new(0), &AtomicU64::new(u64::MAX), &AtomicU64::new(0));
     let (busy, origin) = (&OnceLock::<ThreadId>::new(), Instant::now());
     let now = move || origin.elapsed().as_nanos() as u64;
+    let work = move |time: Duration| {
+        let until = now() + time.as_nanos() as u64;
+        while now() < until {
+            spin_loop();
+        }
+    };
+    let (x, y) = (Handle::new(()), Handle::new(()));
     rt.scope(|s| {
-        s.nest((), move |s, ()| {
-            s.spawn((), move |()| {
-                busy.get_or_init(|| thread::current().id());
-                begun.store(now(), Relaxed);
-                while begun.load(Relaxed) + LONG.as_nanos() as u64 > now() {
-                    spin_loop();
+        s.spawn((x.inout(), y.inout()), move |_| work(FIRST));
+        s.spawn(x.inout(), move |_| {
+            busy.get_or_init(|| thread::current().id());
+            begun.store(now(), Relaxed);
+            work(LONG);
+        });
+        for _ in 0..ready {
+            s.spawn(y.read(), move |_| {
+                ran.fetch_add(1, Relaxed);
+                if busy.get() != Some(&thread::current().id()) {
+                    given.fetch_min(now(), Relaxed);
                 }
             });
-            for _ in 0..ready {
-                s.spawn((), move |()| {
-                    ran.fetch_add(1, Relaxed);
-                    if busy.get() != Some(&thread::current().id()) {
-                        given.fetch_min(now(), Relaxed);
-                    }
-                });
-            }
-        });
+        }
     })?;
     let took = Duration::from_nanos(given.load(Relaxed).saturating_sub(begun.load(Relaxed)));
     Ok((took.min(LONG), ran.load(Relaxed) == ready))

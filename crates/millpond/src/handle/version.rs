@@ -50,7 +50,8 @@ pub(crate) enum Place {
     Renamed,
     /// As `Renamed`, by a runtime that bounds the storage of such versions.
     Counted,
-    /// A nested task's view of its parent's version; the value is the parent's.
+    /// In a nested task's frame, and freed with that: it shows the parent's version, whose the value is, or is a datum of its
+    /// own (`stack::own`).
     Held,
 }
 

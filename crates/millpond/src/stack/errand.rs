@@ -128,7 +128,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Runs a closure of somebody else's stack, where it is, or, of a leaf in short form, a copy; the stack with which this
+    /// Runs a closure of somebody else's stack, where it is, or, of a task in short form, a copy; the stack with which this
     /// worker has to go on.
     fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let began = clock::ticks();

@@ -10,8 +10,7 @@
 //!                                              youngest
 //! ```
 //!
-//! A closure is a task's block (`task`), in place: header, accesses, what it captured; of a parent, room for what its body
-//! needs. Who runs the stack goes from one to the next in memory, and knows of no other order.
+//! A closure is a task's block (`task`), in place: header, accesses, what it captured. Who runs the stack goes from one to the next in memory, and knows of no other order.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};

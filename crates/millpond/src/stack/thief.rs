@@ -78,7 +78,7 @@ impl Thief {
 
     /// Whether it is time to look into a stack: always into one that nobody runs.
     fn is_due(&self, frames: &Frames, now: u64) -> bool {
-        (now >= self.next_look.get() && frames.search.is_due(now)) || frames.guard().is_free()
+        (now >= self.next_look.get() && frames.is_due(now)) || frames.guard().is_free()
     }
 
     /// What was looked for in vain, or stolen, was worth the time of its owner, or not: then it waits longer each time.

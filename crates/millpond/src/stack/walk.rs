@@ -54,13 +54,19 @@ const LONGEST: u32 = 1 << 22;
 /// waits for it, loses a twentieth of its time at most.
 const REST: u64 = 20;
 
+/// After so many ticks of the clock (some 0.4 ns) a body is long: more than all that a visit costs its worker.
+const LONG: u64 = 1 << 15;
+
 /// What is known of earlier walks through a stack. Changed by who walks it.
 #[derive(Debug)]
 pub(crate) struct Search {
     /// How many closures a walk looks at, at most: more and more, as long as there was nothing among so many.
     reach: AtomicU32,
-    /// When thieves may come again.
+    /// When thieves may come again, unless the owner is in a long body, and loses nothing.
     not_before: AtomicU64,
+    /// What thieves have seen running, and since when.
+    running: AtomicUsize,
+    since: AtomicU64,
     /// What the stack looked like when a walk found nothing in all of it.
     cursor: AtomicUsize,
     top: AtomicUsize,
@@ -81,6 +87,8 @@ impl Default for Search {
         Search {
             reach: AtomicU32::new(REACH),
             not_before: AtomicU64::new(0),
+            running: none(),
+            since: AtomicU64::new(0),
             cursor: none(),
             top: none(),
             changes: none(),
@@ -90,8 +98,12 @@ impl Default for Search {
 
 impl Search {
     /// Whether a walk may begin, a glance.
-    pub(super) fn is_due(&self, now: u64) -> bool {
-        now >= self.not_before.load(Relaxed)
+    fn is_due(&self, cursor: usize, now: u64) -> bool {
+        if self.running.load(Relaxed) != cursor {
+            self.running.store(cursor, Relaxed);
+            self.since.store(now, Relaxed);
+        }
+        now >= self.not_before.load(Relaxed) || now.saturating_sub(self.since.load(Relaxed)) > LONG
     }
 
     /// A walk has ended, which had `left` closures to go, through a stack that looked like this before.
@@ -208,6 +220,11 @@ impl Frames {
     fn glance(&self) -> Glance {
         let cursor = self.cursor();
         Glance { cursor: cursor.0.addr() | usize::from(cursor.1), top: self.top_seen().addr(), changes: self.changes() }
+    }
+
+    /// Whether thieves may come, a glance.
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.search.is_due(self.glance().cursor, now)
     }
 
     /// Whether something has changed since a walk found nothing.

@@ -13,7 +13,7 @@ use crate::handle::version::{Dropped, Place, State, Version};
 use crate::runtime::domain::Domain;
 use crate::worker::complete::panicked;
 
-/// The part of a block that only a parent has. One [`Datum`] for each of its accesses follows it.
+/// The part of a block that only a parent has. One [`Whole`] for each of its accesses follows it.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct NestFrame {

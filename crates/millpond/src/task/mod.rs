@@ -4,7 +4,7 @@
 //!   0  Header             56 bytes
 //!  56  Extras             only if the spawn gave a name, indices or bytes, or is recorded
 //!   …  Record × accesses  32 bytes each; the scheme's list nodes are in them
-//!   …  NestFrame          only of a parent: its scope's counts; then its Datum × accesses
+//!   …  NestFrame          only of a parent: its scope's counts; then its data, one an access
 //!   …  payload            the closure and the shape of its accesses; afterwards the result
 //! ```
 
