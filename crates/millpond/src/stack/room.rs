@@ -103,7 +103,7 @@ impl<E: Engine> Worker<E> {
         match theft::state(next) {
             State::Untouched => {
                 frames.leave();
-                return self.carry_some_until(HELP, fewer);
+                return self.look_until(fewer);
             }
             // What comes then may be nobody else's.
             State::Done => return frames.leave(),
@@ -111,12 +111,21 @@ impl<E: Engine> Worker<E> {
         }
         // All may wait for the one that was stolen.
         if theft::wait_for(frames, next, &waiter) && waiter.park() {
-            self.carry_some_until(HELP, || waiter.is_delivered() || fewer());
+            self.look_until(|| waiter.is_delivered() || fewer());
             if !waiter.is_delivered() && !theft::wait_no_longer(next) {
                 // Somebody is waking it.
                 self.carry_until(|| waiter.is_delivered());
             }
         }
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// Runs what there is until something is so of which nobody tells this worker: it looks, and sleeps for a while only.
+    fn look_until(&self, done: impl Fn() -> bool) {
+        self.thief.looks_by_itself(true);
+        self.carry_some_until(HELP, done);
+        self.thief.looks_by_itself(false);
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct Thief {
     pause: Cell<u64>,
     /// Since when nothing has changed, in naps.
     quiet: Cell<u32>,
+    /// It waits for something of which nobody tells it.
+    looks: Cell<bool>,
     /// There as long as it is the watchman.
     watches: RefCell<Option<OnTime>>,
 }
@@ -72,8 +74,14 @@ impl Thief {
             next_look: Cell::new(0),
             pause: Cell::new(BRIEFLY),
             quiet: Cell::new(0),
+            looks: Cell::new(false),
             watches: RefCell::new(None),
         }
+    }
+
+    /// It waits for something of which nobody tells it, or no longer: it sleeps for a while only, whoever else watches.
+    pub(super) fn looks_by_itself(&self, looks: bool) {
+        self.looks.set(looks);
     }
 
     /// Whether it is time to look into a stack: always into one that nobody runs.
@@ -165,7 +173,8 @@ impl<E: Engine> Worker<E> {
         }
         let quiet = self.thief.quiet.get();
         self.thief.quiet.set(quiet.saturating_add(1));
-        watches.as_ref().map(|_| NAP * (1 + quiet / PATIENCE).min(MOST_NAPS))
+        let naps = watches.is_some() || self.thief.looks.get();
+        naps.then(|| NAP * (1 + quiet / PATIENCE).min(MOST_NAPS))
     }
 
     /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.
