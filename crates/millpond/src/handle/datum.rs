@@ -28,7 +28,8 @@ pub(crate) struct Datum {
     current: Cell<NonNull<Version>>,
     /// The scope that may issue; 0: nobody yet.
     claim: AtomicU64,
-    /// The last access: the task's order in its scope, and the place among its accesses (16 bits).
+    /// The last access: the task's order in its scope, and the place among its accesses (16 bits); or only the order, and
+    /// [`LAID`].
     last_use: Cell<u64>,
     /// The reduction that the youngest generation feeds, if that is a generation of `reduce`.
     reduction: Cell<Option<NonNull<Reduction>>>,
@@ -330,14 +331,12 @@ impl Datum {
         None
     }
 
-    /// As `note_use`, in fewer steps; false if the task has another access already. For less than 2^16 accesses.
+    /// Notes an access of the task at `order`, which is being laid down in a stack; false if the task has another one already.
+    /// `note_use` does not know such a note: it begins anew, if the task is drafted after all.
     #[inline(always)]
-    pub(crate) fn note_first_use(&self, order: u64, arg: usize) -> bool {
-        let of_task = (order + 1) << ARG_BITS;
-        let is_first = self.last_use.get() ^ of_task > ARG_MASK;
-        if is_first {
-            self.last_use.set(of_task | arg as u64);
-        }
+    pub(crate) fn note_laid(&self, order: u64) -> bool {
+        let is_first = self.last_use.get() != LAID | order;
+        self.last_use.set(LAID | order);
         is_first
     }
 
@@ -563,6 +562,9 @@ impl Datum {
 const REDUCING: u32 = 1 << 30;
 /// Bit of `Datum::parts`: the handle is gone.
 const ORPHAN: u32 = 1 << 31;
+
+/// Mark of `Datum::last_use`.
+const LAID: u64 = 1 << 63;
 
 const ARG_BITS: u32 = 16;
 const ARG_MASK: u64 = (1 << ARG_BITS) - 1;

@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
@@ -65,7 +65,7 @@ struct Shared {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Domain>() == 3 * 64 && offset_of!(Domain, parent) == 64);
+const _: () = assert!(size_of::<Domain>() == 3 * 64 && std::mem::offset_of!(Domain, parent) == 64);
 
 /// What most scopes never need.
 #[derive(Default)]

@@ -17,7 +17,7 @@ use crate::runtime::spawn::Options;
 use crate::task::{self, NewTask, Role, TaskRef, VTable};
 
 /// With so many accesses at most, each is compared with all before it, which spares the datum a store.
-const FEW: usize = 4;
+const FEW: usize = 6;
 
 /// Writes the versions of a task where it will be, and looks whether that may be.
 struct Lay<'a> {
@@ -64,7 +64,7 @@ impl Lay<'_> {
     #[inline(always)]
     fn is_first(&self, datum: &Datum, version: NonNull<Version>) -> bool {
         if !self.few {
-            return datum.note_first_use(self.order, self.count);
+            return datum.note_laid(self.order);
         }
         // SAFETY: so many were written.
         let before = unsafe { std::slice::from_raw_parts(self.versions.as_ptr(), self.count) };

@@ -1,15 +1,16 @@
 //! Models of W1 to W3, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
-//! sleep, while the owner waits for that. A lost wake shows as a deadlock. A watchman does not sleep here: that would be for a
-//! while only.
+//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The watchman does not sleep here, which would be for a
+//! while only, but looks again after others have done something.
 
 use loom::thread;
 
+use std::cell::Cell;
 use std::num::NonZero;
 use std::ptr::NonNull;
 
 use crate::stack::guard::{Guard, Met};
-use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use crate::sync::atomic::{AtomicBool, AtomicUsize};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use crate::sync::{Arc, spin_for_lock};
 use crate::task::TaskRef;
 use crate::worker::sleep::{Idle, Sleep};
@@ -24,6 +25,7 @@ struct World {
     cursor: AtomicUsize,
     top: AtomicUsize,
     is_stolen: [AtomicBool; PLACES],
+    is_watched: AtomicBool,
     /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
     is_parent: AtomicBool,
     is_open: AtomicBool,
@@ -37,6 +39,7 @@ impl World {
             cursor: AtomicUsize::new(0),
             top: AtomicUsize::new(0),
             is_stolen: Default::default(),
+            is_watched: AtomicBool::new(false),
             is_parent: AtomicBool::new(false),
             is_open: AtomicBool::new(false),
         })
@@ -86,23 +89,48 @@ impl World {
     }
 
     /// Whether this worker has stolen something, as `Worker::steal_from`.
-    fn steal(&self) -> bool {
+    fn steal(&self, watches: &Cell<bool>) -> bool {
         let found = self.may_have_work() && self.guard.visit(|| self.walk()).is_some();
-        // W3; nobody watches.
-        if found && self.sleep.sleepers() != 0 && self.may_have_work() {
-            self.sleep.work_arrived();
+        if found {
+            // W3.
+            self.stop_watching(watches);
+            fence(SeqCst);
+            if self.sleep.sleepers() != 0 && !self.is_watched.load(Relaxed) && self.may_have_work() {
+                self.sleep.work_arrived();
+            }
         }
         found
     }
 
+    fn stop_watching(&self, watches: &Cell<bool>) {
+        if watches.take() {
+            self.is_watched.store(false, Relaxed);
+        }
+    }
+
+    /// W2, as `Worker::watch`.
+    fn watch(&self, watches: &Cell<bool>) -> bool {
+        if !self.may_have_work() {
+            self.stop_watching(watches);
+            return false;
+        }
+        let becomes_one = || self.is_watched.compare_exchange(false, true, Relaxed, Relaxed).is_ok();
+        watches.set(watches.get() || becomes_one());
+        watches.get()
+    }
+
     /// A worker that finds nothing else to do, until it has stolen something.
     fn sleep_until_stolen(&self, seat: usize) {
-        while !self.steal() {
-            // It watches over what another one has stolen, or is about to: coming later, it does the same.
-            if self.may_have_work() {
+        let (watches, stolen) = (Cell::new(false), Cell::new(false));
+        while !stolen.get() {
+            self.sleep.wait(seat, || {
+                stolen.set(self.steal(&watches));
+                stolen.get() || self.watch(&watches)
+            });
+            if !stolen.get() {
+                // Its nap, or what woke it is somebody else's by now.
                 spin_for_lock();
             }
-            self.sleep.wait(seat, || self.may_have_work());
         }
     }
 }
