@@ -221,7 +221,9 @@ impl Datum {
     /// `this` points to a [`Whole`], which stays.
     pub(crate) unsafe fn first<'a>(this: NonNull<Datum>) -> &'a Version {
         // SAFETY: the caller's.
-        unsafe { Datum::first_at(this).as_ref() }
+        let first = unsafe { Datum::first_at(this) };
+        // SAFETY: as above.
+        unsafe { first.as_ref() }
     }
 
     /// Whether its version is that of an enclosing scope's datum.

@@ -201,9 +201,9 @@ where
         };
         let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
         mem::forget(value);
-        for index in 0..modes.count {
+        for (index, version) in versions.iter().enumerate() {
             // SAFETY: it has an access to it.
-            if modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced() {
+            if modes.at(index) == Mode::Write && !unsafe { version.as_ref() }.is_produced() {
                 return Err(Some(Error::new(task.label(), Kind::Unwritten { arg: index })));
             }
         }

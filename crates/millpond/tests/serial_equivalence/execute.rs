@@ -161,7 +161,7 @@ pub fn execute<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runti
 fn in_scope<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>) -> Outcome {
     let run = Run::new(program);
     let mut slots = roots(program, &run);
-    if program.ids % 2 == 0 {
+    if program.ids.is_multiple_of(2) {
         used_before(program, &slots, runtime);
     }
     let scope = runtime.scope(|s| {
