@@ -2,27 +2,23 @@
 //!
 //! Outstanding tasks are counted as `runtime::count` says.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, OnceLock};
 
-use super::cancel::{CancelToken, Cancels};
+use super::cancel::Cancels;
 use super::count::{self, Subtracted};
-use super::doors::Doors;
-use super::gate::Inner;
-use super::watch::{Tell, Watchers};
-use crate::error::Error;
+use super::watch::Tell;
 use crate::handle::claim::{Claimant, Inline};
-use crate::handle::reduction::Reduction;
 use crate::record::Id;
-use crate::stack::{Frames, Wakers};
-use crate::sync::Mutex;
+use crate::stack::Frames;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::task::TaskRef;
 use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
+
+mod rare;
+use rare::Cold;
 
 /// See the [module](self).
 #[repr(C, align(64))]
@@ -66,26 +62,6 @@ struct Shared {
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Domain>() == 3 * 64 && std::mem::offset_of!(Domain, parent) == 64);
-
-/// What most scopes never need.
-#[derive(Default)]
-struct Cold {
-    /// By place in reference order.
-    failures: Mutex<BTreeMap<u64, Error>>,
-    watchers: Watchers,
-    closures: Wakers,
-    token: Mutex<Option<CancelToken>>,
-    doors: OnceLock<Doors>,
-    gate: OnceLock<Arc<Inner>>,
-    /// Those that are open. The owner's, as the next one.
-    reductions: RefCell<Vec<NonNull<Reduction>>>,
-    bytes_spawned: Cell<u64>,
-    bytes_finished: AtomicU64,
-    /// The failure of the body itself.
-    own_failure: OnceCell<Error>,
-    /// How to tell the owner that it is quiet (`runtime::count`, 7).
-    quiet: Mutex<Option<Tell>>,
-}
 
 /// The first `Domain::epoch`.
 pub(crate) const FIRST_EPOCH: u32 = 1;
@@ -293,26 +269,6 @@ impl Domain {
         self.shared_count().count_spawn();
     }
 
-    /// The doors; opened if they were not.
-    pub(crate) fn open_doors(&self, open: impl FnOnce() -> Doors) -> &Doors {
-        self.cold().doors.get_or_init(open)
-    }
-
-    /// The doors, if they were opened.
-    pub(crate) fn doors(&self) -> Option<&Doors> {
-        self.cold_if_any()?.doors.get()
-    }
-
-    /// The gate; made if there is none.
-    pub(crate) fn open_gate(&self, open: impl FnOnce() -> Arc<Inner>) -> &Arc<Inner> {
-        self.cold().gate.get_or_init(open)
-    }
-
-    /// The gate, if there is one.
-    pub(crate) fn gate(&self) -> Option<&Arc<Inner>> {
-        self.cold_if_any()?.gate.get()
-    }
-
     /// Counts a task that a door lets in: by the owner's thread, while the scope is open.
     pub(crate) fn count_let_in_here(&self) {
         self.count.count_let_in();
@@ -353,21 +309,6 @@ impl Domain {
     #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
         self.count.outstanding(self.shared_count())
-    }
-
-    pub(crate) fn add_bytes(&self, bytes: usize) {
-        let spawned = &self.cold().bytes_spawned;
-        spawned.set(spawned.get() + bytes as u64);
-    }
-
-    pub(crate) fn sub_bytes(&self, bytes: usize) {
-        self.cold().bytes_finished.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Bytes that outstanding tasks said they hold.
-    pub(crate) fn bytes(&self) -> u64 {
-        let held = |cold: &Cold| cold.bytes_spawned.get().saturating_sub(cold.bytes_finished.load(Ordering::Relaxed));
-        self.cold_if_any().map_or(0, held)
     }
 
     fn shared_count(&self) -> &count::Shared {
@@ -414,21 +355,6 @@ impl Domain {
     /// The owner counts what it spawns, and what ends on its thread.
     pub(crate) fn reclaim(&self) {
         self.count.reclaim();
-    }
-
-    /// Asks that the owner, who has lent its count, be told when it is quiet next; whether it is now.
-    pub(crate) fn watch_for_quiet(&self, tell: Tell) -> bool {
-        *self.cold().quiet.lock() = Some(tell);
-        self.shared_count().watch_for_quiet()
-    }
-
-    /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner.
-    pub(crate) fn unwatch_quiet(&self) -> Option<bool> {
-        let quiet = self.shared_count().unwatch_quiet();
-        if quiet.is_some() {
-            self.cold().quiet.lock().take();
-        }
-        quiet
     }
 
     /// Whether the owner must count before it spawns another task.
@@ -480,78 +406,6 @@ impl Domain {
         false
     }
 
-    fn cold(&self) -> &Cold {
-        let mut cold = self.cold.load(Ordering::Acquire);
-        if cold.is_null() {
-            let new = Box::into_raw(Box::<Cold>::default());
-            let put = self.cold.compare_exchange(cold, new, Ordering::AcqRel, Ordering::Acquire);
-            cold = match put {
-                Ok(_) => new,
-                Err(other) => {
-                    // SAFETY: made above, and not published.
-                    drop(unsafe { Box::from_raw(new) });
-                    other
-                }
-            };
-        }
-        // SAFETY: once set, it stays until the domain is dropped.
-        unsafe { &*cold }
-    }
-
-    fn cold_if_any(&self) -> Option<&Cold> {
-        // SAFETY: as above.
-        unsafe { self.cold.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// A task of the scope failed.
-    pub(crate) fn fail(&self, order: u64, error: Error) {
-        self.cold().failures.lock().entry(order).or_insert(error);
-    }
-
-    /// The failure of the task at `order`.
-    pub(crate) fn failure(&self, order: u64) -> Option<Error> {
-        self.cold_if_any()?.failures.lock().get(&order).cloned()
-    }
-
-    /// The failure that comes first in reference order.
-    pub(crate) fn first_failure(&self) -> Option<Error> {
-        let cold = self.cold_if_any()?;
-        cold.failures.lock().values().next().cloned()
-    }
-
-    /// Who waits for a task to complete says so here, before it sets the task's state to watched.
-    pub(crate) fn watchers(&self) -> &Watchers {
-        &self.cold().watchers
-    }
-
-    /// Futures that wait for closures in the scope's stack.
-    pub(crate) fn closure_wakers(&self) -> &Wakers {
-        &self.cold().closures
-    }
-
-    /// The body itself failed; which it does at most once.
-    pub(crate) fn set_own_failure(&self, error: Error) {
-        let _is_the_first = self.cold().own_failure.set(error);
-    }
-
-    /// The failure of the body itself: then what it declared to write is poisoned.
-    pub(crate) fn own_failure(&self) -> Option<&Error> {
-        self.cold_if_any()?.own_failure.get()
-    }
-
-    /// Whether there is something about the scope that most scopes do not have: a failure, at worst.
-    #[inline(always)]
-    pub(crate) fn is_usual(&self) -> bool {
-        self.cold_if_any().is_none()
-    }
-
-    /// The token that cancels this scope.
-    pub(crate) fn cancel_token(&self) -> CancelToken {
-        let mut token = self.cold().token.lock();
-        // SAFETY: the counter outlives the scopes that refer to it.
-        token.get_or_insert_with(|| CancelToken::new(unsafe { self.cancels.as_ref() })).clone()
-    }
-
     /// How often something was cancelled in the root scope.
     pub(crate) fn cancels(&self) -> &AtomicUsize {
         // SAFETY: as above.
@@ -577,41 +431,6 @@ impl Domain {
                 Some(parent) => domain = unsafe { parent.as_ref() },
                 None => return false,
             }
-        }
-    }
-
-    fn is_cancelled_itself(&self) -> bool {
-        self.cold_if_any().is_some_and(|cold| cold.token.lock().as_ref().is_some_and(CancelToken::is_cancelled))
-    }
-
-    /// Remembers an open reduction, to be combined when the scope ends at the latest.
-    pub(crate) fn add_reduction(&self, reduction: NonNull<Reduction>) {
-        self.cold().reductions.borrow_mut().push(reduction);
-        self.plain.set(false);
-    }
-
-    /// Forgets an open reduction.
-    pub(crate) fn remove_reduction(&self, reduction: NonNull<Reduction>) {
-        let mut open = self.cold().reductions.borrow_mut();
-        if let Some(at) = open.iter().rposition(|&other| other == reduction) {
-            open.swap_remove(at);
-        }
-        drop(open);
-        self.note_plain();
-    }
-
-    /// One of the open reductions.
-    pub(crate) fn any_reduction(&self) -> Option<NonNull<Reduction>> {
-        self.cold_if_any()?.reductions.borrow().last().copied()
-    }
-}
-
-impl Drop for Domain {
-    fn drop(&mut self) {
-        let cold = self.cold.load(Ordering::Acquire);
-        if !cold.is_null() {
-            // SAFETY: made by `cold` and owned by the domain, which nobody uses any more.
-            drop(unsafe { Box::from_raw(cold) });
         }
     }
 }

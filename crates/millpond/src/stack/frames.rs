@@ -12,10 +12,10 @@
 //!
 //! A closure is a task's block (`task`), in place: header, accesses, what it captured. Who runs the stack goes from one to the next in memory, and knows of no other order.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
+use super::chunk::Chunk;
 use super::guard::Guard;
 use super::own::Owned;
 use super::walk::Search;
@@ -23,16 +23,12 @@ use crate::handle::Version;
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
-use crate::sync::{Guarded, Mutex, prefer_huge_pages, prefetch_line_for_write, spin_loop};
+use crate::sync::{Guarded, Mutex, prefetch_line_for_write, spin_loop};
 use crate::task::{Header, TaskRef};
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
-
-/// Bytes of a stack's first chunk; each further one has twice those of the one before, up to [`LARGEST`], which is a huge page.
-const CHUNK: usize = 64 << 10;
-const LARGEST: usize = 2 << 20;
 
 /// So many chunks an empty stack keeps in any case.
 const KEPT: usize = 2;
@@ -48,9 +44,6 @@ fn prefetch(frame: *mut Frame, ahead: isize) {
     let there = frame.cast::<u8>().wrapping_offset(ahead);
     (0..8).for_each(|line| prefetch_line_for_write(there.wrapping_add(line * LINE)));
 }
-
-/// What leads from the end of a chunk to the next one.
-const JUMP: usize = LINE;
 
 /// One stack. It belongs to whoever runs it, its owner; all but what is atomic is the owner's.
 #[repr(C)]
@@ -124,12 +117,6 @@ pub(crate) struct Frame {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Frame>() == LINE);
 
-#[derive(Debug)]
-pub(super) struct Chunk {
-    start: NonNull<u8>,
-    size: usize,
-}
-
 /// What a stack looked like at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -153,46 +140,11 @@ fn this_thread() -> usize {
     HERE.try_with(|here| ptr::from_ref(here).addr()).unwrap_or(0)
 }
 
-impl Chunk {
-    fn layout(size: usize) -> Layout {
-        Layout::from_size_align(size, if size >= LARGEST { LARGEST } else { LINE })
-            .expect("a chunk is smaller than the address space")
-    }
-
-    pub(super) fn new(size: usize) -> Chunk {
-        let layout = Chunk::layout(size);
-        // SAFETY: a chunk has a size.
-        let start = unsafe { alloc(layout) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        if size >= LARGEST {
-            prefer_huge_pages(start, size);
-        }
-        // SAFETY: so much was allocated.
-        unsafe { start.write_bytes(0, size) };
-        Chunk { start, size }
-    }
-
-    pub(super) fn start(&self) -> *mut u8 {
-        self.start.as_ptr()
-    }
-
-    pub(super) fn end(&self) -> *mut u8 {
-        self.start.as_ptr().wrapping_add(self.size - JUMP)
-    }
-}
-
-impl Drop for Chunk {
-    fn drop(&mut self) {
-        // SAFETY: `new` allocated it in this layout.
-        unsafe { dealloc(self.start.as_ptr(), Chunk::layout(self.size)) };
-    }
-}
-
 impl Frames {
     /// An empty stack, which nobody owns.
     pub(crate) fn new() -> Frames {
-        let chunk = Chunk::new(CHUNK);
-        let (start, end) = (chunk.start.as_ptr(), chunk.end());
+        let chunk = Chunk::after(0, 0);
+        let (start, end) = (chunk.start(), chunk.end());
         Frames {
             cursor: AtomicPtr::new(start),
             top: AtomicPtr::new(start),
@@ -390,18 +342,17 @@ impl Frames {
     /// The start of the next chunk, which is in use now.
     fn next_chunk(&self, size: usize) -> *mut u8 {
         let (mut chunks, next) = (self.chunks.borrow_mut(), self.chunk.get() + 1);
-        if chunks.get(next).is_some_and(|chunk| chunk.size < size + JUMP) {
+        if chunks.get(next).is_some_and(|chunk| !chunk.has_room(size)) {
             chunks.truncate(next);
         }
         if chunks.len() == next {
-            let usual = (CHUNK << next.min(10)).min(LARGEST);
-            chunks.push(Chunk::new(usual.max(size + JUMP)));
+            chunks.push(Chunk::after(next, size));
         }
         self.chunk.set(next);
         self.last_used.set(self.last_used.get().max(next));
         self.end.set(chunks[next].end());
         self.limit.set(self.end.get());
-        chunks[next].start.as_ptr()
+        chunks[next].start()
     }
 
     /// Opens a frame for a body that begins: the parent that the cursor is at, or a root scope's.
@@ -481,7 +432,7 @@ impl Frames {
                 self.publish(last);
             }
             None => {
-                let start = self.chunks.borrow()[chunk].start.as_ptr();
+                let start = self.chunks.borrow()[chunk].start();
                 self.publish(start);
                 self.set_cursor(start);
             }
@@ -500,7 +451,7 @@ impl Frames {
         // A thief that walks has seen where the top was.
         self.guard.alone(|| {
             let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
-            let within = |nth: &usize| chunks[*nth].start.as_ptr() <= frame.first && frame.first <= chunks[*nth].end();
+            let within = |nth: &usize| chunks[*nth].start() <= frame.first && frame.first <= chunks[*nth].end();
             let first = (frame.chunk as usize..=chunk.get()).find(within).expect("a frame is in one of its chunks");
             chunk.set(first);
             self.end.set(chunks[first].end());

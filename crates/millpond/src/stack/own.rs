@@ -12,7 +12,8 @@ use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 
-use super::frames::{Chunk, Frames};
+use super::chunk::Chunk;
+use super::frames::Frames;
 use crate::depend::in_order::InOrder;
 use crate::handle::Datum;
 use crate::handle::datum::Whole;

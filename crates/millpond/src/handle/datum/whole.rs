@@ -1,0 +1,247 @@
+//! A datum with its first version beside it: where that lies, and what keeps and frees it.
+
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr::{self, NonNull};
+
+use super::{Datum, ORPHAN, REDUCING, SchemeOps};
+use crate::depend::Mode;
+use crate::depend::in_order::InOrder;
+use crate::handle::storage;
+use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
+use crate::runtime::domain::Domain;
+use crate::sync::atomic::Ordering;
+
+/// A datum with its first version.
+///
+/// ```text
+///   0   datum    current version, claim, last use, generation
+///  64   first    the first version: scheme metadata (64 bytes),
+/// 128            where its value is, state, exclusion
+/// 168   value    the first version's storage, if the value is here
+/// ```
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Whole {
+    datum: Datum,
+    first: Version,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(offset_of!(Whole, first) == 64);
+
+/// A datum with room for its first value.
+#[repr(C, align(64))]
+struct DatumOf<T> {
+    head: Whole,
+    value: MaybeUninit<T>,
+}
+
+/// # Safety
+///
+/// `datum` came from `Datum::allocate::<T>`, nobody uses it, and its value is gone.
+pub(in crate::handle) unsafe fn free_first<T>(datum: NonNull<Datum>) {
+    // SAFETY: `allocate` took such a block, and it is the caller's.
+    unsafe { storage::free(datum.cast::<DatumOf<T>>()) };
+}
+
+impl Whole {
+    /// A datum that shows a nested task its parent's version. `settle` must follow once it is in its place.
+    pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Whole {
+        let (datum, first) = (Datum::new(true), Version::new(parent.kind(), Place::Held, value));
+        first.set_in_place(parent.is_in_place());
+        datum.claim.store(scope, Ordering::Relaxed);
+        datum.scheme.set(Some(scheme));
+        Whole { datum, first }
+    }
+
+    /// A datum of a nested scope's own, which lies with the stack that holds the scope's tasks. `settle` must follow, and what
+    /// is missing: the place of its value.
+    #[inline(always)]
+    pub(crate) fn own<T>(domain: &Domain) -> Whole {
+        let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
+        let datum = Datum::new(true);
+        datum.claim_new(domain.claim(), SchemeOps::of::<InOrder>());
+        datum.set_seen(domain.epoch_to_note(), Mode::Inout);
+        Whole { datum, first }
+    }
+
+    /// Nobody uses it any more: lets go of what a failed version keeps.
+    #[inline(always)]
+    pub(crate) fn forget_failure(&self) {
+        if !self.first.is_produced() {
+            self.first.set_state(State::Unset);
+        }
+    }
+}
+
+impl Datum {
+    /// A datum in a block of its own, without a value.
+    pub(crate) fn allocate<T>() -> NonNull<Datum> {
+        let first = Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling());
+        let head = Whole { datum: Datum::new(false), first };
+        let block = storage::alloc::<DatumOf<T>>();
+        // SAFETY: the block is new, and its head is its first field.
+        unsafe { block.cast().write(head) };
+        // SAFETY: as above.
+        let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
+        let datum = block.cast::<Datum>();
+        // SAFETY: the datum was just made and is the first field of the block.
+        unsafe { Datum::settle(datum) };
+        // SAFETY: as above.
+        unsafe { Datum::first(datum) }.set_value_place(value.cast());
+        datum
+    }
+
+    /// Makes the first version current.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a [`Whole`] that does not move any more.
+    pub(crate) unsafe fn settle(this: NonNull<Datum>) {
+        // SAFETY: as the caller promises.
+        let first = unsafe { Datum::first_at(this) };
+        // SAFETY: the caller's pointer is valid.
+        unsafe { this.as_ref() }.current.set(first);
+    }
+
+    /// # Safety
+    ///
+    /// `this` points to a [`Whole`].
+    unsafe fn first_at(this: NonNull<Datum>) -> NonNull<Version> {
+        // SAFETY: inside.
+        unsafe { this.byte_add(offset_of!(Whole, first)) }.cast()
+    }
+
+    /// The first version.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a [`Whole`], which stays.
+    pub(crate) unsafe fn first<'a>(this: NonNull<Datum>) -> &'a Version {
+        // SAFETY: the caller's.
+        let first = unsafe { Datum::first_at(this) };
+        // SAFETY: as above.
+        unsafe { first.as_ref() }
+    }
+
+    /// The datum of a first version.
+    ///
+    /// # Safety
+    ///
+    /// `first` is where `settle` found it: it may be used for the whole datum.
+    pub(crate) unsafe fn of_first(first: NonNull<Version>) -> NonNull<Datum> {
+        // SAFETY: the version is that field of a datum, by the caller.
+        unsafe { first.byte_sub(offset_of!(Whole, first)) }.cast()
+    }
+
+    /// The handle is gone.
+    ///
+    /// # Safety
+    ///
+    /// `this` is not a held datum, the caller owned its handle, and nobody issues on it any more.
+    pub(crate) unsafe fn drop_handle(this: NonNull<Datum>) {
+        // SAFETY: the handle's part keeps the block alive.
+        let datum = unsafe { this.as_ref() };
+        // SAFETY: what has a handle of its own is whole.
+        let first = unsafe { Datum::first_at(this) };
+        if datum.current() == first && datum.parts.load(Ordering::Acquire) == 2 {
+            // Besides the handle only the first version keeps the block, and nobody lets go of that, the current one, before this
+            // retires it: a store is enough.
+            datum.parts.store(1 | ORPHAN, Ordering::Relaxed);
+            // SAFETY: as the caller promises; the handle's part is gone, and the version keeps the block.
+            let dropped = unsafe { Datum::retire_current(this) };
+            if let (Err(caught), false) = (dropped, std::thread::panicking()) {
+                caught.resume();
+            }
+            return;
+        }
+        if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
+            // SAFETY: as the caller promises; no reduction is open, so no scope will issue a combine task.
+            let dropped = unsafe { Datum::let_go(this) };
+            if let (Err(caught), false) = (dropped, std::thread::panicking()) {
+                caught.resume();
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As `drop_handle`; the caller owns the handle's part.
+    pub(super) unsafe fn let_go(this: NonNull<Datum>) -> Dropped {
+        // SAFETY: as the caller promises.
+        let dropped = unsafe { Datum::retire_current(this) };
+        // SAFETY: this is the handle's part.
+        unsafe { Datum::drop_part(this) };
+        dropped
+    }
+
+    /// Retires the current version, and frees it if nobody uses it: then, and if it is the first one, the datum may be gone.
+    ///
+    /// # Safety
+    ///
+    /// Nobody issues any more, and something keeps the block until the version is retired.
+    unsafe fn retire_current(this: NonNull<Datum>) -> Dropped {
+        // SAFETY: as the caller promises.
+        let datum = unsafe { this.as_ref() };
+        let current = datum.current();
+        let idle = match datum.scheme.get() {
+            // SAFETY: nobody issues any more.
+            Some(scheme) => unsafe { (scheme.retire)(datum.version().meta()) },
+            None => true,
+        };
+        // SAFETY: if idle: retired, and no access is outstanding.
+        if idle { unsafe { Version::free(current) } } else { Ok(()) }
+    }
+
+    /// Gives up one of the parts that keep the block; the last one frees it.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns a part, and does not use the datum afterwards.
+    pub(crate) unsafe fn drop_part(this: NonNull<Datum>) {
+        // SAFETY: the caller's part keeps the block alive.
+        let datum = unsafe { this.as_ref() };
+        if datum.held {
+            return;
+        }
+        // SAFETY: what is not held is whole.
+        let free = unsafe { Datum::first(this) }.kind().free_first;
+        // Who has the only part need not take it away: nobody else adds one.
+        let is_last = datum.parts.load(Ordering::Acquire) & !ORPHAN == 1
+            || datum.parts.fetch_sub(1, Ordering::AcqRel) & !ORPHAN == 1;
+        if is_last {
+            // SAFETY: the first version was freed (it owned a part), so its value is gone; nobody has a part.
+            unsafe { free(this) };
+        }
+    }
+
+    /// Gives a nested task's last version to its parent: state and value.
+    ///
+    /// # Safety
+    ///
+    /// The datum is held and whole, its scope is closed and no access to it is outstanding; the caller has `parent` alone.
+    pub(crate) unsafe fn hand_back(this: NonNull<Datum>, parent: &Version) -> Dropped {
+        let mut dropped = Ok(());
+        // SAFETY: the caller's pointer is valid.
+        let last = unsafe { this.as_ref() }.current();
+        // SAFETY: the current version lives.
+        let version = unsafe { last.as_ref() };
+        // SAFETY: as the caller promises.
+        let first = unsafe { Datum::first(this) };
+        if ptr::eq(version, first) {
+            parent.set_full(version.is_full());
+        } else {
+            // A version that was not produced leaves what was there: siblings in the generation may still need it.
+            parent.set_full(first.is_full());
+            if version.is_full() {
+                // SAFETY: nobody else uses either (the scope is closed), and both are of the handle's kind.
+                dropped = unsafe { version.move_value_to(parent) };
+            }
+        }
+        parent.set_state(version.state());
+        // SAFETY: no access to it is outstanding and none will be issued; for a first version this does nothing.
+        let moved_away = unsafe { Version::free(last) };
+        first.set_state(State::Unset);
+        dropped.and(moved_away)
+    }
+}
