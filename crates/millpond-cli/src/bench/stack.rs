@@ -1,6 +1,7 @@
 //! What does a task cost that nobody steals, by what does that change, and how soon is one given away? (DDS Theorem 1).
 //!
-//! The dataflow stack, and beside it the default scheme, by turns.
+//! The dataflow stack, and beside it the default scheme, by turns; where tasks create tasks, also that scheme without tasks that
+//! run at their spawn.
 
 use super::options::names;
 use super::row::Row;
@@ -14,7 +15,7 @@ use millpond::catalogue::{MEMORY, POOLS};
 use millpond::depend::Scheme;
 use millpond::depend::parked::Parked;
 use millpond::depend::stack::Stack;
-use millpond::{Access, DefaultMemory, DefaultPool, Handle, Inout, Runtime, Spawn};
+use millpond::{Access, DefaultMemory, DefaultPool, Handle, Inline, Inout, Runtime, Spawn, Write};
 use serde_json::json;
 use std::hint::spin_loop;
 use std::sync::OnceLock;
@@ -77,7 +78,18 @@ static SHAPES: &[Shape] = &[
     ),
     shape!("depth", "depth", &[10, 100, 1_000, 10_000, 100_000], 1, |_| 2 * MANY, depth),
     shape!("give", "ready", &[1, 100, 10_000], 2, |_| 0, give),
+    shape!("fib", "n", &[27], 1, fib_tasks, fib),
+    shape!("fib-2", "n", &[27], 2, fib_tasks, fib),
 ];
+
+/// The default scheme, all of its tasks in the pool: beside the shapes of which this says so.
+const QUEUED: &str = "parked-queued";
+
+impl Shape {
+    fn schemes(&self) -> &'static [&'static str] {
+        if self.varied == "n" { &[Stack::NAME, Parked::NAME, QUEUED] } else { &[Stack::NAME, Parked::NAME] }
+    }
+}
 
 /// A point is repeated within a measurement for so long.
 const LEAST: Duration = Duration::from_millis(100);
@@ -85,17 +97,18 @@ const LEAST: Duration = Duration::from_millis(100);
 fn choice() -> Vec<Arg> {
     vec![
         names("shape", SHAPES.iter().map(|shape| shape.name), "Measure these tasks only; may be repeated"),
-        names("scheme", [Stack::NAME, Parked::NAME], "Measure this scheme only; may be repeated"),
+        names("scheme", [Stack::NAME, Parked::NAME, QUEUED], "Measure this scheme only; may be repeated"),
     ]
 }
 
 fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
-    let (stack, parked) = (on::<Stack>()?, on::<Parked>()?);
+    let (stack, parked) = (on::<Stack>(Inline::Auto)?, on::<Parked>(Inline::Auto)?);
+    let queued = on::<Parked>(Inline::Never)?;
     let wants = |option: &str, name: &str| super::options::wants(matches, option, name);
     let (mut rows, progress) = (Vec::new(), Progress::new());
     for shape in SHAPES.iter().filter(|shape| wants("shape", shape.name)) {
         let of_shape = rows.len();
-        let schemes = [Stack::NAME, Parked::NAME].into_iter().filter(|name| wants("scheme", name));
+        let schemes = shape.schemes().iter().copied().filter(|name| wants("scheme", name));
         rows.extend(shape.sizes.iter().flat_map(|&size| schemes.clone().map(move |on| row(shape, on, size))));
         for rep in 1..=reps {
             for row in &mut rows[of_shape..] {
@@ -103,6 +116,7 @@ fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
                 progress.say(|| format!("{} {size}: {rep} of {reps}", shape.name));
                 let (seconds, right) = match row.runtime {
                     Stack::NAME => once(shape.on_stack, &stack[workers], size)?,
+                    QUEUED => once(shape.on_parked, &queued[workers], size)?,
                     _ => once(shape.on_parked, &parked[workers], size)?,
                 };
                 row.seconds.push(seconds);
@@ -114,13 +128,14 @@ fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
 }
 
 /// With one worker, and with two.
-fn on<D: Scheme>() -> Result<[Of<D>; 2], Failure> {
-    let build = |workers| Runtime::builder().workers(workers).build_with();
+fn on<D: Scheme>(inline: Inline) -> Result<[Of<D>; 2], Failure> {
+    let build = |workers| Runtime::builder().workers(workers).inline(inline).build_with();
     let both = build(1).and_then(|one| Ok([one, build(2)?]));
     both.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
 }
 
-fn row(shape: &Shape, scheme: &'static str, size: u64) -> Row {
+fn row(shape: &Shape, runtime: &'static str, size: u64) -> Row {
+    let scheme = if runtime == QUEUED { Parked::NAME } else { runtime };
     let config = json!({
         "workers": shape.workers,
         "scheme": scheme,
@@ -129,14 +144,14 @@ fn row(shape: &Shape, scheme: &'static str, size: u64) -> Row {
     });
     Row {
         shape: shape.name,
-        runtime: scheme,
+        runtime,
         config,
         params: vec![(shape.varied, size)],
         tasks: (shape.tasks)(size),
         seconds: Vec::new(),
         worker_shares: Vec::new(),
         verified: true,
-        extra: vec![(shape.varied, json!(size)), ("scheme", json!(scheme))],
+        extra: vec![(shape.varied, json!(size)), ("scheme", json!(runtime))],
     }
 }
 
@@ -209,6 +224,36 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, x: Access<'_, u64, Inout, S::Br
             descend(s, levels - 1, x.inout());
         }
     });
+}
+
+/// Fibonacci number `n` without a cutoff, each call a parent.
+fn fib<D: Scheme>(rt: &Of<D>, n: u64) -> Result<(Duration, bool), millpond::Error> {
+    let (result, start) = (Handle::unset(), Instant::now());
+    rt.scope(|s| fib_in(s, n, result.write()))?;
+    let (took, result) = (start.elapsed(), result.into_inner()?);
+    Ok((took, result == fibonacci(n)))
+}
+
+fn fib_in<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
+    s.nest(r, move |s, r| {
+        if n < 2 {
+            s.set(&r, n);
+            return;
+        }
+        let (a, b) = (s.unset(), s.unset());
+        fib_in(s, n - 1, a.write());
+        fib_in(s, n - 2, b.write());
+        s.spawn((a.read(), b.read(), r.write()), |(a, b, r)| r.set(a + b));
+    });
+}
+
+fn fibonacci(n: u64) -> u64 {
+    (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
+}
+
+/// Each call is a task, and each that calls has a sum.
+fn fib_tasks(n: u64) -> u64 {
+    3 * fibonacci(n + 1) - 2
 }
 
 /// How long a body runs before anything else is ready, and how long the one that gives things away.

@@ -411,7 +411,7 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
                     }
                 };
             }
-            Kept::Nothing(bare!(0 0 0, 1 0 0, 0 1 0, 0 0 1, 1 1 0, 1 0 1, 2 1 0, 0 1 1))
+            Kept::Nothing(bare!(0 0 0, 0 1 0, 0 0 1, 1 0 1, 2 1 0))
         }
     }
 }
