@@ -90,8 +90,7 @@ impl Datum {
     pub(crate) fn view(version: NonNull<Version>, scheme: &'static SchemeOps) -> Datum {
         let view = Datum { view: true, ..Datum::new(true) };
         view.current.set(version);
-        view.claim.store(NESTED, Ordering::Relaxed);
-        view.scheme.set(Some(scheme));
+        view.claim_new(NESTED, scheme);
         view.set_seen(Some(FIRST_EPOCH), Mode::Inout);
         view
     }
@@ -167,6 +166,7 @@ impl Datum {
     }
 
     /// Claims a datum that nobody else knows.
+    #[inline(always)]
     pub(crate) fn claim_new(&self, scope: u64, scheme: &'static SchemeOps) {
         self.claim.store(scope, Ordering::Relaxed);
         self.scheme.set(Some(scheme));
@@ -267,8 +267,8 @@ impl Datum {
         self.seen_in.get() == epoch
     }
 
-    /// A scope whose tasks a stack holds has claimed and noted the datum, for an access of `read`, `write` or `inout`. Whose
-    /// generation nobody asks for; what comes later with another mode is not of an earlier one.
+    /// A scope whose tasks a stack holds has claimed and noted the datum, for an access of `read`, `write` or `inout`:
+    /// nobody asks for its generation, and what comes later with another mode is not of an earlier one.
     pub(crate) fn set_seen(&self, epoch: Option<u32>, mode: Mode) {
         self.mode.set(Some(mode));
         self.seen_in.set(epoch.unwrap_or(0));

@@ -23,6 +23,17 @@ pub(crate) struct Body<S, F> {
     pub(crate) f: F,
 }
 
+/// What the table of a task says of its short form, if it has one.
+const fn laid<S, F, O>(
+    modes: Option<Modes>,
+    run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
+) -> Option<Laid> {
+    match modes {
+        Some(modes) if !must_count::<O>() => Some(Laid { run, payload: payload::<S, F, O>(), modes }),
+        _ => None,
+    }
+}
+
 /// The versions that a task in short form accesses.
 ///
 /// # Safety
@@ -173,12 +184,7 @@ where
     };
 
     /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
-    const LAID: Option<Laid> = match A::MODES {
-        Some(modes) if !must_count::<O>() => {
-            Some(Laid { run: Self::run_laid, payload: payload::<A::Shape, F, O>(), modes })
-        }
-        _ => None,
-    };
+    const LAID: Option<Laid> = laid::<A::Shape, F, O>(A::MODES, Self::run_laid);
 
     /// # Safety
     ///
@@ -262,12 +268,7 @@ where
     };
 
     /// As that of a leaf.
-    const LAID: Option<Laid> = match A::MODES {
-        Some(modes) if !must_count::<O>() => {
-            Some(Laid { run: Self::run_laid, payload: payload::<A::Shape, F, O>(), modes })
-        }
-        _ => None,
-    };
+    const LAID: Option<Laid> = laid::<A::Shape, F, O>(A::MODES, Self::run_laid);
 
     /// # Safety
     ///

@@ -10,7 +10,8 @@
 //!                                              youngest
 //! ```
 //!
-//! A closure is a task's block (`task`), in place: header, accesses, what it captured. Who runs the stack goes from one to the next in memory, and knows of no other order.
+//! A closure is a task's block (`task`), in place: header, accesses, what it captured. Who runs the stack goes from one to the
+//! next in memory, and knows of no other order.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};

@@ -3,6 +3,7 @@
 
 use std::ptr::NonNull;
 
+use super::elsewhere;
 use super::frames::Frames;
 use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
@@ -14,7 +15,7 @@ use crate::runtime::body::{Body, payload, write_body};
 use crate::runtime::domain::Domain;
 use crate::runtime::join::must_count;
 use crate::runtime::spawn::Options;
-use crate::task::{self, NewTask, Role, TaskRef, VTable};
+use crate::task::{self, NewTask, TaskRef, VTable};
 
 /// With so many accesses at most, each is compared with all before it, which spares the datum a store.
 const FEW: usize = 6;
@@ -99,9 +100,7 @@ where
     let modes = const { if must_count::<O>() { None } else { A::MODES } };
     let Some(modes) = modes else { return Err((accesses, body)) };
     let payload = payload::<A::Shape, F, O>();
-    // What a parent takes is as `elsewhere::size` says.
-    let least = if vtable.role == Role::Nest { 2 * LINE } else { LINE };
-    let size = task::laid_size(modes.count, payload).next_multiple_of(LINE).max(least);
+    let size = task::laid_size(modes.count, payload).next_multiple_of(LINE).max(elsewhere::size(vtable.role));
     if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
         return Err((accesses, body));
     }

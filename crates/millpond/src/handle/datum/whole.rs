@@ -49,8 +49,7 @@ impl Whole {
     pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Whole {
         let (datum, first) = (Datum::new(true), Version::new(parent.kind(), Place::Held, value));
         first.set_in_place(parent.is_in_place());
-        datum.claim.store(scope, Ordering::Relaxed);
-        datum.scheme.set(Some(scheme));
+        datum.claim_new(scope, scheme);
         Whole { datum, first }
     }
 
@@ -144,23 +143,20 @@ impl Datum {
         let datum = unsafe { this.as_ref() };
         // SAFETY: what has a handle of its own is whole.
         let first = unsafe { Datum::first_at(this) };
-        if datum.current() == first && datum.parts.load(Ordering::Acquire) == 2 {
+        let dropped = if datum.current() == first && datum.parts.load(Ordering::Acquire) == 2 {
             // Besides the handle only the first version keeps the block, and nobody lets go of that, the current one, before this
             // retires it: a store is enough.
             datum.parts.store(1 | ORPHAN, Ordering::Relaxed);
             // SAFETY: as the caller promises; the handle's part is gone, and the version keeps the block.
-            let dropped = unsafe { Datum::retire_current(this) };
-            if let (Err(caught), false) = (dropped, std::thread::panicking()) {
-                caught.resume();
-            }
-            return;
-        }
-        if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
+            unsafe { Datum::retire_current(this) }
+        } else if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
             // SAFETY: as the caller promises; no reduction is open, so no scope will issue a combine task.
-            let dropped = unsafe { Datum::let_go(this) };
-            if let (Err(caught), false) = (dropped, std::thread::panicking()) {
-                caught.resume();
-            }
+            unsafe { Datum::let_go(this) }
+        } else {
+            return;
+        };
+        if let (Err(caught), false) = (dropped, std::thread::panicking()) {
+            caught.resume();
         }
     }
 
