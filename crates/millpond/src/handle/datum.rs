@@ -9,7 +9,7 @@ use super::claim::NESTED;
 use super::reduction::Reduction;
 use super::version::Version;
 use crate::depend::{Meta, Mode, Scheme};
-use crate::runtime::domain::FIRST_EPOCH;
+use crate::runtime::domain::NESTED_EPOCH;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
 
@@ -46,11 +46,12 @@ pub(crate) struct Datum {
     held: bool,
     /// Its version is that of an enclosing scope's datum.
     view: bool,
+    /// Its number in recordings, given at the first use that is recorded; 0: none yet.
+    number: Cell<u32>,
     /// The epoch (`Domain::epoch`) of the scope that has claimed it, since when a leaf or a parent that a stack holds may use the
-    /// datum without a look: its version is noted, and no generation is open whose number anybody asks for. 0: never.
-    seen_in: Cell<u32>,
-    /// Its number in recordings, given at the first use that is recorded.
-    number: Cell<u64>,
+    /// datum without a look: its version is noted, and no generation is open whose number anybody asks for. 0: never. Others
+    /// may ask, and find no epoch of theirs.
+    seen_in: AtomicU64,
 }
 
 /// The scheme of the scope that claimed a handle, for a handle's drop, which knows no scheme.
@@ -91,7 +92,7 @@ impl Datum {
         let view = Datum { view: true, ..Datum::new(true) };
         view.current.set(version);
         view.claim_new(NESTED, scheme);
-        view.set_seen(Some(FIRST_EPOCH), Mode::Inout);
+        view.set_seen(NESTED_EPOCH, Mode::Inout);
         view
     }
 
@@ -109,8 +110,8 @@ impl Datum {
             quiet: Cell::new(false),
             held,
             view: false,
-            seen_in: Cell::new(0),
             number: Cell::new(0),
+            seen_in: AtomicU64::new(0),
         }
     }
 
@@ -174,7 +175,7 @@ impl Datum {
 
     /// Lets go of what the scheme has kept of past accesses. The current version is idle, and this thread issues.
     pub(crate) fn forget_accesses(&self) {
-        self.seen_in.set(0);
+        self.seen_in.store(0, Ordering::Relaxed);
         if let Some(scheme) = self.scheme.get() {
             // SAFETY: nothing is issued on what the scheme knows; the version is idle, so nobody else frees it.
             unsafe { (scheme.forget)(self.version().meta()) };
@@ -191,13 +192,13 @@ impl Datum {
             && self.scheme.get().is_none_or(|scheme| (scheme.is_idle)(self.version().meta()))
     }
 
-    /// Its number in recordings. For the thread that issues.
+    /// Its number in recordings: the lower half of a unique one, which comes again after 4 · 10⁹. For the thread that issues.
     #[cold]
     pub(crate) fn number(&self) -> u64 {
-        if self.number.get() == 0 {
-            self.number.set(unique_number() + 1);
+        while self.number.get() == 0 {
+            self.number.set(unique_number() as u32);
         }
-        self.number.get()
+        self.number.get().into()
     }
 
     /// Notes an access by place `arg` of the task at `order`; the earlier place if the task has another one already. The
@@ -253,7 +254,7 @@ impl Datum {
     #[inline]
     pub(crate) fn enter_group(&self, mode: Mode) -> u32 {
         self.quiet.set(false);
-        self.seen_in.set(0);
+        self.seen_in.store(0, Ordering::Relaxed);
         if self.mode.get() != Some(mode) || !mode.shares() {
             self.group.set(self.group.get().wrapping_add(1));
             self.mode.set(Some(mode));
@@ -261,17 +262,17 @@ impl Datum {
         self.group.get()
     }
 
-    /// Whether nothing has changed since `set_seen` in this epoch.
+    /// Whether the scope whose epoch that is has claimed the datum, and nothing has changed since `set_seen`.
     #[inline(always)]
-    pub(crate) fn is_seen_in(&self, epoch: u32) -> bool {
-        self.seen_in.get() == epoch
+    pub(crate) fn is_seen_in(&self, epoch: u64) -> bool {
+        self.seen_in.load(Ordering::Relaxed) == epoch
     }
 
     /// A scope whose tasks a stack holds has claimed and noted the datum, for an access of `read`, `write` or `inout`:
     /// nobody asks for its generation, and what comes later with another mode is not of an earlier one.
-    pub(crate) fn set_seen(&self, epoch: Option<u32>, mode: Mode) {
+    pub(crate) fn set_seen(&self, epoch: u64, mode: Mode) {
         self.mode.set(Some(mode));
-        self.seen_in.set(epoch.unwrap_or(0));
+        self.seen_in.store(epoch, Ordering::Relaxed);
     }
 
     /// The reduction that is open on the datum.

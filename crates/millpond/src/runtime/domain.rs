@@ -13,6 +13,7 @@ use crate::handle::claim::{Claimant, Inline};
 use crate::record::Id;
 use crate::stack::Frames;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::unique_number;
 use crate::task::TaskRef;
 use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
@@ -27,18 +28,18 @@ pub struct Domain {
     count: count::Own,
     /// The count of spawns up to which the window surely has room.
     room_until: Cell<u64>,
-    /// The count of spawns at the last task that is not to run at its spawn.
-    last_long: Cell<u64>,
-    /// The stack that holds the scope's tasks, if one does.
-    frames: Cell<Option<NonNull<Frames>>>,
-    /// How many tasks of the scope's stack thieves have ended.
-    thefts: AtomicU64,
-    /// How often its stack's frame has let go of what it used, and 1; see `epoch`.
-    epoch: Cell<u32>,
+    /// The lower half of the count of spawns at the last task that is not to run at its spawn.
+    last_long: Cell<u32>,
     /// Whether tasks need not be told to a recording, and no reduction is open.
     plain: Cell<bool>,
     /// The `==` of a reducer runs, in the middle of a spawn.
     comparing: Cell<bool>,
+    /// The stack that holds the scope's tasks, if one does.
+    frames: Cell<Option<NonNull<Frames>>>,
+    /// How many tasks of the scope's stack thieves have ended.
+    thefts: AtomicU64,
+    /// See `epoch`.
+    epoch: Cell<u64>,
     // What does not change, or is made once.
     parent: Option<NonNull<Domain>>,
     task: Option<TaskRef>,
@@ -63,8 +64,11 @@ struct Shared {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Domain>() == 3 * 64 && std::mem::offset_of!(Domain, parent) == 64);
 
-/// The first `Domain::epoch`.
-pub(crate) const FIRST_EPOCH: u32 = 1;
+/// The first `Domain::epoch` of a nested scope, beyond those that are given out: the scope's handles are its own by their type.
+pub(crate) const NESTED_EPOCH: u64 = 1 << 63;
+
+/// Epochs are given out so many at a time.
+const EPOCHS: u64 = 1 << 12;
 
 /// The seat of a scope whose body runs on no worker: a session.
 pub(crate) const NO_SEAT: usize = u32::MAX as usize;
@@ -79,6 +83,7 @@ impl Domain {
     /// A root scope, owned by the worker of `seat`, which is `record` in a recording.
     pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize, record: Id) -> Domain {
         let mut root = Domain::new(None, None, cancels.into(), claimant.id(), seat, 0);
+        root.epoch = Cell::new(new_epoch());
         root.record = record;
         root.inline = Some(claimant.inline().clone());
         root
@@ -105,7 +110,7 @@ impl Domain {
             frames: Cell::new(None),
             thefts: AtomicU64::new(0),
             plain: Cell::new(false),
-            epoch: Cell::new(FIRST_EPOCH),
+            epoch: Cell::new(NESTED_EPOCH),
             comparing: Cell::new(false),
             parent,
             task,
@@ -152,7 +157,7 @@ impl Domain {
             last_long: Cell::new(0);
             frames: Cell::new(Some(frames));
             thefts: AtomicU64::new(0);
-            epoch: Cell::new(FIRST_EPOCH);
+            epoch: Cell::new(NESTED_EPOCH);
             plain: Cell::new(true);
             comparing: Cell::new(false);
             parent: Some(parent.into());
@@ -213,20 +218,16 @@ impl Domain {
     }
 
     /// The time since its stack's frame has let go of what it used: handles remember in which they were noted
-    /// (`Datum::is_seen_in`).
+    /// (`Datum::is_seen_in`). No other scope that a handle meets has ever the same, nor 0.
     #[inline(always)]
-    pub(crate) fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch.get()
-    }
-
-    /// The epoch, if handles may remember it. The last one does not end, and none is noted in it.
-    pub(crate) fn epoch_to_note(&self) -> Option<u32> {
-        Some(self.epoch()).filter(|&epoch| epoch != u32::MAX)
     }
 
     /// Its stack's frame lets go of what it used.
     pub(crate) fn end_epoch(&self) {
-        self.epoch.set(self.epoch().saturating_add(1));
+        let next = self.epoch() + 1;
+        self.epoch.set(if next.is_multiple_of(EPOCHS) { new_epoch() } else { next });
     }
 
     fn note_plain(&self) {
@@ -366,12 +367,12 @@ impl Domain {
     /// The last task that was spawned may be long.
     #[inline]
     pub(crate) fn note_long(&self) {
-        self.last_long.set(self.count.spawned());
+        self.last_long.set(self.count.spawned() as u32);
     }
 
-    /// How many tasks were spawned after the last that may be long; at first, after the scope's start.
+    /// How many tasks were spawned after the last that may be long, or 4 · 10⁹ fewer; at first, after the scope's start.
     pub(crate) fn spawned_short(&self) -> u64 {
-        self.count.spawned() - self.last_long.get()
+        (self.count.spawned() as u32).wrapping_sub(self.last_long.get()).into()
     }
 
     /// The owner has counted: there is room for `more` tasks.
@@ -433,4 +434,9 @@ impl Domain {
             }
         }
     }
+}
+
+/// The first of [`EPOCHS`] that no scope has had.
+fn new_epoch() -> u64 {
+    (unique_number() + 1) * EPOCHS
 }

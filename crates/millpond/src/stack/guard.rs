@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!              enter, alone
-//!            ┌──────────────┐
-//!            ▼              │
-//!   FRESH ─▶ OWNED ──────▶ FREE ──────▶ VISITED ──▶ FREE
+//!     ┌─────────────────────┐
+//!     ▼                     │
+//!   FRESH ◀▶ OWNED ──────▶ FREE ──────▶ VISITED ──▶ FREE
 //!       │    │ ▲    leave        thief         thief
 //!       │    │ │
 //!       └─┬──┘ └───────────┬──────────────────────────┐
@@ -211,6 +211,16 @@ impl Guard {
         let found = walk();
         self.set(after(then, found));
         found
+    }
+
+    /// Makes the next step of a stack's owner a first one (`thief`, W4); false if somebody else is there.
+    pub(crate) fn make_fresh(&self) -> bool {
+        let Some(_alone) = self.thieves.try_lock() else { return false };
+        match self.word() {
+            FREE | FRESH => true,
+            OWNED => self.makes(OWNED, FRESH),
+            _ => false,
+        }
     }
 
     /// T2 and T3: whether the owner has answered; else the thief may walk.

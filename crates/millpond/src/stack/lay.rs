@@ -24,8 +24,7 @@ const FEW: usize = 6;
 struct Lay<'a> {
     frames: &'a Frames,
     domain: &'a Domain,
-    claim: u64,
-    epoch: u32,
+    epoch: u64,
     order: u64,
     few: bool,
     /// The first version, and how many there are by now.
@@ -39,11 +38,8 @@ impl Visitor for Lay<'_> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        // The claim first: it is what lets this thread look at the rest. To note is a function of its own, and not of `self`,
-        // which would have to lie in memory for that.
-        self.usual = self.usual
-            && (datum.is_claimed_by(self.claim) && datum.is_seen_in(self.epoch)
-                || note(self.domain, self.frames, datum, mode));
+        // To note is a function of its own, and not of `self`, which would have to lie in memory for that.
+        self.usual = self.usual && (datum.is_seen_in(self.epoch) || note(self.domain, self.frames, datum, mode));
         if self.usual {
             let version = datum.current();
             self.usual = self.is_first(datum, version);
@@ -79,7 +75,7 @@ fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
     let is_claimed = datum.is_claimed_by(domain.claim()) || datum.claim::<InOrder>(domain.claim());
     if is_claimed {
         frames.note(datum.version().meta().of::<InOrder>());
-        datum.set_seen(domain.epoch_to_note(), mode);
+        datum.set_seen(domain.epoch(), mode);
     }
     is_claimed
 }
@@ -119,17 +115,7 @@ where
     let task = unsafe { TaskRef::lay(at, size, new) };
     let versions = task.laid_versions();
     let few = modes.count <= FEW;
-    let mut lay = Lay {
-        frames,
-        domain,
-        claim: domain.claim(),
-        epoch: domain.epoch(),
-        order,
-        few,
-        versions,
-        count: 0,
-        usual: true,
-    };
+    let mut lay = Lay { frames, domain, epoch: domain.epoch(), order, few, versions, count: 0, usual: true };
     let shape = accesses.visit(&mut lay);
     if !lay.usual {
         return Err((accesses, body));

@@ -9,6 +9,8 @@
 //!   is the *watchman*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
 //! - W3. The watchman that steals something no longer is one; then, behind a SeqCst fence, it wakes a sleeper if nobody watches,
 //!   and the stack may have more. So does who steals and was none.
+//! - W4. The watchman that has seen nothing change for a while, still counted as a sleeper, makes every stack FRESH again, calls
+//!   for a barrier as a thief does (`guard`, T3), and looks once more. If nothing has changed still, it sleeps without end.
 //!
 //! Why a stack does not stay full while all sleep without end: it is not empty from some step on. That step was FRESH, and either
 //! W1 sees the sleeper, or W2 sees the stack, since the two fences have an order. Somebody is awake, or watches, from then on: who
@@ -30,6 +32,7 @@ use crate::record::What;
 use crate::runtime::engine::Engine;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::fence;
+use crate::sync::barrier;
 use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::slack::OnTime;
@@ -42,10 +45,14 @@ const BRIEFLY: u64 = 1 << 10;
 const LONGEST: u64 = 1 << 15;
 
 /// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
-/// After so many naps in which nothing has changed, twice as long; and so on, some 400th of the time that nothing happens.
 const NAP: Duration = Duration::from_micros(25);
-const PATIENCE: u32 = 400;
-const MOST_NAPS: u32 = 32;
+
+/// After so many naps in which nothing has changed it lets the owner wake it (W4), some 5 µs of the owner's time after some
+/// milliseconds.
+const PATIENCE: u32 = 100;
+
+/// Who looks by itself, of which no owner tells it, sleeps twice as long after so many; and so on, up to so long.
+const MOST_NAPS: u32 = 128;
 
 /// What a worker keeps as a thief.
 #[derive(Debug)]
@@ -173,8 +180,25 @@ impl<E: Engine> Worker<E> {
         }
         let quiet = self.thief.quiet.get();
         self.thief.quiet.set(quiet.saturating_add(1));
-        let naps = watches.is_some() || self.thief.looks.get();
-        naps.then(|| NAP * (1 + quiet / PATIENCE).min(MOST_NAPS))
+        if self.thief.looks.get() {
+            return Some(NAP * (1 + quiet / PATIENCE).min(MOST_NAPS));
+        }
+        if watches.is_some() && quiet >= PATIENCE && self.may_rest() {
+            drop(watches);
+            self.stop_watching();
+            return None;
+        }
+        watches.is_some().then_some(NAP)
+    }
+
+    /// W4: whether nothing can be stolen until an owner wakes somebody.
+    fn may_rest(&self) -> bool {
+        let stacks = &self.shared().stacks;
+        let will_wake = stacks.iter().all(|frames| frames.guard().make_fresh());
+        will_wake && {
+            barrier::heavy();
+            !stacks.iter().any(|frames| frames.may_have_work() && frames.is_new())
+        }
     }
 
     /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.

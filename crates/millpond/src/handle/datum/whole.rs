@@ -60,7 +60,7 @@ impl Whole {
         let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
         let datum = Datum::new(true);
         datum.claim_new(domain.claim(), SchemeOps::of::<InOrder>());
-        datum.set_seen(domain.epoch_to_note(), Mode::Inout);
+        datum.set_seen(domain.epoch(), Mode::Inout);
         Whole { datum, first }
     }
 

@@ -1,4 +1,4 @@
-//! Models of W1 to W3, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
+//! Models of W1 to W4, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
 //! sleep, while the owner waits for that. A lost wake shows as a deadlock. The watchman does not sleep here, which would be for a
 //! while only, but looks again after others have done something.
 
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use crate::stack::guard::{Guard, Met};
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, fence};
-use crate::sync::{Arc, spin_for_lock};
+use crate::sync::{Arc, barrier, spin_for_lock};
 use crate::task::TaskRef;
 use crate::worker::sleep::{Idle, Sleep};
 
@@ -24,22 +24,31 @@ struct World {
     /// Twice the place that comes next; and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
+    /// How often the stack was rewound.
+    rounds: AtomicUsize,
     is_stolen: [AtomicBool; PLACES],
     is_watched: AtomicBool,
+    /// How the stack looked to a walk that found nothing, as `walk::Search`.
+    searched: AtomicUsize,
+    /// Whether the watchman sleeps without end as soon as it may (W4); else it never does.
+    rests: bool,
     /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
     is_parent: AtomicBool,
     is_open: AtomicBool,
 }
 
 impl World {
-    fn new() -> Arc<World> {
+    fn new(rests: bool) -> Arc<World> {
         Arc::new(World {
             guard: Guard::new(),
             sleep: Sleep::new(2, Idle::Sleep),
             cursor: AtomicUsize::new(0),
             top: AtomicUsize::new(0),
+            rounds: AtomicUsize::new(0),
             is_stolen: Default::default(),
             is_watched: AtomicBool::new(false),
+            searched: AtomicUsize::new(usize::MAX),
+            rests,
             is_parent: AtomicBool::new(false),
             is_open: AtomicBool::new(false),
         })
@@ -75,22 +84,32 @@ impl World {
     /// All was run: the stack is empty.
     fn rewind(&self) {
         self.guard.alone(|| {
+            self.rounds.store(self.rounds.load(Relaxed) + 1, Release);
             self.is_stolen[0].store(false, Relaxed);
             self.top.store(0, Release);
             self.cursor.store(0, Release);
         });
     }
 
+    /// As `Frames::glance`.
+    fn glance(&self) -> usize {
+        self.cursor.load(Acquire) << 16 | self.top.load(Acquire) << 8 | self.rounds.load(Acquire)
+    }
+
     fn walk(&self) -> Option<TaskRef> {
+        let before = self.glance();
         let cursor = self.cursor.load(Acquire);
         let mut places = cursor / 2 + (cursor & TAKEN)..self.top.load(Acquire);
-        let found = places.find(|&place| !self.is_stolen[place].swap(true, Relaxed))?;
+        let Some(found) = places.find(|&place| !self.is_stolen[place].swap(true, Relaxed)) else {
+            self.searched.store(before, Relaxed);
+            return None;
+        };
         Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
     }
 
     /// Whether this worker has stolen something, as `Worker::steal_from`.
     fn steal(&self, watches: &Cell<bool>) -> bool {
-        let found = self.may_have_work() && self.guard.visit(|| self.walk()).is_some();
+        let found = self.may_have_work() && self.is_new() && self.guard.visit(|| self.walk()).is_some();
         if found {
             // W3.
             self.stop_watching(watches);
@@ -108,6 +127,19 @@ impl World {
         }
     }
 
+    /// As `Frames::is_new`.
+    fn is_new(&self) -> bool {
+        self.glance() != self.searched.load(Relaxed)
+    }
+
+    /// W4, as `Worker::may_rest`.
+    fn may_rest(&self) -> bool {
+        self.guard.make_fresh() && {
+            barrier::heavy();
+            !(self.may_have_work() && self.is_new())
+        }
+    }
+
     /// W2, as `Worker::watch`.
     fn watch(&self, watches: &Cell<bool>) -> bool {
         if !self.may_have_work() {
@@ -116,6 +148,9 @@ impl World {
         }
         let becomes_one = || self.is_watched.compare_exchange(false, true, Relaxed, Relaxed).is_ok();
         watches.set(watches.get() || becomes_one());
+        if watches.get() && self.rests && self.may_rest() {
+            self.stop_watching(watches);
+        }
         watches.get()
     }
 
@@ -135,13 +170,19 @@ impl World {
     }
 }
 
-/// So many workers that steal one closure each while the owner does something, and then waits for them. Preemptions may be fewer
-/// than the environment says.
+/// So many workers that steal one closure each while the owner does something, and then waits for them; with watchmen that rest,
+/// and with others. Preemptions may be fewer than the environment says.
 fn model(workers: usize, preemptions: usize, own: fn(&World)) {
+    for rests in [false, true] {
+        model_with(workers, preemptions, rests, own);
+    }
+}
+
+fn model_with(workers: usize, preemptions: usize, rests: bool, own: fn(&World)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.map(|bound| bound.min(preemptions));
     builder.check(move || {
-        let world = World::new();
+        let world = World::new(rests);
         let sleeps = |seat| {
             let world = world.clone();
             thread::spawn(move || world.sleep_until_stolen(seat))
