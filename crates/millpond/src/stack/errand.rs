@@ -117,7 +117,7 @@ impl<E: Engine> Worker<E> {
                     self.free(parent);
                 }
                 // SAFETY: stacks live as long as the runtime.
-                theft::end(unsafe { victim.as_ref() }, closure)
+                self.end_theft(unsafe { victim.as_ref() }, closure)
             }
             _ => {
                 self.close_stack(frames);
@@ -147,7 +147,16 @@ impl<E: Engine> Worker<E> {
             self.free(task);
         }
         self.thief.note(clock::ticks() - began > WORTH);
-        theft::end(victim, stolen)
+        self.end_theft(victim, stolen)
+    }
+
+    /// What was stolen is done; the stack with which this worker has to go on.
+    fn end_theft<'a>(&self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
+        let next = theft::end(victim, stolen);
+        if next.is_none() {
+            self.pass_look_on(victim);
+        }
+        next
     }
 
     /// A stolen task has ended: its results are in place (DDS Fig. 3).

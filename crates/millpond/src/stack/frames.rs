@@ -34,16 +34,24 @@ mod loom_tests;
 /// So many chunks an empty stack keeps in any case.
 const KEPT: usize = 2;
 
-/// A stack of so many frames is larger than the second-level cache, perhaps: what comes next is asked for so many bytes ahead,
-/// since the processor's own prefetching ends at each page.
+/// A stack of so many frames is larger than the second-level cache, perhaps: frames so many levels up or down are asked for, since
+/// the processor's own prefetching ends at each page.
 const DEEP: usize = 1000;
-const AHEAD: isize = 2 << 10;
+const AHEAD: isize = 4;
+/// At most so many lines of each.
+const MOST: usize = 12;
 
-/// Asks for what lies around a place far up or down.
+/// Asks for the frame that lies some levels above or below `frame`, if all are as far from each other as this and the one before.
+/// Not for lines that are seldom written: the last of a scope, and of the parent whose frame comes next.
 #[cold]
-fn prefetch(frame: *mut Frame, ahead: isize) {
-    let there = frame.cast::<u8>().wrapping_offset(ahead);
-    (0..8).for_each(|line| prefetch_line_for_write(there.wrapping_add(line * LINE)));
+fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
+    const SELDOM: usize = (size_of::<Frame>() + size_of::<Domain>()) / LINE - 1;
+    let stride = frame.addr().wrapping_sub(before.addr());
+    if stride <= MOST * LINE {
+        let there = frame.cast::<u8>().wrapping_offset(levels * stride as isize);
+        let lines = (0..stride / LINE - 1).filter(|&line| line != SELDOM);
+        lines.for_each(|line| prefetch_line_for_write(there.wrapping_add(line * LINE)));
+    }
 }
 
 /// One stack. It belongs to whoever runs it, its owner; all but what is atomic is the owner's.
@@ -60,7 +68,7 @@ pub(crate) struct Frames {
     end: Cell<*mut u8>,
     window: Cell<usize>,
     youngest: AtomicPtr<Frame>,
-    /// Odd while a frame is opened or closed, and another number afterwards (`seen`).
+    /// Odd while a frame is opened or closed, and another number afterwards (`at_one_moment`).
     shape: AtomicUsize,
     /// How often all closures of a live body's frame had ended, and how often a theft had.
     rounds: AtomicUsize,
@@ -218,17 +226,26 @@ impl Frames {
     /// closing a frame while a thief looks (`guard`), once.
     pub(super) fn seen(&self) -> Seen {
         loop {
-            let shape = self.shape.load(Ordering::Acquire);
-            let youngest = self.youngest.load(Ordering::Acquire);
-            // What comes next is not beyond the top.
-            let (next, taken) = self.cursor();
-            let top = self.top.load(Ordering::Acquire);
-            fence(Ordering::Acquire);
-            if shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape {
-                return Seen { youngest, next, taken, top };
+            let seen = self.at_one_moment(|| {
+                let youngest = self.youngest.load(Ordering::Acquire);
+                // What comes next is not beyond the top.
+                let (next, taken) = self.cursor();
+                Seen { youngest, next, taken, top: self.top.load(Ordering::Acquire) }
+            });
+            if let Some(seen) = seen {
+                return seen;
             }
             spin_loop();
         }
+    }
+
+    /// What `look` sees, unless a frame is opened or closed meanwhile.
+    #[inline]
+    pub(super) fn at_one_moment<R>(&self, look: impl FnOnce() -> R) -> Option<R> {
+        let shape = self.shape.load(Ordering::Acquire);
+        let seen = look();
+        fence(Ordering::Acquire);
+        (shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape).then_some(seen)
     }
 
     /// A number that grows whenever something may become ready though cursor and top stay where they are, or come there again.
@@ -399,7 +416,7 @@ impl Frames {
         self.set_cursor(first);
         let depth = self.depth.load(Ordering::Relaxed);
         if depth >= DEEP {
-            prefetch(at.as_ptr(), AHEAD);
+            prefetch(at.as_ptr(), before, AHEAD);
         }
         self.depth.store(depth + 1, Ordering::Relaxed);
         self.youngest.store(at.as_ptr(), Ordering::Relaxed);
@@ -412,13 +429,14 @@ impl Frames {
     /// was is what runs again, as if it had just ended.
     pub(crate) fn close(&self) {
         self.end_own();
+        let youngest = self.youngest.load(Ordering::Relaxed);
         let Frame { before, chunk, .. } = *self.frame();
         let chunk = chunk as usize;
         self.begin_change();
         self.youngest.store(before, Ordering::Relaxed);
         let depth = self.depth.load(Ordering::Relaxed);
         if depth >= DEEP {
-            prefetch(before, -AHEAD);
+            prefetch(youngest, before, -AHEAD - 1);
         }
         self.depth.store(depth - 1, Ordering::Relaxed);
         if self.chunk.get() != chunk {

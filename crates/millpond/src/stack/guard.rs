@@ -20,8 +20,10 @@
 //! - O1. announces what it takes, by a store (`Frames::take`);
 //! - O2. compiler fence;
 //! - O3. loads the word, acquire. OWNED: it goes on, up to its next step. FRESH: it makes it OWNED, and looks whether somebody
-//!   sleeps (`watch`). ASKED: it makes it SERVED, walks the stack for the thief, leaves the answer, and makes it what
+//!   sleeps (`thief`, W1). ASKED: it makes it SERVED, walks the stack for the thief, leaves the answer, and makes it what
 //!   it was before, or FRESH if that found something: what it would have to wait for otherwise. WALKED: it waits for that.
+//!
+//! A watchman that will look no more makes the word FRESH where it is OWNED (`thief`, W4), when no thief is there.
 //!
 //! A thief, one at a time (`thieves`):
 //!

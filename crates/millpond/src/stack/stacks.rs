@@ -84,7 +84,7 @@ impl Stacks {
         self.is_watched.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// The watchman is none any more, before it looks for something to steal.
+    /// The watchman is none any more.
     pub(super) fn stop_watching(&self) {
         self.is_watched.store(false, Ordering::Relaxed);
     }

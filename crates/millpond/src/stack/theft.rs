@@ -88,15 +88,15 @@ pub(super) fn wait_no_longer(stolen: TaskRef) -> bool {
 
 /// A thief is through with a closure of `frames`; the stack, if the thief is to go on with it.
 pub(super) fn end(frames: &Frames, closure: TaskRef) -> Option<&Frames> {
-    if watch::end(closure) & AWAITED == 0 {
-        // Behind the end, of which who sees the count knows; stacks live as long as the runtime.
-        frames.count_theft();
-        return None;
+    let is_awaited = watch::end(closure) & AWAITED != 0;
+    // Behind the end, of which who sees the count knows; stacks live as long as the runtime.
+    frames.count_theft();
+    if is_awaited {
+        let waiter = frames.blocked.get();
+        if waiter.is_null() {
+            return Some(frames);
+        }
+        Waiter::wake_at(waiter);
     }
-    let waiter = frames.blocked.get();
-    if waiter.is_null() {
-        return Some(frames);
-    }
-    Waiter::wake_at(waiter);
     None
 }

@@ -3,20 +3,26 @@
 //! Who runs a stack tells nobody that there is something to steal: that would cost each task a fence. So thieves look again and
 //! again, at growing intervals (this file), and who has slept is told as follows.
 //!
-//! - W1. A stack's owner, at its first step after it has entered the stack, or after the stack was empty (`guard`, FRESH):
-//!   SeqCst fence; if somebody sleeps, it wakes one.
+//! - W1. A stack's owner, at its first step after it has entered the stack, after the stack was empty, after a theft, or after W4
+//!   (`guard`, FRESH): SeqCst fence; if somebody sleeps, it wakes one.
 //! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so, and nobody
 //!   is the *watchman*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
-//! - W3. The watchman that steals something no longer is one; then, behind a SeqCst fence, it wakes a sleeper if nobody watches,
-//!   and the stack may have more. So does who steals and was none.
-//! - W4. The watchman that has seen nothing change for a while, still counted as a sleeper, makes every stack FRESH again, calls
-//!   for a barrier as a thief does (`guard`, T3), and looks once more. If nothing has changed still, it sleeps without end.
+//! - W3. The watchman that steals something no longer is one; then, behind a SeqCst fence, who has stolen wakes a sleeper if nobody
+//!   watches, and the stack may have more. So does who ends what it has stolen: that makes others ready, and tells no owner.
+//! - W4. The watchman that has seen nothing change for a while, still counted as a sleeper, no longer is one; then makes every
+//!   stack FRESH, calls for a barrier as a thief does (`guard`, T3), and looks once more. If something has changed, it is the
+//!   watchman again, unless somebody else is. Else it sleeps without end.
+//! - W5. So does the watchman that sees no stack with anything, with a SeqCst fence: the next step is FRESH in any case.
 //!
-//! Why a stack does not stay full while all sleep without end: it is not empty from some step on. That step was FRESH, and either
-//! W1 sees the sleeper, or W2 sees the stack, since the two fences have an order. Somebody is awake, or watches, from then on: who
-//! watches stops when it steals, and hands on by W3; when it turns to something else, and hands on (`end_watch`); or when all
-//! stacks are empty. Who sleeps without end, since W2 has found a watchman, is seen by that one's W3: if not, then the fence of W3
-//! is before that of S3, and W2 finds no watchman.
+//! Why no change of a stack stays unseen while all sleep without end. There is a watchman, who looks; or somebody is awake, who
+//! looks before it sleeps; or the last one that was either has left by W2, W4 or W5. The change is
+//!
+//! - a step of the owner. If it loads the word from before W4 it comes before that barrier, and W4 sees what it did. Else it
+//!   finds FRESH, and its fence comes after W4's or W5's: it wakes a sleeper, who sees that nobody watches.
+//! - the end of a theft. Its fence comes before that of W4, which sees the change; or after, and W3 sees that nobody watches.
+//!
+//! Who sleeps without end since W2 has found a watchman relies on that one's W3, W4 or W5: either of their fences comes after
+//! that of its S3, and what it has seen they see; or before, and W2 finds no watchman.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -47,12 +53,11 @@ const LONGEST: u64 = 1 << 15;
 /// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
 const NAP: Duration = Duration::from_micros(25);
 
-/// After so many naps in which nothing has changed it lets the owner wake it (W4), some 5 µs of the owner's time after some
-/// milliseconds.
+/// After so many naps in which nothing has changed it lets the owners wake it (W4): some 5 µs of their time after some milliseconds.
 const PATIENCE: u32 = 100;
 
-/// Who looks by itself, of which no owner tells it, sleeps twice as long after so many; and so on, up to so long.
-const MOST_NAPS: u32 = 128;
+/// Who waits for something of which nobody tells it sleeps for a nap more after each [`PATIENCE`] of them, up to so many.
+const MOST_NAPS: u32 = 32;
 
 /// What a worker keeps as a thief.
 #[derive(Debug)]
@@ -143,14 +148,18 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Stole);
         }
-        // W3.
         self.stop_watching();
+        self.pass_look_on(frames);
+        true
+    }
+
+    /// W3: somebody else should look into a stack, if nobody does.
+    pub(super) fn pass_look_on(&self, frames: &Frames) {
         fence(SeqCst);
         let shared = self.shared();
         if shared.sleep.sleepers() != 0 && !shared.stacks.are_watched() && frames.may_have_work() {
             shared.sleep.work_arrived();
         }
-        true
     }
 
     fn walk(&self, frames: &Frames) -> Option<TaskRef> {
@@ -168,42 +177,54 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// W2: how long a worker may sleep that has found nothing; without end, if that is none.
+    /// How long a worker may sleep that has found nothing; without end, if that is none.
     pub(crate) fn watch(&self) -> Option<Duration> {
-        if !E::Scheme::FRAMES || !self.shared().stacks.may_have_work() {
-            self.stop_watching();
+        if !E::Scheme::FRAMES {
             return None;
-        }
-        let mut watches = self.thief.watches.borrow_mut();
-        if watches.is_none() && self.shared().stacks.watch() {
-            *watches = Some(OnTime::begin());
         }
         let quiet = self.thief.quiet.get();
         self.thief.quiet.set(quiet.saturating_add(1));
-        if self.thief.looks.get() {
-            return Some(NAP * (1 + quiet / PATIENCE).min(MOST_NAPS));
+        let is_empty = !self.shared().stacks.may_have_work();
+        let may_stop = is_empty || quiet >= PATIENCE;
+        if !is_empty && !self.watches() {
+            self.begin_watch();
         }
-        if watches.is_some() && quiet >= PATIENCE && self.may_rest() {
-            drop(watches);
-            self.stop_watching();
-            return None;
+        if may_stop && self.stop_watching() && !if is_empty { self.are_empty() } else { self.are_quiet() } {
+            self.begin_watch();
         }
-        watches.is_some().then_some(NAP)
+        let looks = self.thief.looks.get();
+        let naps = if looks { (1 + quiet / PATIENCE).min(MOST_NAPS) } else { 1 };
+        (looks || self.watches()).then(|| NAP * naps)
     }
 
-    /// W4: whether nothing can be stolen until an owner wakes somebody.
-    fn may_rest(&self) -> bool {
+    /// W5: whether the next step of each owner wakes somebody, since there is nothing.
+    fn are_empty(&self) -> bool {
+        fence(SeqCst);
+        !self.shared().stacks.may_have_work()
+    }
+
+    /// W4: whether nothing can be stolen until somebody is woken.
+    fn are_quiet(&self) -> bool {
         let stacks = &self.shared().stacks;
         let will_wake = stacks.iter().all(|frames| frames.guard().make_fresh());
-        will_wake && {
-            barrier::heavy();
-            !stacks.iter().any(|frames| frames.may_have_work() && frames.is_new())
+        barrier::heavy();
+        will_wake && !stacks.iter().any(|frames| frames.may_have_work() && frames.is_new())
+    }
+
+    /// W2.
+    fn begin_watch(&self) {
+        if self.shared().stacks.watch() {
+            self.thief.watches.replace(Some(OnTime::begin()));
         }
+    }
+
+    fn watches(&self) -> bool {
+        self.thief.watches.borrow().is_some()
     }
 
     /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.
     pub(crate) fn end_watch(&self) {
-        if self.stop_watching() && self.shared().stacks.may_have_work() {
+        if self.stop_watching() && !self.are_empty() {
             self.shared().sleep.work_arrived();
         }
     }

@@ -236,9 +236,12 @@ impl Frames {
 
     /// Whether there is perhaps a closure that nobody runs.
     pub(crate) fn may_have_work(&self) -> bool {
-        // A glance, at what may change meanwhile. Beside a leaf of more than a line there is nothing, perhaps.
-        let (at, taken) = self.cursor();
-        let above = self.top_seen().addr().wrapping_sub(at.addr());
-        self.holds_several() || above > if taken { LINE } else { 0 }
+        // Beside a leaf of more than a line there is nothing, perhaps.
+        let is_empty = || {
+            let (at, taken) = self.cursor();
+            let above = self.top_seen().addr().wrapping_sub(at.addr());
+            !self.holds_several() && above <= if taken { LINE } else { 0 }
+        };
+        self.at_one_moment(is_empty) != Some(true)
     }
 }

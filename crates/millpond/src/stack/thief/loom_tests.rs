@@ -1,6 +1,6 @@
-//! Models of W1 to W4, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
-//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The watchman does not sleep here, which would be for a
-//! while only, but looks again after others have done something.
+//! Models of W1 to W5, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
+//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The watchman's naps are none here: it looks again
+//! after others have done something.
 
 use loom::thread;
 
@@ -9,13 +9,13 @@ use std::num::NonZero;
 use std::ptr::NonNull;
 
 use crate::stack::guard::{Guard, Met};
-use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use crate::sync::{Arc, barrier, spin_for_lock};
 use crate::task::TaskRef;
 use crate::worker::sleep::{Idle, Sleep};
 
-const PLACES: usize = 2;
+const PLACES: usize = 3;
 const TAKEN: usize = 1;
 
 struct World {
@@ -27,6 +27,10 @@ struct World {
     /// How often the stack was rewound.
     rounds: AtomicUsize,
     is_stolen: [AtomicBool; PLACES],
+    /// Each closure waits for the one before it, if that was stolen; which have ended, and how many.
+    is_chain: AtomicBool,
+    has_ended: [AtomicBool; PLACES],
+    thefts: AtomicUsize,
     is_watched: AtomicBool,
     /// How the stack looked to a walk that found nothing, as `walk::Search`.
     searched: AtomicUsize,
@@ -46,6 +50,9 @@ impl World {
             top: AtomicUsize::new(0),
             rounds: AtomicUsize::new(0),
             is_stolen: Default::default(),
+            is_chain: AtomicBool::new(false),
+            has_ended: Default::default(),
+            thefts: AtomicUsize::new(0),
             is_watched: AtomicBool::new(false),
             searched: AtomicUsize::new(usize::MAX),
             rests,
@@ -93,38 +100,56 @@ impl World {
 
     /// As `Frames::glance`.
     fn glance(&self) -> usize {
-        self.cursor.load(Acquire) << 16 | self.top.load(Acquire) << 8 | self.rounds.load(Acquire)
+        self.cursor.load(Acquire) << 16
+            | self.top.load(Acquire) << 8
+            | (self.rounds.load(Acquire) + self.thefts.load(Acquire))
     }
 
     fn walk(&self) -> Option<TaskRef> {
         let before = self.glance();
         let cursor = self.cursor.load(Acquire);
         let mut places = cursor / 2 + (cursor & TAKEN)..self.top.load(Acquire);
-        let Some(found) = places.find(|&place| !self.is_stolen[place].swap(true, Relaxed)) else {
+        let is_chain = self.is_chain.load(Relaxed);
+        let waits = |place: usize| is_chain && place > 0 && !self.has_ended[place - 1].load(Acquire);
+        let Some(found) = places.find(|&place| !waits(place) && !self.is_stolen[place].swap(true, Relaxed)) else {
             self.searched.store(before, Relaxed);
             return None;
         };
         Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
     }
 
-    /// Whether this worker has stolen something, as `Worker::steal_from`.
+    /// Whether this worker has stolen something, as `Worker::steal_from`, and run it.
     fn steal(&self, watches: &Cell<bool>) -> bool {
-        let found = self.may_have_work() && self.is_new() && self.guard.visit(|| self.walk()).is_some();
-        if found {
-            // W3.
-            self.stop_watching(watches);
-            fence(SeqCst);
-            if self.sleep.sleepers() != 0 && !self.is_watched.load(Relaxed) && self.may_have_work() {
-                self.sleep.work_arrived();
-            }
+        if !self.may_have_work() || !self.is_new() {
+            return false;
         }
-        found
+        let Some(stolen) = self.guard.visit(|| self.walk()) else { return false };
+        self.stop_watching(watches);
+        self.pass_look_on();
+        self.has_ended[stolen.0.addr().get() - 1].store(true, Release);
+        self.thefts.fetch_add(1, AcqRel);
+        self.pass_look_on();
+        true
     }
 
-    fn stop_watching(&self, watches: &Cell<bool>) {
-        if watches.take() {
+    /// W3, as `Worker::pass_look_on`.
+    fn pass_look_on(&self) {
+        fence(SeqCst);
+        if self.sleep.sleepers() != 0 && !self.is_watched.load(Relaxed) && self.may_have_work() {
+            self.sleep.work_arrived();
+        }
+    }
+
+    /// Whether it was the watchman.
+    fn stop_watching(&self, watches: &Cell<bool>) -> bool {
+        if watches.get() {
             self.is_watched.store(false, Relaxed);
         }
+        watches.take()
+    }
+
+    fn begin_watch(&self, watches: &Cell<bool>) {
+        watches.set(self.is_watched.compare_exchange(false, true, Relaxed, Relaxed).is_ok());
     }
 
     /// As `Frames::is_new`.
@@ -132,24 +157,28 @@ impl World {
         self.glance() != self.searched.load(Relaxed)
     }
 
-    /// W4, as `Worker::may_rest`.
-    fn may_rest(&self) -> bool {
-        self.guard.make_fresh() && {
-            barrier::heavy();
-            !(self.may_have_work() && self.is_new())
-        }
+    /// W4, as `Worker::are_quiet`.
+    fn are_quiet(&self) -> bool {
+        let will_wake = self.guard.make_fresh();
+        barrier::heavy();
+        will_wake && !(self.may_have_work() && self.is_new())
     }
 
-    /// W2, as `Worker::watch`.
+    /// W5, as `Worker::are_empty`.
+    fn are_empty(&self) -> bool {
+        fence(SeqCst);
+        !self.may_have_work()
+    }
+
+    /// As `Worker::watch`.
     fn watch(&self, watches: &Cell<bool>) -> bool {
-        if !self.may_have_work() {
-            self.stop_watching(watches);
-            return false;
+        let is_empty = !self.may_have_work();
+        let may_stop = is_empty || self.rests;
+        if !is_empty && !watches.get() {
+            self.begin_watch(watches);
         }
-        let becomes_one = || self.is_watched.compare_exchange(false, true, Relaxed, Relaxed).is_ok();
-        watches.set(watches.get() || becomes_one());
-        if watches.get() && self.rests && self.may_rest() {
-            self.stop_watching(watches);
+        if may_stop && self.stop_watching(watches) && !if is_empty { self.are_empty() } else { self.are_quiet() } {
+            self.begin_watch(watches);
         }
         watches.get()
     }
@@ -204,6 +233,30 @@ fn loom_an_owner_pushes_and_a_worker_sleeps() {
 fn loom_an_owner_pushes_twice_and_two_workers_sleep() {
     model(2, 2, |world| {
         world.push();
+        world.push();
+    });
+}
+
+/// What the first ends makes ready what the second steals, and no step of the owner tells of that.
+#[test]
+fn loom_the_end_of_a_theft_makes_another_ready() {
+    model(2, 2, |world| {
+        world.is_chain.store(true, Relaxed);
+        world.push();
+        world.push();
+    });
+}
+
+/// The watchman rests while another worker is woken.
+#[test]
+fn loom_a_parent_pushes_twice_and_two_workers_sleep() {
+    model(2, 2, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.push();
+        if world.take() {
+            world.is_open.store(true, Relaxed);
+            world.push();
+        }
         world.push();
     });
 }
