@@ -154,7 +154,7 @@ impl<E: Engine> Worker<E> {
     fn end_theft<'a>(&self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let next = theft::end(victim, stolen);
         if next.is_none() {
-            self.pass_look_on(victim);
+            self.pass_look_on();
         }
         next
     }

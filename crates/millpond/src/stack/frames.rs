@@ -255,7 +255,7 @@ impl Frames {
         shape.wrapping_add(rounds).wrapping_add(thefts)
     }
 
-    /// A closure that was stolen is done, or about to be.
+    /// A closure that was stolen is done.
     pub(super) fn count_theft(&self) {
         self.thefts.fetch_add(1, Ordering::AcqRel);
     }

@@ -166,7 +166,7 @@ impl Guard {
         }
     }
 
-    /// Makes the word `to`, by its owner. A thief that asks gets nothing.
+    /// Makes the word `to`, by its owner. A thief that asks gets nothing, and a first step wakes nobody: another one will follow.
     fn leave_for(&self, to: u32) {
         while !self.makes(OWNED, to) && !self.makes(FRESH, to) {
             self.meet(|| None);

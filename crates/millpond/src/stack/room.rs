@@ -67,8 +67,11 @@ impl<E: Engine> Worker<E> {
 
     /// Runs the leaves that come next, on this stack.
     pub(super) fn run_leaves(&self, frames: &Frames) {
-        if self.run_stack(frames, false) == Stopped::Drained {
-            frames.rewind();
+        match self.run_stack(frames, false) {
+            Stopped::Drained => frames.rewind(),
+            // It is not run here: a stack with nothing beside it is not empty (`thief`, W5).
+            Stopped::AtTheft(_) => frames.set_cursor(frames.cursor().0),
+            _ => {}
         }
     }
 

@@ -7,22 +7,24 @@
 //!   (`guard`, FRESH): SeqCst fence; if somebody sleeps, it wakes one.
 //! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so, and nobody
 //!   is the *watchman*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
-//! - W3. The watchman that steals something no longer is one; then, behind a SeqCst fence, who has stolen wakes a sleeper if nobody
-//!   watches, and the stack may have more. So does who ends what it has stolen: that makes others ready, and tells no owner.
+//! - W3. Who has stolen something, and who ends it, which makes others ready and tells no owner, wakes a sleeper behind a SeqCst
+//!   fence, if nobody watches and some stack may have more. So does the watchman that turns to something else. If it was the
+//!   watchman, it is none any more before that.
 //! - W4. The watchman that has seen nothing change for a while, still counted as a sleeper, no longer is one; then makes every
 //!   stack FRESH, calls for a barrier as a thief does (`guard`, T3), and looks once more. If something has changed, it is the
 //!   watchman again, unless somebody else is. Else it sleeps without end.
-//! - W5. So does the watchman that sees no stack with anything, with a SeqCst fence: the next step is FRESH in any case.
+//! - W5. So does the watchman that sees all stacks empty, behind a SeqCst fence: there the next step is FRESH in any case.
 //!
-//! Why no change of a stack stays unseen while all sleep without end. There is a watchman, who looks; or somebody is awake, who
-//! looks before it sleeps; or the last one that was either has left by W2, W4 or W5. The change is
+//! Why nothing that has become ready stays unseen while some sleep without end and the others are busy. While somebody watches, it
+//! looks. Else the last one that did has left by W3, or by W4 or W5, or nobody ever did; and what happens then is
 //!
-//! - a step of the owner. If it loads the word from before W4 it comes before that barrier, and W4 sees what it did. Else it
-//!   finds FRESH, and its fence comes after W4's or W5's: it wakes a sleeper, who sees that nobody watches.
-//! - the end of a theft. Its fence comes before that of W4, which sees the change; or after, and W3 sees that nobody watches.
+//! - a step of an owner. The first one that finds the word of W4, or of an empty stack, comes with W1: if its fence is before that of
+//!   W4, W5, or of the S3 of who sleeps, then these see what it did; else it wakes a sleeper, who sees that nobody watches, and
+//!   watches. What comes before that step is before the barrier of W4, which sees it. What comes after it is watched.
+//! - a theft, or its end: the same holds with the fence of W3. Who goes on with a stack that it has stolen from enters it: FRESH.
 //!
-//! Who sleeps without end since W2 has found a watchman relies on that one's W3, W4 or W5: either of their fences comes after
-//! that of its S3, and what it has seen they see; or before, and W2 finds no watchman.
+//! Who sleeps without end since W2 has found a watchman relies on that one: the fence of its W3, W4 or W5 comes after that of S3,
+//! and it sees what S3 has seen; or before, and W2 finds no watchman.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -69,10 +71,11 @@ pub(crate) struct Thief {
     /// When it looks again, and how long it has waited for that.
     next_look: Cell<u64>,
     pause: Cell<u64>,
-    /// Since when nothing has changed, in naps.
+    /// How often it has gone to sleep since something has changed, or it has rested.
     quiet: Cell<u32>,
-    /// It waits for something of which nobody tells it.
+    /// It waits for something of which nobody tells it; and how often it has napped since something has changed.
     looks: Cell<bool>,
+    naps: Cell<u32>,
     /// There as long as it is the watchman.
     watches: RefCell<Option<OnTime>>,
 }
@@ -87,6 +90,7 @@ impl Thief {
             pause: Cell::new(BRIEFLY),
             quiet: Cell::new(0),
             looks: Cell::new(false),
+            naps: Cell::new(0),
             watches: RefCell::new(None),
         }
     }
@@ -94,6 +98,7 @@ impl Thief {
     /// It waits for something of which nobody tells it, or no longer: it sleeps for a while only, whoever else watches.
     pub(super) fn looks_by_itself(&self, looks: bool) {
         self.looks.set(looks);
+        self.naps.set(0);
     }
 
     /// Whether it is time to look into a stack: always into one that nobody runs.
@@ -129,6 +134,7 @@ impl<E: Engine> Worker<E> {
                 return false;
             }
             self.thief.quiet.set(0);
+            self.thief.naps.set(0);
             let looks = self.thief.is_due(frames, now);
             looked |= looks;
             looks && self.steal_from(frames)
@@ -149,15 +155,15 @@ impl<E: Engine> Worker<E> {
             self.log.note(What::Stole);
         }
         self.stop_watching();
-        self.pass_look_on(frames);
+        self.pass_look_on();
         true
     }
 
-    /// W3: somebody else should look into a stack, if nobody does.
-    pub(super) fn pass_look_on(&self, frames: &Frames) {
+    /// W3: somebody else should look, if nobody does.
+    pub(super) fn pass_look_on(&self) {
         fence(SeqCst);
         let shared = self.shared();
-        if shared.sleep.sleepers() != 0 && !shared.stacks.are_watched() && frames.may_have_work() {
+        if shared.sleep.sleepers() != 0 && !shared.stacks.are_watched() && shared.stacks.may_have_work() {
             shared.sleep.work_arrived();
         }
     }
@@ -182,19 +188,22 @@ impl<E: Engine> Worker<E> {
         if !E::Scheme::FRAMES {
             return None;
         }
-        let quiet = self.thief.quiet.get();
-        self.thief.quiet.set(quiet.saturating_add(1));
+        let Thief { quiet, looks, naps, .. } = &self.thief;
+        quiet.set(quiet.get().saturating_add(1));
         let is_empty = !self.shared().stacks.may_have_work();
-        let may_stop = is_empty || quiet >= PATIENCE;
         if !is_empty && !self.watches() {
             self.begin_watch();
         }
-        if may_stop && self.stop_watching() && !if is_empty { self.are_empty() } else { self.are_quiet() } {
-            self.begin_watch();
+        let may_stop = is_empty || quiet.get() > PATIENCE;
+        if may_stop && self.stop_watching() {
+            let may_rest = if is_empty { self.are_empty() } else { self.are_quiet() };
+            if may_rest { quiet.set(0) } else { self.begin_watch() }
         }
-        let looks = self.thief.looks.get();
-        let naps = if looks { (1 + quiet / PATIENCE).min(MOST_NAPS) } else { 1 };
-        (looks || self.watches()).then(|| NAP * naps)
+        if looks.get() {
+            naps.set(naps.get().saturating_add(1));
+            return Some(NAP * (1 + naps.get() / PATIENCE).min(MOST_NAPS));
+        }
+        self.watches().then_some(NAP)
     }
 
     /// W5: whether the next step of each owner wakes somebody, since there is nothing.
@@ -207,8 +216,10 @@ impl<E: Engine> Worker<E> {
     fn are_quiet(&self) -> bool {
         let stacks = &self.shared().stacks;
         let will_wake = stacks.iter().all(|frames| frames.guard().make_fresh());
-        barrier::heavy();
-        will_wake && !stacks.iter().any(|frames| frames.may_have_work() && frames.is_new())
+        will_wake && {
+            barrier::heavy();
+            !stacks.iter().any(|frames| frames.may_have_work() && frames.is_new())
+        }
     }
 
     /// W2.
@@ -224,8 +235,8 @@ impl<E: Engine> Worker<E> {
 
     /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.
     pub(crate) fn end_watch(&self) {
-        if self.stop_watching() && !self.are_empty() {
-            self.shared().sleep.work_arrived();
+        if self.stop_watching() {
+            self.pass_look_on();
         }
     }
 

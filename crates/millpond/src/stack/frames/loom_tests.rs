@@ -38,6 +38,16 @@ impl World {
         self.frames.publish(self.frames.top().wrapping_add(STRIDE));
     }
 
+    /// Opens a frame, runs a closure there, and closes it.
+    fn run(&self) {
+        self.frames.open(&self.domain);
+        let at = self.frames.top();
+        self.push();
+        self.frames.take(at);
+        self.frames.set_cursor(self.frames.top());
+        self.frames.close();
+    }
+
     /// The snapshot is of one frame or of the other.
     fn look(&self, parent: *mut u8) {
         let Seen { youngest, next, taken, top } = self.frames.seen();
@@ -58,12 +68,16 @@ impl World {
 }
 
 fn model(own: fn(&World)) {
+    model_with(own, |world, parent| world.look(world.frames.top().with_addr(parent)));
+}
+
+fn model_with(own: fn(&World), look: fn(&World, usize)) {
     loom::model(move || {
         let world = World::new();
         let parent = world.frames.cursor().0.addr();
         let thief = thread::spawn({
             let world = world.clone();
-            move || world.look(world.frames.top().with_addr(parent))
+            move || look(&world, parent)
         });
         own(&world);
         thief.join().unwrap();
@@ -93,12 +107,11 @@ fn loom_a_frame_is_opened_and_closed() {
 /// As above with a closure.
 #[test]
 fn loom_a_frame_is_run() {
-    model(|world| {
-        world.frames.open(&world.domain);
-        let at = world.frames.top();
-        world.push();
-        world.frames.take(at);
-        world.frames.set_cursor(world.frames.top());
-        world.frames.close();
-    });
+    model(World::run);
+}
+
+/// Who looks for work meanwhile does not find the stack empty.
+#[test]
+fn loom_a_stack_stays_full() {
+    model_with(World::run, |world, _| assert!(world.frames.may_have_work()));
 }

@@ -118,18 +118,22 @@ impl World {
         Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
     }
 
-    /// Whether this worker has stolen something, as `Worker::steal_from`, and run it.
-    fn steal(&self, watches: &Cell<bool>) -> bool {
+    /// The place of what this worker has stolen, as `Worker::steal_from`.
+    fn steal(&self, watches: &Cell<bool>) -> Option<usize> {
         if !self.may_have_work() || !self.is_new() {
-            return false;
+            return None;
         }
-        let Some(stolen) = self.guard.visit(|| self.walk()) else { return false };
+        let stolen = self.guard.visit(|| self.walk())?;
         self.stop_watching(watches);
         self.pass_look_on();
-        self.has_ended[stolen.0.addr().get() - 1].store(true, Release);
+        Some(stolen.0.addr().get() - 1)
+    }
+
+    /// Runs what was stolen, as `Worker::end_theft`.
+    fn run(&self, stolen: usize) {
+        self.has_ended[stolen].store(true, Release);
         self.thefts.fetch_add(1, AcqRel);
         self.pass_look_on();
-        true
     }
 
     /// W3, as `Worker::pass_look_on`.
@@ -159,9 +163,10 @@ impl World {
 
     /// W4, as `Worker::are_quiet`.
     fn are_quiet(&self) -> bool {
-        let will_wake = self.guard.make_fresh();
-        barrier::heavy();
-        will_wake && !(self.may_have_work() && self.is_new())
+        self.guard.make_fresh() && {
+            barrier::heavy();
+            !(self.may_have_work() && self.is_new())
+        }
     }
 
     /// W5, as `Worker::are_empty`.
@@ -177,25 +182,30 @@ impl World {
         if !is_empty && !watches.get() {
             self.begin_watch(watches);
         }
-        if may_stop && self.stop_watching(watches) && !if is_empty { self.are_empty() } else { self.are_quiet() } {
-            self.begin_watch(watches);
+        if may_stop && self.stop_watching(watches) {
+            let may_rest = if is_empty { self.are_empty() } else { self.are_quiet() };
+            if !may_rest {
+                self.begin_watch(watches);
+            }
         }
         watches.get()
     }
 
-    /// A worker that finds nothing else to do, until it has stolen something.
+    /// A worker that finds nothing else to do, until it has run something.
     fn sleep_until_stolen(&self, seat: usize) {
-        let (watches, stolen) = (Cell::new(false), Cell::new(false));
-        while !stolen.get() {
+        let (watches, stolen) = (Cell::new(false), Cell::new(None));
+        let stolen = loop {
             self.sleep.wait(seat, || {
                 stolen.set(self.steal(&watches));
-                stolen.get() || self.watch(&watches)
+                stolen.get().is_some() || self.watch(&watches)
             });
-            if !stolen.get() {
-                // Its nap, or what woke it is somebody else's by now.
-                spin_for_lock();
+            if let Some(stolen) = stolen.get() {
+                break stolen;
             }
-        }
+            // Its nap, or what woke it is somebody else's by now. A model goes on with one order of steps only from here.
+            spin_for_lock();
+        };
+        self.run(stolen);
     }
 }
 
