@@ -19,8 +19,8 @@ static ELSEWHERE: VTable = VTable {
 
 const _: () = assert!(size_of::<Header>() + size_of::<Cell<TaskRef>>() <= LINE || cfg!(loom));
 
-/// Bytes in the frame, and the least of a task that lies there itself. A parent takes more than a line wherever it lies, so that it is seen that there may be more to steal while
-/// nothing but it is there and runs (`Frames::may_have_work`).
+/// Bytes in the frame, and the least of a task that lies there itself. A parent takes more than a line wherever it lies, so that it
+/// is seen that there may be more to steal while nothing but it is there and runs (`Frames::may_have_work`).
 #[inline(always)]
 pub(crate) fn size(role: Role) -> usize {
     if role == Role::Nest { 2 * LINE } else { LINE }

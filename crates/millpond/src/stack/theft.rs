@@ -11,8 +11,8 @@
 //! 1. A thief makes a closure STOLEN under the stack's guard (`guard`).
 //! 2. Who comes to a closure that is STOLEN leaves the stack (`Frames::leave`), and makes it AWAITED by a
 //!    compare-and-swap. If that fails it is DONE, and it goes on with the stack. Else it does not touch the stack again.
-//! 3. The thief touches the closure last by a read-modify-write for DONE. If that shows AWAITED, the stack is the thief's: it goes on with
-//!    it, or, if a body waits on a thread's stack (`Frames::blocked`), wakes that.
+//! 3. The thief touches the closure last by a read-modify-write for DONE. If that shows AWAITED, the stack is the thief's: it goes
+//!    on with it, or, if a body waits on a thread's stack (`Frames::blocked`), wakes that.
 //!
 //! Untouched or not, a closure may be WATCHED besides (`watch`).
 

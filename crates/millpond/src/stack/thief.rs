@@ -55,7 +55,8 @@ const LONGEST: u64 = 1 << 15;
 /// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
 const NAP: Duration = Duration::from_micros(15);
 
-/// After so many naps in which nothing has changed it lets the owners wake it (W4): some 5 µs of their time after some milliseconds.
+/// After so many naps in which nothing has changed it lets the owners wake it (W4): some 10 µs of their time after some
+/// milliseconds.
 const PATIENCE: u32 = 60;
 
 /// Who waits for something of which nobody tells it sleeps for a nap more after each [`PATIENCE`] of them, up to so many.
