@@ -429,9 +429,8 @@ impl Frames {
     /// was is what runs again, as if it had just ended.
     pub(crate) fn close(&self) {
         self.end_own();
-        let youngest = self.youngest.load(Ordering::Relaxed);
-        let Frame { before, chunk, .. } = *self.frame();
-        let chunk = chunk as usize;
+        let frame = self.frame();
+        let (youngest, before, chunk) = (ptr::from_ref(frame).cast_mut(), frame.before, frame.chunk as usize);
         self.begin_change();
         self.youngest.store(before, Ordering::Relaxed);
         let depth = self.depth.load(Ordering::Relaxed);
