@@ -1,0 +1,116 @@
+//! At which end of a stack thieves begin: the paper says both (DDS §2, §4). Programs on runtimes that differ in nothing else,
+//! by turns.
+
+use super::super::row::Row;
+use super::point::Point;
+use super::{Request, halved};
+use crate::config::beside;
+use crate::failure::Failure;
+use millpond::catalogue::{AnyRuntime, MEMORY, Names, POOLS};
+use millpond::depend::Scheme;
+use millpond::depend::stack::Stack;
+use millpond::stack::policy::End;
+use millpond::{Runtime, on_runtime};
+use millpond_workloads::{Job, Options, Stopwatch, Value};
+use serde_json::json;
+use std::time::Duration;
+
+/// The shape's name.
+pub const NAME: &str = "ends";
+/// The stack whose thieves begin at the youngest frame.
+pub const NEWEST: &str = "stack-newest";
+
+/// What is compared: what it is called, and where thieves begin.
+const ENDS: [(&str, End, &str); 2] = [(Stack::NAME, End::Oldest, "oldest"), (NEWEST, End::Newest, "newest")];
+
+/// A workload, and how it is made as large as a size says.
+struct Program {
+    name: &'static str,
+    workload: &'static str,
+    size: u64,
+    options: fn(u64) -> Options,
+}
+
+static PROGRAMS: &[Program] = &[
+    // Leaves of 1.4 µs, and next to none.
+    Program { name: "fib", workload: "fib", size: 40, options: |n| cut(n, 15) },
+    Program { name: "fib-uncut", workload: "fib", size: 27, options: |n| cut(n, 0) },
+    Program { name: "nqueens", workload: "nqueens", size: 11, options: |n| cut(n, 0) },
+    // All of its tasks lie in one frame: where a thief begins makes no difference.
+    Program {
+        name: "stencil",
+        workload: "stencil",
+        size: 100_000,
+        options: |points| Options::new().integer("n", points),
+    },
+];
+
+/// A recursion that goes on without tasks at some depth.
+fn cut(n: u64, cutoff: u64) -> Options {
+    Options::new().integer("n", n).integer("cutoff", cutoff.min(n / 2))
+}
+
+impl Program {
+    /// Of so many tasks at most.
+    fn job(&self, most: u64) -> Result<Box<dyn Job>, Failure> {
+        let workload = millpond_workloads::find(self.workload).expect("a workload of that name");
+        let job = |size| (workload.prepare)(&(self.options)(size));
+        let fits = |size| job(size).is_ok_and(|job| job.tasks() <= most);
+        Ok(job(halved(self.size, fits).unwrap_or(1))?)
+    }
+}
+
+/// Measures every program from both ends.
+pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
+    let workers = request.matches.get_one::<u64>("workers").map_or(2, |n| *n as usize);
+    let wanted: Vec<_> = ENDS.into_iter().filter(|(name, ..)| request.wants("scheme", name)).collect();
+    let runtimes = wanted.iter().map(|(_, end, _)| on(workers, *end)).collect::<Result<Vec<_>, _>>()?;
+    let mut rows = Vec::new();
+    for program in PROGRAMS {
+        let mut job = program.job(request.most)?;
+        let point = |&(name, _, end)| Point::new(row(program, job.as_ref(), workers, name, end));
+        let mut points: Vec<_> = wanted.iter().map(point).collect();
+        for rep in 1..=request.reps {
+            request.progress.say(|| format!("{NAME}, {}: {rep} of {}", program.name, request.reps));
+            for (point, rt) in points.iter_mut().zip(&runtimes) {
+                point.measure(|| on_runtime!(rt, rt => rt.counts()), || once(job.as_mut(), rt))?;
+            }
+        }
+        rows.extend(points.into_iter().map(Point::done));
+    }
+    Ok(rows)
+}
+
+fn on(workers: usize, end: End) -> Result<AnyRuntime, Failure> {
+    let names = Names { scheme: Stack::NAME, ..Names::default() };
+    let built = AnyRuntime::build(Runtime::builder().workers(workers).steal_from(end), names);
+    built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+}
+
+fn once(job: &mut dyn Job, rt: &AnyRuntime) -> Result<(Duration, bool), Failure> {
+    let mut watch = Stopwatch::default();
+    job.run(rt, &mut watch)?;
+    Ok((watch.elapsed, job.check()?.verified))
+}
+
+fn row(program: &Program, job: &dyn Job, workers: usize, runtime: &'static str, end: &str) -> Row {
+    let config = json!({
+        "workers": workers,
+        "scheme": Stack::NAME,
+        "pool": beside(Stack::NAME, POOLS[0].name),
+        "memory": beside(Stack::NAME, MEMORY[0].name),
+        "steal_from": end,
+    });
+    let integer = |(name, value)| if let Value::Integer(n) = value { Some((name, n)) } else { None };
+    Row {
+        shape: NAME,
+        runtime,
+        config,
+        params: job.params().into_iter().filter_map(integer).collect(),
+        tasks: job.tasks(),
+        seconds: Vec::new(),
+        worker_shares: Vec::new(),
+        verified: true,
+        extra: vec![("program", json!(program.name)), ("scheme", json!(runtime))],
+    }
+}

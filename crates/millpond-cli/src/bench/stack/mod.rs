@@ -1,0 +1,68 @@
+//! What does a task cost that nobody steals, by what does that change, and how soon is one given away (DDS Theorem 1)? And
+//! at which end of a stack should thieves begin?
+
+mod ends;
+mod point;
+mod shapes;
+mod tasks;
+
+use super::options::{names, wants};
+use super::row::Row;
+use super::{Measure, Suite};
+use crate::args::{MAX_WORKERS, integer};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use clap::{Arg, ArgMatches};
+use shapes::SHAPES;
+use std::iter;
+
+/// The row in the table of suites.
+pub const SUITE: Suite = Suite {
+    name: "stack",
+    summary: "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
+    args: Vec::new,
+    measure: Measure::Own { choice, measure },
+};
+
+/// The most tasks of a run unless fewer are asked for.
+const MOST: u64 = 100_000_000;
+
+fn choice() -> Vec<Arg> {
+    let all = SHAPES.iter().map(|shape| shape.name).chain([ends::NAME]);
+    vec![
+        names("shape", all, "Measure these tasks only; may be repeated"),
+        names("scheme", shapes::SCHEMES.into_iter().chain([ends::NEWEST]), "Measure this scheme only; may be repeated"),
+        integer("tasks", "N", 100, MOST, format!("Sizes with more tasks are left out, or cut down [default: {MOST}]")),
+        integer("workers", "N", 2, MAX_WORKERS, "Workers where thieves begin at either end [default: 2]"),
+    ]
+}
+
+/// What the suite is asked for.
+struct Request<'a> {
+    matches: &'a ArgMatches,
+    /// The most tasks of a run.
+    most: u64,
+    reps: usize,
+    progress: Progress,
+}
+
+impl Request<'_> {
+    fn wants(&self, option: &str, name: &str) -> bool {
+        wants(self.matches, option, name)
+    }
+}
+
+fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
+    let most = matches.get_one::<u64>("tasks").copied().unwrap_or(MOST);
+    let request = Request { matches, most, reps, progress: Progress::new() };
+    let mut rows = shapes::measure(&request)?;
+    if request.wants("shape", ends::NAME) {
+        rows.extend(ends::measure(&request)?);
+    }
+    Ok(rows)
+}
+
+/// The size, or as often halved as it takes for it to fit.
+fn halved(size: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    iter::successors(Some(size), |size| Some(size / 2)).take_while(|size| *size > 0).find(|size| fits(*size))
+}

@@ -1,0 +1,61 @@
+//! A point of the suite: times, steals, and who ran how much.
+
+use super::super::row::Row;
+use super::super::shares::shares;
+use crate::failure::Failure;
+use crate::stats::median;
+use millpond::WorkerCounts;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// A point is repeated within a measurement for so long.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// A row, and what has been counted for it.
+pub struct Point {
+    pub row: Row,
+    /// Steals of a run, by measurements.
+    steals: Vec<f64>,
+    /// Bodies that each worker ran, over all.
+    bodies: Vec<u64>,
+}
+
+impl Point {
+    pub fn new(row: Row) -> Self {
+        Self { row, steals: Vec::new(), bodies: Vec::new() }
+    }
+
+    /// One measurement: as many runs as fill the least time, and their medians.
+    pub fn measure(
+        &mut self,
+        counts: impl Fn() -> Vec<WorkerCounts>,
+        mut run: impl FnMut() -> Result<(Duration, bool), Failure>,
+    ) -> Result<(), Failure> {
+        let (began, mut seconds, mut steals) = (Instant::now(), Vec::new(), Vec::new());
+        while began.elapsed() < LEAST {
+            let before = counts();
+            let (time, right) = run()?;
+            seconds.push(time.as_secs_f64());
+            steals.push(self.add(&before, &counts()));
+            self.row.verified &= right;
+        }
+        self.row.seconds.push(median(&seconds));
+        self.steals.push(median(&steals));
+        Ok(())
+    }
+
+    /// Adds the bodies of a run to the others; its steals.
+    fn add(&mut self, before: &[WorkerCounts], after: &[WorkerCounts]) -> f64 {
+        self.bodies.resize(after.len(), 0);
+        let both = || before.iter().zip(after);
+        self.bodies.iter_mut().zip(both()).for_each(|(sum, (before, after))| *sum += after.tasks - before.tasks);
+        both().map(|(before, after)| after.steals - before.steals).sum::<u64>() as f64
+    }
+
+    /// The row, when all is measured.
+    pub fn done(mut self) -> Row {
+        self.row.worker_shares = shares(&self.bodies);
+        self.row.extra.push(("steals", json!(median(&self.steals))));
+        self.row
+    }
+}

@@ -1,0 +1,184 @@
+//! Tasks on the dataflow stack, and beside it the default scheme, by turns; where tasks create tasks, also that scheme without
+//! tasks that run at their spawn.
+
+use super::super::row::Row;
+use super::point::Point;
+use super::tasks::{self, Ran, Size};
+use super::{Request, halved};
+use crate::config::beside;
+use crate::failure::Failure;
+use millpond::catalogue::{MEMORY, POOLS};
+use millpond::depend::Scheme;
+use millpond::depend::parked::Parked;
+use millpond::depend::stack::Stack;
+use millpond::{DefaultMemory, DefaultPool, Inline, Runtime};
+use serde_json::json;
+
+pub type Of<D> = Runtime<DefaultMemory, DefaultPool, D>;
+
+/// Some tasks, as many of them as a size says.
+pub struct Shape {
+    pub name: &'static str,
+    /// What is varied, and its values.
+    varied: &'static str,
+    sizes: &'static [u64],
+    workers: usize,
+    /// Tasks in a run; 0 where the time is not theirs.
+    tasks: fn(Size) -> u64,
+    on_stack: fn(&Of<Stack>, Size) -> Ran,
+    on_parked: fn(&Of<Parked>, Size) -> Ran,
+}
+
+macro_rules! shape {
+    ($name:literal, $varied:literal, $sizes:expr, $workers:literal, $tasks:expr, $run:ident) => {
+        Shape {
+            name: $name,
+            varied: $varied,
+            sizes: $sizes,
+            workers: $workers,
+            tasks: $tasks,
+            on_stack: tasks::$run::<Stack>,
+            on_parked: tasks::$run::<Parked>,
+        }
+    };
+}
+
+pub static SHAPES: &[Shape] = &[
+    shape!("accesses", "accesses", &[1, 2, 3, 4, 6, 8], 1, tasks::of_accesses, accesses),
+    shape!(
+        "number",
+        "number",
+        &[1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000],
+        1,
+        |size| size.varied,
+        number
+    ),
+    shape!("depth", "depth", &[10, 100, 1_000, 10_000, 100_000], 1, tasks::of_depth, depth),
+    shape!("give", "ready", &[1, 100, 10_000], 2, |_| 0, give),
+    shape!("fib", "n", &[27], 1, tasks::of_fib, fib),
+    shape!("fib-2", "n", &[27], 2, tasks::of_fib, fib),
+];
+
+/// The default scheme, all of its tasks in the pool: beside the shapes of which this says so.
+const QUEUED: &str = "parked-queued";
+
+/// What the tasks run on.
+pub const SCHEMES: [&str; 3] = [Stack::NAME, Parked::NAME, QUEUED];
+
+impl Shape {
+    fn schemes(&self) -> &'static [&'static str] {
+        if self.varied == "n" { &SCHEMES } else { &SCHEMES[..2] }
+    }
+
+    /// The sizes with so many tasks at most; if there are none, the least one, cut down.
+    fn sizes(&self, most: u64) -> Vec<Size> {
+        let size = |varied| Size { varied, most };
+        let fits = |&varied: &u64| varied <= most && (self.tasks)(size(varied)) <= most;
+        let fitting: Vec<_> = self.sizes.iter().copied().filter(fits).map(size).collect();
+        if fitting.is_empty() {
+            halved(self.sizes[0], |varied| fits(&varied)).map(size).into_iter().collect()
+        } else {
+            fitting
+        }
+    }
+}
+
+/// The runtimes, each with one worker and with two.
+struct Runtimes {
+    stack: [Of<Stack>; 2],
+    parked: [Of<Parked>; 2],
+    queued: [Of<Parked>; 2],
+}
+
+impl Runtimes {
+    fn new() -> Result<Self, Failure> {
+        Ok(Self { stack: on(Inline::Auto)?, parked: on(Inline::Auto)?, queued: on(Inline::Never)? })
+    }
+
+    fn measure(&self, shape: &Shape, size: Size, point: &mut Point) -> Result<(), Failure> {
+        let workers = shape.workers - 1;
+        match point.row.runtime {
+            Stack::NAME => once(&self.stack[workers], shape.on_stack, size, point),
+            QUEUED => once(&self.queued[workers], shape.on_parked, size, point),
+            _ => once(&self.parked[workers], shape.on_parked, size, point),
+        }
+    }
+}
+
+fn on<D: Scheme>(inline: Inline) -> Result<[Of<D>; 2], Failure> {
+    let build = |workers| Runtime::builder().workers(workers).inline(inline).build_with();
+    let both = build(1).and_then(|one| Ok([one, build(2)?]));
+    both.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+}
+
+fn once<D: Scheme>(rt: &Of<D>, run: fn(&Of<D>, Size) -> Ran, size: Size, point: &mut Point) -> Result<(), Failure> {
+    point.measure(|| rt.counts(), || Ok(run(rt, size)?))
+}
+
+/// Measures the shapes that were chosen; the points of each by turns.
+pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
+    let (runtimes, mut rows) = (Runtimes::new()?, Vec::new());
+    for shape in SHAPES.iter().filter(|shape| request.wants("shape", shape.name)) {
+        let schemes = shape.schemes().iter().copied().filter(|name| request.wants("scheme", name));
+        let sizes = shape.sizes(request.most).into_iter();
+        let point = |size: Size, on| (size, Point::new(row(shape, on, size)));
+        let mut points: Vec<_> = sizes.flat_map(|size| schemes.clone().map(move |on| point(size, on))).collect();
+        for rep in 1..=request.reps {
+            for (size, point) in &mut points {
+                request.progress.say(|| format!("{} {}: {rep} of {}", shape.name, size.varied, request.reps));
+                runtimes.measure(shape, *size, point)?;
+            }
+        }
+        rows.extend(points.into_iter().map(|(_, point)| point.done()));
+    }
+    Ok(rows)
+}
+
+fn row(shape: &Shape, runtime: &'static str, size: Size) -> Row {
+    let scheme = if runtime == QUEUED { Parked::NAME } else { runtime };
+    let config = json!({
+        "workers": shape.workers,
+        "scheme": scheme,
+        "pool": beside(scheme, POOLS[0].name),
+        "memory": beside(scheme, MEMORY[0].name),
+    });
+    Row {
+        shape: shape.name,
+        runtime,
+        config,
+        params: vec![(shape.varied, size.varied)],
+        tasks: (shape.tasks)(size),
+        seconds: Vec::new(),
+        worker_shares: Vec::new(),
+        verified: true,
+        extra: vec![(shape.varied, json!(size.varied)), ("scheme", json!(runtime))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_run_has_more_tasks_than_it_may() {
+        for (shape, most) in SHAPES.iter().flat_map(|shape| [100, 101, 999, 2500, 1_000_000].map(|most| (shape, most)))
+        {
+            let sizes = shape.sizes(most);
+            assert!(
+                !sizes.is_empty() && sizes.iter().all(|size| (shape.tasks)(*size) <= most),
+                "{}, {most}",
+                shape.name
+            );
+        }
+    }
+
+    #[test]
+    fn all_sizes_unless_fewer_tasks_are_asked_for() {
+        for shape in SHAPES {
+            assert!(shape.sizes(super::super::MOST).iter().map(|size| size.varied).eq(shape.sizes.iter().copied()));
+        }
+        let depths =
+            SHAPES.iter().filter(|shape| shape.name == "depth").flat_map(|shape| shape.sizes(super::super::MOST));
+        assert!(depths.map(tasks::of_depth).all(|tasks| tasks == 2_000_000));
+    }
+}

@@ -1,0 +1,168 @@
+//! Tasks that cost next to nothing, or none that is ready while a long body runs.
+
+use super::shapes::Of;
+use millpond::depend::Scheme;
+use millpond::{Access, Handle, Inout, Spawn, Write};
+use std::hint::spin_loop;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+/// How long a run took, and whether all was right.
+pub type Ran = Result<(Duration, bool), millpond::Error>;
+
+/// What there is of a shape.
+#[derive(Clone, Copy)]
+pub struct Size {
+    /// The value of what is varied.
+    pub varied: u64,
+    /// The most tasks of a run.
+    pub most: u64,
+}
+
+/// Tasks in a run where their number is not what is varied, if so many are allowed.
+const MANY: u64 = 1_000_000;
+
+pub fn of_accesses(size: Size) -> u64 {
+    MANY.min(size.most)
+}
+
+/// Tasks that may change so many data, and change one.
+pub fn accesses<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+    let [a, b, c, d, e, f, g, h] = [0_u64; 8].map(Handle::new);
+    let (many, start) = (of_accesses(size), Instant::now());
+    rt.scope(|s| {
+        macro_rules! many {
+            ($($x:ident)*) => {
+                for _ in 0..many {
+                    s.spawn(($($x.inout(),)*), |all| *all.0 += 1);
+                }
+            };
+        }
+        match size.varied {
+            1 => many!(a),
+            2 => many!(a b),
+            3 => many!(a b c),
+            4 => many!(a b c d),
+            6 => many!(a b c d e f),
+            _ => many!(a b c d e f g h),
+        }
+    })?;
+    let took = start.elapsed();
+    let all = [a, b, c, d, e, f, g, h].map(Handle::into_inner).into_iter().sum::<Result<u64, _>>()?;
+    Ok((took, all == many))
+}
+
+/// So many tasks of two accesses.
+pub fn number<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+    let (x, y) = (Handle::new(0_u64), Handle::new(0_u64));
+    let start = Instant::now();
+    rt.scope(|s| {
+        for _ in 0..size.varied {
+            s.spawn((x.inout(), y.inout()), |(x, _y)| *x += 1);
+        }
+    })?;
+    Ok((start.elapsed(), x.into_inner()? + y.into_inner()? == size.varied))
+}
+
+/// Parents of a scope's descents, where these are shorter.
+const BATCH: u64 = 1_000;
+
+/// Scopes, and descents in each.
+fn descents(size: Size) -> (u64, u64) {
+    // As many leaves besides.
+    let (depth, parents) = (size.varied, MANY.min(size.most / 2));
+    ((parents / BATCH.max(depth)).max(1), (BATCH.min(parents) / depth).max(1))
+}
+
+pub fn of_depth(size: Size) -> u64 {
+    let (scopes, each) = descents(size);
+    2 * scopes * each * size.varied
+}
+
+/// Parents in parents, so many deep, each with a leaf besides; again and again, no more at once than fit the caches.
+pub fn depth<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+    let (scopes, each) = descents(size);
+    let (x, start) = (Handle::new(0_u64), Instant::now());
+    for _ in 0..scopes {
+        rt.scope(|s| (0..each).for_each(|_| descend(s, size.varied, x.inout())))?;
+    }
+    Ok((start.elapsed(), 2 * x.into_inner()? == of_depth(size)))
+}
+
+fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, x: Access<'_, u64, Inout, S::Brand>) {
+    s.nest(x, move |s, x| {
+        s.spawn(x.inout(), |x| *x += 1);
+        if levels > 1 {
+            descend(s, levels - 1, x.inout());
+        }
+    });
+}
+
+/// Fibonacci number `n` without a cutoff, each call a parent.
+pub fn fib<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+    let (result, start) = (Handle::unset(), Instant::now());
+    rt.scope(|s| fib_in(s, size.varied, result.write()))?;
+    let (took, result) = (start.elapsed(), result.into_inner()?);
+    Ok((took, result == fibonacci(size.varied)))
+}
+
+fn fib_in<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
+    s.nest(r, move |s, r| {
+        if n < 2 {
+            s.set(&r, n);
+            return;
+        }
+        let (a, b) = (s.unset(), s.unset());
+        fib_in(s, n - 1, a.write());
+        fib_in(s, n - 2, b.write());
+        s.spawn((a.read(), b.read(), r.write()), |(a, b, r)| r.set(a + b));
+    });
+}
+
+fn fibonacci(n: u64) -> u64 {
+    (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
+}
+
+/// Each call is a task, and each that calls has a sum.
+pub fn of_fib(size: Size) -> u64 {
+    3 * fibonacci(size.varied + 1) - 2
+}
+
+/// How long a body runs before anything else is ready, and how long the one that gives things away.
+const FIRST: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_millis(10);
+
+/// A worker that has so many tasks, of which none is ready yet, begins a long body; with that they become ready. Until another
+/// worker begins one of them.
+pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+    let (begun, given, ran) = (&AtomicU64::new(0), &AtomicU64::new(u64::MAX), &AtomicU64::new(0));
+    let (busy, origin) = (&OnceLock::<ThreadId>::new(), Instant::now());
+    let now = move || origin.elapsed().as_nanos() as u64;
+    let work = move |time: Duration| {
+        let until = now() + time.as_nanos() as u64;
+        while now() < until {
+            spin_loop();
+        }
+    };
+    let (x, y) = (Handle::new(()), Handle::new(()));
+    rt.scope(|s| {
+        s.spawn((x.inout(), y.inout()), move |_| work(FIRST));
+        s.spawn(x.inout(), move |_| {
+            busy.get_or_init(|| thread::current().id());
+            begun.store(now(), Relaxed);
+            work(LONG);
+        });
+        for _ in 0..size.varied {
+            s.spawn(y.read(), move |_| {
+                ran.fetch_add(1, Relaxed);
+                if busy.get() != Some(&thread::current().id()) {
+                    given.fetch_min(now(), Relaxed);
+                }
+            });
+        }
+    })?;
+    let took = Duration::from_nanos(given.load(Relaxed).saturating_sub(begun.load(Relaxed)));
+    Ok((took.min(LONG), ran.load(Relaxed) == size.varied))
+}
