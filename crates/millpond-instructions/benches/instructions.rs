@@ -6,11 +6,13 @@
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EventKind};
-use millpond_instructions::{Bench, Way, ceilings, path};
+use millpond::depend::Scheme;
+use millpond::depend::stack::Stack;
+use millpond_instructions::{Bench, Way, ceilings, tasks};
 
 /// Fails beyond what a run of the path may take.
 fn ceiling(way: &str, name: &str) -> LibraryBenchmarkConfig {
-    let most = (ceilings::of(&format!("{way}.{name}")) * path(name).tasks as f64) as u64;
+    let most = (ceilings::of(&format!("{way}.{name}")) * tasks(name) as f64) as u64;
     let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
     callgrind.hard_limits([(EventKind::Ir, most)]).format([EventKind::Ir]);
     let mut config = LibraryBenchmarkConfig::default();
@@ -26,8 +28,12 @@ fn through_the_pool(name: &str) -> Bench {
     Bench::new(name, Way::Queued)
 }
 
+fn in_frames(name: &str) -> Bench<Stack> {
+    Bench::on_stack(name)
+}
+
 /// The run that was counted, and the one before it.
-fn check(bench: Bench) {
+fn check<D: Scheme>(bench: Bench<D>) {
     bench.check(2);
 }
 
@@ -60,5 +66,16 @@ fn queued(bench: Bench) -> Bench {
     bench
 }
 
-library_benchmark_group!(name = paths, benchmarks = [inline, queued]);
+#[library_benchmark(setup = in_frames, teardown = check)]
+#[bench::shared_2(args = ("shared_2"), config = ceiling("stack", "shared_2"))]
+#[bench::shared_4(args = ("shared_4"), config = ceiling("stack", "shared_4"))]
+#[bench::shared_8(args = ("shared_8"), config = ceiling("stack", "shared_8"))]
+#[bench::level(args = ("level"), config = ceiling("stack", "level"))]
+#[bench::call(args = ("call"), config = ceiling("stack", "call"))]
+fn stack(bench: Bench<Stack>) -> Bench<Stack> {
+    bench.run();
+    bench
+}
+
+library_benchmark_group!(name = paths, benchmarks = [inline, queued, stack]);
 main!(library_benchmark_groups = paths);

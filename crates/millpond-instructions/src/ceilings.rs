@@ -1,6 +1,6 @@
 //! The ceilings: the most instructions that a task of each path may take.
 
-use crate::path;
+use crate::tasks;
 
 /// The file, as it was when this was compiled: lines `way.path = instructions a task`.
 const FILE: &str = include_str!("../ceilings.toml");
@@ -38,7 +38,7 @@ pub fn counted(output: &str) -> Vec<(String, f64)> {
         } else if let Some(count) = line.trim().strip_prefix("Instructions:") {
             let count = count.trim().split('|').next().and_then(|count| count.parse::<f64>().ok());
             if let (Some((way, name)), Some(count)) = (at.take(), count) {
-                let (name, count) = (format!("{way}.{name}"), count / path(name).tasks as f64);
+                let (name, count) = (format!("{way}.{name}"), count / tasks(name) as f64);
                 match counts.iter_mut().find(|(other, _)| *other == name) {
                     Some((_, most)) => *most = most.max(count),
                     None => counts.push((name, count)),
@@ -58,7 +58,7 @@ pub fn file(counts: &[(String, f64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{JOIN, PATHS};
+    use crate::{JOIN, PATHS, stack};
 
     #[test]
     fn every_path_has_a_ceiling() {
@@ -66,6 +66,7 @@ mod tests {
             assert!(of(&format!("inline.{name}")) > 0.0 && of(&format!("queued.{name}")) > 0.0, "{name}");
         }
         assert!(of(&format!("inline.{}", JOIN.name)) > 0.0);
+        assert!(stack::PATHS.iter().all(|path| of(&format!("stack.{}", path.name)) > 0.0));
         assert_eq!(of("inline.none"), 0.0);
     }
 

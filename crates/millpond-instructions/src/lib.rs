@@ -4,14 +4,17 @@
 #![forbid(unsafe_code)]
 
 pub mod ceilings;
+pub mod stack;
 
-use millpond::{Handle, Inline, Runtime, Spawn};
+use millpond::depend::Scheme;
+use millpond::depend::stack::Stack;
+use millpond::{DefaultMemory, DefaultPool, DefaultScheme, Handle, Inline, Runtime, Spawn};
 use std::array::from_fn;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A graph of tasks that do next to nothing.
-pub struct Path {
+pub struct Path<D: Scheme = DefaultScheme> {
     /// Its name.
     pub name: &'static str,
     /// How many tasks a run has.
@@ -20,7 +23,7 @@ pub struct Path {
     data: u64,
     /// How often they change one, in all.
     changes: u64,
-    run: fn(&Bench) -> Result<(), millpond::Error>,
+    run: fn(&Bench<D>) -> Result<(), millpond::Error>,
 }
 
 /// Tasks of a graph of one access or none.
@@ -67,13 +70,22 @@ const fn accesses<const N: usize>(name: &'static str) -> Path {
     Path { name, tasks: FEWER, data: FEWER * N as u64, changes: FEWER * N as u64, run: several::<N> }
 }
 
-/// The path of that name.
+fn named<D: Scheme>(mut paths: impl Iterator<Item = &'static Path<D>>, name: &str) -> Option<&'static Path<D>> {
+    paths.find(|path| path.name == name)
+}
+
+fn path(name: &str) -> Option<&'static Path> {
+    named(PATHS.iter().chain([&JOIN]), name)
+}
+
+/// The tasks of the path of that name.
 ///
 /// # Panics
 ///
 /// If there is none.
-pub fn path(name: &str) -> &'static Path {
-    PATHS.iter().chain([&JOIN]).find(|path| path.name == name).expect("a path of that name")
+pub fn tasks(name: &str) -> u64 {
+    let on_stack = || named(stack::PATHS.iter(), name).map(|path| path.tasks);
+    path(name).map(|path| path.tasks).or_else(on_stack).expect("a path of that name")
 }
 
 /// How ready tasks run.
@@ -91,9 +103,9 @@ pub enum Way {
 const STEPS: u64 = 16;
 
 /// A runtime of one worker, the data of a path, and what was counted.
-pub struct Bench {
-    runtime: Runtime,
-    path: &'static Path,
+pub struct Bench<D: Scheme = DefaultScheme> {
+    runtime: Runtime<DefaultMemory, DefaultPool, D>,
+    path: &'static Path<D>,
     steps: u64,
     data: Vec<Handle<u64>>,
     /// What tasks without a datum count in.
@@ -101,18 +113,36 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Builds the runtime and warms it up: a run leaves it what the next one needs.
+    /// A path of the default scheme.
     ///
     /// # Panics
     ///
     /// If there is no such path, or a run fails.
     pub fn new(name: &str, way: Way) -> Self {
-        let path = path(name);
         let (inline, steps) = match way {
             Way::Inline => (Inline::Auto, 0),
             Way::Queued => (Inline::Never, STEPS),
         };
-        let runtime = Runtime::builder().workers(1).inline(inline).build().expect("a runtime of one worker");
+        Self::of(path(name), inline, steps)
+    }
+}
+
+impl Bench<Stack> {
+    /// A path on the dataflow stack.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such path, or a run fails.
+    pub fn on_stack(name: &str) -> Self {
+        Self::of(named(stack::PATHS.iter(), name), Inline::Auto, 0)
+    }
+}
+
+impl<D: Scheme> Bench<D> {
+    /// Builds the runtime and warms it up: a run leaves it what the next one needs.
+    fn of(path: Option<&'static Path<D>>, inline: Inline, steps: u64) -> Self {
+        let path = path.expect("a path of that name");
+        let runtime = Runtime::builder().workers(1).inline(inline).build_with().expect("a runtime of one worker");
         let data = (0..path.data).map(|_| Handle::new(0)).collect();
         let bench = Self { runtime, path, steps, data, count: AtomicU64::new(0) };
         bench.run();
@@ -258,16 +288,19 @@ const fn fib(n: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn has_its_tasks<D: Scheme>(bench: Bench<D>) {
+        bench.run();
+        let ran: u64 = bench.runtime.counts().iter().map(|counts| counts.tasks).sum();
+        let path = bench.path;
+        assert!(path.name == "join" || ran == 2 * path.tasks, "{}: {ran}", path.name);
+        bench.check(2);
+    }
+
     #[test]
     fn every_path_has_the_tasks_that_it_claims() {
         for path in PATHS.iter().chain([&JOIN]) {
-            for way in [Way::Inline, Way::Queued] {
-                let bench = Bench::new(path.name, way);
-                bench.run();
-                let ran: u64 = bench.runtime.counts().iter().map(|counts| counts.tasks).sum();
-                assert!(path.name == "join" || ran == 2 * path.tasks, "{}: {ran}", path.name);
-                bench.check(2);
-            }
+            [Way::Inline, Way::Queued].into_iter().for_each(|way| has_its_tasks(Bench::new(path.name, way)));
         }
+        stack::PATHS.iter().for_each(|path| has_its_tasks(Bench::on_stack(path.name)));
     }
 }

@@ -2,7 +2,7 @@
 //! and a little more, the ceilings. `.ci/instructions` runs it.
 #![forbid(unsafe_code)]
 
-use millpond_instructions::{JOIN, PATHS, ceilings};
+use millpond_instructions::{JOIN, PATHS, ceilings, stack};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,8 +11,8 @@ fn main() -> ExitCode {
         Err(error) => return failed(&format!("cannot read what the bench printed: {error}")),
     };
     let counts = ceilings::counted(&output);
-    // Each path both ways, and the join one.
-    let (found, expected) = (counts.len(), 2 * PATHS.len() + [&JOIN].len());
+    // Each path both ways, and the join and those of the stack one.
+    let (found, expected) = (counts.len(), 2 * PATHS.len() + [&JOIN].len() + stack::PATHS.len());
     if found != expected {
         return failed(&format!("the bench printed {found} counts, not {expected}"));
     }

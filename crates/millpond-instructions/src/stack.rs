@@ -1,0 +1,76 @@
+//! Paths on the dataflow stack: what a task costs that nobody steals, by its accesses, and what a recursion does (DDS Theorem 1).
+
+use crate::{Bench, FIB, Path, TASKS, change, count, fib};
+use millpond::depend::stack::Stack;
+use millpond::{Access, Inout, Spawn, Write};
+use std::sync::atomic::AtomicU64;
+
+/// How deep the parents lie in one another.
+const DEPTH: u64 = 100;
+
+/// The graphs whose tasks lie in frames.
+pub static PATHS: [Path<Stack>; 5] = [
+    Path { name: "shared_2", tasks: TASKS, data: 2, changes: TASKS, run: shared_2 },
+    Path { name: "shared_4", tasks: TASKS, data: 4, changes: TASKS, run: shared_4 },
+    Path { name: "shared_8", tasks: TASKS, data: 8, changes: TASKS, run: shared_8 },
+    Path { name: "level", tasks: 2 * TASKS, data: 1, changes: TASKS, run: level },
+    Path { name: "call", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: call },
+];
+
+/// Tasks that all may change the same data, and change one: the difference between two of these paths is further accesses.
+macro_rules! shared {
+    ($name:ident, $($k:literal)*) => {
+        fn $name(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+            let steps = bench.steps;
+            bench.runtime.scope(|s| {
+                for _ in 0..TASKS {
+                    s.spawn(($(bench.data[$k].inout(),)*), move |all| change(all.0, steps));
+                }
+            })
+        }
+    };
+}
+
+shared!(shared_2, 0 1);
+shared!(shared_4, 0 1 2 3);
+shared!(shared_8, 0 1 2 3 4 5 6 7);
+
+/// Parents in parents, each with a leaf besides.
+fn level(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+    let datum = &bench.data[0];
+    bench.runtime.scope(|s| (0..TASKS / DEPTH).for_each(|_| descend(s, DEPTH, datum.inout())))
+}
+
+fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, datum: Access<'_, u64, Inout, S::Brand>) {
+    s.nest(datum, move |s, datum| {
+        s.spawn(datum.inout(), |datum| change(datum, 0));
+        if levels > 1 {
+            descend(s, levels - 1, datum.inout());
+        }
+    });
+}
+
+/// Calls that are parents, and sums of data that these make for themselves.
+fn call(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+    let result = millpond::Handle::unset();
+    bench.runtime.scope(|s| called(s, FIB, &bench.count, result.write()))?;
+    assert_eq!(result.into_inner()?, fib(FIB));
+    Ok(())
+}
+
+fn called<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, u64, Write, S::Brand>) {
+    s.nest(r, move |s, r| {
+        count(bodies, 0);
+        if n < 2 {
+            s.set(&r, n);
+            return;
+        }
+        let (a, b) = (s.unset(), s.unset());
+        called(s, n - 1, bodies, a.write());
+        called(s, n - 2, bodies, b.write());
+        s.spawn((a.read(), b.read(), r.write()), move |(a, b, r)| {
+            count(bodies, 0);
+            r.set(a + b);
+        });
+    });
+}
