@@ -4,9 +4,9 @@ use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
-use millpond::catalogue::{AnyRuntime, Names};
+use millpond::catalogue::{self, AnyRuntime, Names};
 use millpond::depend::{Scheme, stack::Stack};
-use millpond::{Builder, Inline, Runtime};
+use millpond::{Builder, DefaultMemory, DefaultPool, Inline, Runtime};
 use millpond_workloads::RunsOn;
 use serde_json::{Value, json};
 
@@ -129,8 +129,21 @@ impl Config {
     }
 }
 
+/// A runtime of a scheme, whose other parts are the default ones.
+pub type Of<D> = Runtime<DefaultMemory, DefaultPool, D>;
+
+/// The configuration of such a runtime as it is reported.
+pub fn of_scheme(scheme: &str, workers: usize) -> Value {
+    json!({
+        "workers": workers,
+        "scheme": scheme,
+        "pool": beside(scheme, catalogue::POOLS[0].name),
+        "memory": beside(scheme, catalogue::MEMORY[0].name),
+    })
+}
+
 /// A pool, or a memory manager, as it is reported beside a scheme: a dataflow stack is all three.
-pub fn beside(scheme: &str, part: &str) -> Value {
+fn beside(scheme: &str, part: &str) -> Value {
     if scheme == Stack::NAME { Value::Null } else { json!(part) }
 }
 

@@ -3,12 +3,13 @@
 
 use super::annotation::Gate;
 use super::cycles::{Timed, Watch};
-use super::round::{Of, Point, Program, measure};
+use super::round::{Point, Program, measure};
 use super::slow_path::{held, ladder};
 use super::{Request, workers};
 use crate::args::integer;
 use crate::bench::row::Row;
 use crate::bench::{Measure, Suite};
+use crate::config::Of;
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction};

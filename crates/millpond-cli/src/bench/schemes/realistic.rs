@@ -4,13 +4,14 @@
 
 use super::compare;
 use super::cycles::{self, Timed, Watch};
-use super::round::{Of, Point, Program, Setting, measure};
+use super::round::{Point, Program, Setting, measure};
 use super::{Request, cores, names, workers};
 use crate::args::integer;
 use crate::bench::graph::Graph;
 use crate::bench::row::Row;
 use crate::bench::spin;
 use crate::bench::{Measure, Suite};
+use crate::config::Of;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction};
 use millpond::depend::{Mode, Scheme};

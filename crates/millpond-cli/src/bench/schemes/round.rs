@@ -5,19 +5,16 @@ use super::cycles::Timed;
 use super::plan::Trend;
 use crate::bench::row::Row;
 use crate::bench::shares::{ran, ran_since, shares};
-use crate::config::beside;
+use crate::config::{Of, of_scheme};
 use crate::failure::Failure;
 use crate::rss;
 use crate::stats::median;
-use millpond::catalogue::{self, AnyRuntime, Names};
+use millpond::catalogue::{AnyRuntime, Names};
 use millpond::depend::{Mode, Scheme};
-use millpond::{DefaultMemory, DefaultPool, Inline, Runtime, on_scheme};
+use millpond::{Inline, Runtime, on_scheme};
 use millpond_workloads::matrix::memory::available;
 use serde_json::{Value, json};
 use std::time::Instant;
-
-/// A runtime of a scheme.
-pub type Of<D> = Runtime<DefaultMemory, DefaultPool, D>;
 
 /// What is measured. It is compiled once a scheme: nothing is chosen between within the time that is taken.
 pub trait Program {
@@ -43,14 +40,10 @@ pub struct Setting {
 
 impl Setting {
     fn config(&self, scheme: &str) -> Value {
-        json!({
-            "workers": self.workers,
-            "scheme": scheme,
-            "pool": beside(scheme, catalogue::POOLS[0].name),
-            "memory": beside(scheme, catalogue::MEMORY[0].name),
-            "deterministic": false,
-            "window": self.window,
-        })
+        let mut config = of_scheme(scheme, self.workers);
+        config["deterministic"] = json!(false);
+        config["window"] = json!(self.window);
+        config
     }
 }
 

@@ -4,11 +4,12 @@
 
 use super::annotation::{ANNOTATIONS, Annotation, Gate, Object};
 use super::cycles::{Timed, Watch};
-use super::round::{Of, Point, Program, Setting, measure};
+use super::round::{Point, Program, Setting, measure};
 use super::{Request, names, workers};
 use crate::args::{MAX_WINDOW, integer};
 use crate::bench::row::Row;
 use crate::bench::{Measure, Suite};
+use crate::config::Of;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction};
 use millpond::Inline;

@@ -4,11 +4,12 @@
 
 use super::annotation::{ANNOTATIONS, Annotation, Object};
 use super::cycles::{self, Timed, Watch};
-use super::round::{Cell, Measured, Of, Point, Program, Setting, measure};
+use super::round::{Cell, Measured, Point, Program, Setting, measure};
 use super::{Request, names};
 use crate::args::integer;
 use crate::bench::row::Row;
 use crate::bench::{Measure, Suite};
+use crate::config::Of;
 use crate::failure::Failure;
 use crate::stats::{least, median};
 use clap::Arg;

@@ -3,12 +3,13 @@
 
 use super::compare;
 use super::cycles::{Timed, Watch};
-use super::round::{Of, Point, Program, Setting, measure};
+use super::round::{Point, Program, Setting, measure};
 use super::{Request, cores, workers};
 use crate::args::integer;
 use crate::bench::row::Row;
 use crate::bench::spin::{self, spin};
 use crate::bench::{Measure, Suite};
+use crate::config::Of;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction};
 use millpond::depend::{Mode, Scheme};

@@ -4,9 +4,9 @@
 use super::super::row::Row;
 use super::point::Point;
 use super::{Request, halved};
-use crate::config::beside;
+use crate::config::of_scheme;
 use crate::failure::Failure;
-use millpond::catalogue::{AnyRuntime, MEMORY, Names, POOLS};
+use millpond::catalogue::{AnyRuntime, Names};
 use millpond::depend::Scheme;
 use millpond::depend::stack::Stack;
 use millpond::stack::policy::End;
@@ -94,13 +94,8 @@ fn once(job: &mut dyn Job, rt: &AnyRuntime) -> Result<(Duration, bool), Failure>
 }
 
 fn row(program: &Program, job: &dyn Job, workers: usize, runtime: &'static str, end: &str) -> Row {
-    let config = json!({
-        "workers": workers,
-        "scheme": Stack::NAME,
-        "pool": beside(Stack::NAME, POOLS[0].name),
-        "memory": beside(Stack::NAME, MEMORY[0].name),
-        "steal_from": end,
-    });
+    let mut config = of_scheme(Stack::NAME, workers);
+    config["steal_from"] = json!(end);
     let integer = |(name, value)| if let Value::Integer(n) = value { Some((name, n)) } else { None };
     Row {
         shape: NAME,

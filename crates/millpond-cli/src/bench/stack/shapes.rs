@@ -5,16 +5,13 @@ use super::super::row::Row;
 use super::point::Point;
 use super::tasks::{self, Ran, Size};
 use super::{Request, halved};
-use crate::config::beside;
+use crate::config::{Of, of_scheme};
 use crate::failure::Failure;
-use millpond::catalogue::{MEMORY, POOLS};
 use millpond::depend::Scheme;
 use millpond::depend::parked::Parked;
 use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, Inline, Runtime};
+use millpond::{Inline, Runtime};
 use serde_json::json;
-
-pub type Of<D> = Runtime<DefaultMemory, DefaultPool, D>;
 
 /// Some tasks, as many of them as a size says.
 pub struct Shape {
@@ -117,8 +114,12 @@ fn once<D: Scheme>(rt: &Of<D>, run: fn(&Of<D>, Size) -> Ran, size: Size, point: 
 
 /// Measures the shapes that were chosen; the points of each by turns.
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
+    let chosen: Vec<_> = SHAPES.iter().filter(|shape| request.wants("shape", shape.name)).collect();
+    if chosen.is_empty() {
+        return Ok(Vec::new());
+    }
     let (runtimes, mut rows) = (Runtimes::new()?, Vec::new());
-    for shape in SHAPES.iter().filter(|shape| request.wants("shape", shape.name)) {
+    for shape in chosen {
         let schemes = shape.schemes().iter().copied().filter(|name| request.wants("scheme", name));
         let sizes = shape.sizes(request.most).into_iter();
         let point = |size: Size, on| (size, Point::new(row(shape, on, size)));
@@ -136,16 +137,10 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
 
 fn row(shape: &Shape, runtime: &'static str, size: Size) -> Row {
     let scheme = if runtime == QUEUED { Parked::NAME } else { runtime };
-    let config = json!({
-        "workers": shape.workers,
-        "scheme": scheme,
-        "pool": beside(scheme, POOLS[0].name),
-        "memory": beside(scheme, MEMORY[0].name),
-    });
     Row {
         shape: shape.name,
         runtime,
-        config,
+        config: of_scheme(scheme, shape.workers),
         params: vec![(shape.varied, size.varied)],
         tasks: (shape.tasks)(size),
         seconds: Vec::new(),

@@ -1,6 +1,6 @@
 //! Tasks that cost next to nothing, or none that is ready while a long body runs.
 
-use super::shapes::Of;
+use crate::config::Of;
 use millpond::depend::Scheme;
 use millpond::{Access, Handle, Inout, Spawn, Write};
 use std::hint::spin_loop;
