@@ -36,7 +36,7 @@ pub struct Domain {
     comparing: Cell<bool>,
     /// The stack that holds the scope's tasks, if one does.
     frames: Cell<Option<NonNull<Frames>>>,
-    /// How many tasks of the scope's stack thieves have ended.
+    /// How many tasks of the scope's stack thieves have ended, behind which the stack has not yet gone on.
     thefts: AtomicU64,
     /// See `epoch`.
     epoch: Cell<u64>,
@@ -206,7 +206,12 @@ impl Domain {
         self.thefts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many tasks of the scope's stack thieves have ended, or are about to.
+    /// The scope's stack goes on behind a task that a thief has ended.
+    pub(crate) fn pass_theft(&self) {
+        self.thefts.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many tasks of the scope's stack thieves have ended, or are about to, behind which the stack has not yet gone on.
     pub(crate) fn thefts(&self) -> u64 {
         self.thefts.load(Ordering::Relaxed)
     }

@@ -67,15 +67,26 @@ impl<E: Engine> Worker<E> {
         self.leave_errands();
         // SAFETY: stacks live as long as the runtime.
         let frames = unsafe { errand.frames.as_ref() };
-        let mut next = match errand.stolen {
+        self.go_on_as_long(match errand.stolen {
             None => Some(frames),
             Some(closure) => self.run_stolen(frames, closure),
-        };
+        });
+        None
+    }
+
+    /// Runs a parent that no frame holds, a pending one or a session's, on a stack of its own.
+    pub(crate) fn run_parent_apart(&self, task: TaskRef) {
+        let own = self.take_stack();
+        self.run_parent_body(task, own);
+        self.go_on_as_long(self.go_on_with(own));
+    }
+
+    /// Goes on with a stack that nobody runs, and with what that leads to.
+    fn go_on_as_long<'a>(&'a self, mut next: Option<&'a Frames>) {
         while let Some(frames) = next {
             frames.enter();
             next = self.go_on_with(frames);
         }
-        None
     }
 
     /// Runs a stack until it is empty, or somebody else has to go on with it; the stack with which this worker has to, if
@@ -101,31 +112,33 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// A stack is empty: it was a root scope's, or that of a stolen parent, which has ended.
+    /// A stack is empty: it was a root scope's, or that of a parent, which has ended.
     fn complete_stack<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
         let domain = frames.frame().domain;
         // SAFETY: the scope is not closed yet.
-        match (unsafe { domain.as_ref() }.task(), frames.origin.take()) {
-            (Some(parent), Some((victim, closure))) => {
-                frames.end_uses();
-                frames.close();
-                frames.free_orphans();
-                self.shared().stacks.put_back(frames.into());
-                let (result, poison, ran) = self.hand_back(parent);
-                self.settle_stolen(parent, result, poison, ran);
-                if closure.header().is_laid() {
-                    self.free(parent);
-                }
-                // SAFETY: stacks live as long as the runtime.
-                self.end_theft(unsafe { victim.as_ref() }, closure)
-            }
-            _ => {
-                self.close_stack(frames);
-                // SAFETY: the scope waits for this.
-                let _none: bool = unsafe { domain.as_ref() }.finish(1);
-                None
-            }
+        let Some(parent) = unsafe { domain.as_ref() }.task() else {
+            self.close_stack(frames);
+            // SAFETY: the scope waits for this.
+            let _none: bool = unsafe { domain.as_ref() }.finish(1);
+            return None;
+        };
+        let origin = frames.origin.take();
+        frames.end_uses();
+        frames.close();
+        frames.free_orphans();
+        self.shared().stacks.put_back(frames.into());
+        let (result, poison, ran) = self.hand_back(parent);
+        let Some((victim, closure)) = origin else {
+            let finished = self.conclude(parent, result, poison, ran);
+            self.complete_parents(finished);
+            return None;
+        };
+        self.settle_stolen(parent, result, poison, ran);
+        if closure.header().is_laid() {
+            self.free(parent);
         }
+        // SAFETY: stacks live as long as the runtime.
+        self.end_theft(unsafe { victim.as_ref() }, closure)
     }
 
     /// Runs a closure of somebody else's stack, where it is, or, of a task in short form, a copy; the stack with which this

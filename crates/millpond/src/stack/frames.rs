@@ -248,11 +248,14 @@ impl Frames {
         (shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape).then_some(seen)
     }
 
+    /// A number that grows whenever a frame is opened or closed, or emptied.
+    pub(super) fn shape(&self) -> usize {
+        self.shape.load(Ordering::Acquire).wrapping_add(self.rounds.load(Ordering::Acquire))
+    }
+
     /// A number that grows whenever something may become ready though cursor and top stay where they are, or come there again.
     pub(super) fn changes(&self) -> usize {
-        let [shape, rounds, thefts] =
-            [&self.shape, &self.rounds, &self.thefts].map(|count| count.load(Ordering::Acquire));
-        shape.wrapping_add(rounds).wrapping_add(thefts)
+        self.shape().wrapping_add(self.thefts.load(Ordering::Acquire))
     }
 
     /// A closure that was stolen is done.

@@ -6,8 +6,8 @@
 
 use super::frames::{Frames, closure};
 use super::run::Stopped;
+use super::scope;
 use super::theft::{self, State};
-use super::{jump, scope};
 use crate::memory::LINE;
 use crate::record::Cause;
 use crate::runtime::config::{Config, Inline};
@@ -55,7 +55,7 @@ impl<E: Engine> Worker<E> {
             let make = || self.wait_for_room(domain, frames, &fits);
             scope::waits_for(self, domain, Cause::Window, 0, make);
             // A body that runs ahead does not look again at its next spawn.
-            waiting(frames).min(config.window - config.window / 8)
+            waiting(domain, frames).min(config.window - config.window / 8)
         } else {
             waiting_at_most(domain, frames)
         };
@@ -78,21 +78,22 @@ impl<E: Engine> Worker<E> {
     /// The window is full. The caller of a runtime waits until a quarter of it is free; a body runs ahead if that does not help.
     fn wait_for_room(&self, domain: &Domain, frames: &Frames, fits: &dyn Fn() -> bool) {
         let window = self.shared().config.window;
-        let has_room = || waiting(frames) <= (window - 1) - (window - 1) / 4 && (fits() || waiting(frames) == 0);
+        let has_room =
+            || waiting(domain, frames) <= (window - 1) - (window - 1) / 4 && (fits() || waiting(domain, frames) == 0);
         let is_hard = domain.task().is_none() && self.is_carrier();
         let mut in_vain = 0;
         self.run_leaves(frames);
         while in_vain < LOOKS && !has_room() {
-            let (thefts, before) = (domain.thefts(), waiting(frames));
+            let (thefts, before) = (domain.thefts(), waiting(domain, frames));
             if is_hard {
                 // Bytes are freed as the owner goes on; and thefts that are about to end are counted, perhaps.
                 let few = !fits() || before <= SOME + self.shared().config.workers as u64;
-                let fewer = || if few { waiting(frames) < before } else { domain.thefts() >= thefts + SOME };
+                let fewer = || if few { waiting(domain, frames) < before } else { domain.thefts() >= thefts + SOME };
                 self.carry_until_fewer(frames, fewer);
             } else {
                 frames.leave();
                 self.let_others_run();
-                in_vain = if waiting(frames) < before { 0 } else { in_vain + 1 };
+                in_vain = if waiting(domain, frames) < before { 0 } else { in_vain + 1 };
             }
             frames.enter();
             self.run_leaves(frames);
@@ -137,8 +138,7 @@ fn waiting_at_most(domain: &Domain, frames: &Frames) -> u64 {
     if frames.is_drained() { 0 } else { domain.spawned_since(closure(frames.next()).header().order()) }
 }
 
-/// How many closures of the youngest frame have not ended: O(all).
-fn waiting(frames: &Frames) -> u64 {
-    let closures = jump::closures(frames.cursor().0, frames.top());
-    closures.filter(|&this| theft::state(this) != State::Done).count() as u64
+/// How many of them no thief has ended either: O(1).
+fn waiting(domain: &Domain, frames: &Frames) -> u64 {
+    waiting_at_most(domain, frames).saturating_sub(domain.thefts())
 }

@@ -91,10 +91,12 @@ impl<E: Engine> Worker<E> {
                     continue;
                 }
             }
-            match theft::state(this) {
+            match theft::state_soon(this) {
                 State::Untouched => {}
                 State::Stolen => return Stopped::AtTheft(this),
                 State::Done => {
+                    // SAFETY: the scope outlives its tasks.
+                    unsafe { this.header().domain().as_ref() }.pass_theft();
                     at = at.wrapping_add(stride);
                     if theft::pass(this) && !this.header().is_laid() {
                         self.pass_behind(frames, at, elsewhere::itself(this));

@@ -33,12 +33,13 @@ impl<E: Engine> Worker<E> {
         frames
     }
 
-    /// A parent's body begins: its tasks go into a frame of the stack that runs it, if one does.
+    /// A parent's body begins: its tasks go into a frame of the stack that runs it, where the scheme has stacks.
     pub(crate) fn open_frame<'a>(&self, task: TaskRef) -> &'a NestFrame {
-        let Some(frames) = self.opens_in.take().filter(|_| E::Scheme::FRAMES) else {
+        if !E::Scheme::FRAMES {
             // SAFETY: the task runs, on this worker.
             return unsafe { NestFrame::open::<E::Scheme>(task, self.seat().index()) };
-        };
+        }
+        let frames = self.opens_in.take().expect("a stack runs parents");
         // SAFETY: as above.
         let nest = unsafe { NestFrame::open::<InOrder>(task, self.seat().index()) };
         nest.domain().set_frames(Some(frames));

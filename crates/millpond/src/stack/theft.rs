@@ -20,6 +20,8 @@ use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::frames::Frames;
 use super::watch;
+use crate::clock;
+use crate::sync::spin_loop;
 use crate::task::{GUARD, TaskRef};
 use crate::worker::wait::Waiter;
 
@@ -37,6 +39,10 @@ pub(super) const DONE: u32 = 16;
 /// Nothing is left to do about it.
 const PASSED: u32 = 32;
 
+/// For so many ticks of the clock (some 0.4 ns) who comes to a closure that is stolen waits until it leaves the stack: as long as
+/// it takes to leave one and to go on with another.
+const SOON: u64 = 1 << 13;
+
 /// What has happened to a closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
@@ -52,6 +58,23 @@ pub(crate) fn state(closure: TaskRef) -> State {
         word if word & DONE != 0 => State::Done,
         _ => State::Stolen,
     }
+}
+
+/// What has happened to a closure to which a stack comes: who has stolen it is done soon, perhaps.
+pub(super) fn state_soon(closure: TaskRef) -> State {
+    match state(closure) {
+        State::Stolen => state_after(closure, clock::ticks() + SOON),
+        state => state,
+    }
+}
+
+#[cold]
+fn state_after(closure: TaskRef, at_most: u64) -> State {
+    // A model has no time.
+    while cfg!(not(loom)) && state(closure) == State::Stolen && clock::ticks() < at_most {
+        spin_loop();
+    }
+    state(closure)
 }
 
 /// A thief takes a closure that is untouched, under the stack's guard.

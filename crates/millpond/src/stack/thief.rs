@@ -68,7 +68,6 @@ pub(crate) struct Thief {
     victims: RefCell<Victims>,
     /// Where there was something to steal last.
     last: Cell<Option<NonNull<Frames>>>,
-    pub(super) seen: RefCell<walk::Seen>,
     /// When it looks again, and how long it has waited for that.
     next_look: Cell<u64>,
     pause: Cell<u64>,
@@ -86,7 +85,6 @@ impl Thief {
         Thief {
             victims: RefCell::new(Victims::of_thief(seat)),
             last: Cell::new(None),
-            seen: RefCell::default(),
             next_look: Cell::new(0),
             pause: Cell::new(BRIEFLY),
             quiet: Cell::new(0),
@@ -170,7 +168,7 @@ impl<E: Engine> Worker<E> {
     }
 
     fn walk(&self, frames: &Frames) -> Option<TaskRef> {
-        walk::steal(frames, self.shared().config.steal_from, &mut self.thief.seen.borrow_mut())
+        walk::steal(frames, self.shared().config.steal_from)
     }
 
     /// The way was not clear for a stack's owner (`guard`, O3).

@@ -7,6 +7,7 @@
 //!
 //! [decision 27]: ../../../../docs/decisions/0027-the-stack.md
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
@@ -24,11 +25,11 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use crate::task::{Role, TaskRef};
 
 /// The versions that earlier closures use, which are not finished, and how.
-pub(crate) type Seen = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
+type Seen = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
 
 /// Spreads addresses.
 #[derive(Debug, Default)]
-pub(crate) struct ByAddress(u64);
+struct ByAddress(u64);
 
 impl Hasher for ByAddress {
     fn finish(&self) -> u64 {
@@ -46,6 +47,9 @@ impl Hasher for ByAddress {
 
 /// How many closures the first walk through a stack looks at, at most.
 const REACH: u32 = 512;
+
+/// So many closures a walk looks at behind what the last one has found, before it begins from the start.
+const FEW: u32 = 64;
 
 /// The longest walk.
 const LONGEST: u32 = 1 << 22;
@@ -71,6 +75,7 @@ pub(crate) struct Search {
     cursor: AtomicUsize,
     top: AtomicUsize,
     changes: AtomicUsize,
+    trail: RefCell<Trail>,
 }
 
 /// A stack at a glance: while all three stay, there is nothing new to steal.
@@ -92,6 +97,7 @@ impl Default for Search {
             cursor: none(),
             top: none(),
             changes: none(),
+            trail: RefCell::default(),
         }
     }
 }
@@ -124,23 +130,59 @@ impl Search {
     }
 }
 
-/// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end.
+/// Where a walk has found something: the next one begins there, since closures that have ended lie before it, perhaps thousands
+/// behind one that takes long.
+#[derive(Debug, Default)]
+struct Trail {
+    /// Which closures of which frame: what a walk finds after a frame was opened, closed or emptied has another number.
+    frame: Option<NonNull<Frame>>,
+    shape: usize,
+    last: Option<TaskRef>,
+    /// What closures before the last one use, or have used: who has ended meanwhile is not looked for.
+    seen: Seen,
+}
+
+impl Trail {
+    /// Whether it leads through the closures of a frame from `at` on, which are not all behind it.
+    fn leads_through(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<TaskRef> {
+        let is_here = self.frame == Some(frame.into()) && self.shape == shape;
+        let last = self.last.filter(|_| is_here)?;
+        let next = jump::closures(at, end).next()?;
+        (next.header().order() <= last.header().order()).then_some(last)
+    }
+}
+
+/// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end; or
+/// one that comes soon after what was taken last.
 /// The caller is in the stack, by its guard.
-pub(super) fn steal(frames: &Frames, from: End, seen: &mut Seen) -> Option<TaskRef> {
+pub(super) fn steal(frames: &Frames, from: End) -> Option<TaskRef> {
     let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
-    let found = first_ready(frames, from, seen, &mut left);
+    let found = first_ready(frames, from, &mut frames.search.trail.borrow_mut(), &mut left);
     frames.search.note(before, began, left, found.is_some());
     found.inspect(|&closure| theft::take(closure))
 }
 
-fn first_ready(frames: &Frames, from: End, seen: &mut Seen, left: &mut u32) -> Option<TaskRef> {
+fn first_ready(frames: &Frames, from: End, trail: &mut Trail, left: &mut u32) -> Option<TaskRef> {
+    // Before the look: what changes in between makes the trail useless, no more.
+    let shape = frames.shape();
     let mut ranges: Vec<_> = frames.ranges().collect();
     ranges.reverse();
-    from.visits(ranges.len()).find_map(|frame| {
-        let (at, taken, end) = ranges[frame];
-        seen.clear();
-        first_ready_of(at, taken, end, seen, left)
-    })
+    let found = from.visits(ranges.len()).find_map(|nth| {
+        let (frame, at, taken, end) = ranges[nth];
+        if let Some(last) = trail.leads_through(frame, shape, at, end) {
+            let mut few = FEW.min(*left);
+            let found = first_ready_of(last.0.as_ptr().cast(), false, end, &mut trail.seen, &mut few);
+            *left -= FEW.min(*left) - few;
+            if found.is_some() {
+                return found;
+            }
+        }
+        trail.seen.clear();
+        trail.frame = Some(frame.into());
+        first_ready_of(at, taken, end, &mut trail.seen, left)
+    });
+    (trail.shape, trail.last) = (shape, found);
+    found
 }
 
 /// The first ready closure from `at` to `end`; the first one runs, if it was `taken`.
@@ -193,7 +235,7 @@ impl Frame {
 impl Frames {
     /// Each frame's closures that have not come to an end when it was looked at, perhaps: from which one to where; of the
     /// youngest frame first.
-    fn ranges(&self) -> impl Iterator<Item = (*mut u8, bool, *mut u8)> {
+    fn ranges(&self) -> impl Iterator<Item = (&Frame, *mut u8, bool, *mut u8)> {
         let now = self.seen();
         let mut frame = now.youngest;
         let mut is_youngest = true;
@@ -202,16 +244,16 @@ impl Frames {
             let this = unsafe { frame.as_ref() }?;
             frame = this.before;
             if std::mem::take(&mut is_youngest) {
-                return Some((now.next, now.taken, now.top));
+                return Some((this, now.next, now.taken, now.top));
             }
             let (at, end) = this.around_parent();
-            Some((at, true, end))
+            Some((this, at, true, end))
         })
     }
 
     /// Whether a closure that has not ended uses a version. Only for the owner. O(all accesses).
     pub(crate) fn uses(&self, version: NonNull<Version>) -> bool {
-        let mut closures = self.ranges().flat_map(|(at, _taken, end)| jump::closures(at, end));
+        let mut closures = self.ranges().flat_map(|(_frame, at, _taken, end)| jump::closures(at, end));
         closures.any(|this| {
             theft::state(this) != State::Done && accesses(elsewhere::itself(this)).any(|(used, _mode)| used == version)
         })

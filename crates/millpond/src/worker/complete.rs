@@ -338,7 +338,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Completes a parent, the parent that is complete with it, and so on.
-    pub(super) fn complete_parents(&self, first: Option<TaskRef>) {
+    pub(crate) fn complete_parents(&self, first: Option<TaskRef>) {
         let mut next = first;
         loop {
             while let Some(parent) = next {

@@ -159,8 +159,12 @@ impl<E: Engine> Worker<E> {
         if let Some(error) = refusal(task) {
             return self.refuse(task, error);
         }
-        self.count_body();
         self.expose_before(task.header().vtable());
+        if E::Scheme::FRAMES {
+            self.run_parent_apart(task);
+            return None;
+        }
+        self.count_body();
         let result = self.run_body(task);
         let frame: NonNull<NestFrame> = task.frame_at();
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
