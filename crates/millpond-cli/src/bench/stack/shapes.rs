@@ -52,6 +52,8 @@ pub static SHAPES: &[Shape] = &[
     ),
     shape!("depth", "depth", &[10, 100, 1_000, 10_000, 100_000], 1, tasks::of_depth, depth),
     shape!("give", "ready", &[1, 100, 10_000], 2, |_| 0, give),
+    // Fewer than a window takes, so that all wait in one frame.
+    shape!("behind", "ready", &[100, 1_000, 4_000], 2, |size| size.varied, behind),
     shape!("fib", "n", &[27], 1, tasks::of_fib, fib),
     shape!("fib-2", "n", &[27], 2, tasks::of_fib, fib),
 ];

@@ -134,25 +134,26 @@ pub fn of_fib(size: Size) -> u64 {
 const FIRST: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
 
+fn spin_for(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        spin_loop();
+    }
+}
+
 /// A worker that has so many tasks, of which none is ready yet, begins a long body; with that they become ready. Until another
 /// worker begins one of them.
 pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
     let (begun, given, ran) = (&AtomicU64::new(0), &AtomicU64::new(u64::MAX), &AtomicU64::new(0));
     let (busy, origin) = (&OnceLock::<ThreadId>::new(), Instant::now());
     let now = move || origin.elapsed().as_nanos() as u64;
-    let work = move |time: Duration| {
-        let until = now() + time.as_nanos() as u64;
-        while now() < until {
-            spin_loop();
-        }
-    };
     let (x, y) = (Handle::new(()), Handle::new(()));
     rt.scope(|s| {
-        s.spawn((x.inout(), y.inout()), move |_| work(FIRST));
+        s.spawn((x.inout(), y.inout()), |_| spin_for(FIRST));
         s.spawn(x.inout(), move |_| {
             busy.get_or_init(|| thread::current().id());
             begun.store(now(), Relaxed);
-            work(LONG);
+            spin_for(LONG);
         });
         for _ in 0..size.varied {
             s.spawn(y.read(), move |_| {
@@ -165,4 +166,30 @@ pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
     })?;
     let took = Duration::from_nanos(given.load(Relaxed).saturating_sub(begun.load(Relaxed)));
     Ok((took.min(LONG), ran.load(Relaxed) == size.varied))
+}
+
+/// While a body runs, as long as that takes, another worker runs all tasks behind it, one theft each: their time.
+pub fn behind<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+    let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
+    let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);
+    rt.scope(|s| {
+        s.spawn((x.inout(), y.inout()), |_| spin_for(FIRST));
+        s.spawn(x.inout(), move |_| {
+            begun.get_or_init(Instant::now);
+            while ran.load(Relaxed) < all {
+                spin_loop();
+            }
+        });
+        for _ in 0..all {
+            s.spawn(y.read(), move |_| {
+                if ran.fetch_add(1, Relaxed) + 1 == all {
+                    ended.get_or_init(Instant::now);
+                }
+            });
+        }
+    })?;
+    // Some may have run before that body began.
+    let both = begun.get().zip(ended.get());
+    let took = both.map(|(begun, ended)| ended.saturating_duration_since(*begun));
+    Ok((took.unwrap_or_default(), took.is_some() && ran.load(Relaxed) == all))
 }
