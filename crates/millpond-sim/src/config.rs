@@ -2,18 +2,25 @@
 
 use millpond::stack::policy::End;
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
 use crate::load::Load;
+use crate::program::Work;
 use crate::speed::Speed;
+
+/// So much work is counted exactly, with room for what comes on top: 10^8 seconds.
+pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
+/// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
+const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
 
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The speed of each processor.
     pub speeds: Vec<Speed>,
-    /// Seconds from a request for work to its answer. The request takes effect in the middle.
+    /// Seconds from a request for work to its answer, 10^-9 to 10^6. The request takes effect in the middle.
     pub latency: f64,
-    /// Bytes a second, with which what is stolen is sent besides.
+    /// Bytes a second, with which what is stolen is sent besides: 1 at least.
     pub bandwidth: f64,
     /// Slower processors count as faulty.
     pub fault_below: f64,
@@ -33,7 +40,7 @@ impl Config {
     /// ```
     pub fn of(processors: usize) -> Self {
         Config {
-            speeds: vec![Speed::constant(1.0); processors],
+            speeds: vec![Speed::unit(); processors],
             latency: 1e-4,
             bandwidth: 12.5e6,
             fault_below: 0.0,
@@ -41,6 +48,20 @@ impl Config {
             end: End::Oldest,
         }
     }
+}
+
+impl Config {
+    /// Whether its numbers make sense; those of speeds do.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Config { latency, bandwidth, fault_below, .. } = *self;
+        require("latency", latency, LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
+        require("bandwidth", bandwidth, bandwidth >= 1.0, "a finite number of bytes a second from 1 on")?;
+        require("fault-below", fault_below, fault_below >= 0.0, "a speed")
+    }
+}
+
+pub(crate) fn require(name: &'static str, value: f64, holds: bool, expected: &'static str) -> Result<(), Error> {
+    if holds && value.is_finite() { Ok(()) } else { Err(Error::Number { name, value, expected }) }
 }
 
 /// What happened.
@@ -135,5 +156,32 @@ pub enum Error {
         value: f64,
         /// What was expected.
         expected: &'static str,
+    },
+    /// More work or tasks than can be counted.
+    #[error("the program is too large: more than {} seconds of work, or more tasks than 64 bits count", MOST_WORK / 1_000_000_000)]
+    TooLarge,
+    /// Thieves ask and ask.
+    #[error(
+        "{requests} requests for work in a row were refused, until {seconds} s: a latency of {latency} s is too short for \
+         tasks that long and so many processors"
+    )]
+    Refused {
+        /// How many.
+        requests: u64,
+        /// Until when.
+        seconds: f64,
+        /// What was to lie between each and its answer.
+        latency: f64,
+    },
+    /// Speeds change again and again.
+    #[error(
+        "the speed of processor {processor} changes more than {changes} times before the program ends: speeds change too \
+         often, or leave too little"
+    )]
+    Restless {
+        /// Which one.
+        processor: usize,
+        /// How often.
+        changes: usize,
     },
 }

@@ -207,7 +207,7 @@ fn fit(
         let mut config = Config { latency, seed, ..Config::of(processors) };
         if unequal {
             let mut random = crate::random::Random::of(!seed, processors as u64);
-            config.speeds.fill_with(|| Speed::constant(1.0 + 3.0 * random.unit()));
+            config.speeds.fill_with(|| Speed::drawn(1.0 + 3.0 * random.unit()));
         }
         let outcome = simulate(program, &config)?;
         let span = outcome.span_seconds.unwrap_or(0.0);

@@ -1,7 +1,7 @@
-//! That nobody keeps account of undisturbed processors changes nothing.
+//! That nobody keeps account of undisturbed processors changes nothing; and that thieves do not ask for ever.
 
 use super::Machine;
-use crate::config::Config;
+use crate::config::{Config, Error};
 use crate::program::{Costs, Program};
 use crate::programs::{Fib, Knary, NQueens, Stencil};
 use crate::speeds::speeds;
@@ -26,4 +26,15 @@ fn looking_at_everybody_all_the_time_changes_nothing() {
         same(&NQueens::new(10, 6, 1_000_000_000, Costs::PAPER, 3), of, processors);
         same(&Stencil::new(50, 4, 20, 50_000, Costs::PAPER), of, processors);
     }
+}
+
+#[test]
+fn thieves_give_up() {
+    // One task of a thousand seconds, and somebody who asks for another each microsecond.
+    let one = Fib::new(1, 1, 1_000_000_000_000, Costs::NONE);
+    let config = Config { latency: 1e-6, ..Config::of(2) };
+    let mut machine = Machine::new(&one, &config);
+    machine.most_refused = 10_000;
+    let Err(Error::Refused { requests, seconds, latency }) = machine.run() else { panic!("it cannot end") };
+    assert!((requests, latency) == (10_000, 1e-6) && (seconds - 0.01).abs() < 1e-5, "{seconds}");
 }

@@ -57,6 +57,11 @@ impl<P: Program> Machine<'_, P> {
         });
         let Some(place) = found else {
             self.outcome.failed_attempts += 1;
+            self.refused += 1;
+            if self.refused == self.most_refused {
+                let (requests, seconds, latency) = (self.refused, self.now, self.config.latency);
+                return Err(Error::Refused { requests, seconds, latency });
+            }
             self.send(REQUEST_BYTES);
             if self.moving == 0
                 && self.changes == 0
@@ -75,6 +80,7 @@ impl<P: Program> Machine<'_, P> {
             return Ok(());
         };
         self.outcome.steals += 1;
+        self.refused = 0;
         let id = self.take(thief, place);
         if self.processors[victim].active == Some(place.stack) && self.processors[victim].due > 0 {
             // It now comes to something earlier. With nothing due it comes to something at this moment.
