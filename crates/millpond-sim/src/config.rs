@@ -10,17 +10,15 @@ use crate::speed::Speed;
 
 /// So much work is counted exactly, with room for what comes on top: 10^8 seconds.
 pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
-/// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
-const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
 
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The speed of each processor.
     pub speeds: Vec<Speed>,
-    /// Seconds from a request for work to its answer, 10^-9 to 10^6. The request takes effect in the middle.
+    /// Seconds from a request for work to its answer, one of [`Config::LATENCIES`]. The request takes effect in the middle.
     pub latency: f64,
-    /// Bytes a second, with which what is stolen is sent besides: 1 at least.
+    /// Bytes a second, with which what is stolen is sent besides, one of [`Config::BANDWIDTHS`].
     pub bandwidth: f64,
     /// Slower processors count as faulty.
     pub fault_below: f64,
@@ -31,6 +29,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
+    pub const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
+    /// What a bandwidth may be. With a smaller one a closure would be on its way for hours.
+    pub const BANDWIDTHS: RangeInclusive<f64> = 1.0..=1e18;
+
     /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, DDS §5).
     ///
     /// ```
@@ -48,14 +51,12 @@ impl Config {
             end: End::Oldest,
         }
     }
-}
 
-impl Config {
     /// Whether its numbers make sense; those of speeds do.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Config { latency, bandwidth, fault_below, .. } = *self;
-        require("latency", latency, LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
-        require("bandwidth", bandwidth, bandwidth >= 1.0, "a finite number of bytes a second from 1 on")?;
+        require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
+        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1 to 1e18")?;
         require("fault-below", fault_below, fault_below >= 0.0, "a speed")
     }
 }
@@ -162,12 +163,14 @@ pub enum Error {
     TooLarge,
     /// Thieves ask and ask.
     #[error(
-        "{requests} requests for work in a row were refused, until {seconds} s: a latency of {latency} s is too short for \
-         tasks that long and so many processors"
+        "{refused} requests for work were refused, and {granted} granted, until {seconds} s: a latency of {latency:e} s is \
+         too short for tasks that long, or there are too many processors"
     )]
     Refused {
-        /// How many.
-        requests: u64,
+        /// How many were refused.
+        refused: u64,
+        /// How many were not.
+        granted: u64,
         /// Until when.
         seconds: f64,
         /// What was to lie between each and its answer.

@@ -55,8 +55,10 @@ pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Err
     Machine::new(program, config).run()
 }
 
-/// After so many refusals in a row, some ten seconds of them, there is more to wait for than anybody would.
+/// After so many refusals, and so many more for each request that was granted, there is more to wait for than anybody
+/// would: these are ten seconds of simulating, or twenty.
 const MOST_REFUSALS: u64 = 100_000_000;
+const MORE_REFUSALS: u64 = 1000;
 /// So many changes of speeds are drawn for all processors together, each of which takes memory; and for each at least.
 const MOST_CHANGES: usize = 10_000_000;
 const LEAST_CHANGES: usize = 1000;
@@ -139,8 +141,7 @@ struct Machine<'a, P: Program> {
     tally: Tally,
     load: Load,
     outcome: Outcome,
-    /// Requests that were refused since something was stolen.
-    refused: u64,
+    /// So many requests may be refused.
     most_refused: u64,
     /// Everybody catches up at every event: for the test that this changes nothing.
     #[cfg(test)]
@@ -200,7 +201,6 @@ impl<'a, P: Program> Machine<'a, P> {
             tally: Tally::default(),
             load: Load::new(),
             outcome,
-            refused: 0,
             most_refused: MOST_REFUSALS,
             #[cfg(test)]
             eager: false,
