@@ -159,7 +159,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// More work or tasks than can be counted.
-    #[error("the program is too large: more than {} seconds of work, or more tasks than 64 bits count", MOST_WORK / 1_000_000_000)]
+    #[error("the program is too large: more than 10^8 seconds of work, or more tasks than 64 bits count")]
     TooLarge,
     /// Thieves ask and ask.
     #[error(

@@ -28,7 +28,9 @@ pub enum SpeedsError {
         expected: &'static str,
     },
     /// It is neither a generator nor a file that can be read.
-    #[error("{}: cannot read it as speeds: {why}", .file.display())]
+    #[error(
+        "speeds '{}': neither constant, uniform:LOW..HIGH nor churn:UP:DOWN, and no file that can be read: {why}", .file.display()
+    )]
     Read {
         /// The file.
         file: PathBuf,
@@ -212,7 +214,9 @@ mod tests {
         let mut read = speeds(file.to_str().unwrap(), 4, 1).unwrap();
         assert_eq!([0.0, 1.0, 2.0, 4.9, 5.0].map(|at| read[1].at(at)), [1.0, 1.0, 0.0, 0.0, 0.5]);
         std::fs::remove_file(&file).unwrap();
-        assert!(speeds("/no/such", 1, 1).unwrap_err().to_string().starts_with("/no/such: cannot read it as speeds"));
+        let says = "speeds '/no/such': neither constant, uniform:LOW..HIGH nor churn:UP:DOWN, and no file that can be read: \
+                    No such file or directory (os error 2)";
+        assert_eq!(speeds("/no/such", 1, 1).unwrap_err().to_string(), says);
         for text in [
             "constant:-1",
             "constant:1e-300",

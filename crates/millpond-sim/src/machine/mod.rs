@@ -56,8 +56,8 @@ pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Err
 }
 
 /// After so many refusals, and so many more for each request that was granted, there is more to wait for than anybody
-/// would: these are ten seconds of simulating, or twenty.
-const MOST_REFUSALS: u64 = 100_000_000;
+/// would: these are five seconds of simulating, or ten.
+const MOST_REFUSALS: u64 = 50_000_000;
 const MORE_REFUSALS: u64 = 1000;
 /// So many changes of speeds are drawn for all processors together, each of which takes memory; and for each at least.
 const MOST_CHANGES: usize = 10_000_000;
