@@ -51,7 +51,7 @@ pub const TABLE_1_LATENCY: f64 = 0.03;
 /// Table 1 (DDS §5): 0.23 µs a task, 0.16 µs an argument.
 ///
 /// `as_printed`: leaves of 0.1 ms (th = 15) and 1 ms (th = 20). Then the work of fib is twice the published T_1, since these
-/// are rounded; otherwise leaves are such that the work is T_1. The paper's knary(35, 10) cannot be ours: 10^35 leaves
+/// are rounded; otherwise leaves are such that the work is T_1. The paper's knary(35, 10) cannot be ours: 10^34 leaves
 /// of 0.1 ms take longer than its 2435 s. Ours has 30 children a node and 5 levels above the leaves, whose work is that.
 ///
 /// # Errors
@@ -173,6 +173,9 @@ pub struct Point {
 }
 
 /// Theorem 2 (DDS §4) on fib, knary and stencil, with equal speeds and with speeds from 1 to 4, for each p up to `most`.
+///
+/// The latency is that of fast Ethernet, as the paper's cluster had it; of knary a leaf's 1 ms, so that a steal is as dear
+/// as a task. The paper has none of these numbers.
 ///
 /// # Errors
 ///

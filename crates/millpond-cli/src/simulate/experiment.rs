@@ -13,7 +13,7 @@ use millpond_sim::Outcome;
 use millpond_sim::experiments::{Fit, IDLE, Row, TABLE_1_LATENCY, figure4, table1, theorem2};
 use serde_json::json;
 
-/// Of a grid of several sites.
+/// To another site of a grid and back. The paper does not have it; the chapter has what others would give.
 const GRID_LATENCY: f64 = 0.01;
 /// As many processors as the paper's largest run but one.
 const MOST: usize = 1422;
