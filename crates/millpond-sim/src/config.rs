@@ -31,8 +31,8 @@ pub struct Config {
 impl Config {
     /// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
     pub const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
-    /// What a bandwidth may be. With a smaller one a closure would be on its way for hours.
-    pub const BANDWIDTHS: RangeInclusive<f64> = 1.0..=1e18;
+    /// What a bandwidth may be. With a smaller one a closure would be on its way for minutes.
+    pub const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e18;
 
     /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, DDS §5).
     ///
@@ -56,7 +56,7 @@ impl Config {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Config { latency, bandwidth, fault_below, .. } = *self;
         require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
-        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1 to 1e18")?;
+        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1e3 to 1e18")?;
         require("fault-below", fault_below, fault_below >= 0.0, "a speed")
     }
 }
@@ -163,14 +163,15 @@ pub enum Error {
     TooLarge,
     /// Thieves ask and ask.
     #[error(
-        "{refused} requests for work were refused, and {granted} granted, until {seconds} s: a latency of {latency:e} s is \
-         too short for tasks that long, or there are too many processors"
+        "{refused} requests for work were refused until {seconds} s, when {:.1e} of the work was done: a latency of \
+         {latency:e} s is too short for tasks that long, or there are too many processors",
+        share
     )]
     Refused {
         /// How many were refused.
         refused: u64,
-        /// How many were not.
-        granted: u64,
+        /// How much of the work was done.
+        share: f64,
         /// Until when.
         seconds: f64,
         /// What was to lie between each and its answer.

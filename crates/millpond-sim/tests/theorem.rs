@@ -12,7 +12,7 @@ fn is_deep() -> bool {
 
 #[test]
 fn one_constant_for_all_processors() {
-    for fit in theorem2(if is_deep() { 1422 } else { 100 }, 1).unwrap() {
+    for fit in theorem2(if is_deep() { 1422 } else { 100 }, None, 1).unwrap() {
         let Fit { program, speeds, largest_error, steals_grow, .. } = &fit;
         assert!(*largest_error < 0.05, "{program} {speeds}: {largest_error}");
         // The chapter has 1.05 as the largest of three seeds, where p goes up to 1422. Below, there is more than enough work.

@@ -28,10 +28,12 @@ pub fn experiment(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     progress.say(|| name.to_owned());
     let latency = given(matches, "latency");
     if name == "theorem2" {
-        if file.is_some() || latency.is_some() {
-            return Err(Failure::Usage("--experiment theorem2 takes neither --svg nor --latency".to_owned()));
+        if file.is_some() {
+            return Err(Failure::Usage(
+                "--experiment theorem2 has no picture: it cannot be used with --svg".to_owned(),
+            ));
         }
-        let fits = theorem2(MOST, seed(matches))?;
+        let fits = theorem2(MOST, latency, seed(matches))?;
         drop(progress);
         return print(&report(&fits, matches.get_flag("json")));
     }
@@ -144,7 +146,7 @@ mod tests {
     /// With fewer processors than the command has, which would take too long.
     #[test]
     fn theorem_2_is_reported_point_by_point() {
-        let fits = theorem2(10, 1).unwrap();
+        let fits = theorem2(10, None, 1).unwrap();
         let object: Value = serde_json::from_str(&report(&fits, true)).unwrap();
         assert_eq!(object["experiment"], "theorem2");
         let programs = ["fib(38), th 15", "knary(8,6,1)", "stencil 8192 x 25"];

@@ -89,7 +89,7 @@ pub fn command() -> Command {
             "bandwidth",
             "BYTES",
             Config::BANDWIDTHS,
-            "Bytes a second for what is stolen, from 1 to 1e18 [default: 12.5e6; of a recording 1e10]",
+            "Bytes a second for what is stolen, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
         ),
         words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to look [default: oldest]"),
         number(
@@ -143,7 +143,7 @@ fn number(name: &'static str, value: &'static str, range: RangeInclusive<f64>, h
 
 /// A bound as one writes it.
 fn short(bound: f64) -> String {
-    if bound == 0.0 || bound == 1.0 { bound.to_string() } else { format!("{bound:e}") }
+    if bound == 0.0 { bound.to_string() } else { format!("{bound:e}") }
 }
 
 /// A number that was given.

@@ -55,10 +55,10 @@ pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Err
     Machine::new(program, config).run()
 }
 
-/// After so many refusals, and so many more for each request that was granted, there is more to wait for than anybody
-/// would: these are five seconds of simulating, or ten.
-const MOST_REFUSALS: u64 = 50_000_000;
-const MORE_REFUSALS: u64 = 1000;
+/// More refusals than that, if they go on as they began, are more than anybody would wait for: some minutes of simulating.
+const MOST_REFUSALS: f64 = 2e9;
+/// After so many it is looked at how they go on: some seconds.
+const REFUSALS_A_LOOK: u64 = 50_000_000;
 /// So many changes of speeds are drawn for all processors together, each of which takes memory; and for each at least.
 const MOST_CHANGES: usize = 10_000_000;
 const LEAST_CHANGES: usize = 1000;
@@ -141,8 +141,8 @@ struct Machine<'a, P: Program> {
     tally: Tally,
     load: Load,
     outcome: Outcome,
-    /// So many requests may be refused.
-    most_refused: u64,
+    /// After so many refusals it is looked at how they go on.
+    refusals_a_look: u64,
     /// Everybody catches up at every event: for the test that this changes nothing.
     #[cfg(test)]
     eager: bool,
@@ -201,7 +201,7 @@ impl<'a, P: Program> Machine<'a, P> {
             tally: Tally::default(),
             load: Load::new(),
             outcome,
-            most_refused: MOST_REFUSALS,
+            refusals_a_look: REFUSALS_A_LOOK,
             #[cfg(test)]
             eager: false,
         }
@@ -384,6 +384,18 @@ impl<'a, P: Program> Machine<'a, P> {
             *busy += to - from;
             load.busy(from, to);
         });
+    }
+
+    /// Whether thieves will ask too often until all work is done, if the share of it that is done says so.
+    fn look_ahead(&mut self) -> Result<(), Error> {
+        (0..self.processors.len()).for_each(|number| self.catch_up(number));
+        let done = seconds(self.tally.work).min(self.outcome.work_seconds);
+        let refused = self.outcome.failed_attempts;
+        if refused as f64 * self.outcome.work_seconds <= MOST_REFUSALS * done {
+            return Ok(());
+        }
+        let share = done / self.outcome.work_seconds;
+        Err(Error::Refused { refused, share, seconds: self.now, latency: self.config.latency })
     }
 
     /// Nothing moves: what is left belongs to somebody who has left, or whose speed is not drawn any further.

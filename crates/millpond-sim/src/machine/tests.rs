@@ -29,12 +29,17 @@ fn looking_at_everybody_all_the_time_changes_nothing() {
 }
 
 #[test]
-fn thieves_give_up() {
-    // One task of a thousand seconds, and somebody who asks for another each microsecond.
-    let one = Fib::new(1, 1, 1_000_000_000_000, Costs::NONE);
-    let config = Config { latency: 1e-6, ..Config::of(2) };
-    let mut machine = Machine::new(&one, &config);
-    machine.most_refused = 10_000;
-    let Err(Error::Refused { refused, granted, seconds, .. }) = machine.run() else { panic!("it cannot end") };
-    assert!((refused, granted) == (10_000, 0) && (seconds - 0.01).abs() < 1e-5, "{seconds}");
+fn thieves_give_up_when_there_is_no_end() {
+    // One task, and somebody who asks for another each microsecond.
+    let simulated = |seconds: u64| {
+        let (one, config) = (Fib::new(1, 1, seconds * 1_000_000_000, Costs::NONE), Config::of(2));
+        let config = Config { latency: 1e-6, ..config };
+        let mut machine = Machine::new(&one, &config);
+        machine.refusals_a_look = 1000;
+        machine.run()
+    };
+    let Err(Error::Refused { refused, seconds, share, .. }) = simulated(10_000) else { panic!("too long") };
+    assert!(refused == 1000 && (seconds - 1e-3).abs() < 1e-5 && (share - 1e-7).abs() < 1e-9, "{seconds}, {share}");
+    // As many are a share of a shorter task that lets one wait.
+    assert_eq!(simulated(1).unwrap().seconds, 1.0);
 }

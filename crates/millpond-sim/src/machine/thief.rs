@@ -1,6 +1,6 @@
 //! Stealing: whom a thief asks, what it takes, what comes of it.
 
-use super::{MORE_REFUSALS, Machine, What};
+use super::{Machine, What};
 use crate::config::Error;
 use crate::frame::StackId;
 use crate::program::Program;
@@ -57,9 +57,8 @@ impl<P: Program> Machine<'_, P> {
         });
         let Some(place) = found else {
             self.outcome.failed_attempts += 1;
-            if self.outcome.failed_attempts >= self.most_refused {
-                let (refused, granted) = (self.outcome.failed_attempts, self.outcome.steals);
-                return Err(Error::Refused { refused, granted, seconds: self.now, latency: self.config.latency });
+            if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
+                self.look_ahead()?;
             }
             self.send(REQUEST_BYTES);
             if self.moving == 0
@@ -79,7 +78,6 @@ impl<P: Program> Machine<'_, P> {
             return Ok(());
         };
         self.outcome.steals += 1;
-        self.most_refused += MORE_REFUSALS;
         let id = self.take(thief, place);
         if self.processors[victim].active == Some(place.stack) && self.processors[victim].due > 0 {
             // It now comes to something earlier. With nothing due it comes to something at this moment.
