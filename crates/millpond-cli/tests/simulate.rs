@@ -110,9 +110,9 @@ fn speeds_that_are_none() {
         let file = dir.file("speeds", content);
         fails(&["simulate", "fib", "--processors", "4", "--speeds", &file], 1, &format!("{file}{says}"));
     };
-    refused("0 0 1\n1 0 -2\n", ":2: speed '-2' is not 0 or from 1e-6 to 1e6");
-    refused("0 0 NaN\n", ":1: speed 'NaN' is not 0 or from 1e-6 to 1e6");
-    refused("0 0 inf\n", ":1: speed 'inf' is not 0 or from 1e-6 to 1e6");
+    refused("0 0 1\n1 0 -2\n", ":2: speed '-2' is not 0 or from 1e-3 to 1e6");
+    refused("0 0 NaN\n", ":1: speed 'NaN' is not 0 or from 1e-3 to 1e6");
+    refused("0 0 inf\n", ":1: speed 'inf' is not 0 or from 1e-3 to 1e6");
     refused("0 -1 1\n", ":1: time '-1' is not a number of seconds from 0 to 1e12");
     refused("0 5 1\n0 5 2\n", ":2: time '5' is not after 5, the time before of processor 0");
     refused("4 0 1\n", ":1: processor '4' is not a number from 0 to 3");
@@ -124,9 +124,9 @@ fn speeds_that_are_none() {
     fails(
         &["simulate", "fib", "--speeds", "constant:-1"],
         2,
-        "speeds 'constant:-1': expected constant or constant:SPEED, 0 or from 1e-6 to 1e6",
+        "speeds 'constant:-1': expected constant or constant:SPEED, 0 or from 1e-3 to 1e6",
     );
-    let expected = "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, with LOW <= HIGH, both 0 or from 1e-6 to 1e6, and \
+    let expected = "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, with LOW <= HIGH, both 0 or from 1e-3 to 1e6, and \
                     SECONDS from 1e-6 to 1e9";
     fails(
         &["simulate", "fib", "--speeds", "uniform:1..inf"],

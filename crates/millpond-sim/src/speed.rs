@@ -7,8 +7,8 @@ use crate::random::Random;
 
 const NANOS: f64 = 1e9;
 
-/// What a speed may be, besides 0: with others, times would be beyond what can be counted.
-pub(crate) const SPEEDS: RangeInclusive<f64> = 1e-6..=1e6;
+/// What a speed may be, besides 0: with slower ones thieves would ask without end, with faster ones nothing take any time.
+pub(crate) const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
 /// The seconds after which a speed may change, or in the mean: sooner, there would be nothing but changes.
 pub(crate) const PERIODS: RangeInclusive<f64> = 1e-6..=1e9;
 /// The last second in which one may.
@@ -70,7 +70,7 @@ impl Speed {
     ///
     /// # Errors
     ///
-    /// If the speed is neither 0 nor from 10^-6 to 10^6.
+    /// If the speed is neither 0 nor from 10^-3 to 10^6.
     pub fn constant(speed: f64) -> Result<Self, Error> {
         Self::steps(&[(0.0, speed)])
     }
@@ -80,7 +80,7 @@ impl Speed {
     /// # Errors
     ///
     /// If there is none, if the first time is not 0, if a time is not after the one before or is beyond 10^12 s, or if a
-    /// speed is neither 0 nor from 10^-6 to 10^6.
+    /// speed is neither 0 nor from 10^-3 to 10^6.
     pub fn steps(steps: &[(f64, f64)]) -> Result<Self, Error> {
         let start = steps.first().map_or(f64::NAN, |first| first.0);
         require("first time of a speed", start, start == 0.0, "0")?;
@@ -88,7 +88,7 @@ impl Speed {
         for &(at, value) in steps {
             let is_later = speed.pieces.last().is_none_or(|last| last.at < at) && at <= LATEST;
             require("time of a speed", at, is_later, "a time after the one before, up to 1e12 s")?;
-            require("speed", value, is_speed(value), "0 or from 1e-6 to 1e6")?;
+            require("speed", value, is_speed(value), "0 or from 1e-3 to 1e6")?;
             speed.push(at, value);
         }
         Ok(speed)

@@ -61,10 +61,10 @@ pub enum SpeedsError {
 
 /// What the speed of processors may be made of, besides a file.
 const FORMS: [(&str, &str); 3] = [
-    ("constant", "constant or constant:SPEED, 0 or from 1e-6 to 1e6"),
+    ("constant", "constant or constant:SPEED, 0 or from 1e-3 to 1e6"),
     (
         "uniform",
-        "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, with LOW <= HIGH, both 0 or from 1e-6 to 1e6, and SECONDS from \
+        "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, with LOW <= HIGH, both 0 or from 1e-3 to 1e6, and SECONDS from \
          1e-6 to 1e9",
     ),
     ("churn", "churn:UP:DOWN, two means in seconds from 1e-6 to 1e9"),
@@ -77,7 +77,7 @@ const FORMS: [(&str, &str); 3] = [
 /// - `churn:UP:DOWN`: speed 1 and 0 in turns, for exponentially distributed times with these means;
 /// - else a file.
 ///
-/// Speeds are 0 or from 10^-6 to 10^6, periods and means from 10^-6 to 10^9 seconds, times up to 10^12 seconds.
+/// Speeds are 0 or from 10^-3 to 10^6, periods and means from 10^-6 to 10^9 seconds, times up to 10^12 seconds.
 ///
 /// ```
 /// use millpond_sim::speeds;
@@ -172,7 +172,7 @@ fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> 
         let at =
             self::time(time).ok_or_else(|| wrong("time", time, "a number of seconds from 0 to 1e12".to_owned()))?;
         let speed = fields.next().unwrap_or_default();
-        let value = self::speed(speed).ok_or_else(|| wrong("speed", speed, "0 or from 1e-6 to 1e6".to_owned()))?;
+        let value = self::speed(speed).ok_or_else(|| wrong("speed", speed, "0 or from 1e-3 to 1e6".to_owned()))?;
         match steps.last() {
             Some(&(before, _)) if at <= before => {
                 return Err(wrong("time", time, format!("after {before}, the time before of processor {processor}")));
@@ -201,11 +201,11 @@ mod tests {
             let error = speeds(file.to_str().unwrap(), 4, 1).unwrap_err().to_string();
             error.strip_prefix(file.to_str().unwrap()).unwrap().to_owned()
         };
-        assert_eq!(refused("# x\n0 0 -1\n"), ":2: speed '-1' is not 0 or from 1e-6 to 1e6");
-        assert_eq!(refused("0 0 inf"), ":1: speed 'inf' is not 0 or from 1e-6 to 1e6");
-        assert_eq!(refused("0 0 NaN"), ":1: speed 'NaN' is not 0 or from 1e-6 to 1e6");
-        assert_eq!(refused("0 0"), ":1: speed '' is not 0 or from 1e-6 to 1e6");
-        assert_eq!(refused("0 0 1e-300"), ":1: speed '1e-300' is not 0 or from 1e-6 to 1e6");
+        assert_eq!(refused("# x\n0 0 -1\n"), ":2: speed '-1' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0 inf"), ":1: speed 'inf' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0 NaN"), ":1: speed 'NaN' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0"), ":1: speed '' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0 1e-300"), ":1: speed '1e-300' is not 0 or from 1e-3 to 1e6");
         assert_eq!(refused("0 1e300 1"), ":1: time '1e300' is not a number of seconds from 0 to 1e12");
         assert_eq!(refused("# nothing\n"), ": it has no line 'processor second speed'");
         assert_eq!(refused("4 0 1"), ":1: processor '4' is not a number from 0 to 3");

@@ -70,7 +70,7 @@ pub fn command() -> Command {
     let machine = [
         integer("processors", "P", 1, MAX_PROCESSORS, "Simulated processors [default: 32]"),
         Arg::new("speeds").long("speeds").value_name("FILE|GENERATOR").allow_hyphen_values(true).help(
-            "Their speeds over time, 0 or from 1e-6 to 1e6: constant[:S], uniform:LOW..HIGH[:SECONDS], churn:UP:DOWN, or \
+            "Their speeds over time, 0 or from 1e-3 to 1e6: constant[:S], uniform:LOW..HIGH[:SECONDS], churn:UP:DOWN, or \
              a file with lines 'processor second speed'; seconds and means from 1e-6 to 1e9 [default: constant]",
         ),
         number(

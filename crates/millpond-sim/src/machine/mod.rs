@@ -55,8 +55,8 @@ pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Err
     Machine::new(program, config).run()
 }
 
-/// More refusals than that, if they go on as they began, are more than anybody would wait for: some minutes of simulating.
-const MOST_REFUSALS: f64 = 2e9;
+/// More refusals than that, if they go on as they began, are more than anybody would wait for: a minute of simulating, or three.
+const MOST_REFUSALS: f64 = 1e9;
 /// After so many it is looked at how they go on: some seconds.
 const REFUSALS_A_LOOK: u64 = 50_000_000;
 /// So many changes of speeds are drawn for all processors together, each of which takes memory; and for each at least.
