@@ -386,16 +386,27 @@ impl<'a, P: Program> Machine<'a, P> {
         });
     }
 
-    /// Whether thieves will ask too often until all work is done, if the share of it that is done says so.
+    /// Whether thieves will ask too often until all work is done. So says the share of it that is done; but while one task
+    /// prepares the work of all others that is too small, and nobody need be idle for longer than p·D/Π (DDS §4).
     fn look_ahead(&mut self) -> Result<(), Error> {
         (0..self.processors.len()).for_each(|number| self.catch_up(number));
-        let done = seconds(self.tally.work).min(self.outcome.work_seconds);
-        let refused = self.outcome.failed_attempts;
-        if refused as f64 * self.outcome.work_seconds <= MOST_REFUSALS * done {
+        let (refused, latency, processors) =
+            (self.outcome.failed_attempts, self.config.latency, self.processors.len() as f64);
+        let share = seconds(self.tally.work).min(self.outcome.work_seconds) / self.outcome.work_seconds;
+        let speed = self.capacity() / self.now;
+        let by_span = |span: f64| processors * (processors * span / speed) / latency;
+        let by_share = refused as f64 / share;
+        let expected = self.outcome.span_seconds.map_or(by_share, |span| by_share.min(by_span(span)));
+        if expected.max(refused as f64) <= MOST_REFUSALS {
             return Ok(());
         }
-        let share = done / self.outcome.work_seconds;
-        Err(Error::Refused { refused, share, seconds: self.now, latency: self.config.latency })
+        Err(Error::Refused { refused, share, seconds: self.now, latency })
+    }
+
+    /// What all processors could have done until now, in seconds at unit speed.
+    fn capacity(&mut self) -> f64 {
+        let now = self.now;
+        self.processors.iter_mut().map(|processor| processor.speed.capacity(now) / 1e9).sum()
     }
 
     /// Nothing moves: what is left belongs to somebody who has left, or whose speed is not drawn any further.
@@ -413,9 +424,8 @@ impl<'a, P: Program> Machine<'a, P> {
 
     fn finish(mut self) -> Result<Outcome, Error> {
         let (end, least) = (self.now, self.config.fault_below);
-        let (mut alive, mut capacity) = (0.0, 0.0);
+        let (mut alive, capacity) = (0.0, self.capacity());
         for processor in &mut self.processors {
-            capacity += processor.speed.capacity(end);
             processor.speed.spans(0.0, end, least, |from, to| {
                 alive += to - from;
                 self.load.alive(from, to);
@@ -427,7 +437,7 @@ impl<'a, P: Program> Machine<'a, P> {
         self.load.cut(end);
         let mut outcome = self.outcome;
         outcome.seconds = end;
-        outcome.average_speed = if end > 0.0 { capacity / (end * 1e9) } else { 0.0 };
+        outcome.average_speed = if end > 0.0 { capacity / end } else { 0.0 };
         outcome.tasks = self.tally.tasks;
         outcome.lost_seconds = (seconds(self.tally.work) - outcome.work_seconds).max(0.0);
         outcome.alive_seconds = alive;

@@ -43,3 +43,14 @@ fn thieves_give_up_when_there_is_no_end() {
     // As many are a share of a shorter task that lets one wait.
     assert_eq!(simulated(1).unwrap().seconds, 1.0);
 }
+
+#[test]
+fn one_task_that_prepares_much_is_waited_for() {
+    // A thief asks 10^5 times while the first tasks are created, which is a millionth of the work. Then nobody is idle.
+    let knary = Knary::new(2, 1000, 0, 0, 100_000_000, Costs { task: 100_000, argument: 0 });
+    let config = Config { latency: 1e-6, ..Config::of(2) };
+    let mut machine = Machine::new(&knary, &config);
+    machine.refusals_a_look = 50_000;
+    let outcome = machine.run().unwrap();
+    assert!(outcome.failed_attempts > 50_000 && outcome.idle_share < 0.01, "{outcome:?}");
+}
