@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Dir, fails, json, millpond, words};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn number(object: &Value, name: &str) -> f64 {
     object["simulated"][name].as_f64().unwrap_or_else(|| panic!("{name} in {object}"))
@@ -47,6 +47,21 @@ fn a_table_and_a_picture() {
     }
     let picture = std::fs::read_to_string(svg).unwrap();
     assert!(picture.contains("on 100 processors") && picture.trim_end().ends_with("</svg>"));
+    // A curve for the processors and one for the network, each over the whole width and not flat.
+    for class in ["cpu", "net"] {
+        let curves: Vec<_> = picture.split(&format!("<path class=\"{class}\" d=\"")).skip(1).collect();
+        assert_eq!(curves.len(), 1, "{class}");
+        let (curve, _) = curves[0].split_once("\"/>").unwrap();
+        let steps = curve.trim_end_matches('Z').split_once('V').unwrap().0.split('L').skip(1);
+        let points: Vec<(f64, f64)> = steps
+            .map(|point| point.split_once(' ').unwrap())
+            .map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()))
+            .collect();
+        assert!(points.len() > 100 && points.is_sorted_by(|one, next| one.0 <= next.0), "{class}: {points:?}");
+        let width = points[points.len() - 1].0 - points[0].0;
+        let (low, high) = points.iter().fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p.1), high.max(p.1)));
+        assert!(width > 500.0 && high - low > 20.0, "{class}: {width} wide, {low} to {high}");
+    }
 }
 
 #[test]
@@ -95,10 +110,10 @@ fn speeds_that_are_none() {
         let file = dir.file("speeds", content);
         fails(&["simulate", "fib", "--processors", "4", "--speeds", &file], 1, &format!("{file}{says}"));
     };
-    refused("0 0 1\n1 0 -2\n", ":2: speed '-2' is not a finite number from 0 on");
-    refused("0 0 NaN\n", ":1: speed 'NaN' is not a finite number from 0 on");
-    refused("0 0 inf\n", ":1: speed 'inf' is not a finite number from 0 on");
-    refused("0 -1 1\n", ":1: time '-1' is not a number of seconds from 0 on");
+    refused("0 0 1\n1 0 -2\n", ":2: speed '-2' is not 0 or from 1e-3 to 1e6");
+    refused("0 0 NaN\n", ":1: speed 'NaN' is not 0 or from 1e-3 to 1e6");
+    refused("0 0 inf\n", ":1: speed 'inf' is not 0 or from 1e-3 to 1e6");
+    refused("0 -1 1\n", ":1: time '-1' is not a number of seconds from 0 to 1e12");
     refused("0 5 1\n0 5 2\n", ":2: time '5' is not after 5, the time before of processor 0");
     refused("4 0 1\n", ":1: processor '4' is not a number from 0 to 3");
     let nobody = "no processor is ever alive: 4 processors, all of speed 0 or below";
@@ -109,16 +124,22 @@ fn speeds_that_are_none() {
     fails(
         &["simulate", "fib", "--speeds", "constant:-1"],
         2,
-        "speeds 'constant:-1': expected constant or constant:SPEED, a number from 0 on",
+        "speeds 'constant:-1': expected constant or constant:SPEED, 0 or from 1e-3 to 1e6",
     );
-    let expected = "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, numbers with 0 <= LOW <= HIGH and SECONDS > 0";
+    let expected = "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, with LOW <= HIGH, both 0 or from 1e-3 to 1e6, and \
+                    SECONDS from 1e-6 to 1e9";
     fails(
         &["simulate", "fib", "--speeds", "uniform:1..inf"],
         2,
         &format!("speeds 'uniform:1..inf': expected {expected}"),
     );
     let ran = millpond(&["simulate", "fib", "--speeds", "/no/such/file"]);
-    assert!(ran.status == 1 && ran.stdout.is_empty() && ran.stderr.starts_with("error: /no/such/file: cannot read"));
+    assert!(
+        ran.status == 1 && ran.stdout.is_empty() && ran.stderr.starts_with("error: speeds '/no/such/file': neither")
+    );
+    let file = dir.file("empty", "");
+    let says = format!("{file}: it has no line 'processor second speed'");
+    fails(&["simulate", "fib", "--speeds", &file], 1, &says);
     // Who leaves for good takes what it holds along, unless it counts as faulty.
     let file = dir.file("leaves", "1 1 0\n");
     let ran =
@@ -135,17 +156,21 @@ fn arguments_that_make_no_sense() {
     fails(&["simulate", "fibb"], 2, "unknown program 'fibb'; the nearest valid: fib");
     let both = "a program, --trace and --experiment exclude one another";
     fails(&["simulate", "--trace", "x", "--experiment", "fig4"], 2, both);
-    for (option, value) in [("latency", "0"), ("latency", "NaN"), ("bandwidth", "-1"), ("bandwidth", "inf")] {
-        let option = format!("--{option}");
-        let ran = millpond(&["simulate", "fib", &option, value]);
-        assert!(ran.status == 2 && ran.stdout.is_empty(), "{ran:?}");
-        assert!(ran.stderr.contains(&option) && ran.stderr.contains(&format!("'{value}'")), "{ran:?}");
-        assert!(ran.stderr.contains("expected a finite number above 0"), "{ran:?}");
+    for (option, name, values, range) in [
+        ("latency", "SECONDS", ["0", "NaN", "1e-17", "1e7"], "1e-9 to 1e6"),
+        ("bandwidth", "BYTES", ["-1", "inf", "1e-300", "1"], "1e3 to 1e18"),
+        ("fault-below", "SPEED", ["-1", "NaN", "inf", "1e7"], "0 to 1e6"),
+        ("leaf-cost", "SECONDS", ["-1", "NaN", "inf", "1e11"], "0 to 1e8"),
+        ("task-cost", "SECONDS", ["-1", "NaN", "inf", "1e300"], "0 to 1e8"),
+        ("arg-cost", "SECONDS", ["-1", "NaN", "inf", "1e300"], "0 to 1e8"),
+    ] {
+        for value in values {
+            let says = format!("invalid value '{value}' for '--{option} <{name}>': expected a number from {range}");
+            fails(&["simulate", "fib", &format!("--{option}"), value], 2, &says);
+        }
     }
-    for option in ["--fault-below", "--leaf-cost", "--task-cost"] {
-        let ran = millpond(&["simulate", "fib", option, "-1"]);
-        assert!(ran.status == 2 && ran.stderr.contains("expected a finite number from 0 on"), "{ran:?}");
-    }
+    let says = "unknown steal-from 'middle'; the nearest valid: oldest, newest";
+    fails(&["simulate", "fib", "--steal-from", "middle"], 2, says);
     let says = "--experiment brings its own machine: it cannot be used with --processors";
     fails(&["simulate", "--experiment", "fig4", "--processors", "3"], 2, says);
     fails(
@@ -153,8 +178,59 @@ fn arguments_that_make_no_sense() {
         1,
         "/no/such/directory/x: cannot write: No such file or directory (os error 2)",
     );
-    let says = "the program is too large: more than 10^8 seconds of work";
-    fails(&["simulate", "knary", "--n", "35", "--k", "10", "--cutoff", "0"], 2, says);
+}
+
+#[test]
+fn programs_that_are_too_large() {
+    let says = "the program is too large: more than 10^8 seconds of work, or more tasks than 64 bits count";
+    for line in [
+        "knary --n 35 --k 10 --cutoff 0",
+        "knary --arg-cost 1e7",
+        "fib --leaf-cost 1e7",
+        "fib --task-cost 1e8",
+        "nqueens --leaf-cost 1e5",
+        "stencil --leaf-cost 1e8",
+        "stencil --block 1 --task-cost 1e8",
+    ] {
+        let args: Vec<_> = ["simulate"].into_iter().chain(line.split(' ')).collect();
+        fails(&args, 2, says);
+    }
+    let ran = words("simulate nqueens --task-cost 1");
+    assert!(ran.status == 2 && ran.stdout.is_empty(), "{ran:?}");
+    assert!(ran.stderr.starts_with("error: --leaf-cost: the work is 77600.4"), "{ran:?}");
+    let says =
+        "--n, --tile, --block, --steps: 1000000 blocks of tiles times 2 steps are too many: at most 1000000 in all";
+    fails(&["simulate", "stencil", "--n", "1000000", "--tile", "1", "--block", "1", "--steps", "2"], 2, says);
+}
+
+#[test]
+fn machines_on_which_nothing_would_come_to_an_end() {
+    let dir = Dir::new("simulate-endless");
+    let picture = dir.path("load.svg");
+    let refused = |line: &str, says: &str| {
+        let ran = words(&format!("simulate {line} --svg {picture}"));
+        assert!(ran.status == 1 && ran.stdout.is_empty(), "{ran:?}");
+        assert!(ran.stderr.starts_with(&format!("error: {says}")) && ran.stderr.lines().count() == 1, "{ran:?}");
+        assert!(dir.names().is_empty(), "{:?}", dir.names());
+    };
+    let nobody = "no processor is ever alive: 2 processors, all of speed 0 or below 1";
+    refused("fib --n 10 --processors 2 --speeds uniform:0..1:5 --fault-below 1", nobody);
+    refused("fib --speeds churn:1e-6:1e9", "the speed of processor 0 changes more than 312500 times");
+    refused("fib --n 1 --leaf-cost 1e8 --latency 1e-9", "50000000 requests for work were refused until 0.00");
+}
+
+#[test]
+fn thieves_at_either_end() {
+    let line = "simulate fib --processors 32";
+    let oldest = json(&format!("{line} --steal-from oldest --json"));
+    let newest = json(&format!("{line} --steal-from newest --json"));
+    assert_eq!(oldest, json(&format!("{line} --json")));
+    assert_eq!(newest["machine"]["steal_from"], "newest");
+    // The youngest closures are the smaller ones, so that a thief comes back sooner.
+    assert!(number(&newest, "steals") > 1.5 * number(&oldest, "steals"), "{newest}");
+    assert_eq!(number(&newest, "tasks"), number(&oldest, "tasks"));
+    let ran = words(&format!("{line} --steal-from newest"));
+    assert!(ran.stdout.contains("begin at the newest frame"), "{ran:?}");
 }
 
 #[test]
@@ -167,4 +243,36 @@ fn the_figure_beside_what_was_published() {
         assert!((ours / published - 1.0).abs() < 0.03, "{row}");
     }
     assert!(rows[2]["outcome"]["idle_share"].as_f64().unwrap() <= 0.005);
+}
+
+#[test]
+fn the_table_beside_what_was_published() {
+    let object = json("simulate --experiment table1 --json");
+    let first = [("fib(40), th 15", 4, 2.75), ("fib(40), th 15", 8, 1.66), ("fib(40), th 15", 16, 1.01)];
+    for list in ["rows", "rows_with_leaves_as_printed"] {
+        let rows = object[list].as_array().unwrap();
+        assert_eq!(rows.len(), 13);
+        for ((program, processors, seconds), row) in first.iter().zip(rows) {
+            assert_eq!((&row["program"], &row["processors"]), (&json!(program), &json!(processors)));
+            assert_eq!(row["published_seconds"], json!(seconds));
+        }
+        assert_eq!((&rows[12]["program"], &rows[12]["processors"]), (&json!("knary, th 15"), &json!(100)));
+        assert!(rows.iter().all(|row| row["seconds"].as_f64().unwrap() > 0.0));
+    }
+    // What is printed are the same figures; the decision has how near they are.
+    let printed = words("simulate --experiment table1");
+    assert_eq!((printed.status, printed.stderr.as_str()), (0, ""));
+    let (fitted, as_printed) = printed.stdout.split_once("with leaves of 0.1 ms and 1 ms, as printed:").unwrap();
+    for (text, list) in [(fitted, "rows"), (as_printed, "rows_with_leaves_as_printed")] {
+        for row in object[list].as_array().unwrap() {
+            let (program, processors) = (row["program"].as_str().unwrap(), row["processors"].as_u64().unwrap());
+            let (seconds, published) = (row["seconds"].as_f64().unwrap(), row["published_seconds"].as_f64().unwrap());
+            let begin = format!("│ {program} {processors} ");
+            let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let line = lines.find(|line| line.starts_with(&begin));
+            let line = line.unwrap_or_else(|| panic!("{program}, {processors}: {text}"));
+            let difference = format!("{:+.1} %", 100.0 * (seconds / published - 1.0));
+            assert!(line.contains(&format!("{seconds:.3} s")) && line.contains(&difference), "{line}");
+        }
+    }
 }

@@ -2,18 +2,23 @@
 
 use millpond::stack::policy::End;
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
 use crate::load::Load;
+use crate::program::Work;
 use crate::speed::Speed;
+
+/// So much work is counted exactly, with room for what comes on top: 10^8 seconds.
+pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
 
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The speed of each processor.
     pub speeds: Vec<Speed>,
-    /// Seconds from a request for work to its answer. The request takes effect in the middle.
+    /// Seconds from a request for work to its answer, one of [`Config::LATENCIES`]. The request takes effect in the middle.
     pub latency: f64,
-    /// Bytes a second, with which what is stolen is sent besides.
+    /// Bytes a second, with which what is stolen is sent besides, one of [`Config::BANDWIDTHS`].
     pub bandwidth: f64,
     /// Slower processors count as faulty.
     pub fault_below: f64,
@@ -24,6 +29,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
+    pub const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
+    /// What a bandwidth may be. With a smaller one a closure would be on its way for minutes.
+    pub const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e18;
+
     /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, DDS §5).
     ///
     /// ```
@@ -33,7 +43,7 @@ impl Config {
     /// ```
     pub fn of(processors: usize) -> Self {
         Config {
-            speeds: vec![Speed::constant(1.0); processors],
+            speeds: vec![Speed::unit(); processors],
             latency: 1e-4,
             bandwidth: 12.5e6,
             fault_below: 0.0,
@@ -41,6 +51,18 @@ impl Config {
             end: End::Oldest,
         }
     }
+
+    /// Whether its numbers make sense; those of speeds do.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Config { latency, bandwidth, fault_below, .. } = *self;
+        require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
+        require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1e3 to 1e18")?;
+        require("fault-below", fault_below, fault_below >= 0.0, "a speed")
+    }
+}
+
+pub(crate) fn require(name: &'static str, value: f64, holds: bool, expected: &'static str) -> Result<(), Error> {
+    if holds && value.is_finite() { Ok(()) } else { Err(Error::Number { name, value, expected }) }
 }
 
 /// What happened.
@@ -135,5 +157,35 @@ pub enum Error {
         value: f64,
         /// What was expected.
         expected: &'static str,
+    },
+    /// More work or tasks than can be counted.
+    #[error("the program is too large: more than 10^8 seconds of work, or more tasks than 64 bits count")]
+    TooLarge,
+    /// Thieves ask and ask.
+    #[error(
+        "{refused} requests for work were refused until {seconds} s, when {:.1e} of the work was done: a latency of \
+         {latency:e} s is too short for tasks that long, or there are too many processors",
+        share
+    )]
+    Refused {
+        /// How many were refused.
+        refused: u64,
+        /// How much of the work was done.
+        share: f64,
+        /// Until when.
+        seconds: f64,
+        /// What was to lie between each and its answer.
+        latency: f64,
+    },
+    /// Speeds change again and again.
+    #[error(
+        "the speed of processor {processor} changes more than {changes} times before the program ends: speeds change too \
+         often, or leave too little"
+    )]
+    Restless {
+        /// Which one.
+        processor: usize,
+        /// How often.
+        changes: usize,
     },
 }

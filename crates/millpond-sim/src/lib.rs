@@ -3,7 +3,8 @@
 //! A [`Program`] is a tree of tasks: one of [`programs`], or a recording. A [`Config`] is a machine: processors whose
 //! speeds are functions of time, and what it costs to steal. [`simulate`] runs the one on the other as the dataflow stack
 //! does (T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//! performances*, ICCS 2007), with the runtime's own decisions ([`millpond::stack::policy`]).
+//! performances*, ICCS 2007), with the runtime's own functions for which frame comes first and what is ready
+//! ([`millpond::stack::policy`]). Whom a thief asks is the paper's rule, one of the others at random for each request.
 //!
 //! ```
 //! use millpond_sim::{Config, Costs, programs::Knary, simulate};

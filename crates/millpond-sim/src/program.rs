@@ -2,7 +2,8 @@
 
 use millpond::depend::Mode;
 
-/// Work in nanoseconds at unit speed.
+/// Work in nanoseconds at unit speed. What programs add up stops at the largest number, which [`simulate`](crate::simulate)
+/// refuses.
 pub type Work = u64;
 
 /// How much a task and all its descendants are.
@@ -16,8 +17,8 @@ pub struct Size {
 
 impl std::ops::AddAssign for Size {
     fn add_assign(&mut self, other: Size) {
-        self.work += other.work;
-        self.tasks += other.tasks;
+        self.work = self.work.saturating_add(other.work);
+        self.tasks = self.tasks.saturating_add(other.tasks);
     }
 }
 
@@ -53,7 +54,7 @@ impl Costs {
     /// assert_eq!(Costs::PAPER.of(2), 550);
     /// ```
     pub fn of(self, arguments: u64) -> Work {
-        self.task + arguments * self.argument
+        self.task.saturating_add(arguments.saturating_mul(self.argument))
     }
 }
 

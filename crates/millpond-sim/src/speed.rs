@@ -1,8 +1,23 @@
 //! The speed of a processor as a function of time, Π_i(t): piecewise constant, and how much work fits into it.
 
+use std::ops::RangeInclusive;
+
+use crate::config::{Error, require};
 use crate::random::Random;
 
 const NANOS: f64 = 1e9;
+
+/// What a speed may be, besides 0: with slower ones thieves would ask without end, with faster ones nothing take any time.
+pub(crate) const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
+/// The seconds after which a speed may change, or in the mean: sooner, there would be nothing but changes.
+pub(crate) const PERIODS: RangeInclusive<f64> = 1e-6..=1e9;
+/// The last second in which one may.
+pub(crate) const LATEST: f64 = 1e12;
+
+/// Whether a processor may be so fast.
+pub(crate) fn is_speed(speed: f64) -> bool {
+    speed == 0.0 || SPEEDS.contains(&speed)
+}
 
 /// From `at` on the speed is `speed`, and `capacity` work could have been done before, in nanoseconds at unit speed.
 #[derive(Clone, Copy, Debug)]
@@ -37,41 +52,86 @@ enum Tail {
 /// use millpond_sim::Speed;
 ///
 /// // Leaves after two seconds, and enrols again after five, half as fast.
-/// let mut speed = Speed::steps(&[(0.0, 1.0), (2.0, 0.0), (5.0, 0.5)]);
+/// let mut speed = Speed::steps(&[(0.0, 1.0), (2.0, 0.0), (5.0, 0.5)])?;
 /// assert_eq!((speed.at(3.0), speed.capacity(7.0)), (0.0, 3e9));
 /// assert_eq!(speed.when(2.5e9), 6.0);
+/// # Ok::<(), millpond_sim::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Speed {
     pieces: Vec<Piece>,
     tail: Tail,
+    /// So many pieces are drawn and no more.
+    most: usize,
 }
 
 impl Speed {
     /// The same for ever.
-    pub fn constant(speed: f64) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If the speed is neither 0 nor from 10^-3 to 10^6.
+    pub fn constant(speed: f64) -> Result<Self, Error> {
         Self::steps(&[(0.0, speed)])
     }
 
-    /// From each time on the speed beside it. The first time must be 0, and they must increase.
-    pub fn steps(steps: &[(f64, f64)]) -> Self {
-        let mut speed = Speed { pieces: Vec::with_capacity(steps.len()), tail: Tail::Same };
-        steps.iter().for_each(|&(at, value)| speed.push(at, value));
-        speed
+    /// From each time on the speed beside it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, if the first time is not 0, if a time is not after the one before or is beyond 10^12 s, or if a
+    /// speed is neither 0 nor from 10^-3 to 10^6.
+    pub fn steps(steps: &[(f64, f64)]) -> Result<Self, Error> {
+        let start = steps.first().map_or(f64::NAN, |first| first.0);
+        require("first time of a speed", start, start == 0.0, "0")?;
+        let mut speed = Speed { pieces: Vec::with_capacity(steps.len()), tail: Tail::Same, most: usize::MAX };
+        for &(at, value) in steps {
+            let is_later = speed.pieces.last().is_none_or(|last| last.at < at) && at <= LATEST;
+            require("time of a speed", at, is_later, "a time after the one before, up to 1e12 s")?;
+            require("speed", value, is_speed(value), "0 or from 1e-3 to 1e6")?;
+            speed.push(at, value);
+        }
+        Ok(speed)
+    }
+
+    /// Always 1.
+    pub(crate) fn unit() -> Self {
+        Self::drawn(1.0)
+    }
+
+    /// The same for ever: a number that was drawn between speeds.
+    pub(crate) fn drawn(speed: f64) -> Self {
+        let first = Piece { at: 0.0, speed, capacity: 0.0 };
+        Speed { pieces: vec![first], tail: Tail::Same, most: usize::MAX }
     }
 
     /// Uniformly distributed in a range, drawn again each `period`.
     pub(crate) fn redrawn(low: f64, high: f64, period: f64, random: Random) -> Self {
-        let mut speed = Speed { pieces: Vec::new(), tail: Tail::Redrawn { low, high, period, random } };
+        let mut speed =
+            Speed { tail: Tail::Redrawn { low, high, period, random }, pieces: Vec::new(), most: usize::MAX };
         speed.extend();
         speed
     }
 
     /// Speed 1, and 0, in turns: for exponentially distributed times of these means.
     pub(crate) fn churn(up: f64, down: f64, random: Random) -> Self {
-        let mut speed = Speed::constant(1.0);
-        speed.tail = Tail::Churn { up, down, random };
-        speed
+        Speed { tail: Tail::Churn { up, down, random }, ..Speed::unit() }
+    }
+
+    /// Draws no more pieces than that.
+    pub(crate) fn limited(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// How many pieces there are.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether more pieces than the limit would have to be drawn: it then stays as it is, which nobody asked for.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        !matches!(self.tail, Tail::Same) && self.pieces.len() >= self.most
     }
 
     fn push(&mut self, at: f64, speed: f64) {
@@ -81,6 +141,9 @@ impl Speed {
 
     /// One more piece; false if there is none.
     fn extend(&mut self) -> bool {
+        if self.pieces.len() >= self.most {
+            return false;
+        }
         let last = self.pieces.last().copied();
         let (at, speed) = match &mut self.tail {
             Tail::Same => return false,
@@ -171,16 +234,20 @@ impl Speed {
             if speed > 0.0 && speed >= least {
                 return Some(time);
             }
-            // A generator whose range lies below the threshold would be asked for ever.
-            if let Tail::Redrawn { high, .. } = self.tail
-                && (high < least || high <= 0.0)
-            {
-                return None;
-            }
-            if matches!(self.tail, Tail::Churn { .. }) && least > 1.0 {
+            if self.is_never(least) {
                 return None;
             }
             time = self.next_change(time)?;
+        }
+    }
+
+    /// Whether no draw of a generator is so fast. Draws come near the upper bound of a range and do not reach it, unless the
+    /// range is one number.
+    fn is_never(&self, least: f64) -> bool {
+        match self.tail {
+            Tail::Same => false,
+            Tail::Redrawn { low, high, .. } => high <= 0.0 || high < least || high == least && low < high,
+            Tail::Churn { .. } => least > 1.0,
         }
     }
 }

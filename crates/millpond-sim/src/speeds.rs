@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::random::Random;
-use crate::speed::Speed;
+use crate::speed::{LATEST, PERIODS, Speed, is_speed};
 
 /// Why there are no speeds.
 #[derive(Debug, thiserror::Error)]
@@ -28,12 +28,20 @@ pub enum SpeedsError {
         expected: &'static str,
     },
     /// It is neither a generator nor a file that can be read.
-    #[error("{}: cannot read it as speeds: {why}", .file.display())]
+    #[error(
+        "speeds '{}': neither constant, uniform:LOW..HIGH nor churn:UP:DOWN, and no file that can be read: {why}", .file.display()
+    )]
     Read {
         /// The file.
         file: PathBuf,
         /// Why.
         why: std::io::Error,
+    },
+    /// A file says nothing.
+    #[error("{}: it has no line 'processor second speed'", .file.display())]
+    Empty {
+        /// The file.
+        file: PathBuf,
     },
     /// A line of a file makes no sense.
     #[error("{}:{line}: {what} '{value}' is not {expected}", .file.display())]
@@ -53,9 +61,13 @@ pub enum SpeedsError {
 
 /// What the speed of processors may be made of, besides a file.
 const FORMS: [(&str, &str); 3] = [
-    ("constant", "constant or constant:SPEED, a number from 0 on"),
-    ("uniform", "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, numbers with 0 <= LOW <= HIGH and SECONDS > 0"),
-    ("churn", "churn:UP:DOWN, two means in seconds above 0"),
+    ("constant", "constant or constant:SPEED, 0 or from 1e-3 to 1e6"),
+    (
+        "uniform",
+        "uniform:LOW..HIGH or uniform:LOW..HIGH:SECONDS, with LOW <= HIGH, both 0 or from 1e-3 to 1e6, and SECONDS from \
+         1e-6 to 1e9",
+    ),
+    ("churn", "churn:UP:DOWN, two means in seconds from 1e-6 to 1e9"),
 ];
 
 /// The speeds of so many processors.
@@ -64,6 +76,8 @@ const FORMS: [(&str, &str); 3] = [
 /// - `uniform:LOW..HIGH`: one drawn for each processor; with `:SECONDS`, drawn again each so many seconds;
 /// - `churn:UP:DOWN`: speed 1 and 0 in turns, for exponentially distributed times with these means;
 /// - else a file.
+///
+/// Speeds are 0 or from 10^-3 to 10^6, periods and means from 10^-6 to 10^9 seconds, times up to 10^12 seconds.
 ///
 /// ```
 /// use millpond_sim::speeds;
@@ -95,38 +109,46 @@ pub fn speeds(text: &str, processors: usize, seed: u64) -> Result<Vec<Speed>, Sp
 type Make = Option<Box<dyn Fn(Random) -> Speed>>;
 
 fn constant(rest: Option<&str>) -> Make {
-    let speed = rest.map_or(Some(1.0), number)?;
-    Some(Box::new(move |_| Speed::constant(speed)))
+    let speed = rest.map_or(Some(1.0), speed)?;
+    Some(Box::new(move |_| Speed::drawn(speed)))
 }
 
 fn uniform(rest: &str) -> Make {
     let (range, period) = match rest.split_once(':') {
-        Some((range, period)) => (range, Some(number(period).filter(|period| *period > 0.0)?)),
+        Some((range, period)) => (range, Some(self::period(period)?)),
         None => (rest, None),
     };
     let (low, high) = range.split_once("..")?;
-    let (low, high) = (number(low)?, number(high)?);
+    let (low, high) = (speed(low)?, speed(high)?);
     if low > high {
         return None;
     }
     Some(Box::new(move |mut random| match period {
         Some(period) => Speed::redrawn(low, high, period, random),
-        None => Speed::constant(low + (high - low) * random.unit()),
+        None => Speed::drawn(low + (high - low) * random.unit()),
     }))
 }
 
 fn churn(rest: &str) -> Make {
     let (up, down) = rest.split_once(':')?;
-    let [up, down] = [number(up)?, number(down)?];
-    if up <= 0.0 || down <= 0.0 {
-        return None;
-    }
+    let [up, down] = [period(up)?, period(down)?];
     Some(Box::new(move |random| Speed::churn(up, down, random)))
 }
 
-/// A finite number from 0 on.
 fn number(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+    text.trim().parse().ok()
+}
+
+fn speed(text: &str) -> Option<f64> {
+    number(text).filter(|speed| is_speed(*speed))
+}
+
+fn period(text: &str) -> Option<f64> {
+    number(text).filter(|period| PERIODS.contains(period))
+}
+
+fn time(text: &str) -> Option<f64> {
+    number(text).filter(|time| (0.0..=LATEST).contains(time))
 }
 
 fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> {
@@ -147,9 +169,10 @@ fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> 
         let steps = processor.parse().ok().and_then(|processor: usize| steps.get_mut(processor));
         let steps = steps.ok_or_else(|| wrong("processor", processor, last()))?;
         let time = fields.next().unwrap_or_default();
-        let at = number(time).ok_or_else(|| wrong("time", time, "a number of seconds from 0 on".to_owned()))?;
+        let at =
+            self::time(time).ok_or_else(|| wrong("time", time, "a number of seconds from 0 to 1e12".to_owned()))?;
         let speed = fields.next().unwrap_or_default();
-        let value = number(speed).ok_or_else(|| wrong("speed", speed, "a finite number from 0 on".to_owned()))?;
+        let value = self::speed(speed).ok_or_else(|| wrong("speed", speed, "0 or from 1e-3 to 1e6".to_owned()))?;
         match steps.last() {
             Some(&(before, _)) if at <= before => {
                 return Err(wrong("time", time, format!("after {before}, the time before of processor {processor}")));
@@ -159,7 +182,11 @@ fn from_file(file: &Path, processors: usize) -> Result<Vec<Speed>, SpeedsError> 
         }
         steps.push((at, value));
     }
-    Ok(steps.iter().map(|steps| if steps.is_empty() { Speed::constant(1.0) } else { Speed::steps(steps) }).collect())
+    if steps.iter().all(Vec::is_empty) {
+        return Err(SpeedsError::Empty { file: file.to_owned() });
+    }
+    let of = |steps: &Vec<_>| if steps.is_empty() { Ok(Speed::unit()) } else { Speed::steps(steps) };
+    Ok(steps.iter().map(|steps| of(steps).expect("each line was checked")).collect())
 }
 
 #[cfg(test)]
@@ -174,19 +201,35 @@ mod tests {
             let error = speeds(file.to_str().unwrap(), 4, 1).unwrap_err().to_string();
             error.strip_prefix(file.to_str().unwrap()).unwrap().to_owned()
         };
-        assert_eq!(refused("# x\n0 0 -1\n"), ":2: speed '-1' is not a finite number from 0 on");
-        assert_eq!(refused("0 0 inf"), ":1: speed 'inf' is not a finite number from 0 on");
-        assert_eq!(refused("0 0 NaN"), ":1: speed 'NaN' is not a finite number from 0 on");
-        assert_eq!(refused("0 0"), ":1: speed '' is not a finite number from 0 on");
+        assert_eq!(refused("# x\n0 0 -1\n"), ":2: speed '-1' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0 inf"), ":1: speed 'inf' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0 NaN"), ":1: speed 'NaN' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0"), ":1: speed '' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 0 1e-300"), ":1: speed '1e-300' is not 0 or from 1e-3 to 1e6");
+        assert_eq!(refused("0 1e300 1"), ":1: time '1e300' is not a number of seconds from 0 to 1e12");
+        assert_eq!(refused("# nothing\n"), ": it has no line 'processor second speed'");
         assert_eq!(refused("4 0 1"), ":1: processor '4' is not a number from 0 to 3");
         assert_eq!(refused("1 0 1\n\n1 0 2"), ":3: time '0' is not after 0, the time before of processor 1");
         std::fs::write(&file, "1 2 0 away\n1,5,0.5\n").unwrap();
         let mut read = speeds(file.to_str().unwrap(), 4, 1).unwrap();
         assert_eq!([0.0, 1.0, 2.0, 4.9, 5.0].map(|at| read[1].at(at)), [1.0, 1.0, 0.0, 0.0, 0.5]);
         std::fs::remove_file(&file).unwrap();
-        assert!(speeds("/no/such", 1, 1).unwrap_err().to_string().starts_with("/no/such: cannot read it as speeds"));
-        for text in ["constant:-1", "uniform:1", "uniform:1..inf", "uniform:1..4:0", "churn:1", "churn:0:1", "uniform"]
-        {
+        let says = "speeds '/no/such': neither constant, uniform:LOW..HIGH nor churn:UP:DOWN, and no file that can be read: \
+                    No such file or directory (os error 2)";
+        assert_eq!(speeds("/no/such", 1, 1).unwrap_err().to_string(), says);
+        for text in [
+            "constant:-1",
+            "constant:1e-300",
+            "constant:1e7",
+            "uniform:1",
+            "uniform",
+            "uniform:1..inf",
+            "uniform:1..4:0",
+            "uniform:1..4:1e-9",
+            "churn:1",
+            "churn:0:1",
+            "churn:1:1e300",
+        ] {
             assert!(speeds(text, 1, 1).unwrap_err().to_string().starts_with("speeds '"), "{text}");
         }
     }

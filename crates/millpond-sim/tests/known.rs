@@ -2,7 +2,7 @@
 
 use millpond::depend::Mode::Inout;
 use millpond_sim::programs::{Fib, Knary, NQueens, Stencil};
-use millpond_sim::{Children, Config, Costs, Error, Outcome, Program, Size, Speed, simulate};
+use millpond_sim::{Children, Config, Costs, Error, Outcome, Program, Size, Speed, simulate, speeds};
 
 const MS: u64 = 1_000_000;
 
@@ -74,7 +74,7 @@ fn twice_as_fast_takes_half_the_time() {
     let fib = Fib::new(25, 5, MS, Costs::PAPER);
     let mut config = Config::of(1);
     let unit = simulate(&fib, &config).unwrap();
-    config.speeds = vec![Speed::constant(2.0)];
+    config.speeds = vec![Speed::constant(2.0).unwrap()];
     assert_eq!(simulate(&fib, &config).unwrap().seconds * 2.0, unit.seconds);
 }
 
@@ -103,12 +103,12 @@ fn leaving_and_enrolling() {
     let whole = simulate(&fib, &Config::of(1)).unwrap().seconds;
     // Alone, and away for ten seconds in the middle.
     let mut config = Config::of(1);
-    config.speeds = vec![Speed::steps(&[(0.0, 1.0), (1.0, 0.0), (11.0, 1.0)])];
+    config.speeds = vec![Speed::steps(&[(0.0, 1.0), (1.0, 0.0), (11.0, 1.0)]).unwrap()];
     let outcome = simulate(&fib, &config).unwrap();
     assert!((outcome.seconds - whole - 10.0).abs() < 1e-6);
     assert!(outcome.idle_share < 1e-9, "away is not idle: {outcome:?}");
     // Another one comes when half is done.
-    config.speeds = vec![Speed::constant(1.0), Speed::steps(&[(0.0, 0.0), (whole / 2.0, 1.0)])];
+    config.speeds = vec![Speed::constant(1.0).unwrap(), Speed::steps(&[(0.0, 0.0), (whole / 2.0, 1.0)]).unwrap()];
     let outcome = simulate(&fib, &config).unwrap();
     assert!((outcome.seconds / whole - 0.75).abs() < 0.01);
 }
@@ -117,7 +117,7 @@ fn leaving_and_enrolling() {
 fn who_leaves_for_good_with_a_task_stops_the_program() {
     let fib = Fib::new(25, 5, MS, Costs::PAPER);
     let mut config = Config::of(3);
-    config.speeds[1] = Speed::steps(&[(0.0, 1.0), (1.0, 0.0)]);
+    config.speeds[1] = Speed::steps(&[(0.0, 1.0), (1.0, 0.0)]).unwrap();
     let Err(Error::Stuck { processor, .. }) = simulate(&fib, &config) else { panic!("it cannot end") };
     assert_eq!(processor, 1);
     // With a threshold its work is done again.
@@ -133,7 +133,7 @@ fn the_program_begins_again_when_its_root_is_lost() {
     let fib = Fib::new(25, 5, MS, Costs::PAPER);
     let mut config = Config::of(4);
     config.fault_below = 0.5;
-    config.speeds[0] = Speed::steps(&[(0.0, 1.0), (0.0001, 0.2), (3.0, 1.0)]);
+    config.speeds[0] = Speed::steps(&[(0.0, 1.0), (0.0001, 0.2), (3.0, 1.0)]).unwrap();
     let outcome = simulate(&fib, &config).unwrap();
     assert_eq!((outcome.faults, outcome.restarts), (1, 1));
 }
@@ -147,14 +147,86 @@ fn nobody_and_nonsense() {
         simulate(&fib, &config).unwrap_err().to_string()
     };
     assert!(with(&|c| c.speeds.clear()).starts_with("no processor is ever alive"));
-    assert!(with(&|c| c.speeds.fill(Speed::constant(0.0))).starts_with("no processor is ever alive"));
+    assert!(with(&|c| c.speeds.fill(Speed::constant(0.0).unwrap())).starts_with("no processor is ever alive"));
     assert!(with(&|c| c.fault_below = 2.0).starts_with("no processor is ever alive"));
-    assert_eq!(with(&|c| c.latency = 0.0), "latency: 0 is not a time above 0");
-    assert_eq!(with(&|c| c.bandwidth = f64::NAN), "bandwidth: NaN is not a number of bytes a second above 0");
+    for latency in [0.0, -1.0, 1e-17, 1e-12, 1e300, f64::NAN, f64::INFINITY] {
+        let says = format!("latency: {latency} is not a time from 1e-9 to 1e6 s");
+        assert_eq!(with(&|c| c.latency = latency), says);
+    }
+    let says = "bandwidth: NaN is not bytes a second from 1e3 to 1e18";
+    assert_eq!(with(&|c| c.bandwidth = f64::NAN), says);
     let often = with(&|c| {
         c.fault_below = 0.5;
         let steps: Vec<_> = (0..30_000).map(|step| (f64::from(step) * 1e-4, f64::from(step % 2 + 1) / 2.5)).collect();
-        c.speeds = vec![Speed::steps(&steps)];
+        c.speeds = vec![Speed::steps(&steps).unwrap()];
     });
     assert!(often.contains("processors fail too often"), "{often}");
+}
+
+#[test]
+fn a_draw_never_reaches_the_upper_bound() {
+    let fib = Fib::new(10, 5, MS, Costs::PAPER);
+    let with = |of: &str, fault_below| {
+        let speeds = speeds(of, 2, 1).unwrap();
+        simulate(&fib, &Config { speeds, fault_below, ..Config::of(2) })
+    };
+    for (of, fault_below) in [
+        ("uniform:0..1:5", 1.0),
+        ("uniform:0..1", 1.0),
+        ("uniform:1..2:5", 3.0),
+        ("uniform:0..0:5", 0.0),
+        ("churn:1:1", 1.5),
+        ("constant:0", 0.0),
+    ] {
+        let Err(Error::NobodyAlive { .. }) = with(of, fault_below) else { panic!("{of}: somebody is alive") };
+    }
+    assert!(with("uniform:1..1:5", 1.0).is_ok() && with("churn:1:1", 1.0).is_ok());
+    // Some draws are that fast, but who waits for them?
+    let error = with("uniform:0..1:5", 1.0 - 1e-12).unwrap_err().to_string();
+    let says = "the speed of processor 0 changes more than 5000000 times before the program ends: speeds change too often, \
+                or leave too little";
+    assert_eq!(error, says);
+}
+
+#[test]
+fn speeds_that_leave_next_to_nothing() {
+    let fib = Fib::new(20, 5, 1000 * MS, Costs::PAPER);
+    for of in ["churn:1e-6:1e9", "uniform:0..1e-3:1e-6"] {
+        let config = Config { speeds: speeds(of, 3, 1).unwrap(), ..Config::of(3) };
+        let Err(Error::Restless { .. }) = simulate(&fib, &config) else { panic!("{of}: it cannot end") };
+    }
+}
+
+#[test]
+fn speeds_that_are_none() {
+    for speed in [-1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300] {
+        let says = format!("speed: {speed} is not 0 or from 1e-3 to 1e6");
+        assert_eq!(Speed::constant(speed).unwrap_err().to_string(), says);
+        assert_eq!(Speed::steps(&[(0.0, 1.0), (1.0, speed)]).unwrap_err().to_string(), says);
+    }
+    let wrong = |steps: &[(f64, f64)]| Speed::steps(steps).unwrap_err().to_string();
+    assert_eq!(wrong(&[]), "first time of a speed: NaN is not 0");
+    assert_eq!(wrong(&[(1.0, 1.0)]), "first time of a speed: 1 is not 0");
+    for time in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e13] {
+        let says = format!("time of a speed: {time} is not a time after the one before, up to 1e12 s");
+        assert_eq!(wrong(&[(0.0, 1.0), (time, 1.0)]), says);
+    }
+}
+
+#[test]
+fn work_beyond_what_is_counted_is_refused_and_does_not_wrap() {
+    let much = u64::MAX / 2;
+    let costs = Costs { task: much, argument: much };
+    let refused = |program: &dyn Fn() -> Result<Outcome, Error>| assert_eq!(program().unwrap_err(), Error::TooLarge);
+    let two = Config::of(2);
+    refused(&|| simulate(&Fib::new(40, 15, much, Costs::PAPER), &two));
+    refused(&|| simulate(&Fib::new(40, 15, MS, costs), &two));
+    refused(&|| simulate(&Knary::new(5, 4, 2, 0, much, Costs::PAPER), &two));
+    refused(&|| simulate(&Knary::new(5, 4, 2, 0, MS, costs), &two));
+    refused(&|| simulate(&Knary::new(60, 1000, 2, 0, 0, Costs::NONE), &two));
+    refused(&|| simulate(&NQueens::new(12, 6, much, Costs::PAPER, 1), &two));
+    for block in [1, 3] {
+        refused(&|| simulate(&Stencil::new(20, block, 30, much, Costs::PAPER), &two));
+        refused(&|| simulate(&Stencil::new(20, block, 30, MS, costs), &two));
+    }
 }

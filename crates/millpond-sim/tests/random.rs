@@ -108,7 +108,7 @@ fn machine(random: &mut Random, case: u64) -> Config {
     config.latency = (1 + random.below(1000)) as f64 * 1e-7;
     config.seed = case;
     for speed in &mut config.speeds {
-        *speed = Speed::constant(1.0 + random.below(4) as f64);
+        *speed = Speed::constant(1.0 + random.below(4) as f64).unwrap();
     }
     config
 }
@@ -152,7 +152,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 at += (1 + random.below(1000)) as f64 * 1e-6;
                 steps.push((at, if step % 2 == 0 { 0.0 } else { 1.0 + random.below(4) as f64 }));
             }
-            *speed = Speed::steps(&steps);
+            *speed = Speed::steps(&steps).unwrap();
         }
         match simulate(&tree, &config) {
             Ok(outcome) => {

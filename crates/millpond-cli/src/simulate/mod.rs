@@ -9,10 +9,10 @@ use crate::progress::Progress;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
-use millpond_sim::{Costs, Outcome, Program, SpeedsError, draw, experiments, simulate as run};
+use millpond_sim::{Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
 use millpond_trace::Recording;
 use millpond_workloads::output;
-use options::{Described, SUBJECTS, Subject, costs, given, machine, nanos, seed};
+use options::{Described, SUBJECTS, Subject, costs, given, machine, name_of, nanos, seed};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,10 @@ impl From<SpeedsError> for Failure {
 
 impl From<millpond_sim::Error> for Failure {
     fn from(error: millpond_sim::Error) -> Self {
-        Self::Failed(error.to_string())
+        match error {
+            millpond_sim::Error::TooLarge => Self::Usage(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
     }
 }
 
@@ -102,12 +105,10 @@ fn of_subject(
     let leaf = nanos(leaf_seconds);
     let mut params: Vec<_> = subject.options.iter().map(|option| (option.0, json!(value(option.0)))).collect();
     params.push(("leaf_cost", json!(leaf_seconds)));
+    let config = &machine.config;
     let outcome = match subject.name {
-        "fib" => simulated(&Fib::new(small("n"), small("cutoff"), leaf, costs), machine)?,
-        "knary" => {
-            let knary = Knary::new(small("n"), small("k"), small("r"), small("cutoff"), leaf, costs);
-            simulated(&knary, machine)?
-        }
+        "fib" => run(&Fib::new(small("n"), small("cutoff"), leaf, costs), config)?,
+        "knary" => run(&Knary::new(small("n"), small("k"), small("r"), small("cutoff"), leaf, costs), config)?,
         "nqueens" => {
             let (n, cutoff) = (small("n"), small("cutoff"));
             let leaves = NQueens::new(n, cutoff, 0, costs, 0).leaves();
@@ -115,32 +116,35 @@ fn of_subject(
             let work = published.unwrap_or(leaf.saturating_mul(leaves));
             let last = params.len() - 1;
             params[last] = ("leaf_cost", json!(work as f64 / 1e9 / leaves as f64));
-            simulated(&NQueens::new(n, cutoff, work, costs, seed(matches)), machine)?
-        }
-        _ => {
-            let (tiles, steps) = (value("n").div_ceil(value("tile")), value("steps"));
-            if tiles.saturating_mul(steps) > MOST_TILES {
-                let says = format!("{tiles} tiles times {steps} steps are too many: at most {MOST_TILES} in all");
+            let queens = NQueens::new(n, cutoff, work, costs, seed(matches));
+            if queens.creation() > work {
+                let (creation, work) = (queens.creation() as f64 / 1e9, work as f64 / 1e9);
+                let says = format!(
+                    "--leaf-cost: the work is {work} s in all, creating the tasks included, and that takes {creation} s by \
+                     --task-cost and --arg-cost"
+                );
                 return Err(Failure::Usage(says));
             }
-            simulated(&Stencil::new(tiles, value("block"), steps, leaf, costs), machine)?
+            run(&queens, config)?
+        }
+        _ => {
+            let (tiles, block, steps) = (value("n").div_ceil(value("tile")), value("block"), value("steps"));
+            let blocks = tiles.div_ceil(block);
+            if blocks.saturating_mul(steps) > MOST_BLOCKS {
+                let says = format!(
+                    "--n, --tile, --block, --steps: {blocks} blocks of tiles times {steps} steps are too many: at most \
+                     {MOST_BLOCKS} in all"
+                );
+                return Err(Failure::Usage(says));
+            }
+            run(&Stencil::new(tiles, block, steps, leaf, costs), config)?
         }
     };
     Ok((params, outcome))
 }
 
 /// They are children of one task, and lie in memory.
-const MOST_TILES: u64 = 10_000_000;
-/// So much work is counted exactly, with room for what comes on top: 10^8 seconds.
-const MOST_WORK: u64 = 100_000_000_000_000_000;
-
-fn simulated(program: &impl Program, machine: &Described) -> Result<Outcome, Failure> {
-    let size = program.size(&program.root());
-    if size.work > MOST_WORK || size.tasks == u64::MAX {
-        return Err(Failure::Usage("the program is too large: more than 10^8 seconds of work".to_owned()));
-    }
-    Ok(run(program, &machine.config)?)
-}
+const MOST_BLOCKS: u64 = 1_000_000;
 
 fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     if matches.value_source("leaf-cost") == Some(ValueSource::CommandLine) {
@@ -157,7 +161,7 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });
     let recorded = Recorded::new(&recording, costs).map_err(failed)?;
     progress.say(|| format!("{} on {} processors", recording.program, machine.config.speeds.len()));
-    let outcome = simulated(&recorded, &machine)?;
+    let outcome = run(&recorded, &machine.config)?;
     drop(progress);
     let params = vec![("trace", json!(file.to_string_lossy()))];
     let measured = Some((report.workers, report.seconds));
@@ -175,6 +179,7 @@ fn machine_json(simulated: &Simulated) -> Value {
     object.insert("fault_below".into(), json!(fault_below));
     object.insert("latency".into(), json!(config.latency));
     object.insert("bandwidth".into(), json!(config.bandwidth));
+    object.insert("steal_from".into(), json!(name_of(config.end)));
     object.insert("task_cost".into(), json!(simulated.costs.task as f64 / 1e9));
     object.insert("arg_cost".into(), json!(simulated.costs.argument as f64 / 1e9));
     object.insert("seed".into(), json!(config.seed));

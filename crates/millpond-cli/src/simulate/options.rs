@@ -2,10 +2,19 @@
 
 use crate::args::{file, flag, integer, words};
 use clap::{Arg, ArgMatches, Command};
+use millpond::stack::policy::End;
 use millpond_sim::{Config, Costs, Speed, SpeedsError, speeds};
+use std::ops::RangeInclusive;
 
 /// The most processors that can be asked for.
 const MAX_PROCESSORS: u64 = 100_000;
+/// What a cost may be, in seconds: no program may have more work.
+const COSTS: RangeInclusive<f64> = 0.0..=1e8;
+/// The slowest speed that may count.
+const THRESHOLDS: RangeInclusive<f64> = 0.0..=1e6;
+/// Where thieves may begin to look, the default first.
+const ENDS: [(&str, End); 2] = [("oldest", End::Oldest), ("newest", End::Newest)];
+const END_NAMES: &[&str] = &[ENDS[0].0, ENDS[1].0];
 
 /// A program that can be simulated without a recording.
 pub struct Subject {
@@ -50,8 +59,8 @@ pub static SUBJECTS: &[Subject] = &[
 ];
 
 /// Options that say what the machine is; experiments bring their own.
-pub const OF_MACHINES: [&str; 7] =
-    ["processors", "speeds", "fault-below", "bandwidth", "task-cost", "arg-cost", "leaf-cost"];
+pub const OF_MACHINES: [&str; 8] =
+    ["processors", "speeds", "fault-below", "bandwidth", "steal-from", "task-cost", "arg-cost", "leaf-cost"];
 
 /// The experiments, and what they are.
 pub const EXPERIMENTS: &[&str] = &["table1", "fig4", "theorem2"];
@@ -61,20 +70,46 @@ pub fn command() -> Command {
     let machine = [
         integer("processors", "P", 1, MAX_PROCESSORS, "Simulated processors [default: 32]"),
         Arg::new("speeds").long("speeds").value_name("FILE|GENERATOR").allow_hyphen_values(true).help(
-            "Their speeds over time: constant[:S], uniform:LOW..HIGH[:SECONDS], churn:UP:DOWN, or a file with lines \
-             'processor second speed' [default: constant]",
+            "Their speeds over time, 0 or from 1e-3 to 1e6: constant[:S], uniform:LOW..HIGH[:SECONDS], churn:UP:DOWN, or \
+             a file with lines 'processor second speed'; seconds and means from 1e-6 to 1e9 [default: constant]",
         ),
-        number("fault-below", "SPEED", false, "A slower processor is faulty: its work is done again by others"),
+        number(
+            "fault-below",
+            "SPEED",
+            THRESHOLDS,
+            "A slower processor is faulty: its work is done again by others; from 0 to 1e6",
+        ),
         number(
             "latency",
             "SECONDS",
-            true,
-            "From a request for work to its answer [default: 1e-4; of a recording 1e-6]",
+            Config::LATENCIES,
+            "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording 1e-6]",
         ),
-        number("bandwidth", "BYTES", true, "Bytes a second for what is stolen [default: 12.5e6; of a recording 1e10]"),
-        number("task-cost", "SECONDS", false, "To create a task [default: 230e-9; of a recording its overhead a task]"),
-        number("arg-cost", "SECONDS", false, "To pass an argument [default: 160e-9; of a recording 0]"),
-        number("leaf-cost", "SECONDS", false, "What a leaf takes [default: 1e-3]"),
+        number(
+            "bandwidth",
+            "BYTES",
+            Config::BANDWIDTHS,
+            "Bytes a second for what is stolen, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
+        ),
+        words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to look [default: oldest]"),
+        number(
+            "task-cost",
+            "SECONDS",
+            COSTS,
+            "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead a task]",
+        ),
+        number(
+            "arg-cost",
+            "SECONDS",
+            COSTS,
+            "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of a recording 0]",
+        ),
+        number(
+            "leaf-cost",
+            "SECONDS",
+            COSTS,
+            "What a leaf takes, in whole nanoseconds up to 1e8 [default: 1e-3]",
+        ),
         integer("seed", "N", 0, u64::MAX, "Decides whom thieves ask, and what is drawn [default: 1]"),
         flag("json", "Print one JSON object"),
         file("svg", "Draw CPU and network load over time"),
@@ -97,13 +132,18 @@ pub fn command() -> Command {
         .subcommands(subjects)
 }
 
-/// An option with a finite number, from 0 on or above it.
-fn number(name: &'static str, value: &'static str, above: bool, help: &'static str) -> Arg {
+/// An option with a number of a range.
+fn number(name: &'static str, value: &'static str, range: RangeInclusive<f64>, help: &'static str) -> Arg {
     let parse = move |text: &str| match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && (number > 0.0 || number == 0.0 && !above) => Ok(number),
-        _ => Err(if above { "expected a finite number above 0" } else { "expected a finite number from 0 on" }),
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("expected a number from {} to {}", short(*range.start()), short(*range.end()))),
     };
     Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+}
+
+/// A bound as one writes it.
+fn short(bound: f64) -> String {
+    if bound == 0.0 { bound.to_string() } else { format!("{bound:e}") }
 }
 
 /// A number that was given.
@@ -113,6 +153,18 @@ pub fn given(matches: &ArgMatches, name: &str) -> Option<f64> {
 
 pub fn seed(matches: &ArgMatches) -> u64 {
     matches.get_one::<u64>("seed").copied().unwrap_or(1)
+}
+
+/// Where thieves begin to look.
+fn end(matches: &ArgMatches) -> End {
+    let named = matches.get_one::<String>("steal-from");
+    let chosen = ENDS.iter().find(|(name, _)| named.is_some_and(|named| named == name));
+    chosen.unwrap_or(&ENDS[0]).1
+}
+
+/// What an end is called.
+pub fn name_of(end: End) -> &'static str {
+    ENDS.iter().find(|(_, other)| *other == end).unwrap_or(&ENDS[0]).0
 }
 
 /// Seconds as nanoseconds.
@@ -147,7 +199,7 @@ pub fn machine(matches: &ArgMatches, latency: f64, bandwidth: f64) -> Result<Des
         bandwidth: given(matches, "bandwidth").unwrap_or(bandwidth),
         fault_below: fault_below.unwrap_or(0.0),
         seed: seed(matches),
-        ..Config::of(0)
+        end: end(matches),
     };
     Ok(Described { config, speeds: text, fault_below })
 }

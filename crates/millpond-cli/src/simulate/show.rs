@@ -1,5 +1,6 @@
 //! What `millpond simulate` prints.
 
+use super::options::name_of;
 use super::{Simulated, machine_json};
 use crate::failure::Failure;
 use crate::report::print;
@@ -63,6 +64,7 @@ fn table(simulated: &Simulated) -> String {
             outcome.steals, outcome.own_steals, outcome.failed_attempts
         ),
     );
+    row("thieves", format!("begin at the {} frame", name_of(simulated.machine.config.end)));
     row("idle", format!("{:.3} % of the processors' time", 100.0 * outcome.idle_share));
     row("sent", format!("{:.3} MB", outcome.bytes as f64 / 1e6));
     if outcome.faults > 0 {

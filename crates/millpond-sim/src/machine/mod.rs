@@ -21,7 +21,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use millpond::stack::policy::Victims;
 
-use crate::config::{Config, Error, Outcome};
+use crate::config::{Config, Error, MOST_WORK, Outcome};
 use crate::frame::StackId;
 use crate::load::Load;
 use crate::program::{Program, Size, Work};
@@ -43,18 +43,25 @@ use crate::stack::{Came, Stack, Standing, Tally};
 ///
 /// # Errors
 ///
-/// If nobody ever works, or what is left is held by processors that have left, or a number makes no sense.
+/// If nobody ever works, or what is left is held by processors that have left, or a number makes no sense; if the program
+/// has more than 10^8 seconds of work; if next to nothing happens but refused requests or changes of speed, which would
+/// have no end.
 pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Error> {
-    require("latency", config.latency, config.latency > 0.0, "a time above 0")?;
-    require("bandwidth", config.bandwidth, config.bandwidth > 0.0, "a number of bytes a second above 0")?;
-    let is_speed = config.fault_below >= 0.0;
-    require("fault-below", config.fault_below, is_speed, "a speed")?;
+    config.check()?;
+    let size = program.size(&program.root());
+    if size.work > MOST_WORK || size.tasks == u64::MAX {
+        return Err(Error::TooLarge);
+    }
     Machine::new(program, config).run()
 }
 
-fn require(name: &'static str, value: f64, holds: bool, expected: &'static str) -> Result<(), Error> {
-    if holds && value.is_finite() { Ok(()) } else { Err(Error::Number { name, value, expected }) }
-}
+/// More refusals than that, if they go on as they began, are more than anybody would wait for: a minute of simulating, or three.
+const MOST_REFUSALS: f64 = 1e9;
+/// After so many it is looked at how they go on: some seconds.
+const REFUSALS_A_LOOK: u64 = 50_000_000;
+/// So many changes of speeds are drawn for all processors together, each of which takes memory; and for each at least.
+const MOST_CHANGES: usize = 10_000_000;
+const LEAST_CHANGES: usize = 1000;
 
 /// What happens to a processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,6 +141,8 @@ struct Machine<'a, P: Program> {
     tally: Tally,
     load: Load,
     outcome: Outcome,
+    /// After so many refusals it is looked at how they go on.
+    refusals_a_look: u64,
     /// Everybody catches up at every event: for the test that this changes nothing.
     #[cfg(test)]
     eager: bool,
@@ -141,8 +150,9 @@ struct Machine<'a, P: Program> {
 
 impl<'a, P: Program> Machine<'a, P> {
     fn new(program: &'a P, config: &'a Config) -> Self {
+        let most = LEAST_CHANGES.max(MOST_CHANGES / config.speeds.len().max(1));
         let processors = config.speeds.iter().enumerate().map(|(number, speed)| Processor {
-            speed: speed.clone(),
+            speed: speed.clone().limited(most),
             victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
             alive: false,
             active: None,
@@ -191,6 +201,7 @@ impl<'a, P: Program> Machine<'a, P> {
             tally: Tally::default(),
             load: Load::new(),
             outcome,
+            refusals_a_look: REFUSALS_A_LOOK,
             #[cfg(test)]
             eager: false,
         }
@@ -199,7 +210,8 @@ impl<'a, P: Program> Machine<'a, P> {
     fn run(mut self) -> Result<Outcome, Error> {
         let least = self.config.fault_below;
         if !self.processors.iter_mut().any(|processor| processor.speed.first_alive(least).is_some()) {
-            return Err(Error::NobodyAlive { processors: self.processors.len(), fault_below: least });
+            let nobody = Error::NobodyAlive { processors: self.processors.len(), fault_below: least };
+            return Err(self.restless().unwrap_or(nobody));
         }
         for number in 0..self.processors.len() {
             let alive = self.is_fast(number);
@@ -215,6 +227,9 @@ impl<'a, P: Program> Machine<'a, P> {
         }
         while !self.finished {
             let Some(event) = self.events.pop() else { return Err(self.stuck()) };
+            if self.processors[event.processor].speed.is_exhausted() {
+                return Err(self.stuck());
+            }
             if event.what == What::Changes {
                 self.now = event.at;
                 self.changes -= 1;
@@ -228,7 +243,7 @@ impl<'a, P: Program> Machine<'a, P> {
                 self.happen(event)?;
             }
         }
-        Ok(self.finish())
+        self.finish()
     }
 
     fn happen(&mut self, event: Event) -> Result<(), Error> {
@@ -371,33 +386,64 @@ impl<'a, P: Program> Machine<'a, P> {
         });
     }
 
-    /// Nothing moves: what is left belongs to somebody who has left.
+    /// Whether thieves will ask too often until all work is done. So says the share of it that is done; but while one task
+    /// prepares the work of all others that is too small, and nobody need be idle for longer than p·D/Π (DDS §4).
+    fn look_ahead(&mut self) -> Result<(), Error> {
+        (0..self.processors.len()).for_each(|number| self.catch_up(number));
+        let (refused, latency, processors) =
+            (self.outcome.failed_attempts, self.config.latency, self.processors.len() as f64);
+        let share = seconds(self.tally.work).min(self.outcome.work_seconds) / self.outcome.work_seconds;
+        let speed = self.capacity() / self.now;
+        let by_span = |span: f64| processors * (processors * span / speed) / latency;
+        let by_share = refused as f64 / share;
+        let expected = self.outcome.span_seconds.map_or(by_share, |span| by_share.min(by_span(span)));
+        if expected.max(refused as f64) <= MOST_REFUSALS {
+            return Ok(());
+        }
+        Err(Error::Refused { refused, share, seconds: self.now, latency })
+    }
+
+    /// What all processors could have done until now, in seconds at unit speed.
+    fn capacity(&mut self) -> f64 {
+        let now = self.now;
+        self.processors.iter_mut().map(|processor| processor.speed.capacity(now) / 1e9).sum()
+    }
+
+    /// Nothing moves: what is left belongs to somebody who has left, or whose speed is not drawn any further.
     fn stuck(&self) -> Error {
         let holds = |processor: &Processor| processor.active.is_some();
         let processor = self.processors.iter().position(holds).unwrap_or(0);
-        Error::Stuck { seconds: self.now, processor }
+        self.restless().unwrap_or(Error::Stuck { seconds: self.now, processor })
     }
 
-    fn finish(mut self) -> Outcome {
+    /// Somebody's speed would have to be drawn further than to the limit.
+    fn restless(&self) -> Option<Error> {
+        let processor = self.processors.iter().position(|processor| processor.speed.is_exhausted())?;
+        Some(Error::Restless { processor, changes: self.processors[processor].speed.pieces() })
+    }
+
+    fn finish(mut self) -> Result<Outcome, Error> {
         let (end, least) = (self.now, self.config.fault_below);
-        let (mut alive, mut capacity) = (0.0, 0.0);
+        let (mut alive, capacity) = (0.0, self.capacity());
         for processor in &mut self.processors {
-            capacity += processor.speed.capacity(end);
             processor.speed.spans(0.0, end, least, |from, to| {
                 alive += to - from;
                 self.load.alive(from, to);
             });
         }
+        if let Some(error) = self.restless() {
+            return Err(error);
+        }
         self.load.cut(end);
         let mut outcome = self.outcome;
         outcome.seconds = end;
-        outcome.average_speed = if end > 0.0 { capacity / (end * 1e9) } else { 0.0 };
+        outcome.average_speed = if end > 0.0 { capacity / end } else { 0.0 };
         outcome.tasks = self.tally.tasks;
         outcome.lost_seconds = (seconds(self.tally.work) - outcome.work_seconds).max(0.0);
         outcome.alive_seconds = alive;
         outcome.idle_share = if alive > 0.0 { (1.0 - outcome.busy_seconds / alive).max(0.0) } else { 0.0 };
         outcome.load = self.load;
-        outcome
+        Ok(outcome)
     }
 }
 

@@ -1,7 +1,7 @@
-//! That nobody keeps account of undisturbed processors changes nothing.
+//! That nobody keeps account of undisturbed processors changes nothing; and that thieves do not ask for ever.
 
 use super::Machine;
-use crate::config::Config;
+use crate::config::{Config, Error};
 use crate::program::{Costs, Program};
 use crate::programs::{Fib, Knary, NQueens, Stencil};
 use crate::speeds::speeds;
@@ -26,4 +26,31 @@ fn looking_at_everybody_all_the_time_changes_nothing() {
         same(&NQueens::new(10, 6, 1_000_000_000, Costs::PAPER, 3), of, processors);
         same(&Stencil::new(50, 4, 20, 50_000, Costs::PAPER), of, processors);
     }
+}
+
+#[test]
+fn thieves_give_up_when_there_is_no_end() {
+    // One task, and somebody who asks for another each microsecond.
+    let simulated = |seconds: u64| {
+        let (one, config) = (Fib::new(1, 1, seconds * 1_000_000_000, Costs::NONE), Config::of(2));
+        let config = Config { latency: 1e-6, ..config };
+        let mut machine = Machine::new(&one, &config);
+        machine.refusals_a_look = 1000;
+        machine.run()
+    };
+    let Err(Error::Refused { refused, seconds, share, .. }) = simulated(10_000) else { panic!("too long") };
+    assert!(refused == 1000 && (seconds - 1e-3).abs() < 1e-5 && (share - 1e-7).abs() < 1e-9, "{seconds}, {share}");
+    // As many are a share of a shorter task that lets one wait.
+    assert_eq!(simulated(1).unwrap().seconds, 1.0);
+}
+
+#[test]
+fn one_task_that_prepares_much_is_waited_for() {
+    // A thief asks 10^5 times while the first tasks are created, which is a millionth of the work. Then nobody is idle.
+    let knary = Knary::new(2, 1000, 0, 0, 100_000_000, Costs { task: 100_000, argument: 0 });
+    let config = Config { latency: 1e-6, ..Config::of(2) };
+    let mut machine = Machine::new(&knary, &config);
+    machine.refusals_a_look = 50_000;
+    let outcome = machine.run().unwrap();
+    assert!(outcome.failed_attempts > 50_000 && outcome.idle_share < 0.01, "{outcome:?}");
 }

@@ -57,6 +57,9 @@ impl<P: Program> Machine<'_, P> {
         });
         let Some(place) = found else {
             self.outcome.failed_attempts += 1;
+            if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
+                self.look_ahead()?;
+            }
             self.send(REQUEST_BYTES);
             if self.moving == 0
                 && self.changes == 0

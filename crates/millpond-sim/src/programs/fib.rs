@@ -36,15 +36,15 @@ impl Fib {
     /// A leaf takes `leaf` nanoseconds.
     pub fn new(n: u32, cutoff: u32, leaf: Work, costs: Costs) -> Self {
         // A call has its number and its result, a sum its result and two numbers.
-        let split = 2 * costs.of(2) + costs.of(3);
+        let split = costs.of(2).saturating_mul(2).saturating_add(costs.of(3));
         let mut calls: Vec<(Size, Work)> = Vec::new();
         for n in 0..=n {
             calls.push(if n <= cutoff.max(1) {
                 (Size { work: leaf, tasks: 1 }, leaf)
             } else {
                 let ((one, one_span), (other, other_span)) = (calls[n as usize - 1], calls[n as usize - 2]);
-                let size = Size { work: split + one.work + other.work, tasks: 2 + one.tasks + other.tasks };
-                (size, split + one_span.max(other_span))
+                let size = [Size { work: split, tasks: 2 }, one, other].into_iter().sum();
+                (size, split.saturating_add(one_span.max(other_span)))
             });
         }
         Fib { n, cutoff: cutoff.max(1), leaf, split, calls }

@@ -5,7 +5,8 @@ use millpond::depend::Mode::{Inout, Read};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// `knary(n, k, r)`; a node at the level of the cut-off is a leaf.
+/// `knary(n, k, r)`; levels are numbered from the root's, which is n, and a node at the level of the cut-off is a leaf. The
+/// tree with n levels of nodes, as Cilk's and that of the workload `knary`, is the one with cut-off 1.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Knary};
@@ -29,7 +30,7 @@ impl Knary {
     /// A leaf takes `leaf` nanoseconds.
     pub fn new(n: u32, k: u32, r: u32, cutoff: u32, leaf: Work, costs: Costs) -> Self {
         // The level, and what the first write and the others read.
-        let split = u64::from(k) * costs.of(2);
+        let split = costs.of(2).saturating_mul(k.into());
         let mut nodes: Vec<(Size, Work)> = Vec::new();
         for level in 0..=n {
             nodes.push(match nodes.last() {

@@ -54,13 +54,18 @@ impl NQueens {
         (0..rows).fold(1, |leaves: u64, row| leaves.saturating_mul(branches(self.n, row)))
     }
 
+    /// What creating all tasks costs: no less than that the work must be.
+    pub fn creation(&self) -> Work {
+        self.costs.of(3).saturating_mul(self.tasks[0] - 1)
+    }
+
     /// What its body takes: a leaf everything, others the creation of their children.
     fn body_of(&self, task: &Task) -> Work {
         if task.row + self.cutoff >= self.n {
             return task.work;
         }
         // The board, the row, and the sum to which it adds.
-        task.work.min(branches(self.n, task.row) * self.costs.of(3))
+        task.work.min(self.costs.of(3).saturating_mul(branches(self.n, task.row)))
     }
 }
 

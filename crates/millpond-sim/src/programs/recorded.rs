@@ -87,7 +87,7 @@ impl Cutter<'_> {
         match step {
             Step::Work(work) => {
                 let node = self.part.map_or(self.whole, |(node, _)| node);
-                self.nodes[node].body += work;
+                self.nodes[node].body = self.nodes[node].body.saturating_add(work);
             }
             Step::Spawn(task) => self.spawn(task, accesses(task)),
             Step::Open(scope) => {
@@ -129,7 +129,8 @@ fn measure(nodes: &mut [Node], root: usize) {
     for &node in order.iter().rev() {
         let below: Size = nodes[node].children.iter().map(|(child, _)| nodes[*child as usize].size).sum();
         let Node { is_task, body, size, .. } = &mut nodes[node];
-        *size = Size { work: *body + below.work, tasks: u64::from(*is_task) + below.tasks };
+        *size = Size { work: *body, tasks: u64::from(*is_task) };
+        *size += below;
     }
 }
 

@@ -43,6 +43,11 @@ impl Stencil {
         self.tiles.div_ceil(self.block)
     }
 
+    /// What is there so often in each step, in all.
+    fn in_all(&self, often: u64) -> u64 {
+        often.saturating_mul(self.steps)
+    }
+
     /// How many tiles a block has.
     fn tiles_of(&self, block: u64) -> u64 {
         self.block.min(self.tiles - block * self.block)
@@ -61,13 +66,15 @@ impl Program for Stencil {
     }
 
     fn size(&self, &task: &Task) -> Size {
-        let below = |tiles: u64| Size { work: tiles * self.tile, tasks: tiles };
+        let below = |tiles: u64| Size { work: tiles.saturating_mul(self.tile), tasks: tiles };
         let mut size = match task {
-            Task::All if self.block == 1 => below(self.tiles * self.steps),
+            Task::All if self.block == 1 => below(self.in_all(self.tiles)),
             Task::All => {
-                let mut all = below(self.tiles * self.steps);
-                all.work += self.tiles * self.steps * self.costs.of(1);
-                all.tasks += self.blocks() * self.steps;
+                let mut all = below(self.in_all(self.tiles));
+                all += Size {
+                    work: self.in_all(self.tiles).saturating_mul(self.costs.of(1)),
+                    tasks: self.in_all(self.blocks()),
+                };
                 all
             }
             Task::Block(tiles) => below(tiles),
@@ -80,8 +87,8 @@ impl Program for Stencil {
     fn body(&self, &task: &Task) -> Work {
         match task {
             // Three that it reads, one that it writes.
-            Task::All => self.blocks() * self.steps * self.costs.of(4),
-            Task::Block(tiles) => tiles * self.costs.of(1),
+            Task::All => self.in_all(self.blocks()).saturating_mul(self.costs.of(4)),
+            Task::Block(tiles) => tiles.saturating_mul(self.costs.of(1)),
             Task::Tile => self.tile,
         }
     }
@@ -103,6 +110,7 @@ impl Program for Stencil {
 
     fn span(&self) -> Option<Work> {
         let creation = if self.block == 1 { 0 } else { self.body(&Task::Block(self.tiles_of(0))) };
-        Some(self.body(&Task::All) + self.steps * (creation + self.tile))
+        let step = creation.saturating_add(self.tile);
+        Some(self.body(&Task::All).saturating_add(self.steps.saturating_mul(step)))
     }
 }
