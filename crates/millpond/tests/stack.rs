@@ -2,25 +2,19 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use common::{limit, sized};
 use millpond::depend::stack::Stack;
 use millpond::stack::policy::End;
-use millpond::{Access, DefaultMemory, DefaultPool, Handle, Idle, Inout, Kind, Runtime, Spawn, Sum, Write};
+use millpond::{Access, DefaultMemory, DefaultPool, Handle, Inout, Kind, Runtime, Spawn, Sum, Write};
 
 type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
 
 fn runtime(workers: usize) -> OnStack {
     Runtime::builder().workers(workers).build_with().unwrap()
-}
-
-fn wait_for(flag: &AtomicBool) {
-    while !flag.load(Relaxed) {
-        thread::yield_now();
-    }
 }
 
 fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
@@ -77,77 +71,6 @@ fn from_either_end() {
                 assert_eq!(x.into_inner().unwrap(), 610, "{end:?}");
             }
         }
-    });
-}
-
-/// A body that does not look at its stack gives away what else is ready there, at once and in the frames below.
-#[test]
-fn a_long_body_gives_its_stack_away() {
-    limit(20, "a body that waits for tasks behind it", || {
-        let (rt, x) = (runtime(2), Handle::new(0));
-        for _ in 0..100 {
-            let (within, behind) = (AtomicBool::new(false), AtomicBool::new(false));
-            rt.scope(|s| {
-                s.nest(x.inout(), |s, x| {
-                    s.spawn(x.inout(), |_| {
-                        wait_for(&within);
-                        wait_for(&behind);
-                    });
-                    s.spawn((), |()| within.store(true, Relaxed));
-                });
-                s.spawn((), |()| behind.store(true, Relaxed));
-            })
-            .unwrap();
-        }
-    });
-}
-
-/// Who comes to a stolen closure that has not ended becomes a thief, and its stack a victim, of its own too.
-#[test]
-fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
-    limit(20, "a stolen body that waits for tasks behind it", || {
-        let (rt, x) = (runtime(2), Handle::new(0));
-        for _ in 0..100 {
-            let (begun, behind) = (AtomicBool::new(false), AtomicBool::new(false));
-            let last = AtomicUsize::new(0);
-            rt.scope(|s| {
-                s.spawn((), |()| wait_for(&begun));
-                s.spawn(x.inout(), |_| {
-                    begun.store(true, Relaxed);
-                    wait_for(&behind);
-                    last.store(1, Relaxed);
-                });
-                s.spawn((), |()| behind.store(true, Relaxed));
-                s.spawn(x.read(), |_| assert_eq!(last.load(Relaxed), 1, "before the task that it waits for"));
-            })
-            .unwrap();
-        }
-    });
-}
-
-/// A parent that is all there is in the stack takes its time before it spawns: those who sleep by then are told. Its leaves end
-/// only if they run at once.
-#[test]
-fn a_parent_spawns_when_all_sleep() {
-    limit(20, "a parent that spawns late", || {
-        let rt: OnStack = Runtime::builder().workers(2).idle(Idle::Sleep).build_with().unwrap();
-        let running = AtomicUsize::new(0);
-        let value = rt.scope(|s| {
-            let parent = s.nest((), |s, ()| {
-                thread::sleep(Duration::from_millis(100));
-                for _ in 0..2 {
-                    s.spawn((), |()| {
-                        running.fetch_add(1, Relaxed);
-                        while running.load(Relaxed) != 2 {
-                            thread::yield_now();
-                        }
-                    });
-                }
-                7
-            });
-            s.wait(parent).unwrap()
-        });
-        assert_eq!(value.unwrap(), 7);
     });
 }
 

@@ -1,5 +1,4 @@
-//! Parents on the dataflow stack that no frame holds, pending ones and those of sessions, and bodies that wait while what they have
-//! spawned is stolen.
+//! Parents on the dataflow stack that no frame holds: pending ones, and those of sessions.
 
 mod common;
 
@@ -14,12 +13,6 @@ type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
 
 fn runtime(workers: usize) -> OnStack {
     Runtime::builder().workers(workers).build_with().unwrap()
-}
-
-fn wait_for(flag: &AtomicBool) {
-    while !flag.load(Relaxed) {
-        thread::yield_now();
-    }
 }
 
 /// Returns when `all` have begun: they run at once, or never.
@@ -146,42 +139,6 @@ fn parents_of_a_session() {
             }
             session.close().unwrap();
             assert!(x.into_inner().unwrap().into_iter().eq(0..600), "{workers} workers");
-        }
-    });
-}
-
-/// A body waits for a datum whose task another worker has stolen, and which ends only if this worker runs what comes behind it.
-#[test]
-fn wait_on_when_the_task_was_stolen() {
-    limit(20, "a body that waits for a stolen task", || {
-        let rt = runtime(2);
-        for stolen in [false, true] {
-            for _ in 0..50 {
-                let (entered, begun, released) =
-                    (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
-                let seen = rt.scope(|s| {
-                    if stolen {
-                        // Before the parent in the stack: whoever does not run it steals the parent.
-                        s.spawn((), |()| wait_for(&entered));
-                    }
-                    let parent = s.nest((), |s, ()| {
-                        entered.store(true, Relaxed);
-                        let mut x = s.unset();
-                        s.spawn(x.write(), |x| {
-                            begun.store(true, Relaxed);
-                            wait_for(&released);
-                            x.set(7);
-                        });
-                        s.spawn((), |()| released.store(true, Relaxed));
-                        // This body has not looked at its stack, so it was stolen.
-                        wait_for(&begun);
-                        let seen = *s.wait_on(&mut x).unwrap();
-                        seen
-                    });
-                    s.wait(parent).unwrap()
-                });
-                assert_eq!(seen.unwrap(), 7);
-            }
         }
     });
 }

@@ -9,6 +9,7 @@ use super::frames::Frames;
 use super::run::Stopped;
 use super::{elsewhere, theft};
 use crate::clock;
+use crate::pool::Leave;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
@@ -24,9 +25,6 @@ static ERRAND: VTable = VTable {
     fail: |_, _, _| unreachable!("an errand has no join"),
     drop_result: |_| unreachable!("an errand has no join"),
 };
-
-/// How long a leaf must take, in ticks of the clock (some 0.4 ns), to be worth the time that its theft takes from its owner.
-const WORTH: u64 = 2500;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +62,8 @@ impl<E: Engine> Worker<E> {
         // SAFETY: `make` has put it there.
         let errand = unsafe { task.payload::<Errand>().read() };
         self.free(task);
-        self.leave_errands();
+        // Who knows how long it takes.
+        self.leave_tasks(Leave::Body);
         // SAFETY: stacks live as long as the runtime.
         let frames = unsafe { errand.frames.as_ref() };
         self.go_on_as_long(match errand.stolen {
@@ -159,7 +158,7 @@ impl<E: Engine> Worker<E> {
         if is_copied {
             self.free(task);
         }
-        self.thief.note(clock::ticks() - began > WORTH);
+        self.thief.has_run(clock::ticks() - began);
         self.end_theft(victim, stolen)
     }
 

@@ -33,6 +33,7 @@ use std::time::Duration;
 use super::frames::Frames;
 use super::guard::Met;
 use super::policy::Victims;
+use super::walk::Loot;
 use super::{errand, walk};
 use crate::clock;
 use crate::depend::Scheme;
@@ -51,6 +52,14 @@ mod loom_tests;
 /// The least time between two looks of a thief, in ticks of the clock (some 0.4 ns), and the longest, in which it is idle.
 const BRIEFLY: u64 = 1 << 10;
 const LONGEST: u64 = 1 << 15;
+
+/// How long a leaf must take, in ticks of the clock, to be worth the time that its theft takes from its owner.
+const WORTH: u64 = 2500;
+
+/// How many closures a thief takes at once where it walks by itself, at most, and how long they take, in ticks: a barrier before
+/// that costs 10 µs and more.
+const MOST: u64 = 128;
+const TOGETHER: u64 = 1 << 17;
 
 /// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
 const NAP: Duration = Duration::from_micros(15);
@@ -71,6 +80,8 @@ pub(crate) struct Thief {
     /// When it looks again, and how long it has waited for that.
     next_look: Cell<u64>,
     pause: Cell<u64>,
+    /// How many closures it takes at once where it walks by itself: more and more while they are short.
+    several: Cell<u64>,
     /// How often it has gone to sleep since something has changed, or it has rested.
     quiet: Cell<u32>,
     /// It waits for something of which nobody tells it; and how often it has napped since something has changed.
@@ -87,6 +98,7 @@ impl Thief {
             last: Cell::new(None),
             next_look: Cell::new(0),
             pause: Cell::new(BRIEFLY),
+            several: Cell::new(1),
             quiet: Cell::new(0),
             looks: Cell::new(false),
             naps: Cell::new(0),
@@ -105,8 +117,15 @@ impl Thief {
         (now >= self.next_look.get() && frames.is_due(now)) || frames.guard().is_free()
     }
 
-    /// What was looked for in vain, or stolen, was worth the time of its owner, or not: then it waits longer each time.
-    pub(super) fn note(&self, worth: bool) {
+    /// A leaf that it has stolen has run, for so many ticks.
+    pub(super) fn has_run(&self, took: u64) {
+        let as_many = (TOGETHER / took.max(1)).clamp(1, MOST);
+        self.several.set(as_many.min(self.several.get() * 2));
+        self.note(took > WORTH);
+    }
+
+    /// A look was worth the time of a stack's owner, or not: then it waits longer each time.
+    fn note(&self, worth: bool) {
         let pause = if worth { BRIEFLY } else { (self.pause.get() * 2).min(LONGEST) };
         self.pause.set(pause);
         self.next_look.set(if worth { 0 } else { clock::ticks() + pause });
@@ -145,13 +164,16 @@ impl<E: Engine> Worker<E> {
     }
 
     fn steal_from(&self, frames: &Frames) -> bool {
-        let walk = || self.walk(frames);
-        let Some(closure) = frames.guard().visit(walk) else { return false };
+        let mut loot = Loot::of(self.thief.several.get());
+        // An owner that comes to the thief's request walks for it, and takes one.
+        let Some(first) = frames.guard().visit(|| self.walk(frames, &mut loot)) else { return false };
         self.thief.last.set(Some(frames.into()));
-        self.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
-        self.count_steal();
-        if self.log.is_on() {
-            self.log.note(What::Stole);
+        for closure in [first].into_iter().chain(loot.more) {
+            self.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
+            self.count_steal();
+            if self.log.is_on() {
+                self.log.note(What::Stole);
+            }
         }
         self.stop_watching();
         self.pass_look_on();
@@ -167,15 +189,15 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    fn walk(&self, frames: &Frames) -> Option<TaskRef> {
-        walk::steal(frames, self.shared().config.steal_from)
+    fn walk(&self, frames: &Frames, loot: &mut Loot) -> Option<TaskRef> {
+        walk::steal(frames, self.shared().config.steal_from, loot)
     }
 
     /// The way was not clear for a stack's owner (`guard`, O3).
     #[cold]
     #[inline(never)]
     pub(super) fn meet(&self, frames: &Frames) {
-        let walk = || self.walk(frames);
+        let walk = || self.walk(frames, &mut Loot::of(1));
         if frames.guard().meet(walk) == Met::Nobody {
             // W1.
             self.shared().sleep.work_arrived();

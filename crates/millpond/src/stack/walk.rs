@@ -48,7 +48,8 @@ impl Hasher for ByAddress {
 /// How many closures the first walk through a stack looks at, at most.
 const REACH: u32 = 512;
 
-/// So many closures a walk looks at behind what the last one has found, before it begins from the start.
+/// So many closures a walk looks at behind what the last one has found, before it begins from the start; and behind what it has
+/// found itself.
 const FEW: u32 = 64;
 
 /// The longest walk.
@@ -152,54 +153,88 @@ impl Trail {
     }
 }
 
-/// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end; or
-/// one that comes soon after what was taken last.
-/// The caller is in the stack, by its guard.
-pub(super) fn steal(frames: &Frames, from: End) -> Option<TaskRef> {
-    let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
-    let found = first_ready(frames, from, &mut frames.search.trail.borrow_mut(), &mut left);
-    frames.search.note(before, began, left, found.is_some());
-    found.inspect(|&closure| theft::take(closure))
+/// What a walk takes: the first ready closure, and leaves that come soon after it.
+#[derive(Debug, Default)]
+pub(super) struct Loot {
+    /// How many closures at most, of one frame.
+    pub(super) most: u64,
+    pub(super) first: Option<TaskRef>,
+    pub(super) more: Vec<TaskRef>,
 }
 
-fn first_ready(frames: &Frames, from: End, trail: &mut Trail, left: &mut u32) -> Option<TaskRef> {
+impl Loot {
+    pub(super) fn of(most: u64) -> Self {
+        Loot { most, ..Loot::default() }
+    }
+
+    /// A ready closure; whether that is all.
+    fn add(&mut self, closure: TaskRef, role: Role) -> bool {
+        match self.first {
+            None => self.first = Some(closure),
+            Some(_) if role == Role::Leaf => self.more.push(closure),
+            // A parent may stand for all the work that there is.
+            Some(_) => {}
+        }
+        role != Role::Leaf || self.more.len() as u64 + 1 >= self.most
+    }
+
+    fn all(&self) -> impl Iterator<Item = TaskRef> {
+        self.first.into_iter().chain(self.more.iter().copied())
+    }
+}
+
+/// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end, or
+/// behind what was taken last; and what else the loot has room for.
+/// The caller is in the stack, by its guard.
+pub(super) fn steal(frames: &Frames, from: End, loot: &mut Loot) -> Option<TaskRef> {
+    let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
+    look_for(frames, from, &mut frames.search.trail.borrow_mut(), &mut left, loot);
+    frames.search.note(before, began, left, loot.first.is_some());
+    loot.all().for_each(theft::take);
+    loot.first
+}
+
+fn look_for(frames: &Frames, from: End, trail: &mut Trail, left: &mut u32, loot: &mut Loot) {
     // Before the look: what changes in between makes the trail useless, no more.
     let shape = frames.shape();
     let mut ranges: Vec<_> = frames.ranges().collect();
     ranges.reverse();
-    let found = from.visits(ranges.len()).find_map(|nth| {
-        let (frame, at, taken, end) = ranges[nth];
+    for (frame, at, taken, end) in from.visits(ranges.len()).map(|nth| ranges[nth]) {
         if let Some(last) = trail.leads_through(frame, shape, at, end) {
             let mut few = FEW.min(*left);
-            let found = first_ready_of(last.0.as_ptr().cast(), false, end, &mut trail.seen, &mut few);
+            look_through(last.0.as_ptr().cast(), false, end, &mut trail.seen, &mut few, loot);
             *left -= FEW.min(*left) - few;
-            if found.is_some() {
-                return found;
-            }
         }
-        trail.seen.clear();
-        trail.frame = Some(frame.into());
-        first_ready_of(at, taken, end, &mut trail.seen, left)
-    });
-    (trail.shape, trail.last) = (shape, found);
-    found
+        if loot.first.is_none() {
+            trail.seen.clear();
+            trail.frame = Some(frame.into());
+            look_through(at, taken, end, &mut trail.seen, left, loot);
+        }
+        if loot.first.is_some() {
+            break;
+        }
+    }
+    (trail.shape, trail.last) = (shape, loot.all().last());
 }
 
-/// The first ready closure from `at` to `end`; the first one runs, if it was `taken`.
-fn first_ready_of(at: *mut u8, taken: bool, end: *mut u8, seen: &mut Seen, left: &mut u32) -> Option<TaskRef> {
+/// Looks for ready closures from `at` to `end`; the first one runs, if it was `taken`.
+fn look_through(at: *mut u8, taken: bool, end: *mut u8, seen: &mut Seen, left: &mut u32, loot: &mut Loot) {
+    let mut in_vain = 0;
     for (nth, this) in jump::closures(at, end).take(*left as usize).enumerate() {
         *left -= 1;
         let (state, task) = (theft::state(this), elsewhere::itself(this));
         if state == State::Done {
             continue;
         }
-        let may_be_taken = state == State::Untouched && !(taken && nth == 0) && task.header().role() != Role::Combine;
-        if may_be_taken && !conflicts_with(task, seen) {
-            return Some(this);
+        let role = task.header().role();
+        let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
+        let is_ready = may_be_taken && !conflicts_with(task, seen);
+        in_vain = if is_ready { 0 } else { in_vain + 1 };
+        if (is_ready && loot.add(this, role)) || (loot.first.is_some() && in_vain > FEW) {
+            return;
         }
         note(task, seen);
     }
-    None
 }
 
 /// The accesses of a task, in either of its forms.

@@ -249,7 +249,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Puts errands where others find them.
-    pub(crate) fn leave_errands(&self) {
+    fn leave_errands(&self) {
         while E::Scheme::FRAMES
             && let Some(errand) = { self.errands.borrow_mut().pop_front() }
         {

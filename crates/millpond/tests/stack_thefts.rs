@@ -1,0 +1,158 @@
+//! Thefts from a dataflow stack: what is given away, and who waits for what was stolen.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use common::limit;
+use millpond::depend::stack::Stack;
+use millpond::{DefaultMemory, DefaultPool, Handle, Idle, Runtime, Spawn};
+
+type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+
+fn runtime(workers: usize) -> OnStack {
+    Runtime::builder().workers(workers).build_with().unwrap()
+}
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Relaxed) {
+        thread::yield_now();
+    }
+}
+
+/// A body that does not look at its stack gives away what else is ready there, at once and in the frames below.
+#[test]
+fn a_long_body_gives_its_stack_away() {
+    limit(20, "a body that waits for tasks behind it", || {
+        let (rt, x) = (runtime(2), Handle::new(0));
+        for _ in 0..100 {
+            let (within, behind) = (AtomicBool::new(false), AtomicBool::new(false));
+            rt.scope(|s| {
+                s.nest(x.inout(), |s, x| {
+                    s.spawn(x.inout(), |_| {
+                        wait_for(&within);
+                        wait_for(&behind);
+                    });
+                    s.spawn((), |()| within.store(true, Relaxed));
+                });
+                s.spawn((), |()| behind.store(true, Relaxed));
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// Who comes to a stolen closure that has not ended becomes a thief, and its stack a victim, of its own too.
+#[test]
+fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
+    limit(20, "a stolen body that waits for tasks behind it", || {
+        let (rt, x) = (runtime(2), Handle::new(0));
+        for _ in 0..100 {
+            let (begun, behind) = (AtomicBool::new(false), AtomicBool::new(false));
+            let last = AtomicUsize::new(0);
+            rt.scope(|s| {
+                s.spawn((), |()| wait_for(&begun));
+                s.spawn(x.inout(), |_| {
+                    begun.store(true, Relaxed);
+                    wait_for(&behind);
+                    last.store(1, Relaxed);
+                });
+                s.spawn((), |()| behind.store(true, Relaxed));
+                s.spawn(x.read(), |_| assert_eq!(last.load(Relaxed), 1, "before the task that it waits for"));
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// A parent that is all there is in the stack takes its time before it spawns: those who sleep by then are told. Its leaves end
+/// only if they run at once.
+#[test]
+fn a_parent_spawns_when_all_sleep() {
+    limit(20, "a parent that spawns late", || {
+        let rt: OnStack = Runtime::builder().workers(2).idle(Idle::Sleep).build_with().unwrap();
+        let running = AtomicUsize::new(0);
+        let value = rt.scope(|s| {
+            let parent = s.nest((), |s, ()| {
+                thread::sleep(Duration::from_millis(100));
+                for _ in 0..2 {
+                    s.spawn((), |()| {
+                        running.fetch_add(1, Relaxed);
+                        while running.load(Relaxed) != 2 {
+                            thread::yield_now();
+                        }
+                    });
+                }
+                7
+            });
+            s.wait(parent).unwrap()
+        });
+        assert_eq!(value.unwrap(), 7);
+    });
+}
+
+/// Thieves take many short closures at once; whoever goes on with something long leaves them to the others.
+#[test]
+fn short_tasks_behind_a_body_that_waits_for_them() {
+    limit(60, "a body that waits for many short tasks behind it", || {
+        for (workers, turns) in [(2, 0), (2, 1000), (3, 10), (3, 10_000)] {
+            let (rt, x, y) = (runtime(workers), Handle::new(()), Handle::new(()));
+            for _ in 0..5 {
+                let ran = AtomicUsize::new(0);
+                rt.scope(|s| {
+                    s.spawn((x.inout(), y.inout()), |_| thread::sleep(Duration::from_micros(200)));
+                    s.spawn(x.inout(), |_| {
+                        while ran.load(Relaxed) < 1000 {
+                            thread::yield_now();
+                        }
+                    });
+                    for _ in 0..1000 {
+                        s.spawn(y.read(), |_| {
+                            (0..turns).for_each(|_| std::hint::spin_loop());
+                            ran.fetch_add(1, Relaxed);
+                        });
+                    }
+                })
+                .unwrap();
+                assert_eq!(ran.into_inner(), 1000, "{workers} workers");
+            }
+        }
+    });
+}
+
+/// A body waits for a datum whose task another worker has stolen, and which ends only if this worker runs what comes behind it.
+#[test]
+fn wait_on_when_the_task_was_stolen() {
+    limit(20, "a body that waits for a stolen task", || {
+        let rt = runtime(2);
+        for stolen in [false, true] {
+            for _ in 0..50 {
+                let (entered, begun, released) =
+                    (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+                let seen = rt.scope(|s| {
+                    if stolen {
+                        // Before the parent in the stack: whoever does not run it steals the parent.
+                        s.spawn((), |()| wait_for(&entered));
+                    }
+                    let parent = s.nest((), |s, ()| {
+                        entered.store(true, Relaxed);
+                        let mut x = s.unset();
+                        s.spawn(x.write(), |x| {
+                            begun.store(true, Relaxed);
+                            wait_for(&released);
+                            x.set(7);
+                        });
+                        s.spawn((), |()| released.store(true, Relaxed));
+                        // This body has not looked at its stack, so it was stolen.
+                        wait_for(&begun);
+                        *s.wait_on(&mut x).unwrap()
+                    });
+                    s.wait(parent).unwrap()
+                });
+                assert_eq!(seen.unwrap(), 7);
+            }
+        }
+    });
+}
