@@ -23,13 +23,17 @@ use super::walk::Search;
 use crate::handle::Version;
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
-use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
-use crate::sync::{Guarded, Mutex, prefetch_line_for_write, spin_loop};
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::{Guarded, Mutex, prefetch_line_for_write};
 use crate::task::{Header, TaskRef};
 use crate::worker::wait::Waiter;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod seen;
+
+#[cfg(all(test, loom))]
+use seen::Seen;
 
 /// So many chunks an empty stack keeps in any case.
 const KEPT: usize = 2;
@@ -126,17 +130,6 @@ pub(crate) struct Frame {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Frame>() == LINE);
 
-/// What a stack looked like at one moment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) youngest: *mut Frame,
-    /// What comes next, or, if it is taken, runs.
-    pub(super) next: *mut u8,
-    pub(super) taken: bool,
-    /// Up to where closures are complete.
-    pub(super) top: *mut u8,
-}
-
 /// Mark of [`Frames::cursor`].
 const TAKEN: usize = 1;
 
@@ -215,61 +208,6 @@ impl Frames {
     pub(crate) fn top_at(&self) -> NonNull<u8> {
         // SAFETY: it is in a chunk.
         unsafe { NonNull::new_unchecked(self.top()) }
-    }
-
-    /// As `top`, for a thief: what is below is complete.
-    pub(crate) fn top_seen(&self) -> *mut u8 {
-        self.top.load(Ordering::Acquire)
-    }
-
-    /// The youngest frame, what comes next or runs there, and the top, as they were at one moment: the owner may be opening or
-    /// closing a frame while a thief looks (`guard`), once.
-    pub(super) fn seen(&self) -> Seen {
-        loop {
-            let seen = self.at_one_moment(|| {
-                let youngest = self.youngest.load(Ordering::Acquire);
-                // What comes next is not beyond the top.
-                let (next, taken) = self.cursor();
-                Seen { youngest, next, taken, top: self.top.load(Ordering::Acquire) }
-            });
-            if let Some(seen) = seen {
-                return seen;
-            }
-            spin_loop();
-        }
-    }
-
-    /// What `look` sees, unless a frame is opened or closed meanwhile.
-    #[inline]
-    pub(super) fn at_one_moment<R>(&self, look: impl FnOnce() -> R) -> Option<R> {
-        let shape = self.shape.load(Ordering::Acquire);
-        let seen = look();
-        fence(Ordering::Acquire);
-        (shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape).then_some(seen)
-    }
-
-    /// A number that grows whenever a frame is opened or closed, or emptied.
-    pub(super) fn shape(&self) -> usize {
-        self.shape.load(Ordering::Acquire).wrapping_add(self.rounds.load(Ordering::Acquire))
-    }
-
-    /// A number that grows whenever something may become ready though cursor and top stay where they are, or come there again.
-    pub(super) fn changes(&self) -> usize {
-        self.shape().wrapping_add(self.thefts.load(Ordering::Acquire))
-    }
-
-    /// A closure that was stolen is done.
-    pub(super) fn count_theft(&self) {
-        self.thefts.fetch_add(1, Ordering::AcqRel);
-    }
-
-    fn begin_change(&self) {
-        self.shape.store(self.shape.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        fence(Ordering::Release);
-    }
-
-    fn end_change(&self) {
-        self.shape.store(self.shape.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
     /// The frame of the body that runs, or whose closures do.
