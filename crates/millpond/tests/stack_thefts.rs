@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::limit;
 use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, Handle, Idle, Runtime, Spawn};
+use millpond::{DefaultMemory, DefaultPool, Handle, Idle, Runtime, Spawn, Sum};
 
 type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
 
@@ -154,5 +154,74 @@ fn wait_on_when_the_task_was_stolen() {
                 assert_eq!(seen.unwrap(), 7);
             }
         }
+    });
+}
+
+/// A full window behind a parent, which the body that spawns does not run itself: it waits for no more than there is.
+#[test]
+fn room_where_places_are_no_tasks() {
+    limit(20, "room after many sets", || {
+        for workers in [1, 2] {
+            let (rt, xs) = (runtime(workers), [0; 20].map(Handle::new));
+            rt.scope(|s| {
+                s.nest((), |s, ()| _ = s.spawn((), |()| ()));
+                for n in 0..300 {
+                    xs.iter().for_each(|x| s.set(x, n));
+                    let large = [n; 300];
+                    s.spawn((), move |()| assert!(large.iter().all(|&one| one == n)));
+                }
+            })
+            .unwrap();
+            assert!(xs.into_iter().all(|x| x.into_inner().unwrap() == 299), "{workers} workers");
+        }
+    });
+}
+
+/// As above; what waits are combinations for the most part, which no thief takes.
+#[test]
+fn room_among_combinations() {
+    limit(20, "room among combinations", || {
+        for workers in [1, 2] {
+            let rt: OnStack = Runtime::builder().workers(workers).window(512).build_with().unwrap();
+            let x = Handle::new(0);
+            rt.scope(|s| {
+                s.nest((), |s, ()| _ = s.spawn((), |()| ()));
+                for n in 1..=2000_u64 {
+                    s.spawn(x.reduce(Sum), |x: &mut u64| *x += 1);
+                    s.spawn(x.read(), move |x| assert_eq!(*x, n));
+                }
+            })
+            .unwrap();
+            assert_eq!(x.into_inner().unwrap(), 2000, "{workers} workers");
+        }
+    });
+}
+
+/// Thieves go on where the last walk ended, but not in a frame that has been emptied meanwhile, and filled with other tasks.
+#[test]
+fn a_frame_is_used_again_and_again() {
+    limit(60, "a body that waits again and again", || {
+        let (rt, mut x, y) = (runtime(3), Handle::new(0), Handle::new(0));
+        let readers = &AtomicUsize::new(0);
+        rt.scope(|s| {
+            for round in 1..=2000 {
+                for step in 0..3 {
+                    s.spawn(x.inout(), move |x| {
+                        assert_eq!(*x, 3 * (round - 1) + step);
+                        *x += 1;
+                    });
+                    for _ in 0..3 {
+                        s.spawn((x.read(), y.read()), move |(x, _y)| {
+                            assert_eq!(*x, 3 * (round - 1) + step + 1);
+                            readers.fetch_add(1, Relaxed);
+                        });
+                    }
+                }
+                s.spawn(y.inout(), |y| *y += 1);
+                assert_eq!(*s.wait_on(&mut x).unwrap(), 3 * round);
+            }
+        })
+        .unwrap();
+        assert_eq!((y.into_inner().unwrap(), readers.load(Relaxed)), (2000, 18_000));
     });
 }

@@ -120,8 +120,8 @@ fn of_subject(
             if queens.creation() > work {
                 let (creation, work) = (queens.creation() as f64 / 1e9, work as f64 / 1e9);
                 let says = format!(
-                    "--leaf-cost: the work is {work} s in all, creating the tasks included, and that takes {creation} s by \
-                     --task-cost and --arg-cost"
+                    "--task-cost and --arg-cost: to create the tasks takes {creation} s by these, and all work {work} s, the \
+                     creation included (--leaf-cost says how much)"
                 );
                 return Err(Failure::Usage(says));
             }

@@ -78,8 +78,7 @@ impl<E: Engine> Worker<E> {
     /// Ends all open reductions of a scope that ends.
     pub(crate) fn combine_open(&self, domain: &Domain) {
         while let Some(reduction) = domain.any_reduction() {
-            let order = domain.count_spawn() - 1;
-            domain.count_inline();
+            let order = domain.count_gap() - 1;
             self.combine(domain, reduction, order);
         }
     }

@@ -34,6 +34,8 @@ pub struct Domain {
     plain: Cell<bool>,
     /// The `==` of a reducer runs, in the middle of a spawn.
     comparing: Cell<bool>,
+    /// See `has_gaps`.
+    gaps: Cell<bool>,
     /// The stack that holds the scope's tasks, if one does.
     frames: Cell<Option<NonNull<Frames>>>,
     /// How many tasks of the scope's stack thieves have ended, behind which the stack has not yet gone on.
@@ -112,6 +114,7 @@ impl Domain {
             plain: Cell::new(false),
             epoch: Cell::new(NESTED_EPOCH),
             comparing: Cell::new(false),
+            gaps: Cell::new(false),
             parent,
             task,
             cancels,
@@ -160,6 +163,7 @@ impl Domain {
             epoch: Cell::new(NESTED_EPOCH);
             plain: Cell::new(true);
             comparing: Cell::new(false);
+            gaps: Cell::new(false);
             parent: Some(parent.into());
             task: Some(task);
             cancels: parent.cancels;
@@ -207,7 +211,7 @@ impl Domain {
     }
 
     /// The scope's stack goes on behind a task that a thief has ended.
-    pub(crate) fn pass_theft(&self) {
+    pub(crate) fn uncount_theft(&self) {
         self.thefts.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -233,6 +237,7 @@ impl Domain {
     pub(crate) fn end_epoch(&self) {
         let next = self.epoch() + 1;
         self.epoch.set(if next.is_multiple_of(EPOCHS) { new_epoch() } else { next });
+        self.gaps.set(false);
     }
 
     fn note_plain(&self) {
@@ -250,6 +255,19 @@ impl Domain {
     #[inline]
     pub(crate) fn count_spawn(&self) -> u64 {
         2 * self.count.count_spawn() + 1
+    }
+
+    /// Counts what has a place in reference order and is no task: that place.
+    pub(crate) fn count_gap(&self) -> u64 {
+        self.gaps.set(true);
+        let order = self.count_spawn();
+        self.count_inline();
+        order
+    }
+
+    /// Whether some place in reference order is no task's, since its stack's frame was empty.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.gaps.get()
     }
 
     /// The place in reference order that the next spawn gets.

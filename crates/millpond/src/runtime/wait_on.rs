@@ -275,8 +275,7 @@ impl<E: Engine> Worker<E> {
 
     /// The place of a `set` in reference order, and of its value; none if the datum is another scope's.
     fn begin_set(&self, domain: &Domain, datum: &Datum, place: &'static Location<'static>) -> (u64, Option<Storage>) {
-        let order = domain.count_spawn();
-        domain.count_inline();
+        let order = domain.count_gap();
         if !self.admit_now(domain, datum) {
             domain.fail(order, busy(place));
             return (order, None);
@@ -329,8 +328,7 @@ impl<E: Engine> Worker<E> {
             return false;
         }
         if let Some(reduction) = datum.reduction() {
-            let order = domain.count_spawn() - 1;
-            domain.count_inline();
+            let order = domain.count_gap() - 1;
             self.combine(domain, reduction, order);
         }
         true

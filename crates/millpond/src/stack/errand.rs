@@ -66,10 +66,14 @@ impl<E: Engine> Worker<E> {
         self.leave_tasks(Leave::Body);
         // SAFETY: stacks live as long as the runtime.
         let frames = unsafe { errand.frames.as_ref() };
-        self.go_on_as_long(match errand.stolen {
+        let mut next = match errand.stolen {
             None => Some(frames),
             Some(closure) => self.run_stolen(frames, closure),
-        });
+        };
+        while let Some(frames) = next {
+            frames.enter();
+            next = self.go_on_with(frames);
+        }
         None
     }
 
@@ -77,15 +81,10 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn run_parent_apart(&self, task: TaskRef) {
         let own = self.take_stack();
         self.run_parent_body(task, own);
-        self.go_on_as_long(self.go_on_with(own));
-    }
-
-    /// Goes on with a stack that nobody runs, and with what that leads to.
-    fn go_on_as_long<'a>(&'a self, mut next: Option<&'a Frames>) {
-        while let Some(frames) = next {
-            frames.enter();
-            next = self.go_on_with(frames);
-        }
+        // What comes now are tasks of another scope.
+        self.flush_all();
+        let leads_to = self.go_on_with(own);
+        debug_assert!(leads_to.is_none(), "it was stolen from nobody");
     }
 
     /// Runs a stack until it is empty, or somebody else has to go on with it; the stack with which this worker has to, if
@@ -129,7 +128,9 @@ impl<E: Engine> Worker<E> {
         let (result, poison, ran) = self.hand_back(parent);
         let Some((victim, closure)) = origin else {
             let finished = self.conclude(parent, result, poison, ran);
-            self.complete_parents(finished);
+            if finished.is_some() {
+                self.complete_parents(finished);
+            }
             return None;
         };
         self.settle_stolen(parent, result, poison, ran);

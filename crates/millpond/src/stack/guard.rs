@@ -31,7 +31,7 @@
 //! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
 //! - T3. if the owner does not come (it is in a long body), calls for a barrier in all threads of the process
 //!   (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
-//! - T4. walks, and takes a closure; then makes the word what it was before T1, or FRESH, release.
+//! - T4. walks, and takes closures; then makes the word what it was before T1, or FRESH, release.
 //!
 //! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load
 //! on the owner's processor, hence after O1, which T4 sees. If it loads ASKED or WALKED, the owner takes nothing before the

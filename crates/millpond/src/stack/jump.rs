@@ -32,6 +32,11 @@ pub(crate) fn target(jump: TaskRef) -> *mut u8 {
     NonNull::new(to).expect("a chunk").as_ptr()
 }
 
+/// Where a closure ends: there is the next one, or a jump to it.
+pub(super) fn behind(closure: TaskRef) -> *mut u8 {
+    closure.0.as_ptr().cast::<u8>().wrapping_add(closure.header().stride())
+}
+
 /// The closures from one place to another.
 pub(super) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator<Item = TaskRef> {
     std::iter::from_fn(move || {
@@ -39,7 +44,7 @@ pub(super) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator<Item = Ta
             at = target(closure(at));
         }
         let next = (at != end).then(|| closure(at))?;
-        at = at.wrapping_add(next.header().stride());
+        at = behind(next);
         Some(next)
     })
 }

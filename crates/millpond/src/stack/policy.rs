@@ -1,5 +1,5 @@
-//! Whom a thief asks and what it takes: the decisions of work stealing as pure functions, which the runtime and the
-//! simulator share (DDS §2, §3).
+//! At which end of a stack a thief begins, what is ready there, and how it draws its victims: the decisions of work stealing
+//! as pure functions, which the runtime and the simulator share (DDS §2, §3).
 
 use crate::depend::Mode;
 

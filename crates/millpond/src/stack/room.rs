@@ -6,8 +6,8 @@
 
 use super::frames::{Frames, closure};
 use super::run::Stopped;
-use super::scope;
 use super::theft::{self, State};
+use super::{jump, scope};
 use crate::memory::LINE;
 use crate::record::Cause;
 use crate::runtime::config::{Config, Inline};
@@ -107,7 +107,7 @@ impl<E: Engine> Worker<E> {
         match theft::state(next) {
             State::Untouched => {
                 frames.leave();
-                return self.look_until(fewer);
+                return self.look_until(|| theft::state(next) == State::Done || fewer());
             }
             // What comes then may be nobody else's.
             State::Done => return frames.leave(),
@@ -138,7 +138,11 @@ fn waiting_at_most(domain: &Domain, frames: &Frames) -> u64 {
     if frames.is_drained() { 0 } else { domain.spawned_since(closure(frames.next()).header().order()) }
 }
 
-/// How many of them no thief has ended either: O(1).
+/// How many of them no thief has ended either: O(1), unless places in reference order are no tasks'.
 fn waiting(domain: &Domain, frames: &Frames) -> u64 {
-    waiting_at_most(domain, frames).saturating_sub(domain.thefts())
+    if !domain.has_gaps() {
+        return waiting_at_most(domain, frames).saturating_sub(domain.thefts());
+    }
+    let closures = jump::closures(frames.cursor().0, frames.top());
+    closures.filter(|&this| theft::state(this) != State::Done).count() as u64
 }

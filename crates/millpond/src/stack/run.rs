@@ -91,12 +91,13 @@ impl<E: Engine> Worker<E> {
                     continue;
                 }
             }
-            match theft::state_soon(this) {
+            match theft::state(this) {
                 State::Untouched => {}
+                State::Stolen if self.shared().config.workers > 1 && theft::ends_soon(this) => continue,
                 State::Stolen => return Stopped::AtTheft(this),
                 State::Done => {
                     // SAFETY: the scope outlives its tasks.
-                    unsafe { this.header().domain().as_ref() }.pass_theft();
+                    unsafe { this.header().domain().as_ref() }.uncount_theft();
                     at = at.wrapping_add(stride);
                     if theft::pass(this) && !this.header().is_laid() {
                         self.pass_behind(frames, at, elsewhere::itself(this));

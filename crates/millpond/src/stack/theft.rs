@@ -9,7 +9,7 @@
 //! ```
 //!
 //! 1. A thief makes a closure STOLEN under the stack's guard (`guard`).
-//! 2. Who comes to a closure that is STOLEN leaves the stack (`Frames::leave`), and makes it AWAITED by a
+//! 2. Who comes to a closure that is STOLEN waits for a moment, then leaves the stack (`Frames::leave`), and makes it AWAITED by a
 //!    compare-and-swap. If that fails it is DONE, and it goes on with the stack. Else it does not touch the stack again.
 //! 3. The thief touches the closure last by a read-modify-write for DONE. If that shows AWAITED, the stack is the thief's: it goes
 //!    on with it, or, if a body waits on a thread's stack (`Frames::blocked`), wakes that.
@@ -60,21 +60,15 @@ pub(crate) fn state(closure: TaskRef) -> State {
     }
 }
 
-/// What has happened to a closure to which a stack comes: who has stolen it is done soon, perhaps.
-pub(super) fn state_soon(closure: TaskRef) -> State {
-    match state(closure) {
-        State::Stolen => state_after(closure, clock::ticks() + SOON),
-        state => state,
-    }
-}
-
+/// Whether a closure that is stolen, and to which a stack comes, is done in a moment.
 #[cold]
-fn state_after(closure: TaskRef, at_most: u64) -> State {
+pub(super) fn ends_soon(closure: TaskRef) -> bool {
+    let until = clock::ticks() + SOON;
     // A model has no time.
-    while cfg!(not(loom)) && state(closure) == State::Stolen && clock::ticks() < at_most {
+    while cfg!(not(loom)) && state(closure) == State::Stolen && clock::ticks() < until {
         spin_loop();
     }
-    state(closure)
+    state(closure) == State::Done
 }
 
 /// A thief takes a closure that is untouched, under the stack's guard.

@@ -56,8 +56,8 @@ const LONGEST: u64 = 1 << 15;
 /// How long a leaf must take, in ticks of the clock, to be worth the time that its theft takes from its owner.
 const WORTH: u64 = 2500;
 
-/// How many closures a thief takes at once where it walks by itself, at most, and how long they take, in ticks: a barrier before
-/// that costs 10 µs and more.
+/// How many closures a thief takes at once where it walks by itself, at most, and how long they take, in ticks: the barrier that
+/// comes before that, if somebody runs the stack, costs 10 µs and more.
 const MOST: u64 = 128;
 const TOGETHER: u64 = 1 << 17;
 
@@ -133,7 +133,7 @@ impl Thief {
 }
 
 impl<E: Engine> Worker<E> {
-    /// Steals the oldest ready closure of some stack, if it is time for a look: it is the next errand.
+    /// Steals from some stack what is ready there, if it is time for a look: the next errands.
     #[cold]
     pub(crate) fn steal_closure(&self) -> bool {
         let (now, stacks) = (clock::ticks(), &self.shared().stacks);
@@ -168,7 +168,8 @@ impl<E: Engine> Worker<E> {
         // An owner that comes to the thief's request walks for it, and takes one.
         let Some(first) = frames.guard().visit(|| self.walk(frames, &mut loot)) else { return false };
         self.thief.last.set(Some(frames.into()));
-        for closure in [first].into_iter().chain(loot.more) {
+        // The first one comes next; who takes the others from the pool takes what was put last.
+        for closure in [first].into_iter().chain(loot.more.into_iter().rev()) {
             self.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
             self.count_steal();
             if self.log.is_on() {

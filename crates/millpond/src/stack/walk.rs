@@ -1,5 +1,5 @@
-//! A thief's look through a stack for a closure that is ready (DDS §3): one none of whose accesses conflicts with
-//! one of an earlier closure of the frame that is not finished.
+//! A thief's look through a stack for closures that are ready (DDS §3): of none of these an access conflicts with one of an
+//! earlier closure of the frame that is not finished.
 //!
 //! The links between accesses of one datum, which the paper's owner makes at each push, the thief makes here; what the
 //! owner saves by that is measured in [decision 27]. Only closures of one frame conflict: what a frame's body may use, its
@@ -24,7 +24,7 @@ use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use crate::task::{Role, TaskRef};
 
-/// The versions that earlier closures use, which are not finished, and how.
+/// The versions that earlier closures use, which were not finished when they were looked at, and how.
 type Seen = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
 
 /// Spreads addresses.
@@ -77,6 +77,8 @@ pub(crate) struct Search {
     top: AtomicUsize,
     changes: AtomicUsize,
     trail: RefCell<Trail>,
+    /// That of a walk from the start.
+    fresh: RefCell<Trail>,
 }
 
 /// A stack at a glance: while all three stay, there is nothing new to steal.
@@ -99,6 +101,7 @@ impl Default for Search {
             top: none(),
             changes: none(),
             trail: RefCell::default(),
+            fresh: RefCell::default(),
         }
     }
 }
@@ -131,25 +134,32 @@ impl Search {
     }
 }
 
-/// Where a walk has found something: the next one begins there, since closures that have ended lie before it, perhaps thousands
-/// behind one that takes long.
+/// How far a walk has come that has found something. The next one goes on there, since closures that have ended lie before it,
+/// perhaps thousands behind one that takes long.
 #[derive(Debug, Default)]
 struct Trail {
-    /// Which closures of which frame: what a walk finds after a frame was opened, closed or emptied has another number.
+    /// Through the closures of which frame: after a frame was opened, closed or emptied the shape is another one.
     frame: Option<NonNull<Frame>>,
     shape: usize,
+    /// The last closure that it has looked at.
     last: Option<TaskRef>,
-    /// What closures before the last one use, or have used: who has ended meanwhile is not looked for.
+    /// What closures up to that one use, or have used: who has ended meanwhile is not looked for.
     seen: Seen,
 }
 
 impl Trail {
-    /// Whether it leads through the closures of a frame from `at` on, which are not all behind it.
-    fn leads_through(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<TaskRef> {
+    fn begin(&mut self, frame: &Frame, shape: usize) {
+        (self.frame, self.shape, self.last) = (Some(frame.into()), shape, None);
+        self.seen.clear();
+    }
+
+    /// Where it ends in a frame, of whose closures those from `at` to `end` have not ended, perhaps. Only if the first of these does
+    /// not lie behind it: that one, which the stack's owner may run, has been seen then.
+    fn end(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<*mut u8> {
         let is_here = self.frame == Some(frame.into()) && self.shape == shape;
         let last = self.last.filter(|_| is_here)?;
-        let next = jump::closures(at, end).next()?;
-        (next.header().order() <= last.header().order()).then_some(last)
+        let first = jump::closures(at, end).next()?;
+        (first.header().order() <= last.header().order()).then(|| jump::behind(last))
     }
 }
 
@@ -167,15 +177,22 @@ impl Loot {
         Loot { most, ..Loot::default() }
     }
 
-    /// A ready closure; whether that is all.
-    fn add(&mut self, closure: TaskRef, role: Role) -> bool {
+    /// Whether there is enough: a parent alone is.
+    fn is_full(&self) -> bool {
+        let is_parent = self.first.is_some_and(|first| elsewhere::itself(first).header().role() != Role::Leaf);
+        is_parent || self.more.len() as u64 + 1 >= self.most
+    }
+
+    /// Whether it takes one more: a parent is taken alone, since it may stand for all the work that there is.
+    fn has_room_for(&self, role: Role) -> bool {
+        self.first.is_none() || (role == Role::Leaf && self.more.len() as u64 + 1 < self.most)
+    }
+
+    fn add(&mut self, closure: TaskRef) {
         match self.first {
             None => self.first = Some(closure),
-            Some(_) if role == Role::Leaf => self.more.push(closure),
-            // A parent may stand for all the work that there is.
-            Some(_) => {}
+            Some(_) => self.more.push(closure),
         }
-        role != Role::Leaf || self.more.len() as u64 + 1 >= self.most
     }
 
     fn all(&self) -> impl Iterator<Item = TaskRef> {
@@ -184,56 +201,62 @@ impl Loot {
 }
 
 /// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end, or
-/// behind what was taken last; and what else the loot has room for.
+/// one that comes soon behind what was taken last; and what else the loot has room for.
 /// The caller is in the stack, by its guard.
 pub(super) fn steal(frames: &Frames, from: End, loot: &mut Loot) -> Option<TaskRef> {
     let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
-    look_for(frames, from, &mut frames.search.trail.borrow_mut(), &mut left, loot);
+    look_for(frames, from, &mut left, loot);
     frames.search.note(before, began, left, loot.first.is_some());
     loot.all().for_each(theft::take);
     loot.first
 }
 
-fn look_for(frames: &Frames, from: End, trail: &mut Trail, left: &mut u32, loot: &mut Loot) {
+fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
+    let (mut trail, mut fresh) = (frames.search.trail.borrow_mut(), frames.search.fresh.borrow_mut());
     // Before the look: what changes in between makes the trail useless, no more.
     let shape = frames.shape();
     let mut ranges: Vec<_> = frames.ranges().collect();
     ranges.reverse();
     for (frame, at, taken, end) in from.visits(ranges.len()).map(|nth| ranges[nth]) {
-        if let Some(last) = trail.leads_through(frame, shape, at, end) {
+        if let Some(at) = trail.end(frame, shape, at, end) {
             let mut few = FEW.min(*left);
-            look_through(last.0.as_ptr().cast(), false, end, &mut trail.seen, &mut few, loot);
+            look_through(at, false, end, &mut trail, &mut few, loot);
             *left -= FEW.min(*left) - few;
+            if loot.first.is_some() {
+                return;
+            }
         }
-        if loot.first.is_none() {
-            trail.seen.clear();
-            trail.frame = Some(frame.into());
-            look_through(at, taken, end, &mut trail.seen, left, loot);
-        }
+        fresh.begin(frame, shape);
+        look_through(at, taken, end, &mut fresh, left, loot);
         if loot.first.is_some() {
-            break;
+            return std::mem::swap(&mut *trail, &mut *fresh);
         }
     }
-    (trail.shape, trail.last) = (shape, loot.all().last());
 }
 
 /// Looks for ready closures from `at` to `end`; the first one runs, if it was `taken`.
-fn look_through(at: *mut u8, taken: bool, end: *mut u8, seen: &mut Seen, left: &mut u32, loot: &mut Loot) {
+fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left: &mut u32, loot: &mut Loot) {
     let mut in_vain = 0;
     for (nth, this) in jump::closures(at, end).take(*left as usize).enumerate() {
         *left -= 1;
         let (state, task) = (theft::state(this), elsewhere::itself(this));
-        if state == State::Done {
-            continue;
+        if state != State::Done {
+            let role = task.header().role();
+            let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
+            in_vain += 1;
+            if may_be_taken && !conflicts_with(task, &trail.seen) {
+                if !loot.has_room_for(role) {
+                    return;
+                }
+                loot.add(this);
+                in_vain = 0;
+            }
+            note(task, &mut trail.seen);
         }
-        let role = task.header().role();
-        let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
-        let is_ready = may_be_taken && !conflicts_with(task, seen);
-        in_vain = if is_ready { 0 } else { in_vain + 1 };
-        if (is_ready && loot.add(this, role)) || (loot.first.is_some() && in_vain > FEW) {
+        trail.last = Some(this);
+        if loot.first.is_some() && (in_vain > FEW || loot.is_full()) {
             return;
         }
-        note(task, seen);
     }
 }
 

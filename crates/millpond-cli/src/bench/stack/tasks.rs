@@ -168,7 +168,7 @@ pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
     Ok((took.min(LONG), ran.load(Relaxed) == size.varied))
 }
 
-/// While a body runs, as long as that takes, another worker runs all tasks behind it, one theft each: their time.
+/// While a body runs, as long as that takes, others run all tasks behind it, each of them stolen: their time.
 pub fn behind<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
     let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
     let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);
