@@ -133,6 +133,8 @@ pub fn of_fib(size: Size) -> u64 {
 /// How long a body runs before anything else is ready, and how long the one that gives things away.
 const FIRST: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
+/// How long a body waits for others that run what is behind it.
+const LONGEST: Duration = Duration::from_secs(1);
 
 fn spin_for(time: Duration) {
     let begun = Instant::now();
@@ -168,15 +170,15 @@ pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
     Ok((took.min(LONG), ran.load(Relaxed) == size.varied))
 }
 
-/// While a body runs, as long as that takes, others run all tasks behind it, each of them stolen: their time.
+/// While a body runs, as long as that takes, but for a second at most, others run all tasks behind it, each of them stolen: their time.
 pub fn behind<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
     let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
     let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);
     rt.scope(|s| {
         s.spawn((x.inout(), y.inout()), |_| spin_for(FIRST));
         s.spawn(x.inout(), move |_| {
-            begun.get_or_init(Instant::now);
-            while ran.load(Relaxed) < all {
+            let begun = begun.get_or_init(Instant::now);
+            while ran.load(Relaxed) < all && begun.elapsed() < LONGEST {
                 spin_loop();
             }
         });
