@@ -197,7 +197,10 @@ fn programs_that_are_too_large() {
     }
     let ran = words("simulate nqueens --task-cost 1");
     assert!(ran.status == 2 && ran.stdout.is_empty(), "{ran:?}");
-    assert!(ran.stderr.starts_with("error: --task-cost and --arg-cost: to create the tasks takes 6729159.2"), "{ran:?}");
+    assert!(
+        ran.stderr.starts_with("error: --task-cost and --arg-cost: to create the tasks takes 6729159.2"),
+        "{ran:?}"
+    );
     let says =
         "--n, --tile, --block, --steps: 1000000 blocks of tiles times 2 steps are too many: at most 1000000 in all";
     fails(&["simulate", "stencil", "--n", "1000000", "--tile", "1", "--block", "1", "--steps", "2"], 2, says);
