@@ -4,11 +4,11 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::limit;
 use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, Handle, Idle, Runtime, Spawn, Sum};
+use millpond::{DefaultMemory, DefaultPool, Handle, Idle, Reducer, Runtime, Spawn, Sum};
 
 type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
 
@@ -193,6 +193,54 @@ fn room_among_combinations() {
             })
             .unwrap();
             assert_eq!(x.into_inner().unwrap(), 2000, "{workers} workers");
+        }
+    });
+}
+
+/// A sum whose parts take time to combine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Slow(Duration);
+
+impl Reducer<u64> for Slow {
+    fn identity(&self, _like: &u64) -> u64 {
+        0
+    }
+
+    fn combine(&self, into: &mut u64, part: u64) {
+        spin_for(self.0);
+        *into += part;
+    }
+}
+
+fn spin_for(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// A walk ends at one of several combinations that a reader entails; the owner runs the last of them when the next walk begins.
+#[test]
+fn combinations_where_a_walk_ends() {
+    limit(60, "a reader of three reductions", || {
+        let (rt, [none, some]) = (runtime(2), [0, 3].map(Duration::from_millis));
+        // However many of them a walk looks at in vain.
+        for others in [0, 1, 2, 59, 60, 61].repeat(5) {
+            let (x, [a, b, c], begun) = (Handle::new(0), [0; 3].map(Handle::new), AtomicBool::new(false));
+            rt.scope(|s| {
+                s.spawn(x.inout(), |_| {
+                    wait_for(&begun);
+                    spin_for(some);
+                });
+                s.spawn((), |()| begun.store(true, Relaxed));
+                (0..others).for_each(|_| _ = s.spawn(x.inout(), |x| *x += 1));
+                for (sum, takes) in [(&a, none), (&b, none), (&c, some)] {
+                    s.spawn((x.inout(), sum.reduce(Slow(takes))), |(_x, sum)| *sum += 1);
+                }
+                s.spawn((a.read(), b.read(), c.read()), |sums| assert_eq!(sums, (&1, &1, &1)));
+            })
+            .unwrap();
+            assert_eq!(x.into_inner().unwrap(), others);
         }
     });
 }

@@ -11,7 +11,7 @@ use super::count::{self, Subtracted};
 use super::watch::Tell;
 use crate::handle::claim::{Claimant, Inline};
 use crate::record::Id;
-use crate::stack::Frames;
+use crate::stack::{Frames, frames_of};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::unique_number;
 use crate::task::TaskRef;
@@ -259,13 +259,15 @@ impl Domain {
 
     /// Counts what has a place in reference order and is no task: that place.
     pub(crate) fn count_gap(&self) -> u64 {
-        self.gaps.set(true);
+        // SAFETY: the scope's body calls, so the scope is open.
+        let is_between = unsafe { frames_of(self) }.is_some_and(|frames| !frames.is_drained());
+        self.gaps.set(self.gaps.get() || is_between);
         let order = self.count_spawn();
         self.count_inline();
         order
     }
 
-    /// Whether some place in reference order is no task's, since its stack's frame was empty.
+    /// Whether among the tasks in its stack's frame some place in reference order is no task's.
     pub(crate) fn has_gaps(&self) -> bool {
         self.gaps.get()
     }

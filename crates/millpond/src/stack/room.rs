@@ -133,7 +133,7 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// How many closures of the youngest frame have not ended, at most: O(1).
+/// How many tasks of the youngest frame have not ended, at most, combinations left out: O(1).
 fn waiting_at_most(domain: &Domain, frames: &Frames) -> u64 {
     if frames.is_drained() { 0 } else { domain.spawned_since(closure(frames.next()).header().order()) }
 }

@@ -48,9 +48,9 @@ impl Hasher for ByAddress {
 /// How many closures the first walk through a stack looks at, at most.
 const REACH: u32 = 512;
 
-/// So many closures a walk looks at behind what the last one has found, before it begins from the start; and behind what it has
-/// found itself.
-const FEW: u32 = 64;
+/// So many closures a walk looks at in vain where the last one has ended, before it begins from the start; and behind what it has
+/// found itself. Less in tests, whose programs are small.
+const FEW: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// The longest walk.
 const LONGEST: u32 = 1 << 22;
@@ -134,8 +134,8 @@ impl Search {
     }
 }
 
-/// How far a walk has come that has found something. The next one goes on there, since closures that have ended lie before it,
-/// perhaps thousands behind one that takes long.
+/// How far walks have come since one began from the start and found something. The next one goes on there, since closures that have
+/// ended lie before it, perhaps thousands behind one that takes long.
 #[derive(Debug, Default)]
 struct Trail {
     /// Through the closures of which frame: after a frame was opened, closed or emptied the shape is another one.
@@ -154,12 +154,13 @@ impl Trail {
     }
 
     /// Where it ends in a frame, of whose closures those from `at` to `end` have not ended, perhaps. Only if the first of these does
-    /// not lie behind it: that one, which the stack's owner may run, has been seen then.
+    /// not lie behind it: that one, which the stack's owner may run, has been seen then, and what comes behind it is there. Several
+    /// combinations may have one place in reference order, so that nothing is known of two of them.
     fn end(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<*mut u8> {
         let is_here = self.frame == Some(frame.into()) && self.shape == shape;
         let last = self.last.filter(|_| is_here)?;
         let first = jump::closures(at, end).next()?;
-        (first.header().order() <= last.header().order()).then(|| jump::behind(last))
+        (first == last || first.header().order() < last.header().order()).then(|| jump::behind(last))
     }
 }
 
@@ -200,8 +201,8 @@ impl Loot {
     }
 }
 
-/// Takes the first closure that is ready and that nobody runs, if there is one within reach, beginning at the frame at one end, or
-/// one that comes soon behind what was taken last; and what else the loot has room for.
+/// Takes a closure that is ready and that nobody runs, if there is one within reach, and what else the loot has room for: the first
+/// one near by where the last walk has ended, or else the first of all, beginning at the frame at one end.
 /// The caller is in the stack, by its guard.
 pub(super) fn steal(frames: &Frames, from: End, loot: &mut Loot) -> Option<TaskRef> {
     let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
