@@ -52,6 +52,10 @@ const REACH: u32 = 512;
 /// found itself. Less in tests, whose programs are small.
 const FEW: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
+/// A walk from the start is followed by an eighth as many that go on where the last one has ended as it has looked at closures: in a
+/// short frame by none. All of them together then look at no more than some ten closures each.
+const EIGHTH: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
+
 /// The longest walk.
 const LONGEST: u32 = 1 << 22;
 
@@ -145,6 +149,8 @@ struct Trail {
     last: Option<TaskRef>,
     /// What closures up to that one use, or have used: who has ended meanwhile is not looked for.
     seen: Seen,
+    /// How many more walks may go on here: what lies before it, and has become ready, is not passed over for long.
+    more: u32,
 }
 
 impl Trail {
@@ -158,7 +164,7 @@ impl Trail {
     /// combinations may have one place in reference order, so that nothing is known of two of them.
     fn end(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<*mut u8> {
         let is_here = self.frame == Some(frame.into()) && self.shape == shape;
-        let last = self.last.filter(|_| is_here)?;
+        let last = self.last.filter(|_| is_here && self.more > 0)?;
         let first = jump::closures(at, end).next()?;
         (first == last || first.header().order() < last.header().order()).then(|| jump::behind(last))
     }
@@ -224,12 +230,15 @@ fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
             look_through(at, false, end, &mut trail, &mut few, loot);
             *left -= FEW.min(*left) - few;
             if loot.first.is_some() {
+                trail.more -= 1;
                 return;
             }
         }
+        let before = *left;
         fresh.begin(frame, shape);
         look_through(at, taken, end, &mut fresh, left, loot);
         if loot.first.is_some() {
+            fresh.more = (before - *left) / EIGHTH;
             return std::mem::swap(&mut *trail, &mut *fresh);
         }
     }
