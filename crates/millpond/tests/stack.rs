@@ -6,16 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use common::{limit, sized};
-use millpond::depend::stack::Stack;
+use common::{OnStack, limit, on_stack as runtime, sized};
 use millpond::stack::policy::End;
-use millpond::{Access, DefaultMemory, DefaultPool, Handle, Inout, Kind, Runtime, Spawn, Sum, Write};
-
-type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
-
-fn runtime(workers: usize) -> OnStack {
-    Runtime::builder().workers(workers).build_with().unwrap()
-}
+use millpond::{Access, Handle, Inout, Kind, Runtime, Spawn, Sum, Write};
 
 fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
     s.nest(r, move |s, r| {

@@ -5,15 +5,8 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use common::limit;
-use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, Handle, Runtime, Spawn};
-
-type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
-
-fn runtime(workers: usize) -> OnStack {
-    Runtime::builder().workers(workers).build_with().unwrap()
-}
+use common::{limit, on_stack as runtime};
+use millpond::{Handle, Spawn};
 
 /// Returns when `all` have begun: they run at once, or never.
 fn meet(begun: &AtomicUsize, all: usize) {

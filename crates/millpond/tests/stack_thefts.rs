@@ -6,15 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::limit;
-use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, Handle, Idle, Reducer, Runtime, Spawn, Sum};
-
-type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
-
-fn runtime(workers: usize) -> OnStack {
-    Runtime::builder().workers(workers).build_with().unwrap()
-}
+use common::{OnStack, limit, on_stack as runtime};
+use millpond::{Handle, Idle, Reducer, Runtime, Spawn, Sum};
 
 fn wait_for(flag: &AtomicBool) {
     while !flag.load(Relaxed) {

@@ -190,11 +190,6 @@ impl Loot {
         is_parent || self.more.len() as u64 + 1 >= self.most
     }
 
-    /// Whether it takes one more: a parent is taken alone, since it may stand for all the work that there is.
-    fn has_room_for(&self, role: Role) -> bool {
-        self.first.is_none() || (role == Role::Leaf && self.more.len() as u64 + 1 < self.most)
-    }
-
     fn add(&mut self, closure: TaskRef) {
         match self.first {
             None => self.first = Some(closure),
@@ -255,7 +250,8 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
             let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
             in_vain += 1;
             if may_be_taken && !conflicts_with(task, &trail.seen) {
-                if !loot.has_room_for(role) {
+                // A parent is taken alone, since it may stand for all the work that there is.
+                if loot.first.is_some() && role != Role::Leaf {
                     return;
                 }
                 loot.add(this);

@@ -4,7 +4,8 @@
 use std::io::Write;
 use std::thread;
 
-use millpond::{Builder, Runtime};
+use millpond::depend::stack::Stack;
+use millpond::{Builder, DefaultMemory, DefaultPool, Runtime};
 
 mod limit;
 pub mod lock;
@@ -28,6 +29,13 @@ pub fn builder(workers: usize) -> Builder {
 
 pub fn runtime(workers: usize) -> Runtime {
     builder(workers).build().expect("the choices are in range")
+}
+
+/// A runtime whose scheme is the dataflow stack.
+pub type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+
+pub fn on_stack(workers: usize) -> OnStack {
+    builder(workers).build_with().expect("the choices are in range")
 }
 
 /// The smaller size where the code is not optimised: the whole of `cargo test` must stay short.
