@@ -3,13 +3,19 @@
 mod common;
 
 use common::limit;
-use millpond::{Access, Append, Handle, Inline, Kind, Out, Runtime, Spawn, Sum as Add, Write};
+use millpond::depend::Scheme;
+use millpond::depend::stack::Stack;
+use millpond::{
+    Access, Append, DefaultMemory, DefaultPool, DefaultScheme, Handle, Inline, Kind, Out, Runtime, Spawn, Sum as Add,
+    Write,
+};
 use millpond_dist::portable::{Mode, Registered, Role, Value, encode, registry};
 use millpond_dist::{
     Args, Cw, Handles, ParentScope, ParentTask, Portable, PortableParent, R, Rw, SpawnPortable, TaskPortable, W,
     portable,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const SECONDS: u64 = 60;
 
@@ -18,12 +24,23 @@ fn limited(test: impl FnOnce()) {
     limit(SECONDS, "no runtime", test);
 }
 
-fn on_workers(name: &str, test: impl Fn(&Runtime)) {
-    for workers in 1..=3 {
-        limit(SECONDS, format!("{name} on {workers}"), || {
-            test(&Runtime::builder().workers(workers).build().expect("the choices are in range"));
-        });
-    }
+type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+
+/// The test, on some numbers of workers, under the default scheme and on the dataflow stack.
+macro_rules! on_workers {
+    ($name:literal, |$rt:ident| $test:block) => {
+        for workers in 1..=3 {
+            let builder = || Runtime::builder().workers(workers);
+            limit(SECONDS, format!("{} on {workers}", $name), || {
+                let $rt = &builder().build().expect("the choices are in range");
+                $test
+            });
+            limit(SECONDS, format!("{} on {workers}, on the stack", $name), || {
+                let $rt: &OnStack = &builder().build_with().expect("the choices are in range");
+                $test
+            });
+        }
+    };
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,6 +233,35 @@ impl PortableParent for Hints {
 }
 portable!(Hints, "hints");
 
+/// Has its number noted and then replaces it, three times; its body notes how many had been noted when it ended.
+#[derive(Serialize, Deserialize)]
+struct Replace;
+impl PortableParent for Replace {
+    type Access = (Rw<u64>, Rw<Vec<u64>>);
+    fn run<'t>(self, s: &impl ParentScope<'t>, (n, seen): Handles<'t, Self>) {
+        for next in 0..3 {
+            s.spawn_portable((n.read(), seen.inout()), Note);
+            s.set(&n, next);
+        }
+        NOTED_IN_BODY.store(NOTED.load(Relaxed), Relaxed);
+    }
+}
+portable!(Replace, "replace");
+
+#[derive(Serialize, Deserialize)]
+struct Note;
+impl Portable for Note {
+    type Access = (R<u64>, Rw<Vec<u64>>);
+    fn run(self, (n, seen): (&u64, &mut Vec<u64>)) {
+        NOTED.fetch_add(1, Relaxed);
+        seen.push(*n);
+    }
+}
+portable!(Note, "note");
+
+static NOTED: AtomicUsize = AtomicUsize::new(0);
+static NOTED_IN_BODY: AtomicUsize = AtomicUsize::new(0);
+
 fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
     s.nest(r, move |s, r| {
         if n < 2 {
@@ -230,7 +276,7 @@ fn fib<'s, S: Spawn<'s>>(s: &S, n: u64, r: Access<'_, u64, Write, S::Brand>) {
 
 #[test]
 fn a_tree_of_portable_tasks_gives_what_closures_give() {
-    on_workers("fib", |rt| {
+    on_workers!("fib", |rt| {
         let (portable, closures, both) = (Handle::unset(), Handle::unset(), Handle::unset());
         rt.scope(|s| {
             s.nest_portable(portable.write(), Fib { n: 16 });
@@ -245,7 +291,7 @@ fn a_tree_of_portable_tasks_gives_what_closures_give() {
 
 #[test]
 fn portable_tasks_and_closures_on_the_same_data_run_in_reference_order() {
-    on_workers("order", |rt| {
+    on_workers!("order", |rt| {
         let text = Handle::new(String::new());
         let times = Handle::new(3);
         let length = Handle::unset();
@@ -263,7 +309,7 @@ fn portable_tasks_and_closures_on_the_same_data_run_in_reference_order() {
 
 #[test]
 fn a_scope_in_a_body_spawns_portable_tasks() {
-    on_workers("nested", |rt| {
+    on_workers!("nested", |rt| {
         let text = Handle::new(String::new());
         rt.scope(|s| {
             s.nest(text.inout(), |s, mut text| {
@@ -280,7 +326,7 @@ fn a_scope_in_a_body_spawns_portable_tasks() {
 
 #[test]
 fn eight_accesses_of_eight_types() {
-    on_workers("eight", |rt| {
+    on_workers!("eight", |rt| {
         let (a, b, c, d) = (Handle::new(1), Handle::new(20), Handle::new(300), Handle::new(4000));
         let (e, f, g, r) = (Handle::new(-1), Handle::new(-20), Handle::new(-300), Handle::unset());
         rt.scope(|s| {
@@ -295,7 +341,7 @@ fn eight_accesses_of_eight_types() {
 
 #[test]
 fn an_instance_of_a_generic_struct() {
-    on_workers("generic", |rt| {
+    on_workers!("generic", |rt| {
         let r = Handle::unset();
         rt.scope(|s| drop(s.spawn_portable(r.write(), Fill { with: 7 }))).unwrap();
         assert_eq!(r.into_inner().unwrap(), 7);
@@ -304,7 +350,7 @@ fn an_instance_of_a_generic_struct() {
 
 #[test]
 fn reductions() {
-    on_workers("reductions", |rt| {
+    on_workers!("reductions", |rt| {
         let (sum, seen) = (Handle::new(1000), Handle::new(vec![77]));
         rt.scope(|s| {
             s.nest_portable((sum.reduce(Add), seen.reduce(Append)), AddAll { below: 20 });
@@ -322,7 +368,7 @@ fn reductions() {
 
 #[test]
 fn a_task_goes_by_the_name_that_its_spawn_gives() {
-    on_workers("names", |rt| {
+    on_workers!("names", |rt| {
         for nested in [false, true] {
             let text = Handle::new(String::new());
             let error = rt.scope(|s| drop(s.nest_portable(text.inout(), Names { nested }))).unwrap_err();
@@ -351,9 +397,28 @@ fn a_priority_is_that_of_any_task() {
     });
 }
 
+/// Under the default scheme a handle in place would make it wait, on the stack any that is in use.
+#[test]
+fn a_portable_parent_does_not_wait_to_set_a_value() {
+    fn with<S: Scheme>(n: Handle<u64>) {
+        let one = Runtime::builder().workers(1).inline(Inline::Never);
+        let rt: Runtime<DefaultMemory, DefaultPool, S> = one.build_with().unwrap();
+        let seen = Handle::new(vec![]);
+        NOTED.store(0, Relaxed);
+        rt.scope(|s| drop(s.nest_portable((n.inout(), seen.inout()), Replace))).unwrap();
+        assert_eq!(NOTED_IN_BODY.load(Relaxed), 0, "a leaf ran in the parent's body");
+        assert_eq!((n.into_inner().unwrap(), seen.into_inner().unwrap()), (2, vec![7, 0, 1]));
+    }
+    limit(SECONDS, "set", || {
+        with::<DefaultScheme>(Handle::new(7).in_place());
+        with::<Stack>(Handle::new(7).in_place());
+        with::<Stack>(Handle::new(7));
+    });
+}
+
 #[test]
 fn portable_tasks_fail_as_others_do() {
-    on_workers("failures", |rt| {
+    on_workers!("failures", |rt| {
         let spawned = |by_panic| {
             let r = Handle::unset();
             rt.scope(|s| drop(s.spawn_portable((r.write(),), Fail { by_panic }))).unwrap_err()
@@ -392,21 +457,21 @@ fn a_task_that_was_bytes_is_the_same() {
 
 #[test]
 fn a_task_that_was_bytes_does_the_same() {
-    fn program(rt: &Runtime, fib: Fib, repeat: Repeat, sum: Sum) -> (u64, String, usize) {
-        let (n, n2, r, length) = (Handle::unset(), Handle::new(13), Handle::unset(), Handle::unset());
-        let text = Handle::new(String::from("-"));
-        rt.scope(|s| {
-            s.nest_portable(n.write(), fib);
-            s.nest_portable((n.read(), text.inout(), length.write()), repeat);
-            s.spawn_portable((n.read(), n2.read(), r.write()), sum);
-        })
-        .unwrap();
-        (r.into_inner().unwrap(), text.into_inner().unwrap(), length.into_inner().unwrap())
-    }
-    on_workers("bytes", |rt| {
+    on_workers!("bytes", |rt| {
+        let program = |fib: Fib, repeat: Repeat, sum: Sum| {
+            let (n, n2, r, length) = (Handle::unset(), Handle::new(13), Handle::unset(), Handle::unset());
+            let text = Handle::new(String::from("-"));
+            rt.scope(|s| {
+                s.nest_portable(n.write(), fib);
+                s.nest_portable((n.read(), text.inout(), length.write()), repeat);
+                s.spawn_portable((n.read(), n2.read(), r.write()), sum);
+            })
+            .unwrap();
+            (r.into_inner().unwrap(), text.into_inner().unwrap(), length.into_inner().unwrap())
+        };
         let (fib, repeat, sum) = (Fib { n: 7 }, Repeat { word: "la".into() }, Sum { scale: 10 });
-        let here = program(rt, fib.clone(), repeat.clone(), sum.clone());
-        assert_eq!(here, program(rt, again(fib), again(repeat), again(sum)));
+        let here = program(fib.clone(), repeat.clone(), sum.clone());
+        assert_eq!(here, program(again(fib), again(repeat), again(sum)));
         assert_eq!((here.0, here.2), (260, 1 + 13 * 3));
     });
 }
@@ -436,7 +501,9 @@ fn the_registry_says_what_a_task_is() {
             "hints",
             "length",
             "names",
+            "note",
             "repeat",
+            "replace",
             "say",
             "say.all",
         ];

@@ -61,6 +61,11 @@ impl Config {
     }
 }
 
+/// The end of a sentence on what is too slow, if there is a threshold.
+fn or_below(threshold: f64) -> String {
+    if threshold > 0.0 { format!(" or below {threshold}") } else { String::new() }
+}
+
 pub(crate) fn require(name: &'static str, value: f64, holds: bool, expected: &'static str) -> Result<(), Error> {
     if holds && value.is_finite() { Ok(()) } else { Err(Error::Number { name, value, expected }) }
 }
@@ -122,7 +127,7 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// There are no processors, or none is ever fast enough.
-    #[error("no processor is ever alive: {processors} processors, all of speed 0 or below {fault_below}")]
+    #[error("no processor is ever alive: {processors} processors, all of speed 0{}", or_below(*fault_below))]
     NobodyAlive {
         /// How many there are.
         processors: usize,

@@ -82,8 +82,8 @@ impl Speed {
     /// If there is none, if the first time is not 0, if a time is not after the one before or is beyond 10^12 s, or if a
     /// speed is neither 0 nor from 10^-3 to 10^6.
     pub fn steps(steps: &[(f64, f64)]) -> Result<Self, Error> {
-        let start = steps.first().map_or(f64::NAN, |first| first.0);
-        require("first time of a speed", start, start == 0.0, "0")?;
+        require("number of steps of a speed", steps.len() as f64, !steps.is_empty(), "1 or more")?;
+        require("first time of a speed", steps[0].0, steps[0].0 == 0.0, "0")?;
         let mut speed = Speed { pieces: Vec::with_capacity(steps.len()), tail: Tail::Same, most: usize::MAX };
         for &(at, value) in steps {
             let is_later = speed.pieces.last().is_none_or(|last| last.at < at) && at <= LATEST;

@@ -205,7 +205,7 @@ fn speeds_that_are_none() {
         assert_eq!(Speed::steps(&[(0.0, 1.0), (1.0, speed)]).unwrap_err().to_string(), says);
     }
     let wrong = |steps: &[(f64, f64)]| Speed::steps(steps).unwrap_err().to_string();
-    assert_eq!(wrong(&[]), "first time of a speed: NaN is not 0");
+    assert_eq!(wrong(&[]), "number of steps of a speed: 0 is not 1 or more");
     assert_eq!(wrong(&[(1.0, 1.0)]), "first time of a speed: 1 is not 0");
     for time in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e13] {
         let says = format!("time of a speed: {time} is not a time after the one before, up to 1e12 s");

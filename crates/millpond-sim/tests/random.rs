@@ -145,6 +145,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
         let mut config = machine(random, case);
         let faulty = random.below(2) == 0;
         config.fault_below = if faulty { 0.5 } else { 0.0 };
+        let mut somebody_stays = false;
         for speed in &mut config.speeds {
             let mut at = 0.0;
             let mut steps = vec![(0.0, 1.0)];
@@ -152,6 +153,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 at += (1 + random.below(1000)) as f64 * 1e-6;
                 steps.push((at, if step % 2 == 0 { 0.0 } else { 1.0 + random.below(4) as f64 }));
             }
+            somebody_stays |= steps.last().is_some_and(|&(_, last)| last > 0.0);
             *speed = Speed::steps(&steps).unwrap();
         }
         match simulate(&tree, &config) {
@@ -162,7 +164,10 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 (faults, restarts) = (faults + outcome.faults, restarts + outcome.restarts);
             }
             // Who holds something, or all, has left for good.
-            Err(Error::Stuck { .. }) => stuck += 1,
+            Err(Error::Stuck { .. }) => {
+                assert!(!faulty || !somebody_stays, "case {case}: what was lost was not run again");
+                stuck += 1;
+            }
             Err(error) => panic!("case {case}: {error}"),
         }
     });

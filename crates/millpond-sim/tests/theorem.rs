@@ -2,7 +2,7 @@
 
 use millpond_sim::experiments::{Fit, TABLE_1_LATENCY, figure4, table1, theorem2};
 use millpond_sim::programs::{Fib, Knary, Stencil};
-use millpond_sim::{Config, Costs, Program, Work, simulate};
+use millpond_sim::{Config, Costs, Program, Work, simulate, speeds};
 
 const MS: Work = 1_000_000;
 
@@ -20,25 +20,38 @@ fn one_constant_for_all_processors() {
     }
 }
 
-/// The same program with one D after the other, on as many processors as the paper had: the exponents of the steals over p
-/// and over D are 1 at most, but for what chance does.
+/// The same program with one D after the other, on as many processors as the paper had, of equal speeds and of speeds from
+/// 1 to 4.
 fn steals_grow<P: Program>(name: &str, latency: f64, programs: &[P]) {
-    const COUNTS: [usize; 4] = [32, 100, 320, 1422];
+    for kind in ["constant", "uniform:1..4"] {
+        let steals = |program, count| {
+            let config = Config { latency, speeds: speeds(kind, count, 1).unwrap(), ..Config::of(count) };
+            simulate(program, &config).unwrap().steals as f64
+        };
+        let steals = programs.iter().map(|program| COUNTS.map(|count| steals(program, count))).collect::<Vec<_>>();
+        let spans: Vec<_> = programs.iter().map(|program| program.span().unwrap() as f64).collect();
+        no_faster(&format!("{name}, {kind}"), &spans, &steals);
+    }
+}
+
+/// So many processors.
+const COUNTS: [usize; 4] = [32, 100, 320, 1422];
+
+/// The exponents of the steals over p, and over D, are 1 at most, but for what chance does. And without any slack: from 100
+/// processors on (below, there is work enough for all) the steals for each p·D do not grow.
+fn no_faster(name: &str, spans: &[f64], steals: &[[f64; 4]]) {
     const MOST: f64 = 1.1;
-    let steals: Vec<_> = programs
-        .iter()
-        .map(|program| {
-            let of = |&count: &usize| simulate(program, &Config { latency, ..Config::of(count) }).unwrap();
-            COUNTS.iter().map(|count| of(count).steals as f64).collect::<Vec<_>>()
-        })
-        .collect();
-    let spans: Vec<_> = programs.iter().map(|program| program.span().unwrap() as f64).collect();
-    for (span, steals) in spans.iter().zip(&steals) {
-        let over_p = slope(COUNTS.iter().map(|&count| count as f64).zip(steals.iter().copied()));
+    let counts = COUNTS.map(|count| count as f64);
+    for (span, steals) in spans.iter().zip(steals) {
+        let over_p = slope(counts.into_iter().zip(steals.iter().copied()));
+        println!("{name}, D = {} s: p^{over_p:.2}", span / 1e9);
         assert!(over_p <= MOST, "{name}, D = {} s: p^{over_p}, {steals:?}", span / 1e9);
+        let (few, many) = (steals[1] / counts[1], steals[3] / counts[3]);
+        assert!(many <= few, "{name}, D = {} s: {few} and {many} for each p", span / 1e9);
     }
     for (number, count) in COUNTS.iter().enumerate() {
         let over_d = slope(spans.iter().copied().zip(steals.iter().map(|steals| steals[number])));
+        println!("{name}, p = {count}: D^{over_d:.2}");
         assert!(over_d <= MOST, "{name}, p = {count}: D^{over_d}, {steals:?}");
     }
 }

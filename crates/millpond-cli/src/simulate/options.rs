@@ -92,24 +92,9 @@ pub fn command() -> Command {
             "Bytes a second for what is stolen, from 1e3 to 1e18 [default: 12.5e6; of a recording 1e10]",
         ),
         words("steal-from", "END", END_NAMES, "The frame of a stack at which thieves begin to look [default: oldest]"),
-        number(
-            "task-cost",
-            "SECONDS",
-            COSTS,
-            "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead a task]",
-        ),
-        number(
-            "arg-cost",
-            "SECONDS",
-            COSTS,
-            "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of a recording 0]",
-        ),
-        number(
-            "leaf-cost",
-            "SECONDS",
-            COSTS,
-            "What a leaf takes, in whole nanoseconds up to 1e8 [default: 1e-3]",
-        ),
+        cost("task-cost", "To create a task, in whole nanoseconds up to 1e8 [default: 230e-9; of a recording its overhead a task]"),
+        cost("arg-cost", "To pass an argument, in whole nanoseconds up to 1e8 [default: 160e-9; of a recording 0]"),
+        cost("leaf-cost", "What a leaf takes, in whole nanoseconds up to 1e8 [default: 1e-3]"),
         integer("seed", "N", 0, u64::MAX, "Decides whom thieves ask, and what is drawn [default: 1]"),
         flag("json", "Print one JSON object"),
         file("svg", "Draw CPU and network load over time"),
@@ -134,11 +119,34 @@ pub fn command() -> Command {
 
 /// An option with a number of a range.
 fn number(name: &'static str, value: &'static str, range: RangeInclusive<f64>, help: &'static str) -> Arg {
-    let parse = move |text: &str| match text.parse::<f64>() {
+    parsed(name, value, help, move |text| in_range(text, &range))
+}
+
+/// An option with seconds that are counted in nanoseconds.
+fn cost(name: &'static str, help: &'static str) -> Arg {
+    parsed(name, "SECONDS", help, |text| {
+        let seconds = in_range(text, &COSTS)?;
+        if is_whole(seconds * 1e9) { Ok(seconds) } else { Err("expected whole nanoseconds, such as 160e-9".to_owned()) }
+    })
+}
+
+fn parsed<F>(name: &'static str, value: &'static str, help: &'static str, parse: F) -> Arg
+where
+    F: Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static,
+{
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+}
+
+fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
+    match text.parse::<f64>() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!("expected a number from {} to {}", short(*range.start()), short(*range.end()))),
-    };
-    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+    }
+}
+
+/// Whether that is an integer, but for what a multiplication rounds.
+fn is_whole(number: f64) -> bool {
+    (number - number.round()).abs() < 1e-6 * number.max(1.0)
 }
 
 /// A bound as one writes it.

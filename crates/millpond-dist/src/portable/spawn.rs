@@ -163,9 +163,8 @@ pub trait ParentScope<'t> {
     /// A new datum of this scope's own, without a value; see [`Spawn::unset`].
     fn unset<T: Value>(&self) -> Handle<T, In<'t>>;
 
-    /// A `write` that is done at once; see [`Spawn::set`]. For small values: what takes long belongs in a leaf.
-    /// Where that one would have to wait (the handle is [in place](Handle::in_place), or renamed storage is bounded), so does
-    /// this, and nothing else in a portable parent: a leaf that writes waits as a task.
+    /// A `write` that is done at once; see [`Spawn::set`]. For small values: what takes long belongs in a leaf. Where that one
+    /// would wait, this lays down a leaf, which has the value and waits as a task: a portable parent does not.
     #[track_caller]
     fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T);
 }
@@ -240,7 +239,9 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'s, &S> {
     }
 
     fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T) {
-        self.of.set(handle, value);
+        if let Err(value) = self.of.try_set(handle, value) {
+            self.of.spawn(handle.write(), move |out| out.set(value));
+        }
     }
 }
 

@@ -417,6 +417,12 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     }
 
     #[track_caller]
+    fn try_set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, B, R>, value: T) -> Result<(), T> {
+        // SAFETY: this is the scope's thread.
+        unsafe { self.worker().try_set(self.domain(), handle, value, Location::caller()) }.map(drop)
+    }
+
+    #[track_caller]
     fn wait_on<'h, T: Send + 's, R: CanRead>(&self, handle: &'h mut Handle<T, B, R>) -> Result<Ref<'h, T, R>, Error> {
         // SAFETY: this is the scope's thread.
         unsafe { self.worker().wait_on(self.domain(), handle, Location::caller()) }

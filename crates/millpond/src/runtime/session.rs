@@ -259,6 +259,13 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     }
 
     #[track_caller]
+    fn try_set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) -> Result<(), T> {
+        let place = Location::caller();
+        // SAFETY: this thread uses the session.
+        unsafe { self.shared().try_set(self.domain(), handle, value, place) }.map(drop)
+    }
+
+    #[track_caller]
     fn wait_on<'h, T: Send + 'static, R: CanRead>(
         &self,
         handle: &'h mut Handle<T, Root, R>,

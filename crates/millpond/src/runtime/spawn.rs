@@ -179,6 +179,34 @@ pub trait Spawn<'s>: Sized {
     #[track_caller]
     fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T);
 
+    /// As [`set`](Spawn::set) if that need not wait; nothing has changed else, and the value comes back, for a leaf that
+    /// writes it when it may. On a stack, it also comes back while a task of this body uses the handle.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, n) = (Runtime::new()?, Handle::new(1).in_place());
+    /// rt.scope(|s| {
+    ///     let old = s.spawn(n.read(), |n| *n);
+    ///     if let Err(two) = s.try_set(&n, 2) {
+    ///         s.spawn(n.write(), move |n| n.set(two));
+    ///     }
+    ///     assert_eq!(s.wait(old)?, 1);
+    ///     Ok::<(), millpond::Error>(())
+    /// })??;
+    /// assert_eq!(n.into_inner()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The value, if `set` would wait.
+    ///
+    /// # Panics
+    ///
+    /// As `set`.
+    #[track_caller]
+    fn try_set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T) -> Result<(), T>;
+
     /// Waits for the tasks spawned so far that conflict, and lends the value. While the value is lent, nothing can be
     /// spawned on the handle. Takes constant time besides the waiting.
     ///

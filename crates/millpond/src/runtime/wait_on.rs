@@ -273,6 +273,31 @@ impl<E: Engine> Worker<E> {
         unsafe { self.end_set(domain, datum, value, order, storage) }
     }
 
+    /// As `set`, or the value again if that would wait.
+    ///
+    /// # Safety
+    ///
+    /// As `set`.
+    pub(crate) unsafe fn try_set<T, B, R>(
+        &self,
+        domain: &Domain,
+        handle: &Handle<T, B, R>,
+        value: T,
+        place: &'static Location<'static>,
+    ) -> Result<Replaced<T>, T> {
+        let datum = handle.datum();
+        // First, since a place in reference order that is no task's has its price in a frame.
+        if domain.frames().is_some() && is_in_use(domain, datum) {
+            return Err(value);
+        }
+        let (order, storage) = self.begin_set(domain, datum, place);
+        if storage == Some(Storage::Shared) {
+            return Err(value);
+        }
+        // SAFETY: as in `set`.
+        Ok(unsafe { self.end_set(domain, datum, value, order, storage) })
+    }
+
     /// The place of a `set` in reference order, and of its value; none if the datum is another scope's.
     fn begin_set(&self, domain: &Domain, datum: &Datum, place: &'static Location<'static>) -> (u64, Option<Storage>) {
         let order = domain.count_gap();
@@ -378,6 +403,22 @@ impl<E: Engine> Shared<E> {
         }
         // SAFETY: as in `Worker::set`.
         self.visit(|worker| unsafe { worker.end_set(domain, datum, value, order, storage) })
+    }
+
+    /// As `Worker::try_set`.
+    ///
+    /// # Safety
+    ///
+    /// As `wait_on`.
+    pub(crate) unsafe fn try_set<T, B, R>(
+        &self,
+        domain: &Domain,
+        handle: &Handle<T, B, R>,
+        value: T,
+        place: &'static Location<'static>,
+    ) -> Result<Replaced<T>, T> {
+        // SAFETY: as in `Worker::set`.
+        self.visit(|worker| unsafe { worker.try_set(domain, handle, value, place) })
     }
 
     /// As `Worker::await_datum`.

@@ -1,8 +1,8 @@
 //! Handles by id, whatever their rights, and the accesses of a task in one shape: a list for each mode.
 
 use millpond::{
-    Access, Commutative, ConcOnly, Concurrent, Error, Full, Handle, In, Inout, Out, Read, ReadOnly, Reduce, Spawn,
-    Write, WriteOnly,
+    Access, CanWrite, Commutative, ConcOnly, Concurrent, Error, Full, Handle, In, Inout, Out, Read, ReadOnly, Reduce,
+    Spawn, Write, WriteOnly,
 };
 
 use super::program::{Id, Mode, Task};
@@ -89,6 +89,27 @@ pub type Helds<'t> = (
     Vec<Handle<Value, In<'t>, Full>>,
 );
 
+/// How a body sets a value.
+#[derive(Clone, Copy)]
+pub enum Form {
+    Waits,
+    /// Without waiting, if that may be.
+    Tries,
+    /// The same, else by a leaf.
+    Leaf,
+}
+
+impl Form {
+    fn set<'s, S: Spawn<'s>, R: CanWrite>(self, s: &S, handle: &Handle<Value, S::Brand, R>, value: Value) {
+        let left = if let Form::Waits = self { Err(value) } else { s.try_set(handle, value) };
+        match (self, left) {
+            (_, Ok(())) => {}
+            (Form::Leaf, Err(value)) => drop(s.spawn(handle.write(), move |out| out.set(value))),
+            (_, Err(value)) => s.set(handle, value),
+        }
+    }
+}
+
 const CLEAN: &str = "a clean program uses the rights that it has";
 
 impl<B> Slot<B> {
@@ -124,10 +145,10 @@ impl<B> Slot<B> {
         }
     }
 
-    pub fn set<'s, S: Spawn<'s, Brand = B>>(&self, s: &S, value: Value) {
+    pub fn set<'s, S: Spawn<'s, Brand = B>>(&self, s: &S, value: Value, form: Form) {
         match self {
-            Slot::Full(handle) => s.set(handle, value),
-            Slot::Write(handle) => s.set(handle, value),
+            Slot::Full(handle) => form.set(s, handle, value),
+            Slot::Write(handle) => form.set(s, handle, value),
             _ => panic!("{CLEAN}"),
         }
     }

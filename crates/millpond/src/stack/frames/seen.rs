@@ -1,4 +1,22 @@
 //! What others see of a stack while its owner goes on, and how the owner says that frames come and go.
+//!
+//! A look sees the stack as it was at one moment, or begins again: the owner, who opens or closes a frame (`begin_change`,
+//! `end_change`),
+//!
+//! - C1. makes `shape` odd;
+//! - C2. release fence;
+//! - C3. changes what there is to see, in atomics;
+//! - C4. makes `shape` even, the next number: release;
+//!
+//! and who looks (`at_one_moment`)
+//!
+//! - L1. reads `shape`: acquire;
+//! - L2. reads what there is to see;
+//! - L3. acquire fence;
+//! - L4. reads `shape` again; what it has seen counts if both are the same even number.
+//!
+//! Who sees anything of C3 in L2 sees, by the two fences, C1 in L4: another number. Who sees an even number in L1 sees, by C4,
+//! all of the change before. Nothing that is seen is followed before L4: frames may be gone.
 
 use super::{Frame, Frames};
 use crate::sync::atomic::{Ordering, fence};
