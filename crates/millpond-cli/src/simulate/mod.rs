@@ -157,7 +157,8 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     progress.say(|| format!("reading {}", file.display()));
     let recording = Recording::read(file).map_err(failed)?;
     let report = recording.report().map_err(failed)?;
-    let overhead = if report.tasks > 0 { report.overhead / report.tasks as f64 } else { 0.0 };
+    // Each task of the recorded tree bears its share, and that has the runtime's combinations of reductions, too.
+    let overhead = report.overhead / (report.tasks + report.combinations).max(1) as f64;
     let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });
     let recorded = Recorded::new(&recording, costs).map_err(failed)?;
     progress.say(|| format!("{} on {} processors", recording.program, machine.config.speeds.len()));
