@@ -240,3 +240,25 @@ fn while_less(count: &AtomicU32, than: u32) {
         thread::yield_now();
     }
 }
+
+#[test]
+fn a_session_sets_a_value_unless_it_would_wait() {
+    limit(20, "try_set of a session", || {
+        for workers in [1, 2] {
+            let rt = builder(workers).inline(Inline::Never).build().unwrap();
+            let (session, n) = (rt.session(), Handle::new(1).in_place());
+            let (go, may_read) = channel::<()>();
+            let old = session.spawn(n.read(), move |n| {
+                may_read.recv().unwrap();
+                *n
+            });
+            assert_eq!(session.try_set(&n, 2), Err(2), "a reader has not run");
+            go.send(()).unwrap();
+            assert_eq!(session.wait(old).unwrap(), 1);
+            assert_eq!(session.try_set(&n, 3), Ok(()));
+            let new = session.spawn(n.read(), |n| *n);
+            assert_eq!(session.wait(new).unwrap(), 3);
+            session.close().unwrap();
+        }
+    });
+}

@@ -262,7 +262,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     fn try_set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) -> Result<(), T> {
         let place = Location::caller();
         // SAFETY: this thread uses the session.
-        unsafe { self.shared().try_set(self.domain(), handle, value, place) }.map(drop)
+        self.shared().visit(|worker| unsafe { worker.try_set(self.domain(), handle, value, place) }).map(drop)
     }
 
     #[track_caller]

@@ -405,22 +405,6 @@ impl<E: Engine> Shared<E> {
         self.visit(|worker| unsafe { worker.end_set(domain, datum, value, order, storage) })
     }
 
-    /// As `Worker::try_set`.
-    ///
-    /// # Safety
-    ///
-    /// As `wait_on`.
-    pub(crate) unsafe fn try_set<T, B, R>(
-        &self,
-        domain: &Domain,
-        handle: &Handle<T, B, R>,
-        value: T,
-        place: &'static Location<'static>,
-    ) -> Result<Replaced<T>, T> {
-        // SAFETY: as in `Worker::set`.
-        self.visit(|worker| unsafe { worker.try_set(domain, handle, value, place) })
-    }
-
     /// As `Worker::await_datum`.
     ///
     /// # Safety
