@@ -35,7 +35,7 @@ use crate::record::Recorder;
 use crate::record::live::Live;
 use crate::stack::Stacks;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex, unique_number};
+use crate::sync::{Arc, Mutex, barrier, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::grain::Kinds;
@@ -81,6 +81,9 @@ struct Guests<E: Engine> {
 
 impl<E: Engine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
+        if E::Scheme::FRAMES {
+            barrier::prepare();
+        }
         let spare = config.workers + 1..config.workers + 1 + SPARE;
         // One more for the front.
         let seats = spare.end + 1;

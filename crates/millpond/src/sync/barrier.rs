@@ -40,3 +40,9 @@ mod imp {
 }
 
 pub(crate) use imp::{heavy, is_asymmetric};
+
+/// Registers the process with the system, if that is how it is done: at once while it has one thread, and in some 10 ms
+/// afterwards, which should not be a scope's.
+pub(crate) fn prepare() {
+    is_asymmetric();
+}
