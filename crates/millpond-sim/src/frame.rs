@@ -1,4 +1,4 @@
-//! A frame of a stack: the children of a task that has run (DDS §3, Fig. 2).
+//! A frame of a stack: the children of a task that runs or has run (DDS §3, Fig. 2).
 
 use std::collections::BTreeSet;
 
@@ -25,6 +25,8 @@ pub(crate) struct Child<T> {
     pub(crate) state: State,
     /// The work of the siblings before it.
     before: Work,
+    /// What the body that creates it has done by then.
+    created: Work,
 }
 
 #[derive(Debug)]
@@ -42,7 +44,7 @@ pub(crate) struct Frame<T> {
 }
 
 impl<T: Clone> Frame<T> {
-    /// The children of a task whose body has run.
+    /// The children of a task.
     pub(crate) fn of<P: Program<Task = T>>(program: &P, task: &T) -> Self {
         let mut children = Children::new();
         program.children(task, &mut children);
@@ -51,9 +53,10 @@ impl<T: Clone> Frame<T> {
         let children: Vec<_> = children
             .tasks
             .into_iter()
-            .map(|task| {
+            .zip(children.created)
+            .map(|(task, created)| {
                 let size = program.size(&task);
-                let child = Child { task, size, state: State::Waiting, before };
+                let child = Child { task, size, state: State::Waiting, before, created };
                 before += size.work;
                 child
             })
@@ -70,7 +73,7 @@ impl<T: Clone> Frame<T> {
 
     /// The lowest frame of a stack: what was stolen, or the whole program.
     pub(crate) fn root(task: T, size: Size) -> Self {
-        let children = vec![Child { task, size, state: State::Waiting, before: 0 }];
+        let children = vec![Child { task, size, state: State::Waiting, before: 0, created: 0 }];
         Frame { children, next: 0, order: None, ready: BTreeSet::new(), free: 0, taken: BTreeSet::new() }
     }
 
@@ -101,11 +104,15 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// What a thief would take: the first child that is ready (DDS §3).
-    pub(crate) fn first_ready(&mut self) -> Option<usize> {
-        if self.order.is_some() {
-            return self.ready.first().map(|&child| child as usize);
-        }
+    /// What a thief would take: the first child that is ready (DDS §3), of those that are created when so much of the body is
+    /// done.
+    pub(crate) fn first_ready(&mut self, body: Work) -> Option<usize> {
+        let first = if self.order.is_some() { self.ready.first().map(|&child| child as usize) } else { self.first_free() };
+        first.filter(|&child| self.children[child].created <= body)
+    }
+
+    /// Without an order: the first that nobody has taken.
+    fn first_free(&mut self) -> Option<usize> {
         self.free = self.free.max(self.next);
         while self.children.get(self.free).is_some_and(|child| child.state != State::Waiting) {
             self.free += 1;

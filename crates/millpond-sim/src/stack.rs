@@ -46,6 +46,8 @@ pub(crate) struct Stack<T> {
     progress: Work,
     /// All that this body takes.
     body: Work,
+    /// The topmost frame is that of this body, which runs: somebody has looked for what it has created.
+    creating: bool,
     /// Whence its root was stolen; none for the program's root.
     pub(crate) origin: Option<Place>,
     pub(crate) holder: usize,
@@ -55,12 +57,23 @@ pub(crate) struct Stack<T> {
 impl<T: Clone> Stack<T> {
     pub(crate) fn new(task: T, size: Size, origin: Option<Place>, holder: usize) -> Self {
         let frames = vec![Frame::root(task, size)];
-        Stack { frames, progress: 0, body: 0, origin, holder, standing: Standing::Sent }
+        Stack { frames, progress: 0, body: 0, creating: false, origin, holder, standing: Standing::Sent }
     }
 
     /// The owner works for so long. A subtree that it finishes within that is not unfolded: nobody looked meanwhile.
     pub(crate) fn run<P: Program<Task = T>>(&mut self, program: &P, mut budget: Work, tally: &mut Tally) -> Came {
         loop {
+            if self.creating {
+                let rest = self.body - self.progress;
+                if budget < rest {
+                    self.progress += budget;
+                    tally.work += budget;
+                    return Came::Further;
+                }
+                budget -= rest;
+                tally.work += rest;
+                tally.tasks += self.end_creation();
+            }
             let Some(frame) = self.frames.last_mut() else { return Came::ToTheEnd };
             let Some(child) = frame.children.get(frame.next) else {
                 self.pop();
@@ -87,16 +100,18 @@ impl<T: Clone> Stack<T> {
                         tally.work += budget;
                         return Came::Further;
                     } else {
-                        let rest = self.body - self.progress;
-                        budget -= rest;
-                        tally.work += rest;
-                        let above = Frame::of(program, &child.task);
-                        tally.tasks += child.size.tasks - above.tasks();
-                        self.frames.push(above);
+                        self.open(program);
                     }
                 }
             }
         }
+    }
+
+    /// A body is at its end: how many tasks have run with it that are not its children.
+    fn end_creation(&mut self) -> u64 {
+        self.creating = false;
+        let [.., below, above] = &self.frames[..] else { unreachable!("what creates lies in the frame below") };
+        below.children[below.next].size.tasks - above.tasks()
     }
 
     /// All children of a task are done, and with them the task.
@@ -113,10 +128,14 @@ impl<T: Clone> Stack<T> {
     pub(crate) fn undisturbed(&self) -> Work {
         let Some((top, below)) = self.frames.split_last() else { return 0 };
         // The child at which it is has begun: it came further.
-        let current = top.children[top.next].size.work - self.progress;
-        let mut sum = current;
-        for frame in std::iter::once(top).chain(below.iter().rev()) {
-            let (work, interfered) = frame.undisturbed(frame.next + 1);
+        let (mut sum, next) = if self.creating {
+            (self.body - self.progress, 0)
+        } else {
+            (top.children[top.next].size.work - self.progress, top.next + 1)
+        };
+        let below = below.iter().rev().map(|frame| (frame, frame.next + 1));
+        for (frame, from) in std::iter::once((top, next)).chain(below) {
+            let (work, interfered) = frame.undisturbed(from);
             sum += work;
             if interfered {
                 break;
@@ -126,9 +145,30 @@ impl<T: Clone> Stack<T> {
     }
 
     /// What a thief takes: frame by frame, the first child that is ready.
-    pub(crate) fn find(&mut self, end: End) -> Option<(usize, usize)> {
-        let frames = &mut self.frames;
-        end.visits(frames.len()).find_map(|frame| Some((frame, frames[frame].first_ready()?)))
+    pub(crate) fn find<P: Program<Task = T>>(&mut self, program: &P, end: End) -> Option<(usize, usize)> {
+        self.unfold(program);
+        let running = self.creating.then(|| self.frames.len() - 1);
+        let (frames, progress) = (&mut self.frames, self.progress);
+        end.visits(frames.len()).find_map(|frame| {
+            let body = if running == Some(frame) { progress } else { Work::MAX };
+            Some((frame, frames[frame].first_ready(body)?))
+        })
+    }
+
+    /// Opens the frame of the body that runs, if it has children: those that it has created lie there.
+    fn unfold<P: Program<Task = T>>(&mut self, program: &P) {
+        let Some(top) = self.frames.last().filter(|_| !self.creating) else { return };
+        let Some(child) = top.children.get(top.next) else { return };
+        if child.state == State::Begun && self.progress < self.body && self.body < child.size.work {
+            self.open(program);
+        }
+    }
+
+    /// The frame of the body that runs.
+    fn open<P: Program<Task = T>>(&mut self, program: &P) {
+        let below = self.frames.last().expect("what runs lies in a frame");
+        self.frames.push(Frame::of(program, &below.children[below.next].task));
+        self.creating = true;
     }
 
     /// A thief takes it.

@@ -31,9 +31,9 @@ impl<P: Program> Machine<'_, P> {
 
     /// The first ready child on the suspended stacks of a processor, the oldest stack first.
     fn find_suspended(&mut self, number: usize) -> Option<Place> {
-        let (end, stacks) = (self.config.end, &mut self.stacks);
+        let (program, end, stacks) = (self.program, self.config.end, &mut self.stacks);
         self.processors[number].suspended.iter().find_map(|&id| {
-            let (frame, child) = stacks.get_mut(&id)?.find(end)?;
+            let (frame, child) = stacks.get_mut(&id)?.find(program, end)?;
             Some(Place { stack: id, frame, child })
         })
     }
@@ -52,7 +52,7 @@ impl<P: Program> Machine<'_, P> {
         self.catch_up(victim);
         let found = self.find_suspended(victim).or_else(|| {
             let id = self.processors[victim].active?;
-            let (frame, child) = self.stacks.get_mut(&id)?.find(self.config.end)?;
+            let (frame, child) = self.stacks.get_mut(&id)?.find(self.program, self.config.end)?;
             Some(Place { stack: id, frame, child })
         });
         let Some(place) = found else {
@@ -63,7 +63,7 @@ impl<P: Program> Machine<'_, P> {
             self.send(REQUEST_BYTES);
             if self.moving == 0
                 && self.changes == 0
-                && !self.stacks.values_mut().any(|s| s.find(self.config.end).is_some())
+                && !self.stacks.values_mut().any(|s| s.find(self.program, self.config.end).is_some())
             {
                 return Err(self.stuck());
             }

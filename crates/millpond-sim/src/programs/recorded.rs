@@ -40,9 +40,20 @@ struct Node {
     is_task: bool,
     body: Work,
     size: Size,
-    /// With what each does to which data of this body.
-    children: Vec<(u32, Vec<(u64, Mode)>)>,
+    children: Vec<Child>,
 }
+
+#[derive(Clone, Debug)]
+struct Child {
+    node: u32,
+    /// What it does to which data of its parent.
+    accesses: Vec<(u64, Mode)>,
+    /// What its parent has done when it is created.
+    created: Work,
+}
+
+/// At the end of a body, however long that is.
+const END: Work = Work::MAX;
 
 /// Data of ours beside those that were recorded: what part number so-and-so leaves behind, and who is awaited.
 const PART: u64 = 1 << 62;
@@ -67,7 +78,8 @@ impl Recorded {
             }
         }
         // One root scope after the other.
-        nodes[around].children = tree.roots.iter().map(|&root| (root, vec![(0, Inout)])).collect();
+        let root = |&node| Child { node, accesses: vec![(0, Inout)], created: END };
+        nodes[around].children = tree.roots.iter().map(root).collect();
         measure(&mut nodes, around);
         let span = (recording.report()?.span * 1e9).round() as Work;
         Ok(Recorded { nodes, around: around as u32, span })
@@ -99,11 +111,13 @@ impl Cutter<'_> {
         }
     }
 
-    /// Spawned by a part, it comes after that.
-    fn spawn(&mut self, child: u32, mut accesses: Vec<(u64, Mode)>) {
-        accesses.push((AWAITED | u64::from(child), Write));
+    /// Spawned by a part after the first, it comes after that.
+    fn spawn(&mut self, node: u32, mut accesses: Vec<(u64, Mode)>) {
+        accesses.push((AWAITED | u64::from(node), Write));
         accesses.extend(self.part.map(|(_, number)| (PART | number, Read)));
-        self.nodes[self.whole].children.push((child, accesses));
+        let whole = &mut self.nodes[self.whole];
+        let created = if self.part.is_none() { whole.body } else { END };
+        whole.children.push(Child { node, accesses, created });
     }
 
     /// Here a part ends, and the next one waits.
@@ -113,7 +127,7 @@ impl Cutter<'_> {
         accesses.extend(self.part.map(|_| (PART | number, Read)));
         let node = self.nodes.len();
         self.nodes.push(Node::default());
-        self.nodes[self.whole].children.push((node as u32, accesses));
+        self.nodes[self.whole].children.push(Child { node: node as u32, accesses, created: END });
         self.part = Some((node, number + 1));
     }
 }
@@ -123,11 +137,11 @@ fn measure(nodes: &mut [Node], root: usize) {
     let (mut order, mut next) = (vec![root], 0);
     while next < order.len() {
         let node = order[next];
-        order.extend(nodes[node].children.iter().map(|(child, _)| *child as usize));
+        order.extend(nodes[node].children.iter().map(|child| child.node as usize));
         next += 1;
     }
     for &node in order.iter().rev() {
-        let below: Size = nodes[node].children.iter().map(|(child, _)| nodes[*child as usize].size).sum();
+        let below: Size = nodes[node].children.iter().map(|child| nodes[child.node as usize].size).sum();
         let Node { is_task, body, size, .. } = &mut nodes[node];
         *size = Size { work: *body, tasks: u64::from(*is_task) };
         *size += below;
@@ -150,8 +164,9 @@ impl Program for Recorded {
     }
 
     fn children(&self, &node: &u32, children: &mut Children<u32>) {
-        for (child, accesses) in &self.nodes[node as usize].children {
-            children.spawn(*child, accesses.iter().copied());
+        for child in &self.nodes[node as usize].children {
+            children.at(child.created);
+            children.spawn(child.node, child.accesses.iter().copied());
         }
     }
 
