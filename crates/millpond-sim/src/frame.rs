@@ -107,7 +107,8 @@ impl<T: Clone> Frame<T> {
     /// What a thief would take: the first child that is ready (DDS §3), of those that are created when so much of the body is
     /// done.
     pub(crate) fn first_ready(&mut self, body: Work) -> Option<usize> {
-        let first = if self.order.is_some() { self.ready.first().map(|&child| child as usize) } else { self.first_free() };
+        let first =
+            if self.order.is_some() { self.ready.first().map(|&child| child as usize) } else { self.first_free() };
         first.filter(|&child| self.children[child].created <= body)
     }
 

@@ -18,8 +18,9 @@ use std::ptr::{self, NonNull};
 
 use super::chunk::Chunk;
 use super::guard::Guard;
+
 use super::own::Owned;
-use super::walk::Search;
+use super::walk::{Loot, Search};
 use crate::handle::Version;
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
@@ -96,7 +97,7 @@ pub(crate) struct Frames {
     /// What bodies have made for themselves.
     pub(super) owned: Owned,
     pub(super) search: Search,
-    guard: crossbeam_utils::CachePadded<Guard>,
+    guard: crossbeam_utils::CachePadded<Guard<Loot>>,
 }
 
 // SAFETY: but for what is atomic or locked, only the owner uses it, or a thief under the guard; hand-overs order these.
@@ -194,7 +195,7 @@ impl Frames {
         self.here.load(Ordering::Relaxed) == this_thread()
     }
 
-    pub(crate) fn guard(&self) -> &Guard {
+    pub(crate) fn guard(&self) -> &Guard<Loot> {
         &self.guard
     }
 

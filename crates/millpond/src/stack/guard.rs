@@ -46,11 +46,12 @@
 //! Where the system has no membarrier, the word is never clear, a SeqCst fence is the first step of `meet`, and so is the
 //! barrier of T3.
 
+use std::fmt;
+
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use crate::sync::atomic::fence;
 use crate::sync::{Guarded, Mutex, barrier, compiler_fence, spin_loop, yield_thread};
-use crate::task::TaskRef;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -72,18 +73,25 @@ const PATIENCE: u32 = if cfg!(loom) { 1 } else { 200 };
 /// Turns after which who waits for another's few steps lets the system run it.
 const LONG: u32 = 1000;
 
-/// See the [module](self).
-#[derive(Debug)]
-pub(crate) struct Guard {
+/// See the [module](self). A walk finds an `A`.
+pub(crate) struct Guard<A> {
     /// One of these states; and [`FENCED`].
     word: AtomicU32,
     fenced: u32,
+    /// How much the thief asks for: written before the word is ASKED, read by the owner while it is SERVED.
+    wish: Guarded<u64>,
     /// What the owner's walk has found: written as long as the word is SERVED, read by the thief that asked.
-    answer: Guarded<Option<TaskRef>>,
+    answer: Guarded<Option<A>>,
     /// OWNED or FRESH: what the word was before the thief asked, who writes it. It is that again after the visit: who has seen
     /// an empty stack may sleep when the owner's first step comes.
     before: Guarded<u32>,
     thieves: Mutex<()>,
+}
+
+impl<A> fmt::Debug for Guard<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("word", &self.word).finish_non_exhaustive()
+    }
 }
 
 /// What the owner does that was not clear.
@@ -95,13 +103,14 @@ pub(crate) enum Met {
     Nobody,
 }
 
-impl Guard {
+impl<A> Guard<A> {
     /// Of a stack that nobody owns.
-    pub(crate) fn new() -> Guard {
+    pub(crate) fn new() -> Self {
         let fenced = if barrier::is_asymmetric() { 0 } else { FENCED };
         Guard {
             word: AtomicU32::new(FREE | fenced),
             fenced,
+            wish: Guarded::default(),
             answer: Guarded::default(),
             before: Guarded::default(),
             thieves: Mutex::default(),
@@ -128,9 +137,9 @@ impl Guard {
         self.word.store(word | self.fenced, Release);
     }
 
-    /// The rest of O3, where the way was not clear.
+    /// The rest of O3, where the way was not clear. `walk` gets how much the thief asks for.
     #[cold]
-    pub(crate) fn meet(&self, walk: impl FnOnce() -> Option<TaskRef>) -> Met {
+    pub(crate) fn meet(&self, walk: impl FnOnce(u64) -> Option<A>) -> Met {
         if self.fenced != 0 {
             fence(SeqCst);
         }
@@ -138,9 +147,10 @@ impl Guard {
             match self.word() {
                 FRESH if self.makes(FRESH, OWNED) => return Met::Nobody,
                 ASKED if self.makes(ASKED, SERVED) => {
-                    let found = walk();
+                    let found = walk(self.wish.get());
+                    let after = after(self.before.get(), found.is_some());
                     self.answer.set(found);
-                    self.set(after(self.before.get(), found));
+                    self.set(after);
                     return Met::Thief;
                 }
                 OWNED => return Met::Thief,
@@ -169,7 +179,7 @@ impl Guard {
     /// Makes the word `to`, by its owner. A thief that asks gets nothing, and a first step wakes nobody: another one will follow.
     fn leave_for(&self, to: u32) {
         while !self.makes(OWNED, to) && !self.makes(FRESH, to) {
-            self.meet(|| None);
+            self.meet(|_wish| None);
         }
     }
 
@@ -193,25 +203,27 @@ impl Guard {
         result
     }
 
-    /// As a thief: what is found by `walk`, which this thread does or the owner; none if another thief is there.
-    pub(crate) fn visit(&self, walk: impl FnOnce() -> Option<TaskRef>) -> Option<TaskRef> {
+    /// As a thief: what is found by `walk`, which this thread does, or by the owner, which gets the wish; none if another
+    /// thief is there.
+    pub(crate) fn visit(&self, wish: u64, walk: impl FnOnce() -> Option<A>) -> Option<A> {
         let _alone = self.thieves.try_lock()?;
         let then = match self.word() {
             FREE if self.makes(FREE, VISITED) => FREE,
             word @ (OWNED | FRESH) => {
                 self.before.set(word);
+                self.wish.set(wish);
                 if !self.makes(word, ASKED) {
                     return None;
                 }
                 if self.is_answered() {
-                    return self.answer.get();
+                    return self.answer.take();
                 }
                 word
             }
             _ => return None,
         };
         let found = walk();
-        self.set(after(then, found));
+        self.set(after(then, found.is_some()));
         found
     }
 
@@ -247,6 +259,6 @@ impl Guard {
 
 /// What the word is after a visit. Who has stolen something no longer looks for what the owner announces next: the owner's next
 /// step is a first one.
-fn after(before: u32, found: Option<TaskRef>) -> u32 {
-    if found.is_some() && before == OWNED { FRESH } else { before }
+fn after(before: u32, found: bool) -> u32 {
+    if found && before == OWNED { FRESH } else { before }
 }

@@ -42,7 +42,6 @@ use crate::runtime::engine::Engine;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::fence;
 use crate::sync::barrier;
-use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::slack::OnTime;
 
@@ -56,8 +55,8 @@ const LONGEST: u64 = 1 << 15;
 /// How long a leaf must take, in ticks of the clock, to be worth the time that its theft takes from its owner.
 const WORTH: u64 = 2500;
 
-/// How many closures a thief takes at once where it walks by itself, at most, and how long they take, in ticks: the barrier that
-/// comes before that, if somebody runs the stack, costs 10 µs and more.
+/// How many closures a thief takes at once, at most, and how long they take, in ticks: the barrier that comes before that, if who
+/// runs the stack is in a long body, costs 10 µs and more, and the answer of an owner that is not in one a walk.
 const MOST: u64 = 128;
 const TOGETHER: u64 = 1 << 17;
 
@@ -80,8 +79,10 @@ pub(crate) struct Thief {
     /// When it looks again, and how long it has waited for that.
     next_look: Cell<u64>,
     pause: Cell<u64>,
-    /// How many closures it takes at once where it walks by itself: more and more while they are short.
+    /// How many closures it takes at once: more and more while they are short.
     several: Cell<u64>,
+    /// How many it asks an owner for: one, if they are so short that an owner does them sooner than it gives them away.
+    wish: Cell<u64>,
     /// How often it has gone to sleep since something has changed, or it has rested.
     quiet: Cell<u32>,
     /// It waits for something of which nobody tells it; and how often it has napped since something has changed.
@@ -99,6 +100,7 @@ impl Thief {
             next_look: Cell::new(0),
             pause: Cell::new(BRIEFLY),
             several: Cell::new(1),
+            wish: Cell::new(1),
             quiet: Cell::new(0),
             looks: Cell::new(false),
             naps: Cell::new(0),
@@ -120,8 +122,10 @@ impl Thief {
     /// A leaf that it has stolen has run, for so many ticks.
     pub(super) fn has_run(&self, took: u64) {
         let as_many = (TOGETHER / took.max(1)).clamp(1, MOST);
-        self.several.set(as_many.min(self.several.get() * 2));
-        self.note(took > WORTH);
+        let (several, worth) = (as_many.min(self.several.get() * 2), took > WORTH);
+        self.several.set(several);
+        self.wish.set(if worth { several } else { 1 });
+        self.note(worth);
     }
 
     /// A look was worth the time of a stack's owner, or not: then it waits longer each time.
@@ -164,12 +168,13 @@ impl<E: Engine> Worker<E> {
     }
 
     fn steal_from(&self, frames: &Frames) -> bool {
-        let mut loot = Loot::of(self.thief.several.get());
-        // An owner that comes to the thief's request walks for it, and takes one.
-        let Some(first) = frames.guard().visit(|| self.walk(frames, &mut loot)) else { return false };
+        let Thief { wish, several, .. } = &self.thief;
+        let loot = frames.guard().visit(wish.get(), || self.walk(frames, Loot::first(several.get())));
+        let Some(Loot { mut found, .. }) = loot else { return false };
         self.thief.last.set(Some(frames.into()));
         // The first one comes next; who takes the others from the pool takes what was put last.
-        for closure in [first].into_iter().chain(loot.more.into_iter().rev()) {
+        found[1..].reverse();
+        for closure in found {
             self.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
             self.count_steal();
             if self.log.is_on() {
@@ -190,7 +195,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    fn walk(&self, frames: &Frames, loot: &mut Loot) -> Option<TaskRef> {
+    fn walk(&self, frames: &Frames, loot: Loot) -> Option<Loot> {
         walk::steal(frames, self.shared().config.steal_from, loot)
     }
 
@@ -198,7 +203,7 @@ impl<E: Engine> Worker<E> {
     #[cold]
     #[inline(never)]
     pub(super) fn meet(&self, frames: &Frames) {
-        let walk = || self.walk(frames, &mut Loot::of(1));
+        let walk = |wish| self.walk(frames, Loot::ahead(wish));
         if frames.guard().meet(walk) == Met::Nobody {
             // W1.
             self.shared().sleep.work_arrived();

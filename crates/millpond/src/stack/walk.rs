@@ -170,47 +170,56 @@ impl Trail {
     }
 }
 
-/// What a walk takes: the first ready closure, and leaves that come soon after it.
-#[derive(Debug, Default)]
-pub(super) struct Loot {
+/// What a walk takes: the first ready closure, and leaves that come soon after it; or, of twice as many, the second half.
+#[derive(Debug)]
+pub(crate) struct Loot {
     /// How many closures at most, of one frame.
-    pub(super) most: u64,
-    pub(super) first: Option<TaskRef>,
-    pub(super) more: Vec<TaskRef>,
+    most: usize,
+    /// As many are left to the stack's owner, which comes to them meanwhile.
+    leaves_half: bool,
+    pub(super) found: Vec<TaskRef>,
 }
 
 impl Loot {
-    pub(super) fn of(most: u64) -> Self {
-        Loot { most, ..Loot::default() }
+    /// Of a stack whose owner is in a long body, or that nobody owns.
+    pub(super) fn first(most: u64) -> Self {
+        Loot { most: most as usize, leaves_half: false, found: Vec::new() }
+    }
+
+    /// Of a stack whose owner goes on at once.
+    pub(super) fn ahead(most: u64) -> Self {
+        Loot { leaves_half: true, ..Loot::first(most) }
     }
 
     /// Whether there is enough: a parent alone is.
     fn is_full(&self) -> bool {
-        let is_parent = self.first.is_some_and(|first| elsewhere::itself(first).header().role() != Role::Leaf);
-        is_parent || self.more.len() as u64 + 1 >= self.most
+        let is_parent = |first: &TaskRef| elsewhere::itself(*first).header().role() != Role::Leaf;
+        let enough = if self.leaves_half { 2 * self.most } else { self.most };
+        self.found.first().is_some_and(is_parent) || self.found.len() >= enough
     }
 
-    fn add(&mut self, closure: TaskRef) {
-        match self.first {
-            None => self.first = Some(closure),
-            Some(_) => self.more.push(closure),
+    fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Takes what was found, all or half of it.
+    fn take(mut self) -> Option<Loot> {
+        if self.leaves_half {
+            self.found.drain(..self.found.len() / 2);
         }
-    }
-
-    fn all(&self) -> impl Iterator<Item = TaskRef> {
-        self.first.into_iter().chain(self.more.iter().copied())
+        self.found.iter().copied().for_each(theft::take);
+        (!self.is_empty()).then_some(self)
     }
 }
 
 /// Takes a closure that is ready and that nobody runs, if there is one within reach, and what else the loot has room for: the first
 /// one near by where the last walk has ended, or else the first of all, beginning at the frame at one end.
 /// The caller is in the stack, by its guard.
-pub(super) fn steal(frames: &Frames, from: End, loot: &mut Loot) -> Option<TaskRef> {
+pub(super) fn steal(frames: &Frames, from: End, mut loot: Loot) -> Option<Loot> {
     let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
-    look_for(frames, from, &mut left, loot);
-    frames.search.note(before, began, left, loot.first.is_some());
-    loot.all().for_each(theft::take);
-    loot.first
+    look_for(frames, from, &mut left, &mut loot);
+    frames.search.note(before, began, left, !loot.is_empty());
+    loot.take()
 }
 
 fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
@@ -224,7 +233,7 @@ fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
             let mut few = FEW.min(*left);
             look_through(at, false, end, &mut trail, &mut few, loot);
             *left -= FEW.min(*left) - few;
-            if loot.first.is_some() {
+            if !loot.is_empty() {
                 trail.more -= 1;
                 return;
             }
@@ -232,7 +241,7 @@ fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
         let before = *left;
         fresh.begin(frame, shape);
         look_through(at, taken, end, &mut fresh, left, loot);
-        if loot.first.is_some() {
+        if !loot.is_empty() {
             fresh.more = (before - *left) / EIGHTH;
             return std::mem::swap(&mut *trail, &mut *fresh);
         }
@@ -251,16 +260,16 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
             in_vain += 1;
             if may_be_taken && !conflicts_with(task, &trail.seen) {
                 // A parent is taken alone, since it may stand for all the work that there is.
-                if loot.first.is_some() && role != Role::Leaf {
+                if !loot.is_empty() && role != Role::Leaf {
                     return;
                 }
-                loot.add(this);
+                loot.found.push(this);
                 in_vain = 0;
             }
             note(task, &mut trail.seen);
         }
         trail.last = Some(this);
-        if loot.first.is_some() && (in_vain > FEW || loot.is_full()) {
+        if !loot.is_empty() && (in_vain > FEW || loot.is_full()) {
             return;
         }
     }

@@ -25,7 +25,7 @@ struct Place {
 }
 
 struct World {
-    guard: Guard,
+    guard: Guard<TaskRef>,
     /// Twice the place that comes next; and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
@@ -72,7 +72,7 @@ impl World {
     /// The end of each of the owner's steps.
     fn look(&self) {
         if !self.guard.is_clear() {
-            self.guard.meet(|| self.walk());
+            self.guard.meet(|_wish| self.walk());
         }
     }
 
@@ -105,7 +105,7 @@ impl World {
 
     /// One look of a thief, which runs what it finds.
     fn visit(&self) {
-        if let Some(found) = self.guard.visit(|| self.walk()) {
+        if let Some(found) = self.guard.visit(1, || self.walk()) {
             self.run(found.0.addr().get() - 1);
         }
     }

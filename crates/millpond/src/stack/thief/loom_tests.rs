@@ -19,7 +19,7 @@ const PLACES: usize = 3;
 const TAKEN: usize = 1;
 
 struct World {
-    guard: Guard,
+    guard: Guard<TaskRef>,
     sleep: Sleep,
     /// Twice the place that comes next; and [`TAKEN`].
     cursor: AtomicUsize,
@@ -70,7 +70,7 @@ impl World {
 
     /// The end of each of the owner's steps, as `Worker::meet`.
     fn look(&self) {
-        if !self.guard.is_clear() && self.guard.meet(|| self.walk()) == Met::Nobody {
+        if !self.guard.is_clear() && self.guard.meet(|_wish| self.walk()) == Met::Nobody {
             self.sleep.work_arrived();
         }
     }
@@ -123,7 +123,7 @@ impl World {
         if !self.may_have_work() || !self.is_new() {
             return None;
         }
-        let stolen = self.guard.visit(|| self.walk())?;
+        let stolen = self.guard.visit(1, || self.walk())?;
         self.stop_watching(watches);
         self.pass_look_on();
         Some(stolen.0.addr().get() - 1)
