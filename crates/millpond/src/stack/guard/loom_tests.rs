@@ -6,9 +6,6 @@
 
 use loom::thread;
 
-use std::num::NonZero;
-use std::ptr::NonNull;
-
 use super::*;
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -24,8 +21,11 @@ struct Place {
     is_stolen: AtomicBool,
 }
 
+/// A closure, and the wish of the walk that has found it.
+type Found = (u64, usize);
+
 struct World {
-    guard: Guard<TaskRef>,
+    guard: Guard<Found>,
     /// Twice the place that comes next; and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
@@ -72,7 +72,7 @@ impl World {
     /// The end of each of the owner's steps.
     fn look(&self) {
         if !self.guard.is_clear() {
-            self.guard.meet(|_wish| self.walk());
+            self.guard.meet(|wish| self.walk(wish));
         }
     }
 
@@ -93,20 +93,21 @@ impl World {
     }
 
     /// Takes the first closure that nobody has, and looks at those before it.
-    fn walk(&self) -> Option<TaskRef> {
+    fn walk(&self, wish: u64) -> Option<Found> {
         let cursor = self.cursor.load(Relaxed);
         (cursor / 2..self.top.load(Acquire)).find_map(|place| {
             let closure = self.places[place].closure.get();
             let is_taken = cursor == 2 * place | TAKEN;
             let takes = !is_taken && !self.places[place].is_stolen.swap(true, Relaxed);
-            takes.then(|| TaskRef(NonNull::without_provenance(NonZero::new(closure + 1).unwrap())))
+            takes.then_some((wish, closure))
         })
     }
 
-    /// One look of a thief, which runs what it finds.
-    fn visit(&self) {
-        if let Some(found) = self.guard.visit(1, || self.walk()) {
-            self.run(found.0.addr().get() - 1);
+    /// One look of a thief with a wish, which runs what it finds.
+    fn visit(&self, wish: u64) {
+        if let Some((wished, closure)) = self.guard.visit(wish, || self.walk(wish)) {
+            assert_eq!(wished, wish);
+            self.run(closure);
         }
     }
 
@@ -125,10 +126,10 @@ fn spawn(world: &Arc<World>, body: impl FnOnce(&World) + 'static) -> thread::Joi
 }
 
 /// An owner with a thief, or two.
-fn with_thieves(thieves: usize, world: fn() -> Arc<World>, own: fn(&World)) {
+fn with_thieves(thieves: u64, world: fn() -> Arc<World>, own: fn(&World)) {
     loom::model(move || {
         let world = world();
-        let thieves: Vec<_> = (0..thieves).map(|_| spawn(&world, World::visit)).collect();
+        let thieves: Vec<_> = (1..=thieves).map(|thief| spawn(&world, move |world| world.visit(thief))).collect();
         own(&world);
         thieves.into_iter().for_each(|thief| thief.join().unwrap());
         world.all_ran_once();
@@ -150,8 +151,8 @@ fn loom_a_thief_comes_twice() {
     loom::model(|| {
         let world = World::full();
         let thief = spawn(&world, |world| {
-            world.visit();
-            world.visit();
+            world.visit(1);
+            world.visit(2);
         });
         take_all(&world);
         thief.join().unwrap();
@@ -201,7 +202,7 @@ fn go_on(world: &World) {
 fn loom_a_stack_is_left() {
     loom::model(|| {
         let world = World::full();
-        let others = [spawn(&world, World::visit), spawn(&world, go_on)];
+        let others = [spawn(&world, |world| world.visit(1)), spawn(&world, go_on)];
         world.take(0);
         world.guard.leave();
         go_on(&world);
