@@ -1,8 +1,12 @@
 //! Known answers, and bounds that hold for every schedule.
 
+use std::time::{Duration, Instant};
+
 use millpond::depend::Mode::Inout;
-use millpond_sim::programs::{Fib, Knary, NQueens, Stencil};
+use millpond::{Runtime, Scope, Spawn};
+use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
 use millpond_sim::{Children, Config, Costs, Error, Outcome, Program, Size, Speed, simulate, speeds};
+use millpond_trace::Profile;
 
 const MS: u64 = 1_000_000;
 
@@ -67,6 +71,30 @@ fn independent_tasks_of_equal_length_are_shared_out() {
     let outcome = all(&Row { tasks: 1000, chained: false }, 2);
     // Each steal of one task takes 0.1 ms and the time to send it: half of the tasks cost that.
     assert!((0.5..0.56).contains(&outcome.seconds), "{outcome:?}");
+}
+
+/// A body and a task that take as long, of which the body spawns the task first, or at its end.
+#[test]
+fn a_recording_says_when_a_task_was_spawned() {
+    let spin = || {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(5) {
+            std::hint::spin_loop();
+        }
+    };
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let simulated = |soon: bool| {
+        let body = |s: &Scope<'_, '_>| {
+            (0..2).for_each(|nth| if soon == (nth == 0) { drop(s.spawn((), move |()| spin())) } else { spin() });
+        };
+        let (done, recording) = rt.record(|| rt.scope(body));
+        done.unwrap();
+        all(&Recorded::new(&recording, Costs::NONE).unwrap(), 2)
+    };
+    let (soon, late) = (simulated(true), simulated(false));
+    // As long as the longer of the two: neither need take what it means to, beside other processes.
+    assert!(soon.seconds < soon.span_seconds.unwrap() + 1e-3, "{soon:?}");
+    assert!(late.seconds > 0.95 * late.work_seconds, "{late:?}");
 }
 
 #[test]

@@ -16,10 +16,17 @@ impl Random {
     }
 }
 
+struct Child {
+    node: usize,
+    accesses: Vec<(u64, Mode)>,
+    /// What the body has done when it is created.
+    created: Work,
+}
+
 /// A tree that is written down.
 struct Tree {
     bodies: Vec<Work>,
-    children: Vec<Vec<(usize, Vec<(u64, Mode)>)>>,
+    children: Vec<Vec<Child>>,
     sizes: Vec<Size>,
     spans: Vec<Work>,
 }
@@ -41,7 +48,10 @@ impl Tree {
         self.spans.push(0);
         let count = if height == 0 { 0 } else { random.below(7) };
         let data = 1 + random.below(4);
-        for _ in 0..count {
+        // In the middle of the body, some of them.
+        let mut created: Vec<_> = (0..count).map(|_| random.below(2 * self.bodies[node] + 1)).collect();
+        created.sort_unstable();
+        for created in created {
             let accesses = (0..data)
                 .filter_map(|datum| {
                     let mode = *[Read, Write, Inout, Commutative, Concurrent].get(random.below(9) as usize)?;
@@ -49,30 +59,31 @@ impl Tree {
                 })
                 .collect();
             let child = self.grow(random, height - 1);
-            self.children[node].push((child, accesses));
+            self.children[node].push(Child { node: child, accesses, created });
         }
         self.measure(node);
         node
     }
 
-    /// Work, and the span by the simplest rule there is: each child after all earlier ones in conflict with it.
+    /// Work, and the span by the simplest rule there is: each child after its creation, and after all earlier ones in conflict with
+    /// it.
     fn measure(&mut self, node: usize) {
         let children = &self.children[node];
-        let below: Size = children.iter().map(|(child, _)| self.sizes[*child]).sum();
+        let (body, below) = (self.bodies[node], children.iter().map(|child| self.sizes[child.node]).sum::<Size>());
         let mut ends: Vec<Work> = Vec::new();
-        for (number, (child, accesses)) in children.iter().enumerate() {
+        for (number, Child { node, accesses, created }) in children.iter().enumerate() {
             let conflicts = |other: &[(u64, Mode)]| {
                 let among = |a: &(u64, Mode), b: &(u64, Mode)| {
                     a.0 == b.0 && (a.1 != b.1 || matches!(a.1, Write | Inout | Commutative))
                 };
                 accesses.iter().any(|a| other.iter().any(|b| among(a, b)))
             };
-            let before = (0..number).filter(|&earlier| conflicts(&children[earlier].1));
-            let start = before.map(|earlier| ends[earlier]).max().unwrap_or(0);
-            ends.push(start + self.spans[*child]);
+            let before = (0..number).filter(|&earlier| conflicts(&children[earlier].accesses));
+            let start = before.map(|earlier| ends[earlier]).max().unwrap_or(0).max(body.min(*created));
+            ends.push(start + self.spans[*node]);
         }
-        self.spans[node] = self.bodies[node] + ends.into_iter().max().unwrap_or(0);
-        self.sizes[node] = Size { work: self.bodies[node] + below.work, tasks: 1 + below.tasks };
+        self.spans[node] = ends.into_iter().max().unwrap_or(0).max(body);
+        self.sizes[node] = Size { work: body + below.work, tasks: 1 + below.tasks };
     }
 }
 
@@ -89,8 +100,9 @@ impl Program for Tree {
         self.bodies[node]
     }
     fn children(&self, &node: &usize, children: &mut Children<usize>) {
-        for (child, accesses) in &self.children[node] {
-            children.spawn(*child, accesses.iter().copied());
+        for child in &self.children[node] {
+            children.at(child.created);
+            children.spawn(child.node, child.accesses.iter().copied());
         }
     }
     fn span(&self) -> Option<Work> {

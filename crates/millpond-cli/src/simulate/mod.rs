@@ -146,12 +146,16 @@ fn of_subject(
 /// They are children of one task, and lie in memory.
 const MOST_BLOCKS: u64 = 1_000_000;
 
+/// The longest pause between two looks of a thief of the stack: so long are most of the gaps in which a recorded worker looks for
+/// a task while some are ready.
+const LATENCY_OF_RECORDINGS: f64 = 1.3e-5;
+
 fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     if matches.value_source("leaf-cost") == Some(ValueSource::CommandLine) {
         return Err(Failure::Usage("--trace says what bodies take: it cannot be used with --leaf-cost".to_owned()));
     }
     let svg = svg(matches, Some(file))?;
-    let machine = machine(matches, 1e-6, 1e10)?;
+    let machine = machine(matches, LATENCY_OF_RECORDINGS, 1e10)?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
     progress.say(|| format!("reading {}", file.display()));

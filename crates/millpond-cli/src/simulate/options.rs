@@ -83,7 +83,7 @@ pub fn command() -> Command {
             "latency",
             "SECONDS",
             Config::LATENCIES,
-            "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording 1e-6]",
+            "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording 1.3e-5]",
         ),
         number(
             "bandwidth",

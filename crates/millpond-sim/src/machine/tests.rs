@@ -1,8 +1,10 @@
 //! That nobody keeps account of undisturbed processors changes nothing; and that thieves do not ask for ever.
 
+use millpond::depend::Mode;
+
 use super::Machine;
 use crate::config::{Config, Error};
-use crate::program::{Costs, Program};
+use crate::program::{Children, Costs, Program, Size, Work};
 use crate::programs::{Fib, Knary, NQueens, Stencil};
 use crate::speeds::speeds;
 
@@ -25,6 +27,37 @@ fn looking_at_everybody_all_the_time_changes_nothing() {
         same(&Knary::new(5, 5, 2, 0, 50_000, Costs::PAPER), of, processors);
         same(&NQueens::new(10, 6, 1_000_000_000, Costs::PAPER, 3), of, processors);
         same(&Stencil::new(50, 4, 20, 50_000, Costs::PAPER), of, processors);
+        same(&Soon, of, processors);
+    }
+}
+
+/// A tree of bodies that create their children while they run, every second one after the one before it. The task is its height.
+struct Soon;
+
+const BODY: Work = 80_000;
+const CHILDREN: u64 = 5;
+
+impl Program for Soon {
+    type Task = u32;
+
+    fn root(&self) -> u32 {
+        4
+    }
+    fn size(&self, &height: &u32) -> Size {
+        let tasks = (0..=height).map(|level| CHILDREN.pow(level)).sum();
+        Size { work: tasks * BODY, tasks }
+    }
+    fn body(&self, _: &u32) -> Work {
+        BODY
+    }
+    fn children(&self, &height: &u32, children: &mut Children<u32>) {
+        for child in 0..if height == 0 { 0 } else { CHILDREN } {
+            children.at(child * BODY / CHILDREN);
+            children.spawn(height - 1, [(child / 2, Mode::Inout)]);
+        }
+    }
+    fn span(&self) -> Option<Work> {
+        None
     }
 }
 
