@@ -266,37 +266,3 @@ fn a_frame_is_used_again_and_again() {
         assert_eq!((y.into_inner().unwrap(), readers.load(Relaxed)), (2000, 18_000));
     });
 }
-
-/// An owner in short tasks, which answers thieves itself, gives several away at once, and those before them are its own: who took
-/// one at a time would have every second one.
-#[test]
-fn an_owner_gives_away_what_lies_ahead() {
-    const TASKS: usize = 2000;
-    limit(60, "a frame of short tasks of which whole blocks are stolen", || {
-        let rt = runtime(2);
-        let blocks = || {
-            let owner = thread::current().id();
-            let (ran, elsewhere) =
-                ([(); 2]).map(|()| (0..TASKS).map(|_| AtomicBool::new(false)).collect::<Vec<_>>()).into();
-            rt.scope(|s| {
-                for (ran, elsewhere) in ran.iter().zip(&elsewhere) {
-                    s.spawn((), move |()| {
-                        spin_for(Duration::from_micros(2));
-                        elsewhere.store(thread::current().id() != owner, Relaxed);
-                        assert!(!ran.swap(true, Relaxed));
-                    });
-                }
-            })
-            .unwrap();
-            assert!(ran.iter().all(|ran| ran.load(Relaxed)));
-            let blocks = elsewhere.chunk_by(|a, b| a.load(Relaxed) == b.load(Relaxed));
-            blocks.filter(|block| block[0].load(Relaxed)).map(<[_]>::len).collect::<Vec<_>>()
-        };
-        // In the mean of some frames: it happens that a stack's owner is not on a processor.
-        let are_large = |blocks: Vec<usize>| {
-            let stolen: usize = blocks.iter().sum();
-            stolen > TASKS && stolen >= 3 * blocks.len()
-        };
-        while !are_large((0..20).flat_map(|_| blocks()).collect()) {}
-    });
-}

@@ -18,7 +18,6 @@ use std::ptr::{self, NonNull};
 
 use super::chunk::Chunk;
 use super::guard::Guard;
-
 use super::own::Owned;
 use super::walk::{Loot, Search};
 use crate::handle::Version;

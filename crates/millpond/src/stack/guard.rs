@@ -27,9 +27,9 @@
 //!
 //! A thief, one at a time (`thieves`):
 //!
-//! - T1. makes the word ASKED, if it is OWNED or FRESH;
+//! - T1. leaves its wish, and makes the word ASKED, if it is OWNED or FRESH;
 //! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
-//! - T3. if the owner does not come (it is in a long body), calls for a barrier in all threads of the process
+//! - T3. if the owner does not come (the word is still ASKED: it is in a long body), calls for a barrier in all threads of the process
 //!   (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
 //! - T4. walks, and takes closures; then makes the word what it was before T1, or FRESH, release.
 //!
@@ -248,9 +248,12 @@ impl<A> Guard<A> {
                 spin_loop();
             }
         }
-        barrier::heavy();
-        if self.makes(ASKED, WALKED) {
-            return false;
+        // Not if the owner is about to answer: its walk may be long, and the barrier interrupts it.
+        if self.word() == ASKED {
+            barrier::heavy();
+            if self.makes(ASKED, WALKED) {
+                return false;
+            }
         }
         self.wait_while(SERVED);
         true

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use super::frames::{Frames, closure};
 use super::spawn::frames_of;
 use super::theft::{self, State};
+use super::walk::Loot;
 use super::{elsewhere, jump, watch};
 use crate::error::Error;
 use crate::record::What;
@@ -46,7 +47,7 @@ impl<E: Engine> Worker<E> {
                     return Stopped::Complete;
                 }
                 if !frames.guard().is_clear() {
-                    self.meet(frames);
+                    self.meet(frames, Loot::ahead);
                 }
                 // SAFETY: the scope of a frame is there until the frame is closed, and its parent longer.
                 let parent = unsafe { frame.domain.as_ref() }.task().expect("only the oldest frame is no parent's");
@@ -70,7 +71,7 @@ impl<E: Engine> Worker<E> {
             }
             frames.take(at);
             if !frames.guard().is_clear() {
-                self.meet(frames);
+                self.meet(frames, Loot::ahead);
             }
             let this = closure(at);
             let stride = this.header().stride();
@@ -153,7 +154,7 @@ impl<E: Engine> Worker<E> {
         if !is_in_place(task) {
             frames.set_cursor(next);
             if !frames.guard().is_clear() {
-                self.meet(frames);
+                self.meet(frames, Loot::ahead);
             }
         }
         self.pass(task);

@@ -2,6 +2,7 @@
 //! captures, commit.
 
 use super::frames::Frames;
+use super::walk::Loot;
 use super::{elsewhere, lay};
 use crate::access::{Accesses, ArgsOf, In};
 use crate::depend::Mode;
@@ -114,7 +115,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let (closure, record) = match lay::plain::<B, A, F, O>(domain, frames, vtable, &options, accesses, body) {
             Ok(closure) => {
                 if !frames.guard().is_clear() {
-                    worker.meet(frames);
+                    worker.meet(frames, Loot::first);
                 }
                 (closure, 0)
             }
@@ -197,7 +198,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             self.worker().log.note(What::Issued { body: self.domain().record() });
         }
         if !frames.guard().is_clear() {
-            self.worker().meet(frames);
+            self.worker().meet(frames, Loot::first);
         }
     }
 }

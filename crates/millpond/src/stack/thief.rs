@@ -55,8 +55,8 @@ const LONGEST: u64 = 1 << 15;
 /// How long a leaf must take, in ticks of the clock, to be worth the time that its theft takes from its owner.
 const WORTH: u64 = 2500;
 
-/// How many closures a thief takes at once, at most, and how long they take, in ticks: the barrier that comes before that, if who
-/// runs the stack is in a long body, costs 10 µs and more, and the answer of an owner that is not in one a walk.
+/// How many closures a thief takes at once, at most, and how long they take, in ticks: a visit costs the thief a barrier (10 µs and
+/// more), if the owner is in a long body, or else the owner a walk.
 const MOST: u64 = 128;
 const TOGETHER: u64 = 1 << 17;
 
@@ -199,11 +199,11 @@ impl<E: Engine> Worker<E> {
         walk::steal(frames, self.shared().config.steal_from, loot)
     }
 
-    /// The way was not clear for a stack's owner (`guard`, O3).
+    /// The way was not clear for a stack's owner (`guard`, O3), which gives away such loot.
     #[cold]
     #[inline(never)]
-    pub(super) fn meet(&self, frames: &Frames) {
-        let walk = |wish| self.walk(frames, Loot::ahead(wish));
+    pub(super) fn meet(&self, frames: &Frames, loot: fn(u64) -> Loot) {
+        let walk = |wish| self.walk(frames, loot(wish));
         if frames.guard().meet(walk) == Met::Nobody {
             // W1.
             self.shared().sleep.work_arrived();

@@ -24,6 +24,9 @@ use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use crate::task::{Role, TaskRef};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// The versions that earlier closures use, which were not finished when they were looked at, and how.
 type Seen = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
 
@@ -48,8 +51,8 @@ impl Hasher for ByAddress {
 /// How many closures the first walk through a stack looks at, at most.
 const REACH: u32 = 512;
 
-/// So many closures a walk looks at in vain where the last one has ended, before it begins from the start; and behind what it has
-/// found itself. Less where debug assertions are on, since most programs of tests are small; optimized tests have it as it is.
+/// So many closures a walk looks at in vain where the last one has ended, or as many as are wanted, before it begins from the start; and
+/// behind what it has found itself. Less where debug assertions are on, since most programs of tests are small; optimized tests have it as it is.
 const FEW: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// A walk from the start is followed by an eighth as many that go on where the last one has ended as it has looked at closures: in a
@@ -170,41 +173,50 @@ impl Trail {
     }
 }
 
-/// What a walk takes: the first ready closure, and leaves that come soon after it; or, of twice as many, the second half.
+/// What a walk takes: ready closures that come soon one after the other; or, of twice as many, the second half.
 #[derive(Debug)]
 pub(crate) struct Loot {
     /// How many closures at most, of one frame.
     most: usize,
-    /// As many are left to the stack's owner, which comes to them meanwhile.
-    leaves_half: bool,
+    /// Of the youngest frame as many are left to the stack's owner, which comes to them next.
+    spares: bool,
+    in_youngest: bool,
     pub(super) found: Vec<TaskRef>,
 }
 
 impl Loot {
-    /// Of a stack whose owner is in a long body, or that nobody owns.
+    /// Of a stack whose owner is in a body, or that nobody owns.
     pub(super) fn first(most: u64) -> Self {
-        Loot { most: most as usize, leaves_half: false, found: Vec::new() }
+        Loot { most: most as usize, spares: false, in_youngest: false, found: Vec::new() }
     }
 
-    /// Of a stack whose owner goes on at once.
+    /// Of a stack whose owner goes on at once. One closure alone is the first one: no more is worth a look.
     pub(super) fn ahead(most: u64) -> Self {
-        Loot { leaves_half: true, ..Loot::first(most) }
+        Loot { spares: most > 1, ..Loot::first(most) }
+    }
+
+    fn spares_some(&self) -> bool {
+        self.spares && self.in_youngest
+    }
+
+    /// How many ready closures it looks for.
+    fn wanted(&self) -> usize {
+        if self.spares_some() { 2 * self.most } else { self.most }
     }
 
     /// Whether there is enough: a parent alone is.
     fn is_full(&self) -> bool {
         let is_parent = |first: &TaskRef| elsewhere::itself(*first).header().role() != Role::Leaf;
-        let enough = if self.leaves_half { 2 * self.most } else { self.most };
-        self.found.first().is_some_and(is_parent) || self.found.len() >= enough
+        self.found.first().is_some_and(is_parent) || self.found.len() >= self.wanted()
     }
 
     fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// Takes what was found, all or half of it.
-    fn take(mut self) -> Option<Loot> {
-        if self.leaves_half {
+    /// Takes what was found, but for what it spares.
+    fn share_out(mut self) -> Option<Loot> {
+        if self.spares_some() {
             self.found.drain(..self.found.len() / 2);
         }
         self.found.iter().copied().for_each(theft::take);
@@ -212,14 +224,14 @@ impl Loot {
     }
 }
 
-/// Takes a closure that is ready and that nobody runs, if there is one within reach, and what else the loot has room for: the first
-/// one near by where the last walk has ended, or else the first of all, beginning at the frame at one end.
+/// Takes closures that are ready and that nobody runs, as many as the loot wants, if there are any within reach: the first ones near by
+/// where the last walk has ended, or else the first of all, beginning at the frame at one end; or the second half of those.
 /// The caller is in the stack, by its guard.
 pub(super) fn steal(frames: &Frames, from: End, mut loot: Loot) -> Option<Loot> {
     let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
     look_for(frames, from, &mut left, &mut loot);
     frames.search.note(before, began, left, !loot.is_empty());
-    loot.take()
+    loot.share_out()
 }
 
 fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
@@ -228,11 +240,14 @@ fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
     let shape = frames.shape();
     let mut ranges: Vec<_> = frames.ranges().collect();
     ranges.reverse();
-    for (frame, at, taken, end) in from.visits(ranges.len()).map(|nth| ranges[nth]) {
+    for nth in from.visits(ranges.len()) {
+        let (frame, at, taken, end) = ranges[nth];
+        loot.in_youngest = nth + 1 == ranges.len();
         if let Some(at) = trail.end(frame, shape, at, end) {
-            let mut few = FEW.min(*left);
+            let most = FEW.max(loot.wanted() as u32).min(*left);
+            let mut few = most;
             look_through(at, false, end, &mut trail, &mut few, loot);
-            *left -= FEW.min(*left) - few;
+            *left -= most - few;
             if !loot.is_empty() {
                 trail.more -= 1;
                 return;
