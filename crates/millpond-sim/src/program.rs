@@ -112,7 +112,7 @@ pub trait Program {
     /// Its children, in reference order. Not asked of a task that is alone in its [`Program::size`].
     fn children(&self, task: &Self::Task, children: &mut Children<Self::Task>);
 
-    /// The longest chain of bodies of which each waits for the one before, if it is known.
+    /// The longest chain of bodies of which each waits for the one before, or for its creation in the middle of that, if it is known.
     fn span(&self) -> Option<Work>;
 
     /// What a thief must be sent for it to run elsewhere.

@@ -46,7 +46,8 @@ pub(crate) struct Stack<T> {
     progress: Work,
     /// All that this body takes.
     body: Work,
-    /// The topmost frame is that of this body, which runs: somebody has looked for what it has created.
+    /// The topmost frame is that of this body, which runs: it was opened since somebody has looked for what it has created, or at its
+    /// end.
     creating: bool,
     /// Whence its root was stolen; none for the program's root.
     pub(crate) origin: Option<Place>,
@@ -107,7 +108,7 @@ impl<T: Clone> Stack<T> {
         }
     }
 
-    /// A body is at its end: how many tasks have run with it that are not its children.
+    /// A body is at its end: how many tasks it is itself, one, or none if it is a part of one.
     fn end_creation(&mut self) -> u64 {
         self.creating = false;
         let [.., below, above] = &self.frames[..] else { unreachable!("what creates lies in the frame below") };

@@ -2,7 +2,7 @@
 //!
 //! A body that waits in its middle is cut there. The part before it is the body; each part after is a child of its own,
 //! which waits for the part before and for what the body awaited, and what it spawned comes after it. The parts are no
-//! tasks: they are not counted.
+//! tasks: they are not counted. What the first part has spawned can be stolen from that moment on.
 
 use millpond::depend::Mode::{self, Inout, Read, Write};
 use millpond_trace::{ReadError, Recording, Step};
