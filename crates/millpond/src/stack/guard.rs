@@ -29,8 +29,8 @@
 //!
 //! - T1. leaves its wish, and makes the word ASKED, if it is OWNED or FRESH;
 //! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
-//! - T3. if the owner does not come (the word is still ASKED: it is in a long body), calls for a barrier in all threads of the process
-//!   (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
+//! - T3. if the owner does not come (the word is still ASKED: it is in a long body), calls for a barrier in all threads of the
+//!   process (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
 //! - T4. walks, and takes closures; then makes the word what it was before T1, or FRESH, release.
 //!
 //! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load

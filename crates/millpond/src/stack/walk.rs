@@ -51,8 +51,9 @@ impl Hasher for ByAddress {
 /// How many closures the first walk through a stack looks at, at most.
 const REACH: u32 = 512;
 
-/// So many closures a walk looks at in vain where the last one has ended, or as many as are wanted, before it begins from the start; and
-/// behind what it has found itself. Less where debug assertions are on, since most programs of tests are small; optimized tests have it as it is.
+/// So many closures a walk looks at in vain where the last one has ended, or as many as are wanted, before it begins from the start;
+/// and behind what it has found itself. Less where debug assertions are on, since most programs of tests are small; optimized tests
+/// have it as it is.
 const FEW: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// A walk from the start is followed by an eighth as many that go on where the last one has ended as it has looked at closures: in a
