@@ -67,9 +67,7 @@ impl<T: Clone> Stack<T> {
             if self.creating {
                 let rest = self.body - self.progress;
                 if budget < rest {
-                    self.progress += budget;
-                    tally.work += budget;
-                    return Came::Further;
+                    return self.come_further(budget, tally);
                 }
                 budget -= rest;
                 tally.work += rest;
@@ -97,15 +95,20 @@ impl<T: Clone> Stack<T> {
                         frame.finish(done);
                         frame.step();
                     } else if self.progress + budget < self.body {
-                        self.progress += budget;
-                        tally.work += budget;
-                        return Came::Further;
+                        return self.come_further(budget, tally);
                     } else {
                         self.open(program);
                     }
                 }
             }
         }
+    }
+
+    /// Some more of a body has been done, and not all.
+    fn come_further(&mut self, work: Work, tally: &mut Tally) -> Came {
+        self.progress += work;
+        tally.work += work;
+        Came::Further
     }
 
     /// A body is at its end: how many tasks it is itself, one, or none if it is a part of one.
