@@ -215,8 +215,7 @@ impl<'t, T> Out<'t, T> {
         let place = self.version.value().cast::<T>();
         // SAFETY: the storage has room for a `T` and holds none.
         unsafe { place.write(value) };
-        self.version.set_full(true);
-        self.version.set_state(State::Produced);
+        self.version.produce();
         // SAFETY: the storage holds a `T` that the task has alone for `'t`; `self` is used up.
         unsafe { &mut *place.as_ptr() }
     }

@@ -188,6 +188,8 @@ pub use runtime::gate::{Closed, Gate, Stay};
 pub use runtime::join::Join;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Session, SessionJoin};
+#[doc(hidden)]
+pub use runtime::spawn::Options as SpawnOptions;
 pub use runtime::spawn::{Spawn, Task};
 pub use runtime::wait_on::Ref;
 pub use runtime::{BuildError, Builder, Runtime};

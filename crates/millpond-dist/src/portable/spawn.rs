@@ -1,8 +1,9 @@
 //! Spawning portable tasks, in scopes of the runtime and in bodies of portable parents.
 
 use std::marker::PhantomData;
+use std::panic::Location;
 
-use millpond::{CanWrite, Handle, In, Spawn, Task};
+use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task};
 
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
@@ -51,17 +52,19 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         P: Portable,
         P::Access: Takes<'s, A, Self::Brand>,
     {
-        self.spawn(P::Access::take(accesses), move |args| task.run(args))
+        self.spawn_with(SpawnOptions::portable(Location::caller()), P::Access::take(accesses), move |args| task.run(args))
     }
 
     /// Spawns a portable parent, as [`Spawn::nest`] does a closure, and at the same cost. Its scope is a [`ParentScope`].
     #[track_caller]
+    #[inline(always)]
     fn nest_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
     where
         P: PortableParent,
         P::Access: Takes<'s, A, Self::Brand>,
     {
-        self.nest(P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
+        let options = SpawnOptions::portable(Location::caller());
+        self.nest_with(options, P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
     }
 }
 
@@ -120,15 +123,16 @@ impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
         P: Portable,
         P::Access: Takes<'s, A, S::Brand>,
     {
-        self.spawn(P::Access::take(accesses), move |args| task.run(args))
+        self.portable().spawn(P::Access::take(accesses), move |args| task.run(args))
     }
 
+    #[inline(always)]
     fn nest_portable<A, P>(self, accesses: A, task: P) -> S::Join<()>
     where
         P: PortableParent,
         P::Access: Takes<'s, A, S::Brand>,
     {
-        self.nest(P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
+        self.portable().nest(P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
     }
 }
 
@@ -218,6 +222,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'s, &S> {
         SpawnPortable::<'s>::spawn_portable(self.of, accesses, task);
     }
 
+    #[inline(always)]
     fn nest_portable<A, P>(&self, accesses: A, task: P)
     where
         P: PortableParent,
@@ -234,6 +239,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentScope<'t> for Narrow<'s, &S> {
         self.of.handle(value)
     }
 
+    #[inline(always)]
     fn unset<T: Value>(&self) -> Handle<T, In<'t>> {
         self.of.unset()
     }
@@ -267,6 +273,7 @@ impl<'s, 't, S: Spawn<'s, Brand = In<'t>>> ParentTask<'t> for Narrow<'s, Task<'_
         TaskPortable::<'s>::spawn_portable(self.of, accesses, task);
     }
 
+    #[inline(always)]
     fn nest_portable<A, P>(self, accesses: A, task: P)
     where
         P: PortableParent,

@@ -96,6 +96,19 @@ impl Datum {
         view
     }
 
+    /// Makes a view of another version of one whose body has laid nothing down.
+    #[inline(always)]
+    pub(crate) fn renew_view(&self, version: NonNull<Version>) {
+        self.current.set(version);
+        self.renew_seen(NESTED_EPOCH);
+    }
+
+    /// As `set_seen`, of one that is as it was made.
+    #[inline(always)]
+    fn renew_seen(&self, epoch: u64) {
+        self.seen_in.store(epoch, Ordering::Relaxed);
+    }
+
     #[inline(always)]
     fn new(held: bool) -> Datum {
         Datum {

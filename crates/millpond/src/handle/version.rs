@@ -178,6 +178,17 @@ impl Version {
         }
     }
 
+    /// Where its kind is.
+    pub(super) const KIND_AT: usize = offset_of!(Version, kind);
+
+    /// Without a value again, which is spent and needs no drop.
+    #[inline(always)]
+    pub(super) fn renew(&self) {
+        self.state.store(ptr::null_mut(), Ordering::Relaxed);
+        self.full.set(false);
+        self.in_place.store(false, Ordering::Relaxed);
+    }
+
     /// The scheme's metadata.
     #[inline]
     pub(crate) fn meta(&self) -> &Meta {
@@ -253,6 +264,14 @@ impl Version {
         forget_state(old);
     }
 
+    /// Readers find the value that was just put there. Only for who has the version alone, whose state is unset.
+    #[inline(always)]
+    pub(crate) fn produce(&self) {
+        debug_assert!(self.state.load(Ordering::Relaxed).is_null(), "unset since the write began");
+        self.full.set(true);
+        self.state.store(produced(), Ordering::Relaxed);
+    }
+
     /// Whether a member of generation `group` may run on what is there: a failure of another member of the same
     /// generation poisons only what comes after it, since members are unordered; unless it took the value away. Where
     /// members exclude one another, only with the exclusion.
@@ -289,6 +308,7 @@ impl Version {
     /// # Safety
     ///
     /// Nobody else uses the value.
+    #[inline(always)]
     pub(crate) unsafe fn drop_value(&self) -> Dropped {
         if !self.full.replace(false) {
             return Ok(());
@@ -302,6 +322,7 @@ impl Version {
     /// # Safety
     ///
     /// Nobody else uses the value.
+    #[inline(always)]
     pub(crate) unsafe fn drop_value_here(&self) {
         // SAFETY: as the caller promises.
         unsafe { self.drop_value() }.unwrap_or_else(|caught| caught.resume());

@@ -47,7 +47,7 @@ unsafe fn laid_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version
 
 /// Whether all that a task in short form reads is there.
 #[inline(always)]
-fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
+pub(crate) fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
     // SAFETY: the task has an access to it.
     (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
 }

@@ -44,7 +44,7 @@ pub struct Domain {
     epoch: Cell<u64>,
     // What does not change, or is made once.
     parent: Option<NonNull<Domain>>,
-    task: Option<TaskRef>,
+    task: Cell<Option<TaskRef>>,
     cancels: NonNull<Cancels>,
     claim: u64,
     /// Of a root scope; a body's data are its own.
@@ -116,7 +116,7 @@ impl Domain {
             comparing: Cell::new(false),
             gaps: Cell::new(false),
             parent,
-            task,
+            task: Cell::new(task),
             cancels,
             claim,
             inline: None,
@@ -165,7 +165,7 @@ impl Domain {
             comparing: Cell::new(false);
             gaps: Cell::new(false);
             parent: Some(parent.into());
-            task: Some(task);
+            task: Cell::new(Some(task));
             cancels: parent.cancels;
             claim: crate::handle::claim::NESTED;
             inline: None;
@@ -173,6 +173,29 @@ impl Domain {
             seat: seat as u32;
             depth: parent.depth + 1;
             cold: AtomicPtr::default();
+        }
+    }
+
+    /// Makes the scope of another parent of one that `nest_in_frame` has made, with the same place for the task and the same stack,
+    /// whose body is over and has laid nothing down.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses it.
+    #[inline(always)]
+    pub(crate) unsafe fn renew(at: NonNull<Domain>, parent: &Domain, seat: usize) {
+        macro_rules! set {
+            ($($field:ident: $value:expr;)*) => {$(
+                // SAFETY: as the caller promises.
+                unsafe { (&raw mut (*at.as_ptr()).$field).write($value) };
+            )*};
+        }
+        set! {
+            count: count::Own::new();
+            parent: Some(parent.into());
+            cancels: parent.cancels;
+            seat: seat as u32;
+            depth: parent.depth + 1;
         }
     }
 
@@ -190,7 +213,12 @@ impl Domain {
 
     /// The parent whose scope this is; `None` for a root scope.
     pub(crate) fn task(&self) -> Option<TaskRef> {
-        self.task
+        self.task.get()
+    }
+
+    /// The parent lies elsewhere from now on.
+    pub(crate) fn move_task(&self, task: TaskRef) {
+        self.task.set(Some(task));
     }
 
     /// The stack that holds the scope's tasks, if one does.
@@ -278,6 +306,11 @@ impl Domain {
         2 * self.count.spawned() + 1
     }
 
+    /// The place in reference order that the last spawn got.
+    pub(crate) fn last_order(&self) -> u64 {
+        self.next_order() - 2
+    }
+
     /// How many spawns there were from this place in reference order on.
     pub(crate) fn spawned_since(&self, order: u64) -> u64 {
         (self.next_order() - order).div_ceil(2)
@@ -352,7 +385,7 @@ impl Domain {
     /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
     /// is a nested one.
     pub(crate) fn finish(&self, count: u64) -> bool {
-        let Subtracted { complete, wake, quiet } = self.shared_count().subtract(count, || self.task.is_none());
+        let Subtracted { complete, wake, quiet } = self.shared_count().subtract(count, || self.task().is_none());
         if quiet {
             let tell = self.cold().quiet.lock().take();
             tell.into_iter().for_each(Tell::tell);

@@ -326,7 +326,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     }
 
     /// A new datum that goes with the body's frame, if it may lie there.
-    #[inline]
+    #[inline(always)]
     fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
         let (domain, fits) = (self.domain(), const { fits_in_stack::<T>() });
         let frames = self.frames().filter(|_| fits && domain.task().is_some())?;
@@ -356,6 +356,34 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     {
         self.spawn_into_pool(options, accesses, body)
     }
+
+    /// Of a parent that no stack holds.
+    #[inline(always)]
+    fn nest_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        let worker = self.worker();
+        worker.throttle(self.domain(), options.bytes);
+        let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
+        let payload = payload::<A::Shape, F, O>();
+        let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
+        self.send(worker.draft(plan, &accesses), body, &options)
+    }
+
+    /// The same under a scheme where that is rare.
+    #[cold]
+    #[inline(never)]
+    fn nest_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        self.nest_into_pool(options, accesses, body)
+    }
 }
 
 impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
@@ -372,6 +400,17 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         if let Some(frames) = self.frames() {
+            let (accesses, body) = if options.portable && frames.runs_at_spawn() {
+                match self.call_leaf(frames, &options, accesses, body) {
+                    Ok(result) => return Join::ready(result, 0),
+                    Err((accesses, body)) => {
+                        frames.give_up_episode();
+                        (moved(accesses), moved(body))
+                    }
+                }
+            } else {
+                (accesses, body)
+            };
             return self.spawn_in_frame(frames, options, accesses, body);
         }
         if E::Scheme::FRAMES {
@@ -380,6 +419,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         self.spawn_into_pool(options, accesses, body)
     }
 
+    #[inline(always)]
     fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
@@ -387,14 +427,23 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
         if let Some(frames) = self.frames() {
+            let (accesses, body) = if options.portable && frames.runs_at_spawn() {
+                match self.call_parent(frames, &options, accesses, body) {
+                    Ok(result) => return Join::ready(result, 0),
+                    Err((accesses, body)) => {
+                        frames.give_up_episode();
+                        (moved(accesses), moved(body))
+                    }
+                }
+            } else {
+                (accesses, body)
+            };
             return self.nest_in_frame(frames, options, accesses, body);
         }
-        let worker = self.worker();
-        worker.throttle(self.domain(), options.bytes);
-        let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
-        let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
-        self.send(worker.draft(plan, &accesses), body, &options)
+        if E::Scheme::FRAMES {
+            return moved(self.nest_without_frames(moved(options), moved(accesses), moved(body)));
+        }
+        self.nest_into_pool(options, accesses, body)
     }
 
     #[inline]
@@ -405,7 +454,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         handle
     }
 
-    #[inline]
+    #[inline(always)]
     fn unset<T: Send>(&self) -> Handle<T, B> {
         self.own_in_stack().unwrap_or_else(|| self.own(Handle::without_value()))
     }

@@ -102,6 +102,7 @@ pub trait Spawn<'s>: Sized {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
+    #[inline(always)]
     fn nest<A, F, O>(&self, accesses: A, body: F) -> Self::Join<O>
     where
         A: Accesses<'s, Self::Brand>,
@@ -325,12 +326,20 @@ pub struct Options {
     label: Option<Label>,
     pub(crate) bytes: usize,
     pub(crate) priority: i8,
+    /// The task shares nothing with anybody but its data, and its body does not wait: nobody can tell whether it runs at its spawn.
+    pub(crate) portable: bool,
 }
 
 impl Options {
     #[inline]
     pub(crate) fn at(place: &'static Location<'static>) -> Self {
-        Options { place, label: None, bytes: 0, priority: 0 }
+        Options { place, label: None, bytes: 0, priority: 0, portable: false }
+    }
+
+    /// Of a portable task, which is spawned at `place`.
+    #[inline]
+    pub fn portable(place: &'static Location<'static>) -> Self {
+        Options { portable: true, ..Options::at(place) }
     }
 
     /// Whether nothing was said that needs extras.
@@ -438,6 +447,13 @@ impl<'a, S> Task<'a, S> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         self.scope.spawn_with(self.options, accesses, body)
+    }
+
+    /// The task is portable ([`Options::portable`]).
+    #[doc(hidden)]
+    pub fn portable(mut self) -> Self {
+        self.options.portable = true;
+        self
     }
 
     /// As [`Spawn::nest`]. A name is its task's own: children go by theirs.

@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
 use super::chunk::Chunk;
+use super::episode::{Episodes, Moment};
 use super::guard::Guard;
 use super::own::Owned;
 use super::walk::{Loot, Search};
@@ -81,6 +82,8 @@ pub(crate) struct Frames {
     here: AtomicUsize,
     /// How many frames there are.
     depth: AtomicUsize,
+    /// The owner's: how many bodies, those without a frame (`episode`) as well.
+    level: Cell<u32>,
     /// Who is to be woken when the closure is done that the cursor is at, and was stolen; null if the thief goes on.
     pub(crate) blocked: Guarded<*mut Waiter>,
     /// The stack and the closure that this stack's oldest frame was stolen from.
@@ -95,6 +98,7 @@ pub(crate) struct Frames {
     pub(super) orphans: Mutex<Vec<NonNull<Version>>>,
     /// What bodies have made for themselves.
     pub(super) owned: Owned,
+    pub(super) episodes: Episodes,
     pub(super) search: Search,
     guard: crossbeam_utils::CachePadded<Guard<Loot>>,
 }
@@ -125,6 +129,8 @@ pub(crate) struct Frame {
     pub(super) used_before: u32,
     /// The body is not over: it goes on when its closures have run.
     pub(crate) live: Cell<bool>,
+    /// When it began, if the time until it is closed is measured (`episode`).
+    pub(super) began: Cell<Moment>,
 }
 
 #[cfg(not(loom))]
@@ -159,6 +165,7 @@ impl Frames {
             thefts: AtomicUsize::new(0),
             here: AtomicUsize::new(0),
             depth: AtomicUsize::new(0),
+            level: Cell::new(0),
             blocked: Guarded::new(ptr::null_mut()),
             origin: Cell::new(None),
             chunk: Cell::new(0),
@@ -167,6 +174,7 @@ impl Frames {
             in_use: RefCell::default(),
             orphans: Mutex::default(),
             owned: Owned::default(),
+            episodes: Episodes::default(),
             search: Search::default(),
             guard: crossbeam_utils::CachePadded::new(Guard::new()),
         }
@@ -234,10 +242,22 @@ impl Frames {
         self.cursor.store(at, Ordering::Release);
     }
 
-    /// How many frames there are.
+    /// How deep the body is that runs.
     #[inline(always)]
-    pub(super) fn depth(&self) -> u32 {
-        self.depth.load(Ordering::Relaxed) as u32
+    pub(super) fn level(&self) -> u32 {
+        self.level.get()
+    }
+
+    /// A body begins.
+    #[inline(always)]
+    pub(super) fn enter_level(&self) {
+        self.level.set(self.level.get() + 1);
+    }
+
+    /// It is over, and so are all that it has spawned.
+    #[inline(always)]
+    pub(super) fn leave_level(&self) {
+        self.level.set(self.level.get() - 1);
     }
 
     /// Whether there is more than one frame: a glance.
@@ -255,6 +275,14 @@ impl Frames {
     #[inline(always)]
     pub(crate) fn publish(&self, top: *mut u8) {
         self.top.store(top, Ordering::Release);
+    }
+
+    /// What lies at the top is complete, and runs (`episode`, S1).
+    pub(super) fn announce(&self, at: *mut u8, size: usize) {
+        self.begin_change();
+        self.take(at);
+        self.publish(at.wrapping_add(size));
+        self.end_change();
     }
 
     /// Lets a window of closures come until `has_room` says no.
@@ -345,6 +373,7 @@ impl Frames {
             chunk: chunk as u32,
             used_before: self.in_use.borrow().len() as u32,
             live: Cell::new(true),
+            began: Cell::default(),
         };
         // SAFETY: there is room, and a thief does not look beyond the youngest frame.
         unsafe { at.write(frame) };
@@ -360,6 +389,7 @@ impl Frames {
             prefetch(at.as_ptr(), before, AHEAD);
         }
         self.depth.store(depth + 1, Ordering::Relaxed);
+        self.enter_level();
         self.youngest.store(at.as_ptr(), Ordering::Relaxed);
         self.end_change();
         self.limit_to_window();
@@ -379,6 +409,7 @@ impl Frames {
             prefetch(youngest, before, -AHEAD - 1);
         }
         self.depth.store(depth - 1, Ordering::Relaxed);
+        self.leave_level();
         if self.chunk.get() != chunk {
             self.chunk.set(chunk);
             self.end.set(self.chunks.borrow()[chunk].end());

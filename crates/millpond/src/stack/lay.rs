@@ -112,7 +112,7 @@ where
         accesses: modes.count,
     };
     // SAFETY: there is room, above all that is in use.
-    let task = unsafe { TaskRef::lay(at, size, new) };
+    let task = unsafe { TaskRef::lay(at, size, options.portable, new) };
     let versions = task.laid_versions();
     let few = modes.count <= FEW;
     let mut lay = Lay { frames, domain, epoch: domain.epoch(), order, few, versions, count: 0, usual: true };

@@ -1,7 +1,9 @@
 #![doc = include_str!("README.md")]
 
+mod at_spawn;
 mod chunk;
 mod elsewhere;
+mod episode;
 mod errand;
 mod frames;
 mod guard;

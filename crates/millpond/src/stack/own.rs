@@ -1,12 +1,15 @@
-//! Data that bodies make for themselves and that need no drop (DDS Fig. 1: `r1` and `r2`): they lie beside the stack, and go with
-//! their body's frame.
+//! Data that bodies make for themselves and that need no drop (DDS Fig. 1: `int r1` and `int r2`): they lie beside the stack, and go
+//! with their body.
 //!
 //! ```text
 //!   Own  ◀── Own ◀── Own ◀── last       each: Whole, what leads to the one before, the value
 //! ```
 //!
-//! Their handles free nothing, and the frame's list of what it uses does not have them: they are in use as long as the frame is
-//! there.
+//! Their handles free nothing, and the frame's list of what it uses does not have them: they are in use as long as their body and
+//! all that it spawns.
+//!
+//! Most are small, and those lie apart ([`Owned::small`]), all of one size. So where one comes again that has been left as it was
+//! made, all but few words of it are there already: a body that is called (`episode`) finds the data of those before it.
 
 use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
@@ -26,15 +29,25 @@ const CHUNK: usize = 16 << 10;
 /// The largest value that lies here.
 const LARGEST: usize = 4 * LINE;
 
-/// Data that one body has here, at most: a body that goes on making some should not keep them all.
-const MOST: u16 = 32;
+/// The size of a small datum with its value.
+const SMALL: usize = room_of::<u64>();
+
+/// Data that are made here for one body, at most: one that goes on making some should not keep them all.
+const MOST: usize = 32;
 
 /// An empty stack keeps so many chunks.
 const KEPT: usize = 16;
 
 /// The data of a stack's bodies; the owner's alone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Owned {
+    small: Data,
+    large: Data,
+}
+
+/// A stack of data.
+#[derive(Debug)]
+struct Data {
     top: Cell<*mut u8>,
     end: Cell<*mut u8>,
     chunk: Cell<u32>,
@@ -48,12 +61,17 @@ pub(super) struct Owned {
 struct Own {
     whole: Whole,
     before: *mut Own,
-    /// How many frames there were, and how many data of the same.
-    depth: u32,
-    nth: u16,
-    /// Whether it is the first of its chunk.
-    opens: bool,
+    /// Of which body (`Frames::level`).
+    level: Cell<u32>,
+    /// [`OPENS`] and [`CHANGED`].
+    marks: Cell<u32>,
 }
+
+/// Mark of [`Own::marks`]: the first of its chunk.
+const OPENS: u32 = 1;
+
+/// Mark of [`Own::marks`]: it is perhaps not as it was made.
+const CHANGED: u32 = 2;
 
 /// With its value, which shares a line with what leads to it if it is small.
 #[repr(C, align(64))]
@@ -62,10 +80,10 @@ struct OwnOf<T> {
     value: T,
 }
 
-impl Default for Owned {
+impl Default for Data {
     fn default() -> Self {
         let none = || Cell::new(ptr::null_mut());
-        Owned {
+        Data {
             top: none(),
             end: none(),
             chunk: Cell::new(0),
@@ -80,29 +98,49 @@ pub(crate) const fn fits<T>() -> bool {
     !std::mem::needs_drop::<T>() && size_of::<T>() <= LARGEST && align_of::<T>() <= LINE
 }
 
+/// What one takes with its value.
+const fn room_of<T>() -> usize {
+    size_of::<OwnOf<T>>().next_multiple_of(LINE)
+}
+
 impl Frames {
-    /// A datum of the body's whose frame is the youngest, without a value; if it may have one more here.
-    #[inline]
+    /// A datum of the body that runs, without a value; if it may have one more here.
+    #[inline(always)]
     pub(crate) fn own_datum<T>(&self, domain: &Domain) -> Option<NonNull<Datum>> {
-        let (owned, depth, before) = (&self.owned, self.depth(), self.owned.last.get());
-        // SAFETY: null, or one that stays until its frame is closed.
-        let nth = unsafe { before.as_ref() }.filter(|before| before.depth == depth).map_or(0, |before| before.nth + 1);
-        if nth == MOST {
+        let is_small = const { room_of::<T>() == SMALL };
+        let data = if is_small { &self.owned.small } else { &self.owned.large };
+        if is_small && let Some(own) = data.made_of::<T>() {
+            own.whole.renew(domain.epoch());
+            own.level.set(self.level());
+            data.top.set(data.top.get().wrapping_add(SMALL));
+            data.last.set(ptr::from_ref(own).cast_mut());
+            return Some(NonNull::from(own).cast());
+        }
+        self.make_own::<T>(domain, data)
+    }
+
+    #[inline(never)]
+    fn make_own<T>(&self, domain: &Domain, data: &Data) -> Option<NonNull<Datum>> {
+        if data.of_level(self.level()).take(MOST).count() == MOST {
             return None;
         }
-        let size = size_of::<OwnOf<T>>().next_multiple_of(LINE);
-        let opens = owned.end.get().addr() - owned.top.get().addr() < size;
+        let opens = data.left() < room_of::<T>();
         if opens {
-            owned.open_chunk();
+            data.open_chunk();
         }
-        let at: NonNull<OwnOf<T>> = NonNull::new(owned.top.get()).expect("in a chunk").cast();
-        let own = Own { whole: Whole::own::<T>(domain), before, depth, nth, opens };
+        let at: NonNull<OwnOf<T>> = NonNull::new(data.top.get()).expect("in a chunk").cast();
+        let own = Own {
+            whole: Whole::own::<T>(domain),
+            before: data.last.get(),
+            level: Cell::new(self.level()),
+            marks: Cell::new(if opens { OPENS } else { 0 }),
+        };
         // SAFETY: there is room, which nobody uses.
         unsafe { at.cast::<Own>().write(own) };
         // SAFETY: in the room.
         let value = unsafe { at.byte_add(offset_of!(OwnOf<T>, value)) };
-        owned.top.set(owned.top.get().wrapping_add(size));
-        owned.last.set(at.as_ptr().cast());
+        data.top.set(data.top.get().wrapping_add(room_of::<T>()));
+        data.last.set(at.as_ptr().cast());
         let datum: NonNull<Datum> = at.cast();
         // SAFETY: just written, and does not move.
         unsafe { Datum::settle(datum) };
@@ -113,20 +151,78 @@ impl Frames {
         Some(datum)
     }
 
-    /// The youngest frame is about to be closed: its body's data go.
+    /// The body that runs, which has a frame, is about to be over, with all that it has spawned: its data go.
     #[inline(always)]
     pub(super) fn end_own(&self) {
-        let (owned, depth) = (&self.owned, self.depth());
-        // SAFETY: null, or one that stays until its frame is closed, which is here.
-        while let Some(own) = unsafe { owned.last.get().as_ref() }.filter(|own| own.depth == depth) {
-            owned.end(own);
-        }
+        let level = self.level();
+        self.owned.small.end_level(level, true);
+        self.owned.large.end_level(level, true);
+    }
+
+    /// The same of a body without a frame.
+    #[inline(always)]
+    pub(super) fn end_own_of_called(&self) {
+        let level = self.level();
+        self.owned.small.end_level(level, false);
+        self.owned.large.end_level(level, false);
     }
 }
 
 impl Owned {
     /// Gives back memory that a stack does not need which is empty.
     pub(super) fn shrink(&self) {
+        self.small.shrink();
+        self.large.shrink();
+    }
+}
+
+impl Data {
+    /// Those of the body of the last level, the last first.
+    #[inline(always)]
+    fn of_level(&self, level: u32) -> impl Iterator<Item = &Own> {
+        // SAFETY: null, or one that stays until its body is over.
+        let last_of = move |at: *mut Own| unsafe { at.as_ref() }.filter(|own| own.level.get() == level);
+        std::iter::successors(last_of(self.last.get()), move |own| last_of(own.before))
+    }
+
+    /// Bytes left in the chunk.
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.end.get().addr() - self.top.get().addr()
+    }
+
+    /// The next one, if it is there as it was made, for values of this type.
+    #[inline(always)]
+    fn made_of<T>(&self) -> Option<&Own> {
+        if self.left() < SMALL {
+            return None;
+        }
+        let at: NonNull<Own> = NonNull::new(self.top.get())?.cast();
+        // SAFETY: a chunk begins as zeros, and has data of this size only.
+        let is_made = unsafe { Whole::is_of::<T>(at.cast()) };
+        // SAFETY: it was made, and nobody uses it.
+        is_made.then(|| unsafe { at.as_ref() }).filter(|own| own.marks.get() & CHANGED == 0)
+    }
+
+    /// Those of the body of this level go; it may have `changed` them.
+    #[inline(always)]
+    fn end_level(&self, level: u32, changed: bool) {
+        // SAFETY: null, or one that stays until its body is over, which is here.
+        while let Some(own) = unsafe { self.last.get().as_ref() }.filter(|own| own.level.get() == level) {
+            // A failure is counted.
+            own.whole.forget_failure();
+            if changed || !own.whole.is_as_made() {
+                own.marks.set(own.marks.get() | CHANGED);
+            }
+            // The place itself, behind which all of the chunk is reached.
+            self.top.set(self.last.replace(own.before).cast());
+            if own.marks.get() & OPENS != 0 && self.chunk.get() > 0 {
+                self.leave_chunk();
+            }
+        }
+    }
+
+    fn shrink(&self) {
         debug_assert!(self.last.get().is_null());
         self.chunks.borrow_mut().truncate(KEPT);
     }
@@ -145,17 +241,6 @@ impl Owned {
     fn enter(&self, chunks: &[Chunk], chunk: u32) {
         self.chunk.set(chunk);
         self.end.set(chunks[chunk as usize].end());
-    }
-
-    #[inline(always)]
-    fn end(&self, own: &Own) {
-        // A failure is counted.
-        own.whole.forget_failure();
-        // The place itself, behind which all of the chunk is reached.
-        self.top.set(self.last.replace(own.before).cast());
-        if own.opens && self.chunk.get() > 0 {
-            self.leave_chunk();
-        }
     }
 
     /// The first datum of a chunk has gone: the next one goes into a new chunk again.

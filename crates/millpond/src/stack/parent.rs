@@ -11,6 +11,7 @@
 
 use std::ptr::NonNull;
 
+use super::episode::Begun;
 use super::frames::Frames;
 use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
@@ -21,7 +22,7 @@ use crate::handle::{Datum, Version};
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
-use crate::task::{Modes, TaskRef, outcome};
+use crate::task::{Modes, TaskRef, flag, outcome};
 use crate::worker::Worker;
 use crate::worker::complete::Ran;
 
@@ -34,6 +35,32 @@ pub(crate) struct Opened<'a> {
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Datum>() == LINE && size_of::<Domain>().is_multiple_of(LINE));
+
+/// A parent that has this access begins.
+#[inline(always)]
+pub(super) fn open_version(version: &Version, mode: Mode) {
+    if mode == Mode::Write {
+        // What was there is spent, but stays until it is overwritten; and the parent has it alone.
+        version.set_state(State::Unset);
+    }
+}
+
+/// Writes a parent's views of these versions.
+///
+/// # Safety
+///
+/// There is room for one each, which nobody uses; the parent has these accesses, and runs.
+#[inline(always)]
+unsafe fn write_views(views: NonNull<Datum>, versions: &[NonNull<Version>], modes: Modes) {
+    for (index, &version) in versions.iter().enumerate() {
+        // SAFETY: the parent has an access to it.
+        open_version(unsafe { version.as_ref() }, modes.at(index));
+        // SAFETY: the caller's.
+        let at = unsafe { views.add(index) };
+        // SAFETY: as above.
+        unsafe { at.write(Datum::view(version, SchemeOps::of::<InOrder>())) };
+    }
+}
 
 impl<E: Engine> Worker<E> {
     /// Opens the frame of a parent in short form.
@@ -63,17 +90,8 @@ impl<E: Engine> Worker<E> {
         unsafe { frames.as_ref() }.open_with(room, make);
         // SAFETY: inside of that room.
         let views: NonNull<Datum> = unsafe { place.add(1) }.cast();
-        for (index, &version) in versions.iter().enumerate() {
-            if modes.at(index) == Mode::Write {
-                // What was there is spent, but stays until it is overwritten.
-                // SAFETY: the task has it alone.
-                unsafe { version.as_ref() }.set_state(State::Unset);
-            }
-            // SAFETY: as above.
-            let at = unsafe { views.add(index) };
-            // SAFETY: as above.
-            unsafe { at.write(Datum::view(version, SchemeOps::of::<InOrder>())) };
-        }
+        // SAFETY: as above.
+        unsafe { write_views(views, versions, modes) };
         // SAFETY: made above; it stays until the frame is closed.
         Opened { domain: unsafe { place.as_ref() }, views }
     }
@@ -82,12 +100,25 @@ impl<E: Engine> Worker<E> {
     /// if it must not run, and has not.
     #[inline]
     pub(super) fn run_parent_here(&self, this: TaskRef, frames: &Frames) -> bool {
+        let level = frames.level() + 1;
+        let begun = if this.header().has(flag::PORTABLE) {
+            frames.episodes.begin(&self.shared().config, level, || self.stack_for_bodies_until())
+        } else {
+            Begun::Usual
+        };
         // SAFETY: it comes next, and nobody else runs it.
-        let failed = match unsafe { this.run_laid(self.erased()) } {
+        let ran = unsafe { this.run_laid(self.erased()) };
+        if begun != Begun::Usual {
+            frames.episodes.end(begun);
+        }
+        let failed = match ran {
             Ok(()) => None,
             Err(None) => return false,
             Err(failed) => failed,
         };
+        if let Begun::Measured(began) = begun {
+            frames.frame().began.set(began);
+        }
         // SAFETY: its scope, in the frame that was just opened.
         let domain = unsafe { frames.frame().domain.as_ref() };
         if let Some(error) = failed {
@@ -114,6 +145,10 @@ impl<E: Engine> Worker<E> {
         };
         // SAFETY: nobody uses it any more.
         unsafe { at.drop_in_place() };
+        let began = frames.frame().began.get();
+        if began != 0 {
+            frames.episodes.note(frames.level(), began);
+        }
         frames.close();
         if let Err((task, result, poison)) = ended {
             // A body that failed left no value.

@@ -197,7 +197,7 @@ impl<E: Engine> Worker<E> {
     /// A leaf in short form has failed; or there is more to look at than for most.
     #[cold]
     #[inline(never)]
-    fn end_spread(&self, laid: TaskRef, error: Option<Error>) {
+    pub(super) fn end_spread(&self, laid: TaskRef, error: Option<Error>) {
         let task = laid.spread(|size| self.alloc(size));
         match error {
             Some(error) => self.end_in_order(task, Err(error), true, Ran::No),

@@ -59,7 +59,13 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the scope is open.
         let Some(frames) = (unsafe { frames_of(domain) }) else { return };
         let frame = frames.frame();
-        debug_assert!(frame.live.get() && frame.domain == NonNull::from(domain), "a live body's frame is the youngest");
+        debug_assert!(frame.domain == NonNull::from(domain), "a live body's frame is the youngest");
+        self.finish(frames, frame, domain);
+    }
+
+    /// As `finish_frame`, where `frame` is that of the scope, above which there may be some whose bodies are over.
+    pub(super) fn finish(&self, frames: &Frames, frame: &Frame, domain: &Domain) {
+        debug_assert!(frame.live.get() && frame.domain == NonNull::from(domain), "its body waits");
         self.log.waits_for_others(|| self.drain(frames, frame, domain));
         frames.rewind();
     }

@@ -52,6 +52,8 @@ pub(crate) mod flag {
     pub(crate) const LAID: u8 = IN_PLACE | COUNTED;
     /// The same of a parent.
     pub(crate) const LAID_PARENT: u8 = LAID | COMMUTATIVE;
+    /// Of a parent in short form: it is portable (`runtime::spawn::Options::portable`).
+    pub(crate) const PORTABLE: u8 = WRITE;
     /// The task is recorded: its number follows the header, set by whoever sets this.
     pub(crate) const RECORDED: u8 = 32;
 }
@@ -183,6 +185,30 @@ impl Header {
             flags: Cell::new(flags);
             priority: new.priority;
             unused: 0;
+        }
+    }
+
+    /// Makes that of another task in place of one that `lay` has made, which nobody knew but who calls: with its state, tag, flags and
+    /// priority.
+    ///
+    /// # Safety
+    ///
+    /// As `lay`.
+    #[inline(always)]
+    pub(crate) unsafe fn lay_again(at: NonNull<Header>, new: NewTask) {
+        let at = at.as_ptr();
+        macro_rules! set {
+            ($($field:ident: $value:expr;)*) => {$(
+                // SAFETY: as the caller promises.
+                unsafe { (&raw mut (*at).$field).write($value) };
+            )*};
+        }
+        set! {
+            vtable: new.vtable;
+            domain: new.domain;
+            order: new.order;
+            place: new.place;
+            accesses: Cell::new(new.accesses as u32);
         }
     }
 

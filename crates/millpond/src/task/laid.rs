@@ -85,12 +85,26 @@ impl TaskRef {
     ///
     /// There is room for it, which nobody else uses.
     #[inline(always)]
-    pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, new: NewTask) -> TaskRef {
-        let flags = if new.vtable.role == Role::Nest { flag::LAID_PARENT } else { flag::LAID };
+    pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, is_portable: bool, new: NewTask) -> TaskRef {
+        let flags = match new.vtable.role {
+            Role::Nest if is_portable => flag::LAID_PARENT | flag::PORTABLE,
+            Role::Nest => flag::LAID_PARENT,
+            _ => flag::LAID,
+        };
         let header: NonNull<Header> = at.cast();
         // SAFETY: the place is ours and large enough.
         unsafe { Header::lay(header, stride as u32, flags, new) };
         TaskRef(header)
+    }
+
+    /// How far it is to the next closure, of a task in short form.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else knows the task.
+    pub(crate) unsafe fn set_stride(self, stride: usize) {
+        // SAFETY: the caller's.
+        unsafe { (&raw mut (*self.0.as_ptr()).tag).write(stride as u32) };
     }
 
     /// What its table says of a task in short form.

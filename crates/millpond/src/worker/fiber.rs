@@ -99,9 +99,13 @@ impl Fibers {
     /// Bytes left on the running fiber's stack; none on the thread's own, which is not ours to fill.
     pub(crate) fn stack_left(&self) -> usize {
         let marker = 0_u8;
+        self.stack_limit().map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
+    }
+
+    /// Where the running fiber's stack ends; none on the thread's own.
+    pub(crate) fn stack_limit(&self) -> Option<usize> {
         // SAFETY: the current fiber is alive: this code runs on it.
-        let limit = self.current.get().map(|fiber| unsafe { fiber.as_ref() }.limit);
-        limit.map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
+        self.current.get().map(|fiber| unsafe { fiber.as_ref() }.limit)
     }
 
     /// Whether there is a fiber in the pool, or memory for one more. Then it is there for the next who `take`s one.

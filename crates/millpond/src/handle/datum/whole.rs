@@ -8,7 +8,7 @@ use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
 use crate::handle::storage;
 use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
-use crate::runtime::domain::Domain;
+use crate::runtime::domain::{Domain, NESTED_EPOCH};
 use crate::sync::atomic::Ordering;
 
 /// A datum with its first version.
@@ -62,6 +62,32 @@ impl Whole {
         datum.claim_new(domain.claim(), SchemeOps::of::<InOrder>());
         datum.set_seen(domain.epoch(), Mode::Inout);
         Whole { datum, first }
+    }
+
+    /// Makes one again that `own` has made and that is as it was then.
+    #[inline(always)]
+    pub(crate) fn renew(&self, epoch: u64) {
+        self.datum.renew_seen(epoch);
+        self.first.renew();
+    }
+
+    /// Whether nothing but its value is another than when `own` made it in a scope's first epoch, if nothing that uses it was laid down.
+    #[inline(always)]
+    pub(crate) fn is_as_made(&self) -> bool {
+        self.datum.is_seen_in(NESTED_EPOCH)
+    }
+
+    /// Whether `own` has made one for values of this type there.
+    ///
+    /// # Safety
+    ///
+    /// There is one, or there are zeros.
+    #[inline(always)]
+    pub(crate) unsafe fn is_of<T>(this: NonNull<Whole>) -> bool {
+        // SAFETY: the caller's.
+        let kind = unsafe { this.byte_add(offset_of!(Whole, first) + Version::KIND_AT) }.cast::<*const VersionKind>();
+        // SAFETY: as above.
+        ptr::eq(unsafe { kind.read() }, VersionKind::of::<T>())
     }
 
     /// Nobody uses it any more: lets go of what a failed version keeps.

@@ -1,0 +1,271 @@
+//! Portable tasks that run at their spawn (`episode`): the code that knows their types.
+
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::slice;
+
+use super::elsewhere;
+use super::episode::{self, Room};
+use super::frames::Frames;
+use crate::access::{Accesses, Args, ArgsOf, In, Visitor};
+use crate::caught::{Caught, catch};
+use crate::depend::Mode;
+use crate::error::{Error, Kind};
+use crate::handle::reduction::ReducerRef;
+use crate::handle::{Datum, Version};
+use crate::memory::LINE;
+use crate::runtime::body::{Code, ParentCode, may_run};
+use crate::runtime::domain::Domain;
+use crate::runtime::engine::Engine;
+use crate::runtime::join::must_count;
+use crate::runtime::scope::Scope;
+use crate::runtime::spawn::Options;
+use crate::task::{Modes, NewTask, TaskRef, VTable, laid_size};
+use crate::worker::Worker;
+use crate::worker::complete::panicked;
+
+/// Accesses that a leaf has which is called, at most.
+const MOST: usize = 8;
+
+/// Gathers the versions of a task.
+struct Gather<'a> {
+    versions: &'a mut [MaybeUninit<NonNull<Version>>],
+    count: usize,
+    /// No datum was there twice.
+    distinct: bool,
+}
+
+impl Visitor for Gather<'_> {
+    #[inline(always)]
+    fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let version = unsafe { datum.as_ref() }.current();
+        // SAFETY: so many were written.
+        let before = unsafe { slice::from_raw_parts(self.versions.as_ptr().cast::<NonNull<Version>>(), self.count) };
+        self.distinct = self.distinct && before.iter().all(|&earlier| earlier != version);
+        self.versions[self.count].write(version);
+        self.count += 1;
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        unreachable!("its mode was not among them");
+    }
+}
+
+/// The modes of a task that may be called, if it may: it returns nothing, and its type says all of its accesses.
+const fn modes<'s, B, A: Accesses<'s, B>, O>(most: usize) -> Option<Modes> {
+    match A::MODES {
+        Some(modes) if modes.count <= most && !must_count::<O>() => Some(modes),
+        _ => None,
+    }
+}
+
+/// The first version that was to be written, and was not.
+#[inline(always)]
+fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
+    // No adapter, of which there would be one for all.
+    for index in 0..modes.count {
+        // SAFETY: the task has an access to it.
+        if modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced() {
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// Why a leaf has failed.
+enum Failed {
+    Panicked(Caught),
+    Unwritten(usize),
+}
+
+impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
+    /// Runs a leaf, if nothing else is to be done for it, in an episode; else gives its accesses and its body back.
+    #[inline(always)]
+    pub(crate) fn call_leaf<A, F, O>(
+        &self,
+        frames: &Frames,
+        options: &Options,
+        accesses: A,
+        body: F,
+    ) -> Result<Result<O, Error>, (A, F)>
+    where
+        A: Accesses<'s, B>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        let Some(modes) = (const { modes::<B, A, O>(MOST) }) else { return Err((accesses, body)) };
+        if !options.is_plain() || domain.is_cancelled() {
+            return Err((accesses, body));
+        }
+        let mut room = [const { MaybeUninit::uninit() }; MOST];
+        let mut gather = Gather { versions: &mut room, count: 0, distinct: true };
+        let shape = accesses.visit(&mut gather);
+        let distinct = gather.distinct;
+        // SAFETY: so many were written.
+        let versions = unsafe { slice::from_raw_parts(room.as_ptr().cast::<NonNull<Version>>(), modes.count) };
+        if !distinct || !may_run(versions, modes) {
+            return Err((accesses, body));
+        }
+        domain.count_at_once();
+        worker.count_body();
+        let ended = catch(|| {
+            // SAFETY: in use by the leaf.
+            let mut args = unsafe { Args::laid(versions) };
+            // SAFETY: the versions were gathered from `A`, and all before the leaf has ended.
+            body(unsafe { A::leaf(&shape, &mut args) })
+        });
+        let failed = match ended {
+            Ok(value) => match first_unwritten(versions, modes) {
+                None => return Ok(Ok(value)),
+                Some(arg) => Failed::Unwritten(arg),
+            },
+            Err(caught) => Failed::Panicked(caught),
+        };
+        let order = domain.last_order();
+        let new = self.new_task(Code::<'s, B, A, F, O>::LEAF, options.place, order, modes);
+        Ok(Err(worker.fail_leaf(frames, new, versions, failed)))
+    }
+
+    #[inline(always)]
+    fn new_task(
+        &self,
+        vtable: &'static VTable,
+        place: &'static Location<'static>,
+        order: u64,
+        modes: Modes,
+    ) -> NewTask {
+        let domain = self.domain().into();
+        NewTask { vtable, domain, order, place, priority: 0, extras: None, accesses: modes.count }
+    }
+
+    /// As `call_leaf`, of a parent, with all that it spawns.
+    #[inline(always)]
+    pub(crate) fn call_parent<A, F, O>(
+        &self,
+        frames: &Frames,
+        options: &Options,
+        accesses: A,
+        body: F,
+    ) -> Result<Result<O, Error>, (A, F)>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        let Some(modes) = (const { modes::<B, A, O>(episode::MOST) }) else { return Err((accesses, body)) };
+        if !options.is_plain() || domain.is_cancelled() {
+            return Err((accesses, body));
+        }
+        let Some(room) = frames.episodes.next_room() else { return Err((accesses, body)) };
+        let order = domain.next_order();
+        let new = self.new_task(ParentCode::<'s, 'env, E, B, A, F, O>::NEST, options.place, order, modes);
+        // SAFETY: the room is the next body's, which begins here or never.
+        unsafe { room.lay_shell(new) };
+        let shell = room.shell();
+        // SAFETY: a shell has room for so many.
+        let versions = unsafe { slice::from_raw_parts_mut(shell.laid_versions().as_ptr().cast(), modes.count) };
+        let mut gather = Gather { versions, count: 0, distinct: true };
+        let shape = accesses.visit(&mut gather);
+        let distinct = gather.distinct;
+        // SAFETY: so many were written.
+        let versions = unsafe { slice::from_raw_parts(shell.laid_versions().as_ptr(), modes.count) };
+        if !distinct || !may_run(versions, modes) {
+            return Err((accesses, body));
+        }
+        domain.count_at_once();
+        worker.count_body();
+        // SAFETY: the room is this body's.
+        unsafe { room.make(frames, domain, worker.seat().index(), versions, modes) };
+        frames.begin_in_room(room);
+        let ended = catch(|| {
+            // SAFETY: made for these versions; they stay until the body is over, with all that it spawns.
+            let mut args = unsafe { Args::views(room.views()) };
+            // SAFETY: the versions were gathered from `A`, and each has a view.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: made above.
+            let inner = unsafe { room.domain() };
+            // SAFETY: the worker and the scope outlive the body and its descendants, and the body stays on this thread.
+            let scope = unsafe { Scope::new(worker, inner) };
+            body(&scope, handles)
+        });
+        // SAFETY: made above.
+        let inner = unsafe { room.domain() };
+        match ended {
+            Ok(value) if frames.is_in_episode() && inner.is_usual() && first_unwritten(versions, modes).is_none() => {
+                frames.end_in_room(room);
+                Ok(Ok(value))
+            }
+            Ok(value) => Ok(worker.end_called(frames, domain, room, order, None).map(|()| value)),
+            Err(caught) => Ok(Err(worker.fail_parent(frames, domain, room, order, &caught))),
+        }
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// A leaf that was called has failed: it is laid down, and ends as one that failed there.
+    #[cold]
+    #[inline(never)]
+    fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
+        frames.settle();
+        let laid = new.vtable.laid.as_ref().expect("its modes are known");
+        let size = laid_size(versions.len(), laid.payload).next_multiple_of(LINE).max(elsewhere::size(new.vtable.role));
+        if !frames.has_room(size) {
+            frames.make_room(size);
+        }
+        // SAFETY: there is room, above all that is in use.
+        let leaf = unsafe { TaskRef::lay(frames.top_at(), size, false, new) };
+        for (index, &version) in versions.iter().enumerate() {
+            // SAFETY: as above.
+            let at = unsafe { leaf.laid_versions().add(index) };
+            // SAFETY: as above.
+            unsafe { at.write(version) };
+        }
+        let error = match failed {
+            Failed::Panicked(caught) => panicked(leaf, &caught),
+            Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),
+        };
+        self.end_spread(leaf, Some(error.clone()));
+        error
+    }
+
+    /// A parent's body that was called in scope `around` has ended, and has got a frame, or needs one since there is more to look
+    /// at: runs what is left in it; its failure.
+    #[cold]
+    #[inline(never)]
+    fn end_called(
+        &self,
+        frames: &Frames,
+        around: &Domain,
+        room: Room,
+        order: u64,
+        failed: Option<Error>,
+    ) -> Result<(), Error> {
+        frames.settle();
+        let frame = frames.frame();
+        // SAFETY: its scope, which is open.
+        let domain = unsafe { frame.domain.as_ref() };
+        if let Some(error) = failed {
+            domain.set_own_failure(error);
+        }
+        self.combine_open(domain);
+        frame.live.set(false);
+        // SAFETY: a body that is called is called by another one, whose frame stays.
+        let outer = unsafe { &*frame.before };
+        self.finish(frames, outer, around);
+        frames.leave_room(room);
+        around.failure(order).map_or(Ok(()), Err)
+    }
+
+    /// As `end_called`, of one that panicked.
+    #[cold]
+    #[inline(never)]
+    fn fail_parent(&self, frames: &Frames, around: &Domain, room: Room, order: u64, caught: &Caught) -> Error {
+        // SAFETY: the scope of a body that is called.
+        let parent = unsafe { room.domain() }.task().expect("a parent's");
+        let error = panicked(parent, caught);
+        self.end_called(frames, around, room, order, Some(error.clone())).err().unwrap_or(error)
+    }
+}
