@@ -332,7 +332,7 @@ pub struct Options {
 
 impl Options {
     #[inline]
-    pub(crate) fn at(place: &'static Location<'static>) -> Self {
+    pub fn at(place: &'static Location<'static>) -> Self {
         Options { place, label: None, bytes: 0, priority: 0, portable: false }
     }
 

@@ -238,7 +238,8 @@ impl Parts {
     fn empty() -> Parts {
         Parts {
             domain: MaybeUninit::uninit(),
-            shell: MaybeUninit::uninit(),
+            // A header's state is not made with it.
+            shell: MaybeUninit::zeroed(),
             views: [const { MaybeUninit::uninit() }; MOST],
             after: Cell::new(None),
             made: Cell::new(false),
@@ -433,12 +434,20 @@ impl Frames {
             self.make_room(size);
         }
         let at = self.top_at();
-        let bytes = size_of::<Header>() + size_of_val(versions);
-        // SAFETY: there is room, above all that is in use; of the payload, which is in use elsewhere, nothing is needed.
-        unsafe { ptr::copy_nonoverlapping(shell.0.as_ptr().cast::<u8>(), at.as_ptr(), bytes) };
-        let closure = TaskRef(at.cast());
-        // SAFETY: just written, and nobody else knows it.
-        unsafe { closure.set_stride(size) };
+        let new = NewTask {
+            vtable: header.vtable(),
+            domain: header.domain(),
+            order: header.order(),
+            place: header.place(),
+            priority: 0,
+            extras: None,
+            accesses: modes.count,
+        };
+        // SAFETY: there is room, above all that is in use. Of the payload, which is the body's, nothing is needed.
+        let closure = unsafe { TaskRef::lay(at, size, true, new) };
+        let to = closure.laid_versions().as_ptr();
+        // SAFETY: there is room for so many.
+        unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
         self.announce(at.as_ptr(), size);
         closure
     }

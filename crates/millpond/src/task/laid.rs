@@ -97,16 +97,6 @@ impl TaskRef {
         TaskRef(header)
     }
 
-    /// How far it is to the next closure, of a task in short form.
-    ///
-    /// # Safety
-    ///
-    /// Nobody else knows the task.
-    pub(crate) unsafe fn set_stride(self, stride: usize) {
-        // SAFETY: the caller's.
-        unsafe { (&raw mut (*self.0.as_ptr()).tag).write(stride as u32) };
-    }
-
     /// What its table says of a task in short form.
     #[inline(always)]
     fn laid(self) -> &'static Laid {

@@ -1,6 +1,7 @@
 //! Runs a program on a runtime and notes what can be seen.
 
 use std::collections::BTreeSet;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -9,7 +10,8 @@ use millpond::depend::Scheme;
 use millpond::memory::Memory;
 use millpond::pool::Pool;
 use millpond::{
-    CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn,
+    Accesses, ArgsOf, CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn,
+    SpawnOptions,
 };
 
 use super::datum::first;
@@ -166,7 +168,7 @@ fn in_scope<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<
     }
     let scope = runtime.scope(|s| {
         run.root.get_or_init(|| s.cancel_token());
-        let mut doors = Doors { door: Some(s.door()), open: Vec::new() };
+        let mut doors = Doors { door: Some(s.door()), ..Doors::none() };
         let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut doors);
         slots.0.truncate(program.roots.len());
         hash
@@ -234,6 +236,8 @@ fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
 struct Doors<'s, E: Engine> {
     door: Option<Door<'s, E>>,
     open: Vec<(Id, Pending)>,
+    /// The scope is that of a portable parent.
+    portable: bool,
 }
 
 /// Preconditions that a task meets, or drops, at its end.
@@ -249,7 +253,12 @@ fn meet(holds: Holds) {
 
 impl<'s, E: Engine> Doors<'s, E> {
     fn none() -> Self {
-        Doors { door: None, open: Vec::new() }
+        Doors { door: None, open: Vec::new(), portable: false }
+    }
+
+    /// Of a parent that is portable, or not.
+    fn none_in(portable: bool) -> Self {
+        Doors { portable, ..Doors::none() }
     }
 
     fn at(&self, id: Id) -> usize {
@@ -312,8 +321,13 @@ fn body<'s, S: Spawn<'s>, E: Engine>(
             Op::Set { id, slot } => {
                 let value = Value::new(Plain::fresh(acc.with(*id).value), acc.tainted, &run.live);
                 // A cancelled scope would not run the leaf.
-                let forms = if run.cancels { 2 } else { 3 };
-                slots.get(*slot).set(s, value, [Form::Waits, Form::Tries, Form::Leaf][*id % forms]);
+                let forms: &[Form] = match (run.cancels, doors.portable) {
+                    (true, true) => &[Form::Tries],
+                    (false, true) => &[Form::Tries, Form::Leaf],
+                    (true, false) => &[Form::Tries, Form::Waits],
+                    (false, false) => &[Form::Tries, Form::Waits, Form::Leaf],
+                };
+                slots.get(*slot).set(s, value, forms[*id % forms.len()]);
             }
             Op::WaitOn { id, slot, assign, blind } => {
                 wait_on(s, run, slots.get(*slot), &mut acc, (*id, *assign, *blind));
@@ -363,6 +377,42 @@ fn wait_on<'s, S: Spawn<'s>>(
     run.saw(id, acc, result);
 }
 
+/// Spawns tasks without a name, portable ones or others.
+struct Unnamed<'a, S> {
+    scope: &'a S,
+    portable: bool,
+}
+
+impl<S> Unnamed<'_, S> {
+    #[track_caller]
+    fn options(&self) -> SpawnOptions {
+        let place = Location::caller();
+        if self.portable { SpawnOptions::portable(place) } else { SpawnOptions::at(place) }
+    }
+
+    #[track_caller]
+    fn spawn<'s, A, F, O>(&self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        self.scope.spawn_with(self.options(), accesses, body)
+    }
+
+    #[track_caller]
+    fn nest<'s, A, F, O>(&self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        self.scope.nest_with(self.options(), accesses, body)
+    }
+}
+
 fn spawn<'s, S: Spawn<'s>, E: Engine>(
     s: &S,
     run: &'s Run,
@@ -373,6 +423,7 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
 ) -> Kept<'s, S> {
     let accesses = slots.accesses(task);
     let holds = doors.holds(task);
+    let portable = doors.portable || !task.id.is_multiple_of(3) && task.may_be_portable();
     // As a macro, since each use makes closures of its own: with a name or not, with a value or not.
     macro_rules! spawn {
         ($with:expr, $finish:expr) => {
@@ -388,7 +439,7 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
                 Work::Nest(inner) => $with.nest($accesses, move |s, helds| {
                     run.start(task.id, seed);
                     let mut slots = Slots::held(task, $helds(helds));
-                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none());
+                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none_in(portable));
                     run.digest(task.id, hash);
                     meet(holds);
                     $finish(hash)
@@ -396,7 +447,11 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
             }
         };
     }
-    let named = || s.task("t").index([task.id]).priority(task.priority).bytes(task.bytes);
+    let named = || {
+        let named = s.task("t").index([task.id]).priority(task.priority).bytes(task.bytes);
+        if portable { named.portable() } else { named }
+    };
+    let s = &Unnamed { scope: s, portable };
     match (task.named, task.returns) {
         (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
         (true, false) => Kept::Nothing(spawn!(named(), |_: Hash| ())),

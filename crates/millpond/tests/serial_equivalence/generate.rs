@@ -21,6 +21,8 @@ struct Taste {
     /// Percent of the operations of a scope that are not spawns.
     others: usize,
     yields: usize,
+    /// Percent of the tasks that have no name and return nothing, besides those of others of which that is so.
+    plain: usize,
     /// Tasks that may still be generated.
     budget: usize,
 }
@@ -77,7 +79,8 @@ impl Taste {
         let nests = [nest, nest, nest / 2, 0];
         let others = rng.pick(&[0, 10, 30, 50]);
         let yields = rng.pick(&[0, 0, 10, 50]);
-        Taste { rng, ids: 0, modes, faults, nests, others, yields, budget: 60 }
+        let plain = rng.pick(&[0, 0, 80]);
+        Taste { rng, ids: 0, modes, faults, nests, others, yields, plain, budget: 60 }
     }
 
     fn id(&mut self) -> Id {
@@ -165,16 +168,17 @@ impl Taste {
         } else {
             Work::Leaf(self.leaf())
         };
+        let says = if self.rng.percent(self.plain) { 0 } else { 50 };
         Task {
             id,
             uses,
             work,
             keep,
-            returns: self.rng.percent(50),
-            named: self.rng.percent(50),
+            returns: self.rng.percent(says),
+            named: self.rng.percent(says),
             priority: self.rng.pick(&[0, 0, 0, 1, -1, 127]),
             bytes: self.rng.pick(&[0, 0, 0, 1, 100, 10_000]),
-            holds: self.holds(sight),
+            holds: if says == 0 { Vec::new() } else { self.holds(sight) },
             twice: self.rng.percent(self.faults / 4),
         }
     }

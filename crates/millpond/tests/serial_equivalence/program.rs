@@ -160,6 +160,20 @@ impl Task {
         self.uses.iter().filter(move |one| one.mode == mode)
     }
 
+    /// Whether it may be portable: it waits for nothing and holds nothing, and so do its children.
+    pub fn may_be_portable(&self) -> bool {
+        let may_be = |op: &Op| match op {
+            Op::Spawn(task) => task.may_be_portable(),
+            Op::Own { .. } | Op::Drop { .. } | Op::Set { .. } | Op::Panic { .. } => true,
+            _ => false,
+        };
+        self.holds.is_empty()
+            && match &self.work {
+                Work::Leaf(_) => true,
+                Work::Nest(body) => body.0.iter().all(may_be),
+            }
+    }
+
     /// The two places that name one datum, and the datum.
     pub fn duplicate(&self) -> Option<(usize, usize, Id)> {
         let all = self.uses.iter().enumerate();
