@@ -23,6 +23,8 @@ struct Taste {
     yields: usize,
     /// Percent of the tasks that have no name and return nothing, besides those of others of which that is so.
     plain: usize,
+    /// Whether scopes wait, and use doors.
+    waits: bool,
     /// Tasks that may still be generated.
     budget: usize,
 }
@@ -80,7 +82,15 @@ impl Taste {
         let others = rng.pick(&[0, 10, 30, 50]);
         let yields = rng.pick(&[0, 0, 10, 50]);
         let plain = rng.pick(&[0, 0, 80]);
-        Taste { rng, ids: 0, modes, faults, nests, others, yields, plain, budget: 60 }
+        let taste = Taste { rng, ids: 0, modes, faults, nests, others, yields, plain, waits: true, budget: 60 };
+        if taste.rng.clone().percent(25) { taste.of_portable_tasks() } else { taste }
+    }
+
+    /// Programs most of whose parents may be portable (`Task::may_be_portable`), and their children short.
+    fn of_portable_tasks(self) -> Self {
+        let modes = vec![Mode::Read, Mode::Write, Mode::Inout];
+        let (others, yields) = (self.others / 2, self.yields / 5);
+        Taste { modes, others, yields, nests: [60, 60, 40, 0], plain: 95, waits: false, ..self }
     }
 
     fn id(&mut self) -> Id {
@@ -107,7 +117,11 @@ impl Taste {
     }
 
     fn other(&mut self, sight: &mut Sight, depth: usize) -> Option<Op> {
-        let choice = self.rng.below(if depth == 0 { 14 } else { 10 });
+        let choice = self.rng.below(match depth {
+            _ if !self.waits => 4,
+            0 => 14,
+            _ => 10,
+        });
         Some(match choice {
             0 | 1 => {
                 let (slot, set) = (self.id(), self.rng.percent(50));
