@@ -44,7 +44,8 @@ impl State {
         let uses = self.0.load(Ordering::Relaxed) & !(USE - 1);
         // Release: a stale join that sees the new use goes on as after the earlier task's completion, which happened
         // before the block came here.
-        self.0.store(uses + USE, Ordering::Release);
+        // Wrapping: in a stack's frame anything may have been there.
+        self.0.store(uses.wrapping_add(USE), Ordering::Release);
     }
 
     /// The current use, for a join to remember.

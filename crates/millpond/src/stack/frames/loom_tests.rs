@@ -34,6 +34,13 @@ impl World {
         Arc::new(world)
     }
 
+    /// The same, whose body has begun.
+    fn in_body() -> Arc<World> {
+        let world = World::new();
+        world.frames.open(&world.domain);
+        world
+    }
+
     fn push(&self) {
         self.frames.publish(self.frames.top().wrapping_add(STRIDE));
     }
@@ -72,8 +79,12 @@ fn model(own: fn(&World)) {
 }
 
 fn model_with(own: fn(&World), look: fn(&World, usize)) {
+    model_of(World::new, own, look);
+}
+
+fn model_of(make: fn() -> Arc<World>, own: fn(&World), look: fn(&World, usize)) {
     loom::model(move || {
-        let world = World::new();
+        let world = make();
         let parent = world.frames.cursor().0.addr();
         let thief = thread::spawn({
             let world = world.clone();
@@ -114,4 +125,27 @@ fn loom_a_frame_is_run() {
 #[test]
 fn loom_a_stack_stays_full() {
     model_with(World::run, |world, _| assert!(world.frames.may_have_work()));
+}
+
+/// A body that was called gets its frame (`episode`, S1 and S2): nobody sees what runs there as what comes next.
+#[test]
+fn loom_a_called_body_gets_its_frame() {
+    let settle = |world: &World| {
+        world.frames.announce(world.frames.top(), STRIDE);
+        world.frames.open(&world.domain);
+    };
+    let look = |world: &World, _| {
+        let Seen { youngest, next, taken, top } = world.frames.seen();
+        // SAFETY: the owner does not give memory back.
+        let mut frame = unsafe { &*youngest };
+        let end = |frame: &Frame| frame.first.wrapping_add(STRIDE);
+        assert!(next == top || taken && next == frame.first && top == end(frame), "what is there runs");
+        // SAFETY: as above.
+        while let Some(before) = unsafe { frame.before.as_ref() } {
+            assert_eq!(before.running.load(Ordering::Relaxed).addr(), before.first.addr() | TAKEN);
+            assert_eq!(before.last.load(Ordering::Relaxed), end(before));
+            frame = before;
+        }
+    };
+    model_of(World::in_body, settle, look);
 }
