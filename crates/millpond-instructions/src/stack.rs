@@ -2,19 +2,21 @@
 
 use crate::{Bench, FIB, Path, TASKS, change, count, fib};
 use millpond::depend::stack::Stack;
-use millpond::{Access, Inout, Spawn, Write};
+use millpond::{Access, Inout, Spawn, SpawnOptions, Write};
+use std::panic::Location;
 use std::sync::atomic::AtomicU64;
 
 /// How deep the parents lie in one another.
 const DEPTH: u64 = 100;
 
-/// The graphs whose tasks lie in frames.
-pub static PATHS: [Path<Stack>; 5] = [
+/// The graphs whose tasks lie in frames; those of the last are calls.
+pub static PATHS: [Path<Stack>; 6] = [
     Path { name: "shared_2", tasks: TASKS, data: 2, changes: TASKS, run: shared_2 },
     Path { name: "shared_4", tasks: TASKS, data: 4, changes: TASKS, run: shared_4 },
     Path { name: "shared_8", tasks: TASKS, data: 8, changes: TASKS, run: shared_8 },
     Path { name: "level", tasks: 2 * TASKS, data: 1, changes: TASKS, run: level },
     Path { name: "call", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: call },
+    Path { name: "episode", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: episode },
 ];
 
 /// Tasks that all may change the same data, and change one: the difference between two of these paths is further accesses.
@@ -69,6 +71,35 @@ fn called<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, 
         called(s, n - 1, bodies, a.write());
         called(s, n - 2, bodies, b.write());
         s.spawn((a.read(), b.read(), r.write()), move |(a, b, r)| {
+            count(bodies, 0);
+            r.set(a + b);
+        });
+    });
+}
+
+/// The same of portable tasks, where the last ones are leaves: all of it is calls.
+fn episode(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+    let result = millpond::Handle::unset();
+    bench.runtime.scope(|s| portable(s, FIB, &bench.count, result.write()))?;
+    assert_eq!(result.into_inner()?, fib(FIB));
+    Ok(())
+}
+
+fn portable<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, u64, Write, S::Brand>) {
+    let options = SpawnOptions::portable(Location::caller());
+    if n < 2 {
+        s.spawn_with(options, r, move |r| {
+            count(bodies, 0);
+            r.set(n);
+        });
+        return;
+    }
+    s.nest_with(options, r, move |s, r| {
+        count(bodies, 0);
+        let (a, b) = (s.unset(), s.unset());
+        portable(s, n - 1, bodies, a.write());
+        portable(s, n - 2, bodies, b.write());
+        s.spawn_with(options, (a.read(), b.read(), r.write()), move |(a, b, r)| {
             count(bodies, 0);
             r.set(a + b);
         });
