@@ -52,7 +52,9 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         P: Portable,
         P::Access: Takes<'s, A, Self::Brand>,
     {
-        self.spawn_with(SpawnOptions::portable(Location::caller()), P::Access::take(accesses), move |args| task.run(args))
+        self.spawn_with(SpawnOptions::portable(Location::caller()), P::Access::take(accesses), move |args| {
+            task.run(args)
+        })
     }
 
     /// Spawns a portable parent, as [`Spawn::nest`] does a closure, and at the same cost. Its scope is a [`ParentScope`].

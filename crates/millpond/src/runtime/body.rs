@@ -52,6 +52,19 @@ pub(crate) fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
     (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
 }
 
+/// The first access by which a task in short form should have written, and has not.
+// No adapter, which would be a function of its own and called, where nothing but a compare is left.
+#[inline(always)]
+pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
+    for (index, version) in versions.iter().enumerate() {
+        // SAFETY: the task has an access to it.
+        if modes.at(index) == Mode::Write && !unsafe { version.as_ref() }.is_produced() {
+            return Some(index);
+        }
+    }
+    None
+}
+
 /// # Safety
 ///
 /// The task, in short form and with these modes, holds its body, which is moved out.
@@ -207,13 +220,10 @@ where
         };
         let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
         mem::forget(value);
-        for (index, version) in versions.iter().enumerate() {
-            // SAFETY: it has an access to it.
-            if modes.at(index) == Mode::Write && !unsafe { version.as_ref() }.is_produced() {
-                return Err(Some(Error::new(task.label(), Kind::Unwritten { arg: index })));
-            }
+        match first_unwritten(versions, modes) {
+            None => Ok(()),
+            Some(arg) => Err(Some(Error::new(task.label(), Kind::Unwritten { arg }))),
         }
-        Ok(())
     }
 
     /// # Safety

@@ -15,7 +15,7 @@ use crate::error::{Error, Kind};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
-use crate::runtime::body::{Code, ParentCode, may_run};
+use crate::runtime::body::{Code, ParentCode, first_unwritten, may_run};
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::runtime::join::must_count;
@@ -59,19 +59,6 @@ const fn modes<'s, B, A: Accesses<'s, B>, O>(most: usize) -> Option<Modes> {
         Some(modes) if modes.count <= most && !must_count::<O>() => Some(modes),
         _ => None,
     }
-}
-
-/// The first version that was to be written, and was not.
-#[inline(always)]
-fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
-    // No adapter, of which there would be one for all.
-    for index in 0..modes.count {
-        // SAFETY: the task has an access to it.
-        if modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced() {
-            return Some(index);
-        }
-    }
-    None
 }
 
 /// Why a leaf has failed.

@@ -317,7 +317,14 @@ impl Room {
     ///
     /// The room is in no use, and its shell is that of a parent that `parent` calls on the worker of `seat`, with these accesses.
     #[inline(always)]
-    pub(crate) unsafe fn make(self, frames: &Frames, parent: &Domain, seat: usize, versions: &[NonNull<Version>], modes: Modes) {
+    pub(crate) unsafe fn make(
+        self,
+        frames: &Frames,
+        parent: &Domain,
+        seat: usize,
+        versions: &[NonNull<Version>],
+        modes: Modes,
+    ) {
         if self.made().get() {
             // SAFETY: the caller's.
             unsafe { Domain::renew(self.domain_at(), parent, seat) };

@@ -199,9 +199,11 @@ impl Data {
         }
         let at: NonNull<Own> = NonNull::new(self.top.get())?.cast();
         // SAFETY: a chunk begins as zeros, and has data of this size only.
-        let is_made = unsafe { Whole::is_of::<T>(at.cast()) };
+        if !unsafe { Whole::is_of::<T>(at.cast()) } {
+            return None;
+        }
         // SAFETY: it was made, and nobody uses it.
-        is_made.then(|| unsafe { at.as_ref() }).filter(|own| own.marks.get() & CHANGED == 0)
+        Some(unsafe { at.as_ref() }).filter(|own| own.marks.get() & CHANGED == 0)
     }
 
     /// Those of the body of this level go; it may have `changed` them.

@@ -10,8 +10,8 @@ use millpond::depend::Scheme;
 use millpond::memory::Memory;
 use millpond::pool::Pool;
 use millpond::{
-    Accesses, ArgsOf, CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime, Scope, Spawn,
-    SpawnOptions,
+    Accesses, ArgsOf, CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime,
+    Scope, Spawn, SpawnOptions,
 };
 
 use super::datum::first;
