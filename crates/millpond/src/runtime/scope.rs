@@ -400,7 +400,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         if let Some(frames) = self.frames() {
-            let (accesses, body) = if options.portable && frames.runs_at_spawn() {
+            let (accesses, body) = if frames.runs_at_spawn(options.portable) {
                 match self.call_leaf(frames, &options, accesses, body) {
                     Ok(result) => return Join::ready(result, 0),
                     Err((accesses, body)) => {
@@ -427,7 +427,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
         if let Some(frames) = self.frames() {
-            let (accesses, body) = if options.portable && frames.runs_at_spawn() {
+            let (accesses, body) = if frames.runs_at_spawn(options.portable) {
                 match self.call_parent(frames, &options, accesses, body) {
                     Ok(result) => return Join::ready(result, 0),
                     Err((accesses, body)) => {

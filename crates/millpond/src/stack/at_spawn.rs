@@ -83,7 +83,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     {
         let (worker, domain) = (self.worker(), self.domain());
         let Some(modes) = (const { modes::<B, A, O>(MOST) }) else { return Err((accesses, body)) };
-        if !options.is_plain() || domain.is_cancelled() {
+        if !options.is_plain() || domain.is_cancelled() || frames.episodes.is_too_long() {
             return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MOST];
@@ -181,7 +181,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         // SAFETY: made above.
         let inner = unsafe { room.domain() };
         match ended {
-            Ok(value) if frames.is_in_episode() && inner.is_usual() && first_unwritten(versions, modes).is_none() => {
+            Ok(value)
+                if frames.episodes.goes_on() && inner.is_usual() && first_unwritten(versions, modes).is_none() =>
+            {
                 frames.end_in_room(room);
                 Ok(Ok(value))
             }

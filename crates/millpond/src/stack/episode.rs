@@ -40,6 +40,8 @@ use crate::handle::{Datum, Version};
 use crate::memory::LINE;
 use crate::runtime::config::{Config, Inline};
 use crate::runtime::domain::Domain;
+use crate::sync::atomic::AtomicBool;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::task::{Header, Modes, NewTask, Role, TaskRef, laid_size};
 
 /// Accesses that a parent has which is called, at most.
@@ -58,6 +60,9 @@ const LONGEST: u32 = 16 * SHORT;
 /// One in so many is measured that have frames.
 const EVERY: u32 = 16;
 
+/// After an episode that ended for a spawn that is no call so many portable parents run in frames.
+const PAUSE: u32 = 16;
+
 /// Levels that are told apart.
 const LEVELS: usize = 64;
 
@@ -74,8 +79,8 @@ fn now() -> Moment {
 /// What a stack knows of episodes; the owner's alone.
 #[derive(Debug)]
 pub(super) struct Episodes {
-    /// An episode goes on: nothing was laid down in its bodies.
-    on: Cell<bool>,
+    /// An episode goes on: nothing was laid down in its bodies. Thieves look at it.
+    on: AtomicBool,
     rooms: OnceCell<Box<[UnsafeCell<Parts>]>>,
     /// The next room, if there is one left.
     next: Cell<Option<Room>>,
@@ -90,6 +95,8 @@ pub(super) struct Episodes {
     /// By level, what a body takes with all that it spawns: a mean in which those long ago count less.
     means: [Cell<u32>; LEVELS],
     until_measured: Cell<u32>,
+    /// So many bodies begin no episode that is measured: the last one has ended for something else.
+    pause: Cell<u32>,
 }
 
 #[repr(C, align(64))]
@@ -98,7 +105,8 @@ struct Parts {
     shell: MaybeUninit<Shell>,
     views: [MaybeUninit<Datum>; MOST],
     after: Cell<Option<Room>>,
-    /// All parts are there, and as they were made but for what is made for each body.
+    /// All parts are there, and as they were made but for what is made for each body; and for mode and generation of views, which the
+    /// next access sets.
     made: Cell<bool>,
 }
 
@@ -116,7 +124,7 @@ pub(super) enum Begun {
     /// It is measured until its frame is closed.
     Measured(Moment),
     /// An episode has begun, which is measured or not.
-    Episode,
+    Episode(Moment),
     Always,
 }
 
@@ -127,7 +135,7 @@ pub(crate) struct Room(NonNull<Parts>);
 impl Default for Episodes {
     fn default() -> Self {
         Episodes {
-            on: Cell::new(false),
+            on: AtomicBool::new(false),
             rooms: OnceCell::new(),
             next: Cell::new(None),
             settled: Cell::new(None),
@@ -137,6 +145,7 @@ impl Default for Episodes {
             looks: Cell::new(0),
             means: [const { Cell::new(2 * SHORT) }; LEVELS],
             until_measured: Cell::new(0),
+            pause: Cell::new(0),
         }
     }
 }
@@ -149,16 +158,20 @@ impl Episodes {
             Inline::Always => true,
             Inline::Auto => config.workers == 1,
         };
-        if always || self.mean(level).get() <= SHORT {
-            self.on.set(true);
+        let pause = self.pause.get();
+        if always || pause == 0 && self.mean(level).get() <= SHORT {
+            let began = if always { 0 } else { now() };
+            debug_assert!(!self.goes_on(), "what is called lays nothing down");
             self.open_rooms();
             self.settled.set(self.next.get());
             self.level.set(level);
             self.until.set(until());
             self.looks.set(LOOK);
-            self.began.set(if always { 0 } else { now() });
-            return if always { Begun::Always } else { Begun::Episode };
+            self.began.set(began);
+            self.on.store(true, Relaxed);
+            return if always { Begun::Always } else { Begun::Episode(began) };
         }
+        self.pause.set(pause.saturating_sub(1));
         match self.until_measured.get() {
             0 => {
                 self.until_measured.set(EVERY - 1);
@@ -171,12 +184,24 @@ impl Episodes {
         }
     }
 
-    /// That body has ended.
+    /// That body, of this level, has ended, and `ran` at all.
     #[inline]
-    pub(super) fn end(&self, begun: Begun) {
-        if self.on.replace(false) && begun == Begun::Episode {
-            self.note(self.level.get(), self.began.get());
+    pub(super) fn end(&self, begun: Begun, level: u32, ran: bool) {
+        let goes_on = self.goes_on();
+        self.on.store(false, Relaxed);
+        if let (Begun::Episode(began), true) = (begun, ran) {
+            let took = now().wrapping_sub(began);
+            // Of one that was settled more is to come.
+            if goes_on || took > self.mean(level).get() {
+                self.note_time(level, took);
+            }
         }
+    }
+
+    /// Whether an episode goes on.
+    #[inline(always)]
+    pub(super) fn goes_on(&self) -> bool {
+        self.on.load(Relaxed)
     }
 
     /// A body of this level is over which began then, with all that it has spawned.
@@ -194,9 +219,9 @@ impl Episodes {
         &self.means[(level as usize).min(LEVELS - 1)]
     }
 
-    /// Whether the episode takes too long, if it is measured.
+    /// Whether the episode takes too long, if it is measured: a look now and then.
     #[inline(always)]
-    fn is_too_long(&self) -> bool {
+    pub(crate) fn is_too_long(&self) -> bool {
         self.looks.set(self.looks.get() - 1);
         self.looks.get() == 0 && self.is_too_long_by_the_clock()
     }
@@ -204,7 +229,11 @@ impl Episodes {
     #[cold]
     fn is_too_long_by_the_clock(&self) -> bool {
         self.looks.set(LOOK);
-        self.began.get() != 0 && now().wrapping_sub(self.began.get()) > 4 * SHORT
+        let is_too_long = self.began.get() != 0 && now().wrapping_sub(self.began.get()) > 4 * SHORT;
+        if is_too_long {
+            self.note_time(self.level.get(), LONGEST);
+        }
+        is_too_long
     }
 
     /// Makes the rooms, if they are not there.
@@ -360,16 +389,25 @@ impl Room {
 }
 
 impl Frames {
-    /// Whether what is portable runs at its spawn. If a thief is there, it does not any more.
+    /// Whether a task runs at its spawn: in an episode, if it is portable and nobody asks. Else the episode is over.
     #[inline(always)]
-    pub(crate) fn runs_at_spawn(&self) -> bool {
-        self.episodes.on.get() && (self.guard().is_clear() || self.is_settled())
+    pub(crate) fn runs_at_spawn(&self, portable: bool) -> bool {
+        self.episodes.goes_on() && (portable && self.guard().is_clear() || self.goes_on_in_spite(portable))
     }
 
     #[cold]
-    fn is_settled(&self) -> bool {
-        self.settle();
-        false
+    fn goes_on_in_spite(&self, portable: bool) -> bool {
+        // Where a fence is needed the word is never clear; but a call takes nothing that a thief could take.
+        let goes_on = portable && self.guard().is_owned();
+        if !goes_on {
+            self.settle();
+        }
+        goes_on
+    }
+
+    /// Whether an episode goes on, of which a thief sees nothing: a glance.
+    pub(super) fn is_in_episode(&self) -> bool {
+        self.episodes.goes_on()
     }
 
     /// A body begins in the next room.
@@ -378,12 +416,6 @@ impl Frames {
         debug_assert_eq!(self.episodes.next.get(), Some(room), "bodies are called one by the other");
         self.episodes.next.set(room.after().get());
         self.enter_level();
-    }
-
-    /// Whether the episode goes on in which a body is called that is about to be over.
-    #[inline(always)]
-    pub(crate) fn is_in_episode(&self) -> bool {
-        self.episodes.on.get()
     }
 
     /// The body in that room, which has no frame, is over, and so is all that it has spawned.
@@ -399,10 +431,10 @@ impl Frames {
         self.episodes.next.set(Some(room));
     }
 
-    /// Something is to be done that cannot be done in an episode: bodies of its level shall not begin one soon.
+    /// Something is to be done that cannot be done in an episode: the next ones of the program are perhaps no better.
     #[cold]
     pub(crate) fn give_up_episode(&self) {
-        self.episodes.note_time(self.episodes.level.get(), LONGEST);
+        self.episodes.pause.set(PAUSE);
         self.settle();
     }
 
@@ -410,9 +442,10 @@ impl Frames {
     #[cold]
     pub(crate) fn settle(&self) {
         let Episodes { on, next, settled, .. } = &self.episodes;
-        if !on.replace(false) {
+        if !self.episodes.goes_on() {
             return;
         }
+        on.store(false, Relaxed);
         while settled.get() != next.get() {
             let room = settled.get().expect("in use");
             room.made().set(false);
@@ -420,7 +453,8 @@ impl Frames {
             // SAFETY: the scope of a body that runs.
             let domain = unsafe { room.domain() };
             domain.move_task(closure);
-            self.open(domain);
+            // By the place itself: who closes the frame drops what is there.
+            self.open_with(0, |_| room.domain_at());
             // It had begun before.
             self.leave_level();
             settled.set(room.after().get());

@@ -31,7 +31,8 @@
 //! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
 //! - T3. if the owner does not come (the word is still ASKED: it is in a long body), calls for a barrier in all threads of the
 //!   process (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
-//! - T4. walks, and takes closures; then makes the word what it was before T1, or FRESH, release.
+//! - T4. walks, and takes closures; then makes the word what it was before T1, or FRESH, release: if it has taken some, or if it
+//!   has seen nothing since the owner calls what it spawns (`episode`), which then lays that down.
 //!
 //! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load
 //! on the owner's processor, hence after O1, which T4 sees. If it loads ASKED or WALKED, the owner takes nothing before the
@@ -124,6 +125,11 @@ impl<A> Guard<A> {
         self.word.load(Acquire) == OWNED
     }
 
+    /// Whether no thief is there, and nobody sleeps of whom the owner is to look.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.word() == OWNED
+    }
+
     /// Whether nobody runs the stack: a glance.
     pub(crate) fn is_free(&self) -> bool {
         self.word() == FREE
@@ -204,8 +210,13 @@ impl<A> Guard<A> {
     }
 
     /// As a thief: what is found by `walk`, which this thread does, or by the owner, which gets the wish; none if another
-    /// thief is there.
-    pub(crate) fn visit(&self, wish: u64, walk: impl FnOnce() -> Option<A>) -> Option<A> {
+    /// thief is there. If this thief finds nothing, and `leaves_word`, the owner's next step is a first one.
+    pub(crate) fn visit(
+        &self,
+        wish: u64,
+        walk: impl FnOnce() -> Option<A>,
+        leaves_word: impl FnOnce() -> bool,
+    ) -> Option<A> {
         let _alone = self.thieves.try_lock()?;
         let then = match self.word() {
             FREE if self.makes(FREE, VISITED) => FREE,
@@ -223,7 +234,7 @@ impl<A> Guard<A> {
             _ => return None,
         };
         let found = walk();
-        self.set(after(then, found.is_some()));
+        self.set(after(then, found.is_some() || then == OWNED && leaves_word()));
         found
     }
 
@@ -261,7 +272,7 @@ impl<A> Guard<A> {
 }
 
 /// What the word is after a visit. Who has stolen something no longer looks for what the owner announces next: the owner's next
-/// step is a first one.
+/// step is a first one. So it is if word is left.
 fn after(before: u32, found: bool) -> u32 {
     if found && before == OWNED { FRESH } else { before }
 }

@@ -32,7 +32,7 @@ const LARGEST: usize = 4 * LINE;
 /// The size of a small datum with its value.
 const SMALL: usize = room_of::<u64>();
 
-/// Data that are made here for one body, at most: one that goes on making some should not keep them all.
+/// Data of either size that are made here for one body, at most: one that goes on making some should not keep them all.
 const MOST: usize = 32;
 
 /// An empty stack keeps so many chunks.
@@ -53,6 +53,8 @@ struct Data {
     chunk: Cell<u32>,
     chunks: RefCell<Vec<Chunk>>,
     last: Cell<*mut Own>,
+    /// How many the body has that was the last to have some made, if it is not over.
+    counted: Cell<Option<(u32, usize)>>,
 }
 
 /// One datum.
@@ -89,6 +91,7 @@ impl Default for Data {
             chunk: Cell::new(0),
             chunks: RefCell::default(),
             last: Cell::new(ptr::null_mut()),
+            counted: Cell::new(None),
         }
     }
 }
@@ -109,21 +112,26 @@ impl Frames {
     pub(crate) fn own_datum<T>(&self, domain: &Domain) -> Option<NonNull<Datum>> {
         let is_small = const { room_of::<T>() == SMALL };
         let data = if is_small { &self.owned.small } else { &self.owned.large };
-        if is_small && let Some(own) = data.made_of::<T>() {
+        if is_small && let Some(at) = data.made_of::<T>() {
+            // SAFETY: it was made, and nobody uses it.
+            let own = unsafe { at.as_ref() };
             own.whole.renew(domain.epoch());
             own.level.set(self.level());
             data.top.set(data.top.get().wrapping_add(SMALL));
-            data.last.set(ptr::from_ref(own).cast_mut());
-            return Some(NonNull::from(own).cast());
+            // The place itself, behind which all of the chunk is reached.
+            data.last.set(at.as_ptr());
+            return Some(at.cast());
         }
         self.make_own::<T>(domain, data)
     }
 
     #[inline(never)]
     fn make_own<T>(&self, domain: &Domain, data: &Data) -> Option<NonNull<Datum>> {
-        if data.of_level(self.level()).take(MOST).count() == MOST {
+        let count = data.count_of(self.level());
+        if count >= MOST {
             return None;
         }
+        data.counted.set(Some((self.level(), count + 1)));
         let opens = data.left() < room_of::<T>();
         if opens {
             data.open_chunk();
@@ -177,6 +185,14 @@ impl Owned {
 }
 
 impl Data {
+    /// How many the body of the last level has, or fewer: those that were there as they were made are not looked for again.
+    fn count_of(&self, level: u32) -> usize {
+        match self.counted.get() {
+            Some((of, count)) if of == level => count,
+            _ => self.of_level(level).take(MOST).count(),
+        }
+    }
+
     /// Those of the body of the last level, the last first.
     #[inline(always)]
     fn of_level(&self, level: u32) -> impl Iterator<Item = &Own> {
@@ -193,7 +209,7 @@ impl Data {
 
     /// The next one, if it is there as it was made, for values of this type.
     #[inline(always)]
-    fn made_of<T>(&self) -> Option<&Own> {
+    fn made_of<T>(&self) -> Option<NonNull<Own>> {
         if self.left() < SMALL {
             return None;
         }
@@ -203,7 +219,8 @@ impl Data {
             return None;
         }
         // SAFETY: it was made, and nobody uses it.
-        Some(unsafe { at.as_ref() }).filter(|own| own.marks.get() & CHANGED == 0)
+        let is_as_made = unsafe { at.as_ref() }.marks.get() & CHANGED == 0;
+        is_as_made.then_some(at)
     }
 
     /// Those of the body of this level go; it may have `changed` them.
@@ -211,6 +228,7 @@ impl Data {
     fn end_level(&self, level: u32, changed: bool) {
         // SAFETY: null, or one that stays until its body is over, which is here.
         while let Some(own) = unsafe { self.last.get().as_ref() }.filter(|own| own.level.get() == level) {
+            self.counted.set(None);
             // A failure is counted.
             own.whole.forget_failure();
             if changed || !own.whole.is_as_made() {

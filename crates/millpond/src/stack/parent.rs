@@ -109,7 +109,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: it comes next, and nobody else runs it.
         let ran = unsafe { this.run_laid(self.erased()) };
         if begun != Begun::Usual {
-            frames.episodes.end(begun);
+            frames.episodes.end(begun, level, !matches!(ran, Err(None)));
         }
         let failed = match ran {
             Ok(()) => None,

@@ -58,6 +58,8 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn finish_frame(&self, domain: &Domain) {
         // SAFETY: the scope is open.
         let Some(frames) = (unsafe { frames_of(domain) }) else { return };
+        // A portable parent does not wait; but nothing is wrong if one does.
+        frames.settle();
         let frame = frames.frame();
         debug_assert!(frame.domain == NonNull::from(domain), "a live body's frame is the youngest");
         self.finish(frames, frame, domain);
@@ -134,6 +136,7 @@ impl<E: Engine> Worker<E> {
         self.block_on(future, |waiter| {
             // SAFETY: the scope is open.
             let Some(frames) = (unsafe { frames_of(domain) }) else { return self.wait(waiter, domain) };
+            frames.settle();
             self.run_leaves(frames);
             frames.leave();
             self.wait(waiter, domain);

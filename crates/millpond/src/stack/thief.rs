@@ -169,7 +169,11 @@ impl<E: Engine> Worker<E> {
 
     fn steal_from(&self, frames: &Frames) -> bool {
         let Thief { wish, several, .. } = &self.thief;
-        let loot = frames.guard().visit(wish.get(), || self.walk(frames, Loot::first(several.get())));
+        let loot = frames.guard().visit(
+            wish.get(),
+            || self.walk(frames, Loot::first(several.get())),
+            || frames.is_in_episode(),
+        );
         let Some(Loot { mut found, .. }) = loot else { return false };
         self.thief.last.set(Some(frames.into()));
         // The first one comes next; who takes the others from the pool takes what was put last.

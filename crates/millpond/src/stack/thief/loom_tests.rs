@@ -123,7 +123,7 @@ impl World {
         if !self.may_have_work() || !self.is_new() {
             return None;
         }
-        let stolen = self.guard.visit(1, || self.walk())?;
+        let stolen = self.guard.visit(1, || self.walk(), || false)?;
         self.stop_watching(watches);
         self.pass_look_on();
         Some(stolen.0.addr().get() - 1)
