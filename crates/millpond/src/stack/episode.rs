@@ -44,6 +44,9 @@ use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::task::{Header, Modes, NewTask, Role, TaskRef, laid_size};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Accesses that a parent has which is called, at most.
 pub(crate) const MOST: usize = 4;
 

@@ -23,6 +23,9 @@ use crate::handle::datum::Whole;
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Bytes of a chunk of data.
 const CHUNK: usize = 16 << 10;
 

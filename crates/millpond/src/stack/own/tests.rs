@@ -1,0 +1,94 @@
+//! Data that come again where others of the same size were; Miri runs these.
+
+use std::mem::MaybeUninit;
+
+use super::*;
+use crate::handle::claim::Claimant;
+use crate::runtime::cancel::Cancels;
+use crate::task::TaskRef;
+
+/// Runs `test` in a stack with the scope of a parent in short form.
+fn with_body(test: impl FnOnce(&Frames, &Domain)) {
+    let cancels = Cancels::new();
+    let root = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
+    let frames = Box::new(Frames::new());
+    frames.enter();
+    frames.open(&root);
+    let mut nested = Box::new(MaybeUninit::<Domain>::uninit());
+    let at = NonNull::new(nested.as_mut_ptr()).expect("a box");
+    // SAFETY: there is room; nobody looks at its task.
+    unsafe { Domain::nest_in_frame(at, &root, TaskRef(NonNull::dangling()), 0, (&*frames).into()) };
+    // SAFETY: just made.
+    test(&frames, unsafe { at.as_ref() });
+    frames.close();
+    frames.shrink();
+}
+
+/// One datum more, which has no value, and gets one.
+fn make<T: Copy>(frames: &Frames, domain: &Domain, value: T) -> Option<NonNull<Datum>> {
+    let datum = frames.own_datum::<T>(domain)?;
+    // SAFETY: its body is not over.
+    let version = unsafe { datum.as_ref() }.version();
+    assert!(!version.is_produced() && !version.is_full() && !version.is_in_place());
+    // SAFETY: it has room for one.
+    unsafe { version.value().cast::<T>().write(value) };
+    version.produce();
+    Some(datum)
+}
+
+fn called(frames: &Frames, body: impl FnOnce()) {
+    frames.enter_level();
+    body();
+    frames.end_own_of_called();
+    frames.leave_level();
+}
+
+#[test]
+fn a_place_comes_again_without_a_value() {
+    with_body(|frames, domain| {
+        let mut places = Vec::new();
+        for count in [3_u64, 1, 2, 3] {
+            called(frames, || {
+                let made: Vec<_> = (0..count).map(|n| make(frames, domain, n).expect("few")).collect();
+                places.push(made);
+            });
+        }
+        assert!(places.iter().all(|some| places[0].starts_with(some)), "they lie where the first ones did");
+        called(frames, || {
+            // Others in their places, of another type and of another size, and again the first.
+            for n in 0..3 {
+                make(frames, domain, n as u8).expect("few");
+                make(frames, domain, [n; 9]).expect("few");
+                called(frames, || assert!(make(frames, domain, ()).is_some()));
+                make(frames, domain, n).expect("few");
+            }
+        });
+    });
+}
+
+#[test]
+fn what_was_set_in_place_is_not_so_again() {
+    with_body(|frames, domain| {
+        called(frames, || {
+            let datum = make(frames, domain, 1_u64).expect("one");
+            // SAFETY: its body is not over.
+            unsafe { datum.as_ref() }.version().set_in_place(true);
+        });
+        called(frames, || assert!(make(frames, domain, 2_u64).is_some()));
+    });
+}
+
+#[test]
+fn a_body_has_so_many_of_each_size() {
+    with_body(|frames, domain| {
+        for _ in 0..2 {
+            frames.enter_level();
+            let small = (0..100).filter(|&n| make(frames, domain, n).is_some()).count();
+            let large = (0..100).filter(|&n| make(frames, domain, [n; 9]).is_some()).count();
+            assert_eq!((small, large), (MOST, MOST));
+            // As one that has a frame.
+            frames.end_own();
+            frames.leave_level();
+        }
+    });
+}
