@@ -250,7 +250,6 @@ fn thieves_get_their_share_of_what_takes_long() {
 
 impl Portable for Nine {
     type Access = (R<u64>, R<u64>, R<u64>, R<u64>, R<u64>, R<u64>, R<u64>, Rw<u64>);
-    #[expect(clippy::type_complexity, reason = "as many as there may be")]
     fn run(self, (a, b, c, d, e, f, g, sum): (&u64, &u64, &u64, &u64, &u64, &u64, &u64, &mut u64)) {
         *sum += a + b + c + d + e + f + g;
     }

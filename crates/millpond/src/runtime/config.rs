@@ -10,7 +10,7 @@ use crate::worker::sleep::Idle;
 /// When a leaf that is ready at its spawn runs there and then, instead of through the pool (TG §5.1).
 ///
 /// It changes when a leaf runs, never the result. Parents always go through the pool, and so do the tasks of a session; but on the
-/// dataflow stack short portable parents run at their spawn too, with all that they spawn.
+/// dataflow stack portable tasks (of `millpond-dist`), parents with all that they spawn too, run at their spawn by these rules.
 ///
 /// ```
 /// use millpond::{Inline, Runtime, Spawn};
@@ -23,8 +23,8 @@ use crate::worker::sleep::Idle;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inline {
-    /// If its kind (its closure) has shown short bodies only, or if there is no other worker. On the dataflow stack, if it is portable
-    /// and nobody asks for work.
+    /// If its kind (its closure) has shown short bodies only, or if there is no other worker. On the dataflow stack, if the bodies of
+    /// its level have shown to be short and nobody asks for work, or if there is no other worker.
     #[default]
     Auto,
     /// Never: every task goes through the pool.

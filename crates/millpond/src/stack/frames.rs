@@ -73,7 +73,7 @@ pub(crate) struct Frames {
     end: Cell<*mut u8>,
     window: Cell<usize>,
     youngest: AtomicPtr<Frame>,
-    /// Odd while a frame is opened or closed, and another number afterwards (`at_one_moment`).
+    /// Odd while a frame is opened or closed, or a shell announced (`episode`), and another number afterwards (`at_one_moment`).
     shape: AtomicUsize,
     /// How often all closures of a live body's frame had ended, and how often a theft had.
     rounds: AtomicUsize,

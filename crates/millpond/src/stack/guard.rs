@@ -39,8 +39,9 @@
 //! walk is through. In the first case the owner may be in the middle of its step while the thief walks. That step opens a
 //! frame or runs a body, which adds to the end of the stack what is complete when the thief can see it; or it closes a
 //! frame in which nothing is left to take, whose memory is not written before the next step. The thief sees the stack as it
-//! was at one moment (`Frames::seen`). What lies elsewhere is freed in a step of its own, which announces that the stack has
-//! gone on (`pass_behind`).
+//! was at one moment (`Frames::seen`). Frames of bodies that were called are added to the end too, without O2 and O3: what they
+//! hold runs already, and is seen so (`episode`, S1 and S2). What lies elsewhere is freed in a step of its own, which announces
+//! that the stack has gone on (`pass_behind`).
 //!
 //! A stack that nobody runs is FREE: there a thief needs no barrier, and who goes on with the stack waits for the thief.
 //!

@@ -1,7 +1,7 @@
 //! What others see of a stack while its owner goes on, and how the owner says that frames come and go.
 //!
-//! A look sees the stack as it was at one moment, or begins again: the owner, who opens or closes a frame (`begin_change`,
-//! `end_change`),
+//! A look sees the stack as it was at one moment, or begins again: the owner, who opens or closes a frame, or announces what
+//! runs already (`begin_change`, `end_change`),
 //!
 //! - C1. makes `shape` odd;
 //! - C2. release fence;
@@ -65,7 +65,7 @@ impl Frames {
         (shape.is_multiple_of(2) && self.shape.load(Ordering::Relaxed) == shape).then_some(seen)
     }
 
-    /// A number that grows whenever a frame is opened or closed, or emptied.
+    /// A number that grows whenever a frame is opened or closed, or emptied, or what runs is announced.
     pub(in crate::stack) fn shape(&self) -> usize {
         self.shape.load(Ordering::Acquire).wrapping_add(self.rounds.load(Ordering::Acquire))
     }
