@@ -81,6 +81,14 @@ impl std::fmt::Debug for Domain {
     }
 }
 
+/// Writes some fields of a scope, for who may write it all.
+macro_rules! set {
+    ($at:ident; $($field:ident: $value:expr;)*) => {$(
+        // SAFETY: as the caller promises; field by field, since some are left out.
+        unsafe { (&raw mut (*$at.as_ptr()).$field).write($value) };
+    )*};
+}
+
 impl Domain {
     /// A root scope, owned by the worker of `seat`, which is `record` in a recording.
     pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize, record: Id) -> Domain {
@@ -148,14 +156,9 @@ impl Domain {
             // SAFETY: as the caller promises.
             return unsafe { at.write(domain) };
         }
-        macro_rules! set {
-            ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: as the caller promises; field by field, since one is left out.
-                unsafe { (&raw mut (*at.as_ptr()).$field).write($value) };
-            )*};
-        }
-        set! {
-            count: count::Own::new();
+        // SAFETY: as the caller promises.
+        unsafe { Domain::renew(at, parent, seat) };
+        set! { at;
             room_until: Cell::new(0);
             last_long: Cell::new(0);
             frames: Cell::new(Some(frames));
@@ -164,33 +167,23 @@ impl Domain {
             plain: Cell::new(true);
             comparing: Cell::new(false);
             gaps: Cell::new(false);
-            parent: Some(parent.into());
             task: Cell::new(Some(task));
-            cancels: parent.cancels;
             claim: crate::handle::claim::NESTED;
             inline: None;
             record: 0;
-            seat: seat as u32;
-            depth: parent.depth + 1;
             cold: AtomicPtr::default();
         }
     }
 
-    /// Makes the scope of another parent of one that `nest_in_frame` has made, with the same place for the task and the same stack,
-    /// whose body is over and has laid nothing down.
+    /// Makes what tells one such scope from another, in the same stack and with its task at the same place, if the body before has laid
+    /// nothing down.
     ///
     /// # Safety
     ///
     /// Nobody uses it.
     #[inline(always)]
     pub(crate) unsafe fn renew(at: NonNull<Domain>, parent: &Domain, seat: usize) {
-        macro_rules! set {
-            ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: as the caller promises.
-                unsafe { (&raw mut (*at.as_ptr()).$field).write($value) };
-            )*};
-        }
-        set! {
+        set! { at;
             count: count::Own::new();
             parent: Some(parent.into());
             cancels: parent.cancels;

@@ -5,7 +5,6 @@ use std::panic::Location;
 use std::ptr::NonNull;
 use std::slice;
 
-use super::elsewhere;
 use super::episode::{self, Room};
 use super::frames::Frames;
 use crate::access::{Accesses, Args, ArgsOf, In, Visitor};
@@ -14,14 +13,13 @@ use crate::depend::Mode;
 use crate::error::{Error, Kind};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
-use crate::memory::LINE;
 use crate::runtime::body::{Code, ParentCode, first_unwritten, may_run};
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::runtime::join::must_count;
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
-use crate::task::{Modes, NewTask, TaskRef, VTable, laid_size};
+use crate::task::{Modes, NewTask, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
 
@@ -199,19 +197,7 @@ impl<E: Engine> Worker<E> {
     #[inline(never)]
     fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
         frames.settle();
-        let laid = new.vtable.laid.as_ref().expect("its modes are known");
-        let size = laid_size(versions.len(), laid.payload).next_multiple_of(LINE).max(elsewhere::size(new.vtable.role));
-        if !frames.has_room(size) {
-            frames.make_room(size);
-        }
-        // SAFETY: there is room, above all that is in use.
-        let leaf = unsafe { TaskRef::lay(frames.top_at(), size, false, new) };
-        for (index, &version) in versions.iter().enumerate() {
-            // SAFETY: as above.
-            let at = unsafe { leaf.laid_versions().add(index) };
-            // SAFETY: as above.
-            unsafe { at.write(version) };
-        }
+        let (leaf, _size) = frames.lay_called(new, versions);
         let error = match failed {
             Failed::Panicked(caught) => panicked(leaf, &caught),
             Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),

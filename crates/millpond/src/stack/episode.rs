@@ -28,21 +28,19 @@
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::mem::{MaybeUninit, offset_of};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
-use super::elsewhere;
 use super::frames::Frames;
 use super::parent::open_version;
 use crate::clock;
 use crate::depend::in_order::InOrder;
 use crate::handle::datum::SchemeOps;
 use crate::handle::{Datum, Version};
-use crate::memory::LINE;
 use crate::runtime::config::{Config, Inline};
 use crate::runtime::domain::Domain;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
-use crate::task::{Header, Modes, NewTask, Role, TaskRef, laid_size};
+use crate::task::{Header, Modes, NewTask, TaskRef};
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -201,7 +199,7 @@ impl Episodes {
         }
     }
 
-    /// Whether an episode goes on.
+    /// Whether an episode goes on, of which thieves see nothing: a glance.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.on.load(Relaxed)
@@ -408,11 +406,6 @@ impl Frames {
         goes_on
     }
 
-    /// Whether an episode goes on, of which a thief sees nothing: a glance.
-    pub(super) fn is_in_episode(&self) -> bool {
-        self.episodes.goes_on()
-    }
-
     /// A body begins in the next room.
     #[inline(always)]
     pub(crate) fn begin_in_room(&self, room: Room) {
@@ -424,7 +417,7 @@ impl Frames {
     /// The body in that room, which has no frame, is over, and so is all that it has spawned.
     #[inline(always)]
     pub(crate) fn end_in_room(&self, room: Room) {
-        self.end_own_of_called();
+        self.end_own(false);
         self.leave_level();
         self.episodes.next.set(Some(room));
     }
@@ -472,12 +465,6 @@ impl Frames {
             // SAFETY: the parent has an access to it.
             self.note(unsafe { version.as_ref() }.meta().of::<InOrder>());
         });
-        let laid = header.vtable().laid.as_ref().expect("made in short form");
-        let size = laid_size(modes.count, laid.payload).next_multiple_of(LINE).max(elsewhere::size(Role::Nest));
-        if !self.has_room(size) {
-            self.make_room(size);
-        }
-        let at = self.top_at();
         let new = NewTask {
             vtable: header.vtable(),
             domain: header.domain(),
@@ -487,12 +474,9 @@ impl Frames {
             extras: None,
             accesses: modes.count,
         };
-        // SAFETY: there is room, above all that is in use. Of the payload, which is the body's, nothing is needed.
-        let closure = unsafe { TaskRef::lay(at, size, true, new) };
-        let to = closure.laid_versions().as_ptr();
-        // SAFETY: there is room for so many.
-        unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
-        self.announce(at.as_ptr(), size);
+        // Of the payload, which is the body's, nothing is needed.
+        let (closure, size) = self.lay_called(new, versions);
+        self.announce(closure.0.as_ptr().cast(), size);
         closure
     }
 }

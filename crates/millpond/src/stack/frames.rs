@@ -399,7 +399,7 @@ impl Frames {
     /// Closes the youngest frame, whose closures have all ended, and which has let go of what it uses. The parent whose body's it
     /// was is what runs again, as if it had just ended.
     pub(crate) fn close(&self) {
-        self.end_own();
+        self.end_own(true);
         let frame = self.frame();
         let (youngest, before, chunk) = (ptr::from_ref(frame).cast_mut(), frame.before, frame.chunk as usize);
         self.begin_change();

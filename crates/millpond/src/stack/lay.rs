@@ -1,7 +1,8 @@
 //! The short way into a frame: a task that returns nothing, with accesses of the usual modes to data that its scope has already,
 //! and nothing else to say.
 
-use std::ptr::NonNull;
+use std::alloc::Layout;
+use std::ptr::{self, NonNull};
 
 use super::elsewhere;
 use super::frames::Frames;
@@ -15,7 +16,7 @@ use crate::runtime::body::{Body, payload, write_body};
 use crate::runtime::domain::Domain;
 use crate::runtime::join::must_count;
 use crate::runtime::spawn::Options;
-use crate::task::{self, NewTask, TaskRef, VTable};
+use crate::task::{self, NewTask, Role, TaskRef, VTable};
 
 /// With so many accesses at most, each is compared with all before it, which spares the datum a store.
 const FEW: usize = 6;
@@ -80,6 +81,31 @@ fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
     is_claimed
 }
 
+/// Bytes of a task in short form in a frame, whole lines.
+#[inline(always)]
+fn size_of_laid(role: Role, accesses: usize, payload: Layout) -> usize {
+    task::laid_size(accesses, payload).next_multiple_of(LINE).max(elsewhere::size(role))
+}
+
+impl Frames {
+    /// Makes a task in short form at the top of the youngest frame, but for its payload: one that was called (`at_spawn`). It is not
+    /// published; its size.
+    #[cold]
+    pub(super) fn lay_called(&self, new: NewTask, versions: &[NonNull<Version>]) -> (TaskRef, usize) {
+        let laid = new.vtable.laid.as_ref().expect("its modes are known");
+        let size = size_of_laid(new.vtable.role, versions.len(), laid.payload);
+        if !self.has_room(size) {
+            self.make_room(size);
+        }
+        // SAFETY: there is room, above all that is in use.
+        let task = unsafe { TaskRef::lay(self.top_at(), size, true, new) };
+        let to = task.laid_versions().as_ptr();
+        // SAFETY: there is room for so many, and those lie elsewhere.
+        unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
+        (task, size)
+    }
+}
+
 /// Commits a task, if that goes the short way: it. Else gives back what it was given.
 #[inline(always)]
 pub(super) fn plain<'s, B, A, F, O>(
@@ -96,7 +122,7 @@ where
     let modes = const { if must_count::<O>() { None } else { A::MODES } };
     let Some(modes) = modes else { return Err((accesses, body)) };
     let payload = payload::<A::Shape, F, O>();
-    let size = task::laid_size(modes.count, payload).next_multiple_of(LINE).max(elsewhere::size(vtable.role));
+    let size = size_of_laid(vtable.role, modes.count, payload);
     if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
         return Err((accesses, body));
     }

@@ -162,20 +162,12 @@ impl Frames {
         Some(datum)
     }
 
-    /// The body that runs, which has a frame, is about to be over, with all that it has spawned: its data go.
+    /// The body that runs is about to be over, with all that it has spawned: its data go. It may have `changed` them, if it has a frame.
     #[inline(always)]
-    pub(super) fn end_own(&self) {
+    pub(super) fn end_own(&self, changed: bool) {
         let level = self.level();
-        self.owned.small.end_level(level, true);
-        self.owned.large.end_level(level, true);
-    }
-
-    /// The same of a body without a frame.
-    #[inline(always)]
-    pub(super) fn end_own_of_called(&self) {
-        let level = self.level();
-        self.owned.small.end_level(level, false);
-        self.owned.large.end_level(level, false);
+        self.owned.small.end_level(level, changed);
+        self.owned.large.end_level(level, changed);
     }
 }
 

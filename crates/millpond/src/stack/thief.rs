@@ -172,7 +172,7 @@ impl<E: Engine> Worker<E> {
         let loot = frames.guard().visit(
             wish.get(),
             || self.walk(frames, Loot::first(several.get())),
-            || frames.is_in_episode(),
+            || frames.episodes.goes_on(),
         );
         let Some(Loot { mut found, .. }) = loot else { return false };
         self.thief.last.set(Some(frames.into()));

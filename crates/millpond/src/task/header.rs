@@ -120,6 +120,14 @@ impl std::fmt::Debug for VTable {
     }
 }
 
+/// Writes some fields of a header, for who may write it all but, perhaps, its state.
+macro_rules! set {
+    ($at:ident; $($field:ident: $value:expr;)*) => {$(
+        // SAFETY: as the caller promises; field by field, since a stale join may load the state meanwhile.
+        unsafe { (&raw mut (*$at.as_ptr()).$field).write($value) };
+    )*};
+}
+
 impl Header {
     /// A header that is not in a block: of a waiter, on its owner's stack.
     pub(crate) fn on_stack(
@@ -167,48 +175,42 @@ impl Header {
     /// There is room for it at `at`, where nobody uses anything but, perhaps, the state.
     #[inline(always)]
     pub(super) unsafe fn lay(at: NonNull<Header>, tag: u32, flags: u8, new: NewTask) {
-        let at = at.as_ptr();
-        macro_rules! set {
-            ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: field by field, since a stale join may load the state meanwhile.
-                unsafe { (&raw mut (*at).$field).write($value) };
-            )*};
-        }
-        set! {
-            vtable: new.vtable;
-            domain: new.domain;
-            order: new.order;
-            place: new.place;
+        let (accesses, priority) = (new.accesses, new.priority);
+        // SAFETY: as the caller promises.
+        unsafe { Header::say_whose(at, new) };
+        // The last four are one store.
+        set! { at;
             unmet: AtomicU32::new(GUARD);
             tag: tag;
-            accesses: Cell::new(new.accesses as u32);
+            accesses: Cell::new(accesses as u32);
             flags: Cell::new(flags);
-            priority: new.priority;
+            priority: priority;
             unused: 0;
         }
     }
 
-    /// Makes that of another task in place of one that `lay` has made, which nobody knew but who calls: with its state, tag, flags and
-    /// priority.
+    /// Makes what tells one task from another of its form: all but its state, tag, flags and priority, and what thieves do.
     ///
     /// # Safety
     ///
     /// As `lay`.
     #[inline(always)]
     pub(crate) unsafe fn lay_again(at: NonNull<Header>, new: NewTask) {
-        let at = at.as_ptr();
-        macro_rules! set {
-            ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: as the caller promises.
-                unsafe { (&raw mut (*at).$field).write($value) };
-            )*};
-        }
-        set! {
+        set! { at; accesses: Cell::new(new.accesses as u32); }
+        // SAFETY: as the caller promises.
+        unsafe { Header::say_whose(at, new) };
+    }
+
+    /// # Safety
+    ///
+    /// As `lay`.
+    #[inline(always)]
+    unsafe fn say_whose(at: NonNull<Header>, new: NewTask) {
+        set! { at;
             vtable: new.vtable;
             domain: new.domain;
             order: new.order;
             place: new.place;
-            accesses: Cell::new(new.accesses as u32);
         }
     }
 

@@ -96,13 +96,7 @@ impl Fibers {
         self.current.get()
     }
 
-    /// Bytes left on the running fiber's stack; none on the thread's own, which is not ours to fill.
-    pub(crate) fn stack_left(&self) -> usize {
-        let marker = 0_u8;
-        self.stack_limit().map_or(0, |limit| (&raw const marker).addr().saturating_sub(limit))
-    }
-
-    /// Where the running fiber's stack ends; none on the thread's own.
+    /// Where the running fiber's stack ends; none on the thread's own, which is not ours to fill.
     pub(crate) fn stack_limit(&self) -> Option<usize> {
         // SAFETY: the current fiber is alive: this code runs on it.
         self.current.get().map(|fiber| unsafe { fiber.as_ref() }.limit)

@@ -235,16 +235,14 @@ impl<E: Engine> Worker<E> {
 
     /// Whether this thread's stack has room for bodies that may wait.
     pub(crate) fn stack_left_for_bodies(&self) -> bool {
-        self.fibers.stack_left() >= self.stack_for_bodies()
+        let here = 0_u8;
+        (&raw const here).addr() >= self.stack_for_bodies_until()
     }
 
     /// The address down to which this thread's stack has room for bodies that may wait.
     pub(crate) fn stack_for_bodies_until(&self) -> usize {
-        self.fibers.stack_limit().map_or(usize::MAX, |limit| limit.saturating_add(self.stack_for_bodies()))
-    }
-
-    fn stack_for_bodies(&self) -> usize {
-        LEAST_STACK.max(self.shared().config.stack_size / 2)
+        let room = LEAST_STACK.max(self.shared().config.stack_size / 2);
+        self.fibers.stack_limit().map_or(usize::MAX, |limit| limit.saturating_add(room))
     }
 
     /// A task from below `domain` that this stack has room for.

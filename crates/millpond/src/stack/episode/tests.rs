@@ -2,6 +2,7 @@
 
 use std::alloc::Layout;
 use std::panic::Location;
+use std::ptr;
 
 use super::*;
 use crate::access::In;
@@ -9,7 +10,7 @@ use crate::depend::Mode;
 use crate::handle::Handle;
 use crate::handle::claim::Claimant;
 use crate::runtime::cancel::Cancels;
-use crate::task::{Laid, VTable};
+use crate::task::{Laid, Role, VTable};
 
 const INOUT: Modes = Modes::of(Mode::Inout).expect("a usual mode");
 

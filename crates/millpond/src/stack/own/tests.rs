@@ -39,7 +39,7 @@ fn make<T: Copy>(frames: &Frames, domain: &Domain, value: T) -> Option<NonNull<D
 fn called(frames: &Frames, body: impl FnOnce()) {
     frames.enter_level();
     body();
-    frames.end_own_of_called();
+    frames.end_own(false);
     frames.leave_level();
 }
 
@@ -87,7 +87,7 @@ fn a_body_has_so_many_of_each_size() {
             let large = (0..100).filter(|&n| make(frames, domain, [n; 9]).is_some()).count();
             assert_eq!((small, large), (MOST, MOST));
             // As one that has a frame.
-            frames.end_own();
+            frames.end_own(true);
             frames.leave_level();
         }
     });
