@@ -8,11 +8,8 @@ use millpond::depend::stack::Stack;
 use millpond::{DefaultMemory, DefaultPool, Error, Handle, Inline, Kind, Out, Runtime};
 use millpond_dist::{Handles, ParentScope, ParentTask, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread::{self, ThreadId};
-use std::time::Duration;
 
 type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
 
@@ -50,8 +47,6 @@ tasks! {
     Many { small: u64, large: u64 } "at_spawn.many"
     Large { n: u64 } "at_spawn.large"
     Fold {} "at_spawn.fold"
-    Wide { leaves: usize } "at_spawn.wide"
-    Slow {} "at_spawn.slow"
     Names {} "at_spawn.names"
     Sets { deep: u64 } "at_spawn.sets"
     Twice {} "at_spawn.twice"
@@ -290,40 +285,6 @@ fn data_of_bodies_are_their_own() {
             assert_eq!(sum.into_inner().expect("nothing fails"), expected(100 + round, round));
         }
     });
-}
-
-static THREADS: Mutex<Option<HashSet<ThreadId>>> = Mutex::new(None);
-
-impl Portable for Slow {
-    type Access = W<u64>;
-    fn run(self, r: Out<'_, u64>) {
-        THREADS.lock().expect("nobody panics with it").get_or_insert_default().insert(thread::current().id());
-        thread::sleep(Duration::from_millis(2));
-        r.set(1);
-    }
-}
-
-impl PortableParent for Wide {
-    type Access = Rw<u64>;
-    fn run<'t>(self, s: &impl ParentScope<'t>, sum: Handles<'t, Self>) {
-        let parts: Vec<_> = (0..self.leaves).map(|_| s.unset()).collect();
-        parts.iter().for_each(|part| s.spawn_portable(part.write(), Slow {}));
-        parts.iter().for_each(|part| s.spawn_portable((part.read(), sum.inout()), Collect {}));
-    }
-}
-
-/// As soon as somebody has nothing to do, what is spawned can be stolen.
-#[test]
-fn who_has_nothing_to_do_gets_some() {
-    for inline in [Inline::Always, Inline::Auto] {
-        limit(60, format!("thieves, {inline:?}"), || {
-            let (rt, sum) = (on_stack(2, inline), Handle::new(0));
-            rt.scope(|s| drop(s.nest_portable(sum.inout(), Wide { leaves: 200 }))).expect("nothing fails");
-            assert_eq!(sum.into_inner().expect("nothing fails"), 200);
-            let threads = THREADS.lock().expect("as above").take().expect("some have run");
-            assert_eq!(threads.len(), 2, "both have worked");
-        });
-    }
 }
 
 /// What has no short form is laid down, in the middle of what is called.

@@ -8,7 +8,7 @@ use millpond::depend::stack::Stack;
 use millpond::{CancelToken, DefaultMemory, DefaultPool, Handle, Inline, Kind, Out, Runtime, Spawn};
 use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, OnceLock};
 use std::thread::{self, ThreadId};
@@ -36,8 +36,8 @@ tasks! {
     Opening { deep: u64 } "episodes.opening"
     Cancel {} "episodes.cancel"
     Cancels { deep: u64 } "episodes.cancels"
-    Slow {} "episodes.slow"
-    Wide { leaves: usize } "episodes.wide"
+    Slow { micros: u64, test: usize } "episodes.slow"
+    Wide { leaves: usize, micros: u64, test: usize } "episodes.wide"
     Nine {} "episodes.nine"
     FiveIn {} "episodes.five_in"
     Fives {} "episodes.fives"
@@ -185,25 +185,49 @@ fn what_is_cancelled_in_an_episode_runs_no_more() {
     }
 }
 
-static BY: Mutex<Option<HashMap<ThreadId, usize>>> = Mutex::new(None);
+/// How many leaves each thread has run, in a test of that number.
+static BY: Mutex<BTreeMap<usize, HashMap<ThreadId, usize>>> = Mutex::new(BTreeMap::new());
 
 impl Portable for Slow {
     type Access = W<u64>;
     fn run(self, r: Out<'_, u64>) {
         let mut by = BY.lock().expect("nobody panics with it");
-        *by.get_or_insert_default().entry(thread::current().id()).or_default() += 1;
+        *by.entry(self.test).or_default().entry(thread::current().id()).or_default() += 1;
         drop(by);
-        thread::sleep(Duration::from_micros(300));
+        // It takes long, and no processor from the others.
+        thread::sleep(Duration::from_micros(self.micros));
         r.set(1);
     }
+}
+
+/// Who has run the leaves of a test.
+fn by_thread(test: usize) -> HashMap<ThreadId, usize> {
+    BY.lock().expect("as above").remove(&test).expect("some have run")
 }
 
 impl PortableParent for Wide {
     type Access = Rw<u64>;
     fn run<'t>(self, s: &impl ParentScope<'t>, sum: Handles<'t, Self>) {
         let parts: Vec<_> = (0..self.leaves).map(|_| s.unset()).collect();
-        parts.iter().for_each(|part| s.spawn_portable(part.write(), Slow {}));
+        let (micros, test) = (self.micros, self.test);
+        parts.iter().for_each(|part| s.spawn_portable(part.write(), Slow { micros, test }));
         parts.iter().for_each(|part| s.spawn_portable((part.read(), sum.inout()), Sum {}));
+    }
+}
+
+/// As soon as somebody has nothing to do, what is spawned can be stolen.
+#[test]
+fn who_has_nothing_to_do_gets_some() {
+    for inline in [Inline::Always, Inline::Auto] {
+        limit(60, format!("thieves, {inline:?}"), || {
+            let builder = Runtime::builder().workers(2).inline(inline);
+            let rt: OnStack = builder.build_with().expect("the choices are in range");
+            let sum = Handle::new(0);
+            rt.scope(|s| drop(s.nest_portable(sum.inout(), Wide { leaves: 200, micros: 2000, test: 0 })))
+                .expect("nothing fails");
+            assert_eq!(sum.into_inner().expect("nothing fails"), 200);
+            assert_eq!(by_thread(0).len(), 2, "both have worked");
+        });
     }
 }
 
@@ -235,13 +259,13 @@ fn thieves_get_their_share_of_what_takes_long() {
                 rt.scope(|s| {
                     // So that the level is known as one of short bodies.
                     (0..2000).for_each(|_| drop(s.nest_portable(short.inout(), Tree { deep: 0 })));
-                    s.nest_portable(sum.inout(), Wide { leaves: 1000 });
+                    s.nest_portable(sum.inout(), Wide { leaves: 1000, micros: 300, test: 1 });
                 })
                 .expect("nothing fails");
                 over.store(true, SeqCst);
                 assert_eq!(sum.into_inner().expect("nothing fails"), 1000);
             });
-            let by = BY.lock().expect("as above").take().expect("some have run");
+            let by = by_thread(1);
             let most = by.values().max().expect("some have run");
             assert!(*most < 900, "one thread has run {most} of 1000");
         });
