@@ -33,8 +33,7 @@ use crate::worker::wait::Waiter;
 mod loom_tests;
 mod seen;
 
-#[cfg(all(test, loom))]
-use seen::Seen;
+pub(super) use seen::Seen;
 
 /// So many chunks an empty stack keeps in any case.
 const KEPT: usize = 2;

@@ -23,6 +23,10 @@
 //!   watches. What comes before that step is before the barrier of W4, which sees it. What comes after it is watched.
 //! - a theft, or its end: the same holds with the fence of W3. Who goes on with a stack that it has stolen from enters it: FRESH.
 //!
+//! A walk that finds nothing notes the stack as it has seen it, and nobody walks again before that looks otherwise. What comes next may
+//! be ready without another sign: an owner takes it, and leaves it again where it was (a parent, where only leaves may run: `room`). If
+//! that was seen taken, that is what the note says.
+//!
 //! Who sleeps without end since W2 has found a watchman relies on that one: the fence of its W3, W4 or W5 comes after that of S3,
 //! and it sees what S3 has seen; or before, and W2 finds no watchman.
 

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
-use super::frames::{Frame, Frames};
+use super::frames::{Frame, Frames, Seen};
 use super::policy::{End, conflicts};
 use super::theft::{self, State};
 use super::{elsewhere, jump};
@@ -28,7 +28,7 @@ use crate::task::{Role, TaskRef};
 mod tests;
 
 /// The versions that earlier closures use, which were not finished when they were looked at, and how.
-type Seen = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
+type Used = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
 
 /// Spreads addresses.
 #[derive(Debug, Default)]
@@ -97,6 +97,12 @@ struct Glance {
     changes: usize,
 }
 
+impl Glance {
+    fn of(next: *mut u8, taken: bool, top: *mut u8, changes: usize) -> Glance {
+        Glance { cursor: next.addr() | usize::from(taken), top: top.addr(), changes }
+    }
+}
+
 impl Default for Search {
     fn default() -> Self {
         let none = AtomicUsize::default;
@@ -152,7 +158,7 @@ struct Trail {
     /// The last closure that it has looked at.
     last: Option<TaskRef>,
     /// What closures up to that one use, or have used: who has ended meanwhile is not looked for.
-    seen: Seen,
+    used: Used,
     /// How many more walks may go on here: what lies before it, and has become ready, is not passed over for long.
     more: u32,
 }
@@ -160,7 +166,7 @@ struct Trail {
 impl Trail {
     fn begin(&mut self, frame: &Frame, shape: usize) {
         (self.frame, self.shape, self.last) = (Some(frame.into()), shape, None);
-        self.seen.clear();
+        self.used.clear();
     }
 
     /// Where it ends in a frame, of whose closures those from `at` to `end` have not ended, perhaps. Only if the first of these does
@@ -229,17 +235,19 @@ impl Loot {
 /// where the last walk has ended, or else the first of all, beginning at the frame at one end; or the second half of those.
 /// The caller is in the stack, by its guard.
 pub(super) fn steal(frames: &Frames, from: End, mut loot: Loot) -> Option<Loot> {
-    let (before, began, mut left) = (frames.glance(), clock::ticks(), frames.search.reach.load(Relaxed));
-    look_for(frames, from, &mut left, &mut loot);
-    frames.search.note(before, began, left, !loot.is_empty());
+    let (began, mut left) = (clock::ticks(), frames.search.reach.load(Relaxed));
+    // Before the look: what changes in between makes what is noted useless, no more.
+    let (shape, changes) = (frames.shape(), frames.changes());
+    let now = frames.seen();
+    look_for(frames, from, shape, now, &mut left, &mut loot);
+    // What this walk has seen, and nothing else: the owner may take what comes next while a thief walks, and leave it again.
+    frames.search.note(Glance::of(now.next, now.taken, now.top, changes), began, left, !loot.is_empty());
     loot.share_out()
 }
 
-fn look_for(frames: &Frames, from: End, left: &mut u32, loot: &mut Loot) {
+fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32, loot: &mut Loot) {
     let (mut trail, mut fresh) = (frames.search.trail.borrow_mut(), frames.search.fresh.borrow_mut());
-    // Before the look: what changes in between makes the trail useless, no more.
-    let shape = frames.shape();
-    let mut ranges: Vec<_> = frames.ranges().collect();
+    let mut ranges: Vec<_> = frames.ranges(now).collect();
     ranges.reverse();
     for nth in from.visits(ranges.len()) {
         let (frame, at, taken, end) = ranges[nth];
@@ -274,7 +282,7 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
             let role = task.header().role();
             let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
             in_vain += 1;
-            if may_be_taken && !conflicts_with(task, &trail.seen) {
+            if may_be_taken && !conflicts_with(task, &trail.used) {
                 // A parent is taken alone, since it may stand for all the work that there is.
                 if !loot.is_empty() && role != Role::Leaf {
                     return;
@@ -282,7 +290,7 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
                 loot.found.push(this);
                 in_vain = 0;
             }
-            note(task, &mut trail.seen);
+            note(task, &mut trail.used);
         }
         trail.last = Some(this);
         if !loot.is_empty() && (in_vain > FEW || loot.is_full()) {
@@ -299,15 +307,15 @@ pub(super) fn accesses(task: TaskRef) -> impl Iterator<Item = (NonNull<Version>,
     is_laid.then(|| task.laid_accesses()).into_iter().flatten().chain(whole)
 }
 
-fn conflicts_with(task: TaskRef, seen: &Seen) -> bool {
-    accesses(task).any(|(version, mode)| seen.get(&version).is_some_and(|&earlier| conflicts(earlier, mode)))
+fn conflicts_with(task: TaskRef, used: &Used) -> bool {
+    accesses(task).any(|(version, mode)| used.get(&version).is_some_and(|&earlier| conflicts(earlier, mode)))
 }
 
 /// The accesses of a task that is not finished.
-fn note(task: TaskRef, seen: &mut Seen) {
+fn note(task: TaskRef, used: &mut Used) {
     for (version, mode) in accesses(task) {
         // Two modes on one datum: what comes later waits for one of them in any case.
-        let noted = seen.entry(version).or_insert(mode);
+        let noted = used.entry(version).or_insert(mode);
         if *noted != mode {
             *noted = Mode::Inout;
         }
@@ -324,8 +332,7 @@ impl Frame {
 impl Frames {
     /// Each frame's closures that have not come to an end when it was looked at, perhaps: from which one to where; of the
     /// youngest frame first.
-    fn ranges(&self) -> impl Iterator<Item = (&Frame, *mut u8, bool, *mut u8)> {
-        let now = self.seen();
+    fn ranges(&self, now: Seen) -> impl Iterator<Item = (&Frame, *mut u8, bool, *mut u8)> {
         let mut frame = now.youngest;
         let mut is_youngest = true;
         std::iter::from_fn(move || {
@@ -342,15 +349,15 @@ impl Frames {
 
     /// Whether a closure that has not ended uses a version. Only for the owner. O(all accesses).
     pub(crate) fn uses(&self, version: NonNull<Version>) -> bool {
-        let mut closures = self.ranges().flat_map(|(_frame, at, _taken, end)| jump::closures(at, end));
+        let mut closures = self.ranges(self.seen()).flat_map(|(_frame, at, _taken, end)| jump::closures(at, end));
         closures.any(|this| {
             theft::state(this) != State::Done && accesses(elsewhere::itself(this)).any(|(used, _mode)| used == version)
         })
     }
 
     fn glance(&self) -> Glance {
-        let cursor = self.cursor();
-        Glance { cursor: cursor.0.addr() | usize::from(cursor.1), top: self.top_seen().addr(), changes: self.changes() }
+        let (next, taken) = self.cursor();
+        Glance::of(next, taken, self.top_seen(), self.changes())
     }
 
     /// Whether thieves may come, a glance.

@@ -88,6 +88,12 @@ impl World {
         !self.is_stolen[at / 2].load(Acquire)
     }
 
+    /// It was a parent, which is not to run on this thread's stack: whoever goes on with the stack finds it as it was.
+    fn leave_at_parent(&self) {
+        self.cursor.store(self.cursor.load(Relaxed) & !TAKEN, Release);
+        self.guard.leave();
+    }
+
     /// All was run: the stack is empty.
     fn rewind(&self) {
         self.guard.alone(|| {
@@ -100,19 +106,25 @@ impl World {
 
     /// As `Frames::glance`.
     fn glance(&self) -> usize {
-        self.cursor.load(Acquire) << 16
-            | self.top.load(Acquire) << 8
-            | (self.rounds.load(Acquire) + self.thefts.load(Acquire))
+        World::glance_of(self.cursor.load(Acquire), self.top.load(Acquire), self.changes())
+    }
+
+    fn glance_of(cursor: usize, top: usize, changes: usize) -> usize {
+        cursor << 16 | top << 8 | changes
+    }
+
+    fn changes(&self) -> usize {
+        self.rounds.load(Acquire) + self.thefts.load(Acquire)
     }
 
     fn walk(&self) -> Option<TaskRef> {
-        let before = self.glance();
-        let cursor = self.cursor.load(Acquire);
-        let mut places = cursor / 2 + (cursor & TAKEN)..self.top.load(Acquire);
+        let changes = self.changes();
+        let (cursor, top) = (self.cursor.load(Acquire), self.top.load(Acquire));
+        let mut places = cursor / 2 + (cursor & TAKEN)..top;
         let is_chain = self.is_chain.load(Relaxed);
         let waits = |place: usize| is_chain && place > 0 && !self.has_ended[place - 1].load(Acquire);
         let Some(found) = places.find(|&place| !waits(place) && !self.is_stolen[place].swap(true, Relaxed)) else {
-            self.searched.store(before, Relaxed);
+            self.searched.store(World::glance_of(cursor, top, changes), Relaxed);
             return None;
         };
         Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
@@ -189,6 +201,17 @@ impl World {
             }
         }
         watches.get()
+    }
+
+    /// A worker that does not rely on others, until it has run something.
+    fn look_until_stolen(&self) {
+        let stolen = loop {
+            match self.steal(&Cell::new(false)) {
+                Some(stolen) => break stolen,
+                None => spin_for_lock(),
+            }
+        };
+        self.run(stolen);
     }
 
     /// A worker that finds nothing else to do, until it has run something.
@@ -292,6 +315,22 @@ fn loom_a_parent_pushes() {
         if world.take() {
             world.is_open.store(true, Relaxed);
             world.push();
+        }
+    });
+}
+
+/// A parent comes next where the owner can run leaves only (`room`). It leaves the stack and steals that itself, unless the other
+/// has, who has looked while it was taken; each steals one of two.
+#[test]
+fn loom_an_owner_leaves_its_stack_at_a_parent() {
+    model(1, 2, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.is_chain.store(true, Relaxed);
+        world.push();
+        world.push();
+        if world.take() {
+            world.leave_at_parent();
+            world.look_until_stolen();
         }
     });
 }

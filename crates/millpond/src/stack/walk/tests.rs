@@ -18,7 +18,7 @@ fn stolen<'env, const N: usize>(loots: [Loot; N], spawn: impl for<'s> FnOnce(&On
         spawn(s);
         // SAFETY: the scope is open.
         let frames = unsafe { frames_of(s.domain()) }.unwrap();
-        let all: Vec<_> = frames.ranges().flat_map(|(_, at, _, end)| jump::closures(at, end)).collect();
+        let all: Vec<_> = frames.ranges(frames.seen()).flat_map(|(_, at, _, end)| jump::closures(at, end)).collect();
         let place = |task: TaskRef| all.iter().position(|other| *other == task).unwrap();
         let walk = |loot| steal(frames, End::Oldest, loot).map_or(Vec::new(), |loot| loot.found);
         let stolen = loots.map(|loot| frames.guard().alone(|| walk(loot)));
