@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use super::frames::Frames;
 use super::guard::Met;
-use super::policy::Victims;
+use super::policy::{Appetite, Victims};
 use super::walk::Loot;
 use super::{errand, walk};
 use crate::clock;
@@ -51,18 +51,6 @@ use crate::worker::slack::OnTime;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
-
-/// The least time between two looks of a thief, in ticks of the clock (some 0.4 ns), and the longest, in which it is idle.
-const BRIEFLY: u64 = 1 << 10;
-const LONGEST: u64 = 1 << 15;
-
-/// How long a leaf must take, in ticks of the clock, to be worth the time that its theft takes from its owner.
-const WORTH: u64 = 2500;
-
-/// How many closures a thief takes at once, at most, and how long they take, in ticks: a visit costs the thief a barrier (10 µs and
-/// more), if the owner is in a long body, or else the owner a walk.
-const MOST: u64 = 128;
-const TOGETHER: u64 = 1 << 17;
 
 /// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
 const NAP: Duration = Duration::from_micros(15);
@@ -80,13 +68,9 @@ pub(crate) struct Thief {
     victims: RefCell<Victims>,
     /// Where there was something to steal last.
     last: Cell<Option<NonNull<Frames>>>,
-    /// When it looks again, and how long it has waited for that.
+    appetite: Cell<Appetite>,
+    /// When it looks again.
     next_look: Cell<u64>,
-    pause: Cell<u64>,
-    /// How many closures it takes at once: more and more while they are short.
-    several: Cell<u64>,
-    /// How many it asks an owner for: one, if they are so short that an owner does them sooner than it gives them away.
-    wish: Cell<u64>,
     /// How often it has gone to sleep since something has changed, or it has rested.
     quiet: Cell<u32>,
     /// It waits for something of which nobody tells it; and how often it has napped since something has changed.
@@ -101,10 +85,8 @@ impl Thief {
         Thief {
             victims: RefCell::new(Victims::of_thief(seat)),
             last: Cell::new(None),
+            appetite: Cell::default(),
             next_look: Cell::new(0),
-            pause: Cell::new(BRIEFLY),
-            several: Cell::new(1),
-            wish: Cell::new(1),
             quiet: Cell::new(0),
             looks: Cell::new(false),
             naps: Cell::new(0),
@@ -123,19 +105,22 @@ impl Thief {
         (now >= self.next_look.get() && frames.is_due(now)) || frames.guard().is_free()
     }
 
-    /// A leaf that it has stolen has run, for so many ticks.
-    pub(super) fn has_run(&self, took: u64) {
-        let as_many = (TOGETHER / took.max(1)).clamp(1, MOST);
-        let (several, worth) = (as_many.min(self.several.get() * 2), took > WORTH);
-        self.several.set(several);
-        self.wish.set(if worth { several } else { 1 });
+    /// A leaf that it has stolen from a stack has run, for so many ticks.
+    pub(super) fn has_run(&self, victim: &Frames, took: u64) {
+        let mut appetite = self.appetite.get();
+        let worth = appetite.has_run(took);
+        self.appetite.set(appetite);
         self.note(worth);
+        if !worth {
+            victim.rest();
+        }
     }
 
     /// A look was worth the time of a stack's owner, or not: then it waits longer each time.
     fn note(&self, worth: bool) {
-        let pause = if worth { BRIEFLY } else { (self.pause.get() * 2).min(LONGEST) };
-        self.pause.set(pause);
+        let mut appetite = self.appetite.get();
+        let pause = appetite.pause_after(worth);
+        self.appetite.set(appetite);
         self.next_look.set(if worth { 0 } else { clock::ticks() + pause });
     }
 }
@@ -172,10 +157,10 @@ impl<E: Engine> Worker<E> {
     }
 
     fn steal_from(&self, frames: &Frames) -> bool {
-        let Thief { wish, several, .. } = &self.thief;
+        let appetite = self.thief.appetite.get();
         let loot = frames.guard().visit(
-            wish.get(),
-            || self.walk(frames, Loot::first(several.get())),
+            appetite.wish(),
+            || self.walk(frames, Loot::first(appetite.several())),
             || frames.episodes.goes_on(),
         );
         let Some(Loot { mut found, .. }) = loot else { return false };

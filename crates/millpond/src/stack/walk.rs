@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
 use super::frames::{Frame, Frames, Seen};
-use super::policy::{End, conflicts};
+use super::policy::{self, End, LONG, THEFT, conflicts};
 use super::theft::{self, State};
 use super::{elsewhere, jump};
 use crate::clock;
@@ -62,13 +62,6 @@ const EIGHTH: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// The longest walk.
 const LONGEST: u32 = 1 << 22;
-
-/// After a walk in vain thieves leave the stack alone for so many times what that took: a stack's owner, who does the walk or
-/// waits for it, loses a twentieth of its time at most.
-const REST: u64 = 20;
-
-/// After so many ticks of the clock (some 0.4 ns) a body is long: more than all that a visit costs its worker.
-const LONG: u64 = 1 << 15;
 
 /// What is known of earlier walks through a stack. Changed by who walks it.
 #[derive(Debug)]
@@ -130,6 +123,11 @@ impl Search {
         now >= self.not_before.load(Relaxed) || now.saturating_sub(self.since.load(Relaxed)) > LONG
     }
 
+    /// The owner has lost so many ticks of the clock to a thief.
+    fn rest(&self, now: u64, lost: u64) {
+        self.not_before.store(now + policy::rest_after(lost), Relaxed);
+    }
+
     /// A walk has ended, which had `left` closures to go, through a stack that looked like this before.
     fn note(&self, before: Glance, began: u64, left: u32, found: bool) {
         let reach = self.reach.load(Relaxed);
@@ -144,7 +142,7 @@ impl Search {
             self.changes.store(before.changes, Relaxed);
         }
         let now = clock::ticks();
-        self.not_before.store(now + REST * now.wrapping_sub(began), Relaxed);
+        self.rest(now, now.wrapping_sub(began));
     }
 }
 
@@ -223,9 +221,7 @@ impl Loot {
 
     /// Takes what was found, but for what it spares.
     fn share_out(mut self) -> Option<Loot> {
-        if self.spares_some() {
-            self.found.drain(..self.found.len() / 2);
-        }
+        self.found.drain(..policy::share(self.found.len(), self.spares_some()).start);
         self.found.iter().copied().for_each(theft::take);
         (!self.is_empty()).then_some(self)
     }
@@ -358,6 +354,11 @@ impl Frames {
     fn glance(&self) -> Glance {
         let (next, taken) = self.cursor();
         Glance::of(next, taken, self.top_seen(), self.changes())
+    }
+
+    /// A theft was not worth its costs.
+    pub(super) fn rest(&self) {
+        self.search.rest(clock::ticks(), THEFT);
     }
 
     /// Whether thieves may come, a glance.
