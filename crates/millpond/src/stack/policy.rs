@@ -1,5 +1,5 @@
-//! At which end of a stack a thief begins, what is ready there, how much of it it takes, when it looks again, and how it draws its
-//! victims: the decisions of work stealing as pure functions, which the runtime and the simulator share (DDS §2, §3).
+//! The decisions of work stealing as pure functions: at which end of a stack a thief begins, what is ready there, how it draws its
+//! victims (DDS §2, §3), which the simulator shares; how much it takes and when it looks again, which are about shared memory.
 
 use crate::depend::Mode;
 
