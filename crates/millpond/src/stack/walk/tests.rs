@@ -84,3 +84,21 @@ fn what_waits_is_passed_over() {
     assert_eq!(of_two(Loot::first(3)), [[0, 2]]);
     assert_eq!(of_two(Loot::ahead(3)), [[2]]);
 }
+
+/// Times are as the clock says them, or later, whenever this thread runs.
+#[test]
+fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
+    let rt: Runtime<DefaultMemory, DefaultPool, Stack> = Runtime::builder().workers(1).build_with().unwrap();
+    rt.scope(|s| {
+        // SAFETY: the scope is open.
+        let frames = unsafe { frames_of(s.domain()) }.unwrap();
+        let now = clock::ticks();
+        assert!(frames.is_due(now));
+        frames.rest();
+        assert!(!frames.is_due(now) && !frames.is_due(now + LONG));
+        // It has run for so long that it loses nothing by a thief.
+        assert!(frames.is_due(now + LONG + 1));
+        assert!(frames.is_due(clock::ticks() + policy::rest_after(THEFT)));
+    })
+    .unwrap();
+}
