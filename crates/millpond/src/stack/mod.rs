@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod appetite;
 mod at_spawn;
 mod chunk;
 mod elsewhere;

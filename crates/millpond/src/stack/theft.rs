@@ -19,7 +19,6 @@
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::frames::Frames;
-use super::policy::SOON;
 use super::watch;
 use crate::clock;
 use crate::sync::spin_loop;
@@ -39,6 +38,10 @@ pub(super) const ENDING: u32 = 8;
 pub(super) const DONE: u32 = 16;
 /// Nothing is left to do about it.
 const PASSED: u32 = 32;
+
+/// For so many ticks of the clock (some 0.4 ns) who comes to a closure that is stolen waits until it leaves the stack: as long as
+/// it takes to leave one and to go on with another.
+const SOON: u64 = 1 << 13;
 
 /// What has happened to a closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

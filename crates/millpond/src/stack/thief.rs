@@ -34,9 +34,10 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::time::Duration;
 
+use super::appetite::Appetite;
 use super::frames::Frames;
 use super::guard::Met;
-use super::policy::{Appetite, Victims};
+use super::policy::Victims;
 use super::walk::Loot;
 use super::{errand, walk};
 use crate::clock;
@@ -68,7 +69,7 @@ pub(crate) struct Thief {
     victims: RefCell<Victims>,
     /// Where there was something to steal last.
     last: Cell<Option<NonNull<Frames>>>,
-    appetite: Cell<Appetite>,
+    appetite: RefCell<Appetite>,
     /// When it looks again.
     next_look: Cell<u64>,
     /// How often it has gone to sleep since something has changed, or it has rested.
@@ -85,7 +86,7 @@ impl Thief {
         Thief {
             victims: RefCell::new(Victims::of_thief(seat)),
             last: Cell::new(None),
-            appetite: Cell::default(),
+            appetite: RefCell::default(),
             next_look: Cell::new(0),
             quiet: Cell::new(0),
             looks: Cell::new(false),
@@ -107,9 +108,7 @@ impl Thief {
 
     /// A leaf that it has stolen from a stack has run, for so many ticks.
     pub(super) fn has_run(&self, victim: &Frames, took: u64) {
-        let mut appetite = self.appetite.get();
-        let worth = appetite.has_run(took);
-        self.appetite.set(appetite);
+        let worth = self.appetite.borrow_mut().has_run(took);
         self.note(worth);
         if !worth {
             victim.rest();
@@ -118,10 +117,8 @@ impl Thief {
 
     /// A look was worth the time of a stack's owner, or not: then it waits longer each time.
     fn note(&self, worth: bool) {
-        let mut appetite = self.appetite.get();
-        let pause = appetite.pause_after(worth);
-        self.appetite.set(appetite);
-        self.next_look.set(if worth { 0 } else { clock::ticks() + pause });
+        let pause = self.appetite.borrow_mut().pause_after(worth);
+        self.next_look.set(clock::ticks() + pause);
     }
 }
 
@@ -157,12 +154,11 @@ impl<E: Engine> Worker<E> {
     }
 
     fn steal_from(&self, frames: &Frames) -> bool {
-        let appetite = self.thief.appetite.get();
-        let loot = frames.guard().visit(
-            appetite.wish(),
-            || self.walk(frames, Loot::first(appetite.several())),
-            || frames.episodes.goes_on(),
-        );
+        let (wish, several) = {
+            let appetite = self.thief.appetite.borrow();
+            (appetite.wish(), appetite.several())
+        };
+        let loot = frames.guard().visit(wish, || self.walk(frames, Loot::first(several)), || frames.episodes.goes_on());
         let Some(Loot { mut found, .. }) = loot else { return false };
         self.thief.last.set(Some(frames.into()));
         // The first one comes next; who takes the others from the pool takes what was put last.

@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::NonNull;
 
 use super::frames::{Frame, Frames, Seen};
-use super::policy::{self, End, LONG, THEFT, conflicts};
+use super::policy::{End, conflicts};
 use super::theft::{self, State};
 use super::{elsewhere, jump};
 use crate::clock;
@@ -62,6 +62,16 @@ const EIGHTH: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// The longest walk.
 const LONGEST: u32 = 1 << 22;
+
+/// After a walk in vain thieves leave the stack alone for so many times what that took: a stack's owner, who does the walk or
+/// waits for it, loses a twentieth of its time at most. So they do after a theft that was not worth what it costs the owner.
+const REST: u64 = 20;
+
+/// What a theft costs a stack's owner, in ticks of the clock (some 0.4 ns): a walk, and a wait for what comes next and was stolen.
+const THEFT: u64 = 1 << 12;
+
+/// After so many ticks a body is long: more than all that a visit costs its worker.
+const LONG: u64 = 1 << 15;
 
 /// What is known of earlier walks through a stack. Changed by who walks it.
 #[derive(Debug)]
@@ -125,7 +135,7 @@ impl Search {
 
     /// The owner has lost so many ticks of the clock to a thief.
     fn rest(&self, now: u64, lost: u64) {
-        self.not_before.store(now + policy::rest_after(lost), Relaxed);
+        self.not_before.store(now + REST * lost, Relaxed);
     }
 
     /// A walk has ended, which had `left` closures to go, through a stack that looked like this before.
@@ -221,7 +231,9 @@ impl Loot {
 
     /// Takes what was found, but for what it spares.
     fn share_out(mut self) -> Option<Loot> {
-        self.found.drain(..policy::share(self.found.len(), self.spares_some()).start);
+        if self.spares_some() {
+            self.found.drain(..self.found.len() / 2);
+        }
         self.found.iter().copied().for_each(theft::take);
         (!self.is_empty()).then_some(self)
     }
