@@ -147,7 +147,7 @@ pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
 ///
 /// As `VTable::fail`.
 unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
-    if !must_count::<O>() {
+    if const { !must_count::<O>() } {
         return;
     }
     if ran {
@@ -162,17 +162,23 @@ unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
 ///
 /// As `VTable::drop_result`.
 unsafe fn drop_result<S, F, O>(task: TaskRef) {
-    if !must_count::<O>() {
+    /// # Safety
+    ///
+    /// There is a result, and nobody will look at it.
+    unsafe fn drop_at<R>(at: NonNull<R>) {
+        // SAFETY: as the caller promises.
+        let _ = catch(|| unsafe { at.drop_in_place() });
+    }
+    if const { !must_count::<O>() } {
         return;
     }
-    let at = result_at::<S, F, O>(task);
     // SAFETY: the task is complete, so its result is there, and nobody will look at it.
-    let _ = catch(|| unsafe { at.drop_in_place() });
+    unsafe { drop_at(result_at::<S, F, O>(task)) }
 }
 
 /// Keeps a body's value for the join, if one may look.
 fn keep<S, F, O>(task: TaskRef, value: O) {
-    if must_count::<O>() {
+    if const { must_count::<O>() } {
         // SAFETY: the body was moved out, and such a task's room is large enough for its result.
         unsafe { result_at::<S, F, O>(task).write(Ok(value)) }
     } else {

@@ -101,6 +101,10 @@ pub(crate) trait Orders<E: Engine> {
     /// What is true of each of its tasks.
     const FLAGS: u8;
 
+    /// The block of a task: of `size` bytes, or more. Here and no argument of [`Worker::draft_by`], whose copies for the
+    /// same accesses would differ by it: there are three of them, and a program has many kinds of tasks.
+    fn alloc(&self, worker: &Worker<E>, size: usize) -> Block;
+
     /// Counts a task; its place in reference order.
     fn count(&self, domain: &Domain) -> u64;
 
@@ -121,6 +125,11 @@ impl<E: Engine> Orders<E> for ByScheme {
     type Scheme = E::Scheme;
     const PREFETCHES: bool = true;
     const FLAGS: u8 = 0;
+
+    #[inline(always)]
+    fn alloc(&self, worker: &Worker<E>, size: usize) -> Block {
+        worker.alloc(size)
+    }
 
     #[inline(always)]
     fn count(&self, domain: &Domain) -> u64 {
@@ -161,25 +170,24 @@ impl<E: Engine> Worker<E> {
     /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
     #[inline(always)]
     pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
-        self.draft_by(ByScheme, |size| self.alloc(size), plan, accesses)
+        self.draft_by(ByScheme, plan, accesses)
     }
 
-    /// As `draft`, in a block of `alloc`'s, with accesses that `orders` orders.
+    /// As `draft`, with accesses that `orders` orders.
     #[inline(always)]
     pub(crate) fn draft_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
         &self,
         orders: O,
-        alloc: impl FnOnce(usize) -> Block,
         plan: Plan<'_>,
         accesses: &A,
     ) -> Drafted<A::Shape> {
         // Compiled three times, so that a task with nothing about it pays for two tests.
         if plan.domain.record() != 0 {
-            self.draft_apart::<B, A, O, Recorded>(orders, alloc, plan, accesses)
+            self.draft_apart::<B, A, O, Recorded>(orders, plan, accesses)
         } else if !plan.options.is_plain() {
-            self.draft_apart::<B, A, O, Labelled>(orders, alloc, plan, accesses)
+            self.draft_apart::<B, A, O, Labelled>(orders, plan, accesses)
         } else {
-            self.draft_as::<B, A, O, Plain>(orders, alloc, plan, accesses)
+            self.draft_as::<B, A, O, Plain>(orders, plan, accesses)
         }
     }
 
@@ -187,18 +195,16 @@ impl<E: Engine> Worker<E> {
     fn draft_apart<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
         &self,
         orders: O,
-        alloc: impl FnOnce(usize) -> Block,
         plan: Plan<'_>,
         accesses: &A,
     ) -> Drafted<A::Shape> {
-        self.draft_as::<B, A, O, K>(orders, alloc, plan, accesses)
+        self.draft_as::<B, A, O, K>(orders, plan, accesses)
     }
 
     #[inline(always)]
     fn draft_as<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
         &self,
         orders: O,
-        alloc: impl FnOnce(usize) -> Block,
         plan: Plan<'_>,
         accesses: &A,
     ) -> Drafted<A::Shape> {
@@ -211,7 +217,7 @@ impl<E: Engine> Worker<E> {
         }
         let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
-        let block = alloc(size);
+        let block = orders.alloc(self, size);
         let extras = match (K::PLAIN, K::RECORDED) {
             (true, _) => None,
             (_, true) => Some(self.begin_record(domain, options)),

@@ -399,7 +399,10 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
-        if let Some(frames) = self.frames() {
+        // Said here once more, where the compiler looks for what it need not compile under other schemes.
+        if E::Scheme::FRAMES
+            && let Some(frames) = self.frames()
+        {
             let (accesses, body) = if frames.runs_at_spawn(options.portable) {
                 match self.call_leaf(frames, &options, accesses, body) {
                     Ok(result) => return Join::ready(result, 0),
@@ -426,7 +429,9 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
-        if let Some(frames) = self.frames() {
+        if E::Scheme::FRAMES
+            && let Some(frames) = self.frames()
+        {
             let (accesses, body) = if frames.runs_at_spawn(options.portable) {
                 match self.call_parent(frames, &options, accesses, body) {
                     Ok(result) => return Join::ready(result, 0),

@@ -33,6 +33,16 @@ impl<E: Engine, const IN_PLACE: bool> Orders<E> for InFrame<'_, IN_PLACE> {
     const PREFETCHES: bool = false;
     const FLAGS: u8 = if IN_PLACE { flag::IN_PLACE } else { 0 };
 
+    /// In place, on top of the stack, where the spawn has made room.
+    #[inline(always)]
+    fn alloc(&self, worker: &Worker<E>, size: usize) -> Block {
+        if IN_PLACE {
+            Block { start: self.0.top_at(), tag: size.next_multiple_of(LINE) as u32 }
+        } else {
+            worker.alloc(size)
+        }
+    }
+
     /// What a scope's stack holds, the scope does not count.
     #[inline(always)]
     fn count(&self, domain: &Domain) -> u64 {
@@ -156,8 +166,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             worker.make_room_in_frame(domain, frames, size, options.bytes);
         }
         let at = frames.top_at();
-        let alloc = |_| Block { start: at, tag: size as u32 };
-        let drafted = worker.draft_by(InFrame::<true>(frames), alloc, plan, &accesses);
+        let drafted = worker.draft_by(InFrame::<true>(frames), plan, &accesses);
         // SAFETY: the task was drafted with the payload of these types.
         unsafe { write_body::<A::Shape, F>(drafted.room, Body { shape: drafted.shape, f: body }) };
         let closure = (drafted.task, drafted.task.record_id());
@@ -178,7 +187,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if !frames.has_room(size) || plan.options.bytes != 0 {
             worker.make_room_in_frame(plan.domain, frames, size, plan.options.bytes);
         }
-        let drafted = worker.draft_by(InFrame::<false>(frames), |size| worker.alloc(size), plan, &accesses);
+        let drafted = worker.draft_by(InFrame::<false>(frames), plan, &accesses);
         let Drafted { task, shape, room, .. } = drafted;
         // SAFETY: the task was drafted with the payload of these types.
         unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
