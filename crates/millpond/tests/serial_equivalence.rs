@@ -3,10 +3,10 @@
 //!
 //! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on, and `MILLPOND_PARTS` has all of them
 //! run with the parts that a failure names; it prints the others, too, the configuration and the program made as small as
-//! possible. A million, in release mode:
+//! possible. A million, optimized:
 //!
 //! ```text
-//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test serial_equivalence random
+//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --profile quick -p millpond --test serial_equivalence random
 //! ```
 
 use std::panic;

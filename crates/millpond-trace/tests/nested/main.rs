@@ -4,7 +4,7 @@
 //! configuration and the program made as small as possible. Many, in release mode:
 //!
 //! ```text
-//! MILLPOND_CASES=20000 cargo test --release -p millpond-trace --test nested
+//! MILLPOND_CASES=20000 cargo test --profile quick -p millpond-trace --test nested
 //! ```
 
 use std::time::Duration;
