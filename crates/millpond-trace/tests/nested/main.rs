@@ -1,7 +1,7 @@
 //! Random nested programs: work, span and critical path are those that a recursive reference works out.
 //!
 //! `MILLPOND_CASES` says how many programs, `MILLPOND_SEED` from which number on; a failure prints both, the
-//! configuration and the program made as small as possible. Many, in release mode:
+//! configuration and the program made as small as possible. Many, optimized:
 //!
 //! ```text
 //! MILLPOND_CASES=20000 cargo test --profile quick -p millpond-trace --test nested

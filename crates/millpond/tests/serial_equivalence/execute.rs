@@ -413,11 +413,6 @@ impl<S> Unnamed<'_, S> {
     }
 }
 
-/// Whether the smallest shapes are compiled, too, for this engine: where they matter most, as each takes seconds.
-const fn has_all_shapes<E: Engine>() -> bool {
-    matches!(E::Scheme::NAME.as_bytes(), b"parked" | b"stack")
-}
-
 fn spawn<'s, S: Spawn<'s>, E: Engine>(
     s: &S,
     run: &'s Run,
@@ -465,7 +460,7 @@ fn spawn<'s, S: Spawn<'s>, E: Engine>(
             macro_rules! bare {
                 ($($r:literal $w:literal $i:literal),*) => {
                     match usual(&accesses) {
-                        $(Some(($r, $w, $i)) if const { $r + $w + $i > 1 || has_all_shapes::<E>() } => {
+                        $(Some(($r, $w, $i)) => {
                             let accesses = few::<_, $r, $w, $i>(accesses);
                             spawn!(s, accesses, leafs_of_few, helds_of_few, |_: Hash| ())
                         })*
