@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Dir, json, words};
+use common::{Dir, fails, json, words};
 use serde_json::Value;
 
 /// What every row has.
@@ -147,7 +147,7 @@ fn stack_of_parents() {
 #[test]
 fn stack_from_both_ends() {
     let rows = rows("stack --shape ends --workers 3 --tasks 3000 --reps 2", "program scheme steals");
-    let programs = ["fib", "fib-uncut", "nqueens", "stencil"];
+    let programs = ["fib", "fib-uncut", "nqueens", "knary", "stencil"];
     assert_eq!(rows.len(), 2 * programs.len());
     for (both, program) in rows.chunks(2).zip(programs) {
         assert!(both.iter().all(|row| row["program"] == program && row["shape"] == "ends"), "{both:?}");
@@ -156,6 +156,19 @@ fn stack_from_both_ends() {
         assert!(number(&both[0]["config"], "workers") == 3.0 && number(&both[0], "tasks") <= 3000.0, "{both:?}");
         assert!(both[0]["tasks"] == both[1]["tasks"] && both[0]["params"] == both[1]["params"], "{both:?}");
     }
+}
+
+#[test]
+fn stack_of_what_is_not_measured() {
+    let refused = |line: &str, says: &str| fails(&line.split(' ').collect::<Vec<_>>(), 2, says);
+    let workers = "--workers is for --shape ends: the other shapes have one worker or two";
+    refused("bench stack --shape accesses --workers 4", workers);
+    let newest = "--scheme stack-newest: these shapes are measured on parked, stack";
+    refused("bench stack --shape depth --scheme stack --scheme stack-newest", newest);
+    refused(
+        "bench stack --shape ends --scheme parked",
+        "--scheme parked: these shapes are measured on stack, stack-newest",
+    );
 }
 
 #[test]

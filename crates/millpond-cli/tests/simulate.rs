@@ -222,6 +222,19 @@ fn machines_on_which_nothing_would_come_to_an_end() {
     refused("fib --n 10 --processors 2 --speeds uniform:0..1:5 --fault-below 1", nobody);
     refused("fib --speeds churn:1e-6:1e9", "the speed of processor 0 changes more than 312500 times");
     refused("fib --n 1 --leaf-cost 1e8 --latency 1e-9", "50000000 requests for work were refused until 0.00");
+    let speeds = Dir::new("simulate-deserted");
+    let deserted = "nobody is alive from 0.001 s on: 1 processors, all of speed 0 or below 0.5 for good";
+    let speeds = speeds.file("speeds", "0 0 1\n0 0.001 0.2\n");
+    refused(&format!("fib --n 30 --processors 1 --speeds {speeds} --fault-below 0.5"), deserted);
+}
+
+#[test]
+fn a_picture_in_place_of_what_is_read() {
+    let dir = Dir::new("simulate-same");
+    let file = dir.file("speeds", "0 0 1\n");
+    let args = ["simulate", "fib", "--n", "10", "--processors", "1", "--speeds", &file, "--svg", &file];
+    fails(&args, 2, &format!("--svg and --speeds name the same file: {file}"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "0 0 1\n");
 }
 
 #[test]

@@ -117,6 +117,15 @@ impl Outcome {
     }
 
     /// c in T = W/Π_ave + c·p·D/Π_ave (DDS Theorem 2), if D is known.
+    ///
+    /// ```
+    /// use millpond_sim::{Config, Costs, programs::Fib, simulate};
+    ///
+    /// let outcome = simulate(&Fib::new(25, 5, 1_000_000, Costs::PAPER), &Config::of(8))?;
+    /// let bound = outcome.constant().unwrap() * 8.0 * outcome.span_seconds.unwrap() / outcome.average_speed;
+    /// assert!((outcome.least_seconds() + bound - outcome.seconds).abs() < 1e-9);
+    /// # Ok::<(), millpond_sim::Error>(())
+    /// ```
     pub fn constant(&self) -> Option<f64> {
         let span = self.span_seconds.filter(|span| *span > 0.0)?;
         Some((self.seconds - self.least_seconds()).max(0.0) * self.average_speed / (self.processors as f64 * span))
@@ -129,6 +138,19 @@ pub enum Error {
     /// There are no processors, or none is ever fast enough.
     #[error("no processor is ever alive: {processors} processors, all of speed 0{}", or_below(*fault_below))]
     NobodyAlive {
+        /// How many there are.
+        processors: usize,
+        /// The slowest that counts.
+        fault_below: f64,
+    },
+    /// All processors have left for good, or are too slow from now on.
+    #[error(
+        "nobody is alive from {seconds} s on: {processors} processors, all of speed 0{} for good, and the program has not ended",
+        or_below(*fault_below)
+    )]
+    Deserted {
+        /// Since when.
+        seconds: f64,
         /// How many there are.
         processors: usize,
         /// The slowest that counts.

@@ -54,6 +54,15 @@ pub const TABLE_1_LATENCY: f64 = 0.03;
 /// are rounded; otherwise leaves are such that the work is T_1. The paper's knary(35, 10) cannot be ours: 10^34 leaves
 /// of 0.1 ms take longer than its 2435 s. Ours has 30 children a node and 5 levels above the leaves, whose work is that.
 ///
+/// ```no_run
+/// use millpond_sim::experiments::{TABLE_1_LATENCY, table1};
+///
+/// for row in table1(false, TABLE_1_LATENCY, 1)? {
+///     println!("{} on {}: {} s, published {} s", row.program, row.processors, row.seconds, row.published_seconds);
+/// }
+/// # Ok::<(), millpond_sim::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// As [`simulate`].
@@ -106,6 +115,14 @@ pub const ROWS: u32 = 6;
 
 /// The work of a run of Fig. 4, if there was one with so many queens: T·P, less the published share of idle time. (That of
 /// 21 and 22 queens was not published; it is taken to be the same.)
+///
+/// ```
+/// use millpond_sim::experiments::work_of_queens;
+///
+/// // 72.7 days of one processor, in nanoseconds.
+/// assert_eq!(work_of_queens(23).unwrap() / 86_400_000_000_000, 72);
+/// assert!(work_of_queens(8).is_none());
+/// ```
 pub fn work_of_queens(n: u32) -> Option<Work> {
     let &(_, processors, seconds, _) = FIGURE_4.iter().find(|run| run.0 == n)?;
     Some((seconds * processors as f64 * (1.0 - IDLE.0 / IDLE.1) * 1e9) as Work)
@@ -113,6 +130,14 @@ pub fn work_of_queens(n: u32) -> Option<Work> {
 
 /// The three runs of Fig. 4. The work is made of the published times: what is simulated is what comes on top of it, and
 /// how processors and network are loaded over time.
+///
+/// ```no_run
+/// use millpond_sim::experiments::figure4;
+///
+/// let rows = figure4(0.01, 1)?;
+/// assert_eq!(rows.iter().map(|row| row.processors).collect::<Vec<_>>(), [1000, 1458, 1422]);
+/// # Ok::<(), millpond_sim::Error>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -176,6 +201,15 @@ pub struct Point {
 ///
 /// Unless one is given, the latency is that of fast Ethernet, as the paper's cluster had it; of knary a leaf's 1 ms, so
 /// that a steal is as dear as a task. The paper has none of these numbers.
+///
+/// ```no_run
+/// use millpond_sim::experiments::theorem2;
+///
+/// for fit in theorem2(1422, None, 1)? {
+///     println!("{}: c = {:.2}", fit.program, fit.constant);
+/// }
+/// # Ok::<(), millpond_sim::Error>(())
+/// ```
 ///
 /// # Errors
 ///

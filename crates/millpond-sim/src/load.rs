@@ -6,6 +6,16 @@ const BINS: usize = 512;
 const FIRST_WIDTH: f64 = 1e-6;
 
 /// How busy everything was, over time.
+///
+/// ```
+/// use millpond_sim::{Config, Costs, programs::Fib, simulate};
+///
+/// let load = simulate(&Fib::new(20, 5, 1_000_000, Costs::PAPER), &Config::of(4))?.load;
+/// assert!(load.cpu().all(|share| (0.0..=1.0).contains(&share)));
+/// let sent: f64 = load.network().map(|bytes_a_second| bytes_a_second * load.bin_seconds).sum();
+/// assert!((sent - load.bytes.iter().sum::<f64>()).abs() < 1e-6);
+/// # Ok::<(), millpond_sim::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct Load {
     /// Seconds a bin.

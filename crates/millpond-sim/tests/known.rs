@@ -157,6 +157,21 @@ fn who_leaves_for_good_with_a_task_stops_the_program() {
 }
 
 #[test]
+fn when_all_have_left_nobody_else_is_named() {
+    let fib = Fib::new(25, 5, MS, Costs::PAPER);
+    let mut config = Config::of(2);
+    config.speeds =
+        vec![Speed::steps(&[(0.0, 1.0), (0.5, 0.2)]).unwrap(), Speed::steps(&[(0.0, 1.0), (0.25, 0.0)]).unwrap()];
+    config.fault_below = 0.5;
+    let error = simulate(&fib, &config).unwrap_err();
+    assert_eq!(error, Error::Deserted { seconds: 0.5, processors: 2, fault_below: 0.5 });
+    assert!(
+        error.to_string().starts_with("nobody is alive from 0.5 s on: 2 processors, all of speed 0 or below 0.5"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_program_begins_again_when_its_root_is_lost() {
     let fib = Fib::new(25, 5, MS, Costs::PAPER);
     let mut config = Config::of(4);

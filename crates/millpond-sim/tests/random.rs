@@ -151,7 +151,7 @@ fn every_task_once_and_never_faster_than_work_and_span() {
 
 #[test]
 fn with_faults_every_task_at_least_once_and_an_end() {
-    let (mut faults, mut restarts, mut stuck) = (0, 0, 0);
+    let (mut faults, mut restarts, mut stuck, mut deserted) = (0, 0, 0, 0);
     cases(3000, |random, case| {
         let tree = Tree::random(random);
         let mut config = machine(random, case);
@@ -177,11 +177,18 @@ fn with_faults_every_task_at_least_once_and_an_end() {
             }
             // Who holds something, or all, has left for good.
             Err(Error::Stuck { .. }) => {
-                assert!(!faulty || !somebody_stays, "case {case}: what was lost was not run again");
+                assert!(!faulty && somebody_stays, "case {case}: what was lost was not run again");
                 stuck += 1;
+            }
+            Err(Error::Deserted { .. }) => {
+                assert!(!somebody_stays, "case {case}: somebody is alive");
+                deserted += 1;
             }
             Err(error) => panic!("case {case}: {error}"),
         }
     });
-    assert!(faults > 0 && restarts > 0 && stuck > 0, "{faults} faults, {restarts} restarts, {stuck} stuck");
+    assert!(
+        faults > 0 && restarts > 0 && stuck > 0 && deserted > 0,
+        "{faults} faults, {restarts} restarts, {stuck} stuck, {deserted} deserted"
+    );
 }

@@ -53,11 +53,15 @@ impl From<millpond_sim::Error> for Failure {
     }
 }
 
-/// Finds out before a long simulation whether the picture can be written.
-fn svg<'a>(matches: &'a ArgMatches, other: Option<&Path>) -> Result<Option<&'a Path>, Failure> {
+/// Finds out before a long simulation whether the picture can be written, and that it is not what is read.
+fn svg<'a>(matches: &'a ArgMatches, trace: Option<&Path>) -> Result<Option<&'a Path>, Failure> {
     let Some(file) = matches.get_one::<PathBuf>("svg") else { return Ok(None) };
-    if other.is_some_and(|other| output::place(other) == output::place(file)) {
-        return Err(Failure::Usage(format!("--svg and --trace name the same file: {}", file.display())));
+    let speeds = matches.get_one::<String>("speeds").map(Path::new);
+    for (option, other) in [("trace", trace), ("speeds", speeds)] {
+        if other.is_some_and(|other| output::place(other) == output::place(file)) {
+            let says = format!("--svg and --{option} name the same file: {}", file.display());
+            return Err(Failure::Usage(says));
+        }
     }
     output::require(file)?;
     Ok(Some(file))

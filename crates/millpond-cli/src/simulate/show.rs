@@ -73,7 +73,8 @@ fn table(simulated: &Simulated) -> String {
     }
     if let Some((workers, seconds)) = simulated.measured {
         let off = 100.0 * (outcome.seconds / seconds - 1.0);
-        let beside = if workers == outcome.processors { format!(" (simulated {off:+.1} %)") } else { String::new() };
+        let can_be_compared = workers == outcome.processors && seconds > 0.0;
+        let beside = if can_be_compared { format!(" (simulated {off:+.1} %)") } else { String::new() };
         row("recorded", format!("{seconds:.6} s with {workers} workers{beside}"));
     }
     let bins = outcome.load.busy.len();

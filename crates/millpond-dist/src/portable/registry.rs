@@ -79,11 +79,24 @@ impl Registry {
     }
 
     /// All tasks, in the order of their names.
+    ///
+    /// ```
+    /// for task in millpond_dist::portable::registry()?.iter() {
+    ///     println!("{task}");
+    /// }
+    /// # Ok::<(), millpond_dist::portable::Error>(())
+    /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'static Entry> {
         self.entries.values().copied()
     }
 
     /// The task of that name.
+    ///
+    /// ```
+    /// let error = millpond_dist::portable::registry()?.get("fib.sum").err();
+    /// assert!(error.is_some(), "this program has no such task");
+    /// # Ok::<(), millpond_dist::portable::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

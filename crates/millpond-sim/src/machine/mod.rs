@@ -411,9 +411,15 @@ impl<'a, P: Program> Machine<'a, P> {
 
     /// Nothing moves: what is left belongs to somebody who has left, or whose speed is not drawn any further.
     fn stuck(&self) -> Error {
-        let holds = |processor: &Processor| processor.active.is_some();
-        let processor = self.processors.iter().position(holds).unwrap_or(0);
-        self.restless().unwrap_or(Error::Stuck { seconds: self.now, processor })
+        if let Some(error) = self.restless() {
+            return error;
+        }
+        let (seconds, processors) = (self.now, self.processors.len());
+        let holder = self.processors.iter().position(|processor| processor.active.is_some());
+        match holder.filter(|_| self.processors.iter().any(|processor| processor.alive)) {
+            Some(processor) => Error::Stuck { seconds, processor },
+            None => Error::Deserted { seconds, processors, fault_below: self.config.fault_below },
+        }
     }
 
     /// Somebody's speed would have to be drawn further than to the limit.

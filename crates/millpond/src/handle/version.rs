@@ -27,7 +27,7 @@ pub struct Version {
     /// `UNSET`, `PRODUCED`, or the failure (`Error::into_raw`) because of which there is no value.
     state: AtomicPtr<()>,
     pub(crate) exclusion: Exclusion,
-    kind: &'static VersionKind,
+    kind: Cell<&'static VersionKind>,
     /// The generation whose member failed; meaningful while `state` is a failure.
     failed_group: AtomicU32,
     place: Place,
@@ -170,7 +170,7 @@ impl Version {
             value: Cell::new(value),
             state: AtomicPtr::default(),
             exclusion: Exclusion::default(),
-            kind,
+            kind: Cell::new(kind),
             failed_group: AtomicU32::new(0),
             place,
             full: Cell::new(false),
@@ -178,12 +178,10 @@ impl Version {
         }
     }
 
-    /// Where its kind is.
-    pub(super) const KIND_AT: usize = offset_of!(Version, kind);
-
-    /// Without a value again, which is spent and needs no drop.
+    /// Without a value again, which is spent and needs no drop, and for one of perhaps another kind, which nobody sees before.
     #[inline(always)]
-    pub(super) fn renew(&self) {
+    pub(super) fn renew(&self, kind: &'static VersionKind) {
+        self.kind.set(kind);
         self.state.store(ptr::null_mut(), Ordering::Relaxed);
         self.full.set(false);
         self.in_place.store(false, Ordering::Relaxed);
@@ -197,7 +195,7 @@ impl Version {
 
     #[inline]
     pub(crate) fn kind(&self) -> &'static VersionKind {
-        self.kind
+        self.kind.get()
     }
 
     /// Whether no later version takes its place.
@@ -314,7 +312,7 @@ impl Version {
             return Ok(());
         }
         // SAFETY: `full` said that the storage holds a value of the kind's type, and it was just cleared.
-        unsafe { (self.kind.drop_value)(self.value()) }
+        unsafe { (self.kind().drop_value)(self.value()) }
     }
 
     /// As `drop_value`, in a body or on a user's thread, which may unwind.
@@ -338,7 +336,7 @@ impl Version {
         let dropped = unsafe { to.drop_value() };
         if self.full.replace(false) {
             // SAFETY: `full` said that there is a value; `to` has room for it, since its own was dropped.
-            unsafe { (self.kind.move_value)(self.value(), to.value()) };
+            unsafe { (self.kind().move_value)(self.value(), to.value()) };
             to.full.set(true);
         }
         dropped
@@ -366,9 +364,9 @@ impl Version {
                 unsafe { Datum::drop_part(datum) }
             }
             // SAFETY: such a version came from `rename` of the same kind, with a share; its value is gone.
-            Place::Counted => unsafe { (version.kind.free_counted)(this) },
+            Place::Counted => unsafe { (version.kind().free_counted)(this) },
             // SAFETY: as above, without a share.
-            _ => unsafe { (version.kind.free_renamed)(this) },
+            _ => unsafe { (version.kind().free_renamed)(this) },
         }
         dropped
     }

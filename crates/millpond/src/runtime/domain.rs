@@ -44,6 +44,7 @@ pub struct Domain {
     epoch: Cell<u64>,
     // What does not change, or is made once.
     parent: Option<NonNull<Domain>>,
+    /// Of a parent that was called, and gets a frame, another one (`move_task`).
     task: Cell<Option<TaskRef>>,
     cancels: NonNull<Cancels>,
     claim: u64,

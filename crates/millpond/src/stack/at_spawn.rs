@@ -7,13 +7,14 @@ use std::slice;
 
 use super::episode::{self, Room};
 use super::frames::Frames;
+use super::spawn::LARGE;
 use crate::access::{Accesses, Args, ArgsOf, In, Visitor};
 use crate::caught::{Caught, catch};
 use crate::depend::Mode;
 use crate::error::{Error, Kind};
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
-use crate::runtime::body::{Code, ParentCode, first_unwritten, may_run};
+use crate::runtime::body::{Code, ParentCode, first_unwritten, may_run, payload};
 use crate::runtime::domain::Domain;
 use crate::runtime::engine::Engine;
 use crate::runtime::join::must_count;
@@ -51,10 +52,12 @@ impl Visitor for Gather<'_> {
     }
 }
 
-/// The modes of a task that may be called, if it may: it returns nothing, and its type says all of its accesses.
-const fn modes<'s, B, A: Accesses<'s, B>, O>(most: usize) -> Option<Modes> {
+/// The modes of a task that may be called, if it may: it returns nothing, its type says all of its accesses, and a frame may hold it.
+const fn modes<'s, B, A: Accesses<'s, B>, F, O>(most: usize) -> Option<Modes> {
     match A::MODES {
-        Some(modes) if modes.count <= most && !must_count::<O>() => Some(modes),
+        Some(modes) if modes.count <= most && !must_count::<O>() && payload::<A::Shape, F, O>().size() <= LARGE => {
+            Some(modes)
+        }
         _ => None,
     }
 }
@@ -80,7 +83,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
     {
         let (worker, domain) = (self.worker(), self.domain());
-        let Some(modes) = (const { modes::<B, A, O>(MOST) }) else { return Err((accesses, body)) };
+        let Some(modes) = (const { modes::<B, A, F, O>(MOST) }) else { return Err((accesses, body)) };
         if !options.is_plain() || domain.is_cancelled() || frames.episodes.is_too_long() {
             return Err((accesses, body));
         }
@@ -140,7 +143,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
         let (worker, domain) = (self.worker(), self.domain());
-        let Some(modes) = (const { modes::<B, A, O>(episode::MOST) }) else { return Err((accesses, body)) };
+        let Some(modes) = (const { modes::<B, A, F, O>(episode::MOST) }) else { return Err((accesses, body)) };
         if !options.is_plain() || domain.is_cancelled() {
             return Err((accesses, body));
         }

@@ -58,7 +58,7 @@ const SHORT: u32 = 1 << 12;
 /// A longer time counts as this.
 const LONGEST: u32 = 16 * SHORT;
 
-/// One in so many is measured that have frames.
+/// One in so many is measured that have frames, in the mean: at equal distances some level might never be.
 const EVERY: u32 = 16;
 
 /// After an episode that ended for a spawn that is no call so many portable parents run in frames.
@@ -75,6 +75,11 @@ pub(super) type Moment = u32;
 
 fn now() -> Moment {
     ((clock::ticks() >> 6) as Moment).max(1)
+}
+
+/// A number that says nothing of the moment from which it is made.
+fn scattered(moment: Moment) -> u32 {
+    moment.wrapping_mul(0x9E37_79B9) >> 16
 }
 
 /// What a stack knows of episodes; the owner's alone.
@@ -175,8 +180,9 @@ impl Episodes {
         self.pause.set(pause.saturating_sub(1));
         match self.until_measured.get() {
             0 => {
-                self.until_measured.set(EVERY - 1);
-                Begun::Measured(now())
+                let began = now();
+                self.until_measured.set(EVERY / 2 + scattered(began) % EVERY);
+                Begun::Measured(began)
             }
             left => {
                 self.until_measured.set(left - 1);

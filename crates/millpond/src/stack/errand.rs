@@ -159,7 +159,7 @@ impl<E: Engine> Worker<E> {
         if is_copied {
             self.free(task);
         }
-        self.thief.has_run(victim, clock::ticks() - began);
+        self.thief.has_run(victim, clock::ticks().saturating_sub(began));
         self.end_theft(victim, stolen)
     }
 

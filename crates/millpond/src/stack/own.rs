@@ -35,7 +35,8 @@ const LARGEST: usize = 4 * LINE;
 /// The size of a small datum with its value.
 const SMALL: usize = room_of::<u64>();
 
-/// Data of either size that are made here for one body, at most: one that goes on making some should not keep them all.
+/// Data of either size that are made here for one body, at most, beside those that bodies before it have left there: one that goes on
+/// making some should not keep them all.
 const MOST: usize = 32;
 
 /// An empty stack keeps so many chunks.
@@ -68,9 +69,12 @@ struct Own {
     before: *mut Own,
     /// Of which body (`Frames::level`).
     level: Cell<u32>,
-    /// [`OPENS`] and [`CHANGED`].
+    /// [`MADE`], [`OPENS`] and [`CHANGED`].
     marks: Cell<u32>,
 }
+
+/// Mark of [`Own::marks`]: there is one.
+const MADE: u32 = 4;
 
 /// Mark of [`Own::marks`]: the first of its chunk.
 const OPENS: u32 = 1;
@@ -113,12 +117,12 @@ impl Frames {
     /// A datum of the body that runs, without a value; if it may have one more here.
     #[inline(always)]
     pub(crate) fn own_datum<T>(&self, domain: &Domain) -> Option<NonNull<Datum>> {
-        let is_small = const { room_of::<T>() == SMALL };
+        let is_small = const { room_of::<T>() == SMALL && align_of::<T>() <= align_of::<u64>() };
         let data = if is_small { &self.owned.small } else { &self.owned.large };
-        if is_small && let Some(at) = data.made_of::<T>() {
+        if is_small && let Some(at) = data.made() {
             // SAFETY: it was made, and nobody uses it.
             let own = unsafe { at.as_ref() };
-            own.whole.renew(domain.epoch());
+            own.whole.renew::<T>(domain.epoch());
             own.level.set(self.level());
             data.top.set(data.top.get().wrapping_add(SMALL));
             // The place itself, behind which all of the chunk is reached.
@@ -144,7 +148,7 @@ impl Frames {
             whole: Whole::own::<T>(domain),
             before: data.last.get(),
             level: Cell::new(self.level()),
-            marks: Cell::new(if opens { OPENS } else { 0 }),
+            marks: Cell::new(MADE | if opens { OPENS } else { 0 }),
         };
         // SAFETY: there is room, which nobody uses.
         unsafe { at.cast::<Own>().write(own) };
@@ -202,20 +206,18 @@ impl Data {
         self.end.get().addr() - self.top.get().addr()
     }
 
-    /// The next one, if it is there as it was made, for values of this type.
+    /// The next small one, if it is there as it was made: for a value of whatever type, since all lie at the same place.
     #[inline(always)]
-    fn made_of<T>(&self) -> Option<NonNull<Own>> {
+    fn made(&self) -> Option<NonNull<Own>> {
         if self.left() < SMALL {
             return None;
         }
         let at: NonNull<Own> = NonNull::new(self.top.get())?.cast();
-        // SAFETY: a chunk begins as zeros, and has data of this size only.
-        if !unsafe { Whole::is_of::<T>(at.cast()) } {
-            return None;
-        }
-        // SAFETY: it was made, and nobody uses it.
-        let is_as_made = unsafe { at.as_ref() }.marks.get() & CHANGED == 0;
-        is_as_made.then_some(at)
+        // SAFETY: there is room for one.
+        let marks = unsafe { at.byte_add(offset_of!(Own, marks)) }.cast::<u32>();
+        // SAFETY: a chunk begins as zeros, and has data of this size only, of which nobody uses this one.
+        let marks = unsafe { marks.read() };
+        (marks & (MADE | CHANGED) == MADE).then_some(at)
     }
 
     /// Those of the body of this level go; it may have `changed` them.

@@ -1,5 +1,6 @@
-//! At which end of a stack a thief begins, what is ready there, and how it draws its victims: the decisions of work stealing
-//! as pure functions, which the runtime and the simulator share (DDS §2, §3).
+//! At which end of a stack a thief begins, what is ready there, and random numbers for the choice of victims: pure functions, which
+//! the runtime and the simulator share (DDS §2, §3). Whom a thief of the runtime asks first, and how much it takes, is in `thief` and
+//! `appetite`; a simulated one asks one of the others, drawn anew for each request.
 
 use crate::depend::Mode;
 
@@ -33,7 +34,7 @@ impl End {
     }
 }
 
-/// A thief's choice of victims: uniform among the others, each thief with a sequence of its own.
+/// Draws one of the others, all alike, each thief with a sequence of its own: the victim of a request, or where a round begins.
 ///
 /// ```
 /// use millpond::stack::policy::Victims;

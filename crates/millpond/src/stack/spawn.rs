@@ -23,7 +23,7 @@ use crate::task::{Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
 /// Closures of more bytes lie elsewhere.
-const LARGE: usize = 16 << 10;
+pub(super) const LARGE: usize = 16 << 10;
 
 /// Accesses of a task that a stack holds: the order of the stack is theirs.
 pub(crate) struct InFrame<'a, const IN_PLACE: bool>(pub(crate) &'a Frames);

@@ -1,10 +1,21 @@
 //! All stacks of a runtime: those in use, among which thieves look for victims, and those that wait for a scope.
+//!
+//! The latter lie behind a mutex. The list of all only grows, and its entries stay as long as the runtime, so that it needs none:
+//!
+//! - A1. who makes a stack links it to what it has seen as the youngest entry, and makes it that by a compare-and-swap, release; if
+//!   another one was quicker, again;
+//! - A2. then counts it, release;
+//! - A3. a thief loads the count, acquire, draws a place, and goes through the list from its youngest entry on, acquire: there are
+//!   as many as were counted, or more.
 
 use std::ptr::NonNull;
 
 use super::frames::Frames;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+#[cfg(all(test, loom))]
+mod loom_tests;
 
 /// See the [module](self).
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 //! Who runs a stack tells nobody that there is something to steal: that would cost each task a fence. So thieves look again and
 //! again, at growing intervals (this file), and who has slept is told as follows.
 //!
-//! - W1. A stack's owner, at its first step after it has entered the stack, after the stack was empty, after a theft, or after W4
-//!   (`guard`, FRESH): SeqCst fence; if somebody sleeps, it wakes one.
+//! - W1. A stack's owner, at its first step after it has entered the stack, after the stack was empty, after a theft, after a thief
+//!   that found nothing while an episode went on, or after W4 (`guard`, FRESH): SeqCst fence; if somebody sleeps, it wakes one.
 //! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so, and nobody
 //!   is the *watchman*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
 //! - W3. Who has stolen something, and who ends it, which makes others ready and tells no owner, wakes a sleeper behind a SeqCst

@@ -73,7 +73,8 @@ const THEFT: u64 = 1 << 12;
 /// After so many ticks a body is long: more than all that a visit costs its worker.
 const LONG: u64 = 1 << 15;
 
-/// What is known of earlier walks through a stack. Changed by who walks it.
+/// What is known of earlier walks through a stack. Changed by who walks it, but for the times: by whoever looks at the stack, or has
+/// run what it stole there.
 #[derive(Debug)]
 pub(crate) struct Search {
     /// How many closures a walk looks at, at most: more and more, as long as there was nothing among so many.
@@ -133,9 +134,9 @@ impl Search {
         now >= self.not_before.load(Relaxed) || now.saturating_sub(self.since.load(Relaxed)) > LONG
     }
 
-    /// The owner has lost so many ticks of the clock to a thief.
+    /// The owner has lost so many ticks of the clock to a thief. Of two rests the one that lasts longer counts.
     fn rest(&self, now: u64, lost: u64) {
-        self.not_before.store(now + REST * lost, Relaxed);
+        self.not_before.fetch_max(now + REST * lost, Relaxed);
     }
 
     /// A walk has ended, which had `left` closures to go, through a stack that looked like this before.
@@ -152,7 +153,7 @@ impl Search {
             self.changes.store(before.changes, Relaxed);
         }
         let now = clock::ticks();
-        self.rest(now, now.wrapping_sub(began));
+        self.rest(now, now.saturating_sub(began));
     }
 }
 

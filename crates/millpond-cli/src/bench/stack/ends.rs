@@ -23,6 +23,11 @@ pub const NEWEST: &str = "stack-newest";
 /// What is compared: what it is called, and where thieves begin.
 const ENDS: [(&str, End, &str); 2] = [(Stack::NAME, End::Oldest, "oldest"), (NEWEST, End::Newest, "newest")];
 
+/// Their names.
+pub fn schemes() -> impl Iterator<Item = &'static str> {
+    ENDS.into_iter().map(|(name, ..)| name)
+}
+
 /// A workload, and how it is made as large as a size says.
 struct Program {
     name: &'static str,
@@ -36,6 +41,7 @@ static PROGRAMS: &[Program] = &[
     Program { name: "fib", workload: "fib", size: 40, options: |n| cut(n, 15) },
     Program { name: "fib-uncut", workload: "fib", size: 27, options: |n| cut(n, 0) },
     Program { name: "nqueens", workload: "nqueens", size: 11, options: |n| cut(n, 0) },
+    Program { name: "knary", workload: "knary", size: 10, options: |n| cut(n, 4) },
     // All of its tasks lie in one frame: where a thief begins makes no difference.
     Program {
         name: "stencil",

@@ -50,11 +50,31 @@ impl Request<'_> {
     fn wants(&self, option: &str, name: &str) -> bool {
         wants(self.matches, option, name)
     }
+
+    /// Every option that was given must mean something for the shapes.
+    fn require_something_of_each(&self) -> Result<(), Failure> {
+        let ends = self.wants("shape", ends::NAME);
+        if self.matches.contains_id("workers") && !ends {
+            let says = format!("--workers is for --shape {}: the other shapes have one worker or two", ends::NAME);
+            return Err(Failure::Usage(says));
+        }
+        let of_ends = ends::schemes().filter(|_| ends);
+        let shapes = SHAPES.iter().filter(|shape| self.wants("shape", shape.name));
+        let mut measured: Vec<_> = shapes.flat_map(|shape| shape.schemes()).copied().chain(of_ends).collect();
+        measured.sort_unstable();
+        measured.dedup();
+        let mut given = self.matches.get_many::<String>("scheme").into_iter().flatten();
+        given.find(|scheme| !measured.contains(&scheme.as_str())).map_or(Ok(()), |scheme| {
+            let says = format!("--scheme {scheme}: these shapes are measured on {}", measured.join(", "));
+            Err(Failure::Usage(says))
+        })
+    }
 }
 
 fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
     let most = matches.get_one::<u64>("tasks").copied().unwrap_or(MOST);
     let request = Request { matches, most, reps, progress: Progress::new() };
+    request.require_something_of_each()?;
     let mut rows = shapes::measure(&request)?;
     if request.wants("shape", ends::NAME) {
         rows.extend(ends::measure(&request)?);

@@ -65,7 +65,7 @@ const QUEUED: &str = "parked-queued";
 pub const SCHEMES: [&str; 3] = [Stack::NAME, Parked::NAME, QUEUED];
 
 impl Shape {
-    fn schemes(&self) -> &'static [&'static str] {
+    pub fn schemes(&self) -> &'static [&'static str] {
         if self.varied == "n" { &SCHEMES } else { &SCHEMES[..2] }
     }
 

@@ -64,30 +64,17 @@ impl Whole {
         Whole { datum, first }
     }
 
-    /// Makes one again that `own` has made and that is as it was then.
+    /// Makes one again that `own` has made and that is as it was then, for a value of perhaps another type at the same place.
     #[inline(always)]
-    pub(crate) fn renew(&self, epoch: u64) {
+    pub(crate) fn renew<T>(&self, epoch: u64) {
         self.datum.renew_seen(epoch);
-        self.first.renew();
+        self.first.renew(VersionKind::of::<T>());
     }
 
     /// Whether nothing but its value is another than when `own` made it in a scope's first epoch, if nothing that uses it was laid down.
     #[inline(always)]
     pub(crate) fn is_as_made(&self) -> bool {
         self.datum.is_seen_in(NESTED_EPOCH)
-    }
-
-    /// Whether `own` has made one for values of this type there.
-    ///
-    /// # Safety
-    ///
-    /// There is one, or there are zeros.
-    #[inline(always)]
-    pub(crate) unsafe fn is_of<T>(this: NonNull<Whole>) -> bool {
-        // SAFETY: the caller's.
-        let kind = unsafe { this.byte_add(offset_of!(Whole, first) + Version::KIND_AT) }.cast::<*const VersionKind>();
-        // SAFETY: as above.
-        ptr::eq(unsafe { kind.read() }, VersionKind::of::<T>())
     }
 
     /// Nobody uses it any more: lets go of what a failed version keeps.

@@ -24,6 +24,11 @@ fn with_body(test: impl FnOnce(&Frames, &Domain)) {
     frames.shrink();
 }
 
+/// As small as a datum can be, and at another place in it.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Aligned;
+
 /// One datum more, which has no value, and gets one.
 fn make<T: Copy>(frames: &Frames, domain: &Domain, value: T) -> Option<NonNull<Datum>> {
     let datum = frames.own_datum::<T>(domain)?;
@@ -54,11 +59,13 @@ fn a_place_comes_again_without_a_value() {
             });
         }
         assert!(places.iter().all(|some| places[0].starts_with(some)), "they lie where the first ones did");
+        assert!(frames.owned.small.made().is_some(), "and are not made again");
         called(frames, || {
             // Others in their places, of another type and of another size, and again the first.
             for n in 0..3 {
                 make(frames, domain, n as u8).expect("few");
                 make(frames, domain, [n; 9]).expect("few");
+                make(frames, domain, Aligned).expect("few");
                 called(frames, || assert!(make(frames, domain, ()).is_some()));
                 make(frames, domain, n).expect("few");
             }
@@ -74,6 +81,7 @@ fn what_was_set_in_place_is_not_so_again() {
             // SAFETY: its body is not over.
             unsafe { datum.as_ref() }.version().set_in_place(true);
         });
+        assert!(frames.owned.small.made().is_some(), "it comes again");
         called(frames, || assert!(make(frames, domain, 2_u64).is_some()));
     });
 }

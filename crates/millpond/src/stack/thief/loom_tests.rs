@@ -39,6 +39,8 @@ struct World {
     /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
     is_parent: AtomicBool,
     is_open: AtomicBool,
+    /// An episode goes on: the owner calls what it spawns, and publishes nothing.
+    calls: AtomicBool,
 }
 
 impl World {
@@ -58,6 +60,7 @@ impl World {
             rests,
             is_parent: AtomicBool::new(false),
             is_open: AtomicBool::new(false),
+            calls: AtomicBool::new(false),
         })
     }
 
@@ -135,7 +138,7 @@ impl World {
         if !self.may_have_work() || !self.is_new() {
             return None;
         }
-        let stolen = self.guard.visit(1, || self.walk(), || false)?;
+        let stolen = self.guard.visit(1, || self.walk(), || self.calls.load(Relaxed))?;
         self.stop_watching(watches);
         self.pass_look_on();
         Some(stolen.0.addr().get() - 1)
@@ -332,5 +335,20 @@ fn loom_an_owner_leaves_its_stack_at_a_parent() {
             world.leave_at_parent();
             world.look_until_stolen();
         }
+    });
+}
+
+/// An episode: nothing is published before somebody asks, or has left word.
+#[test]
+fn loom_an_owner_calls_until_somebody_asks() {
+    model(1, 2, |world| {
+        world.calls.store(true, Relaxed);
+        world.is_open.store(true, Relaxed);
+        world.look();
+        while world.guard.is_clear() {
+            spin_for_lock();
+        }
+        world.calls.store(false, Relaxed);
+        world.push();
     });
 }

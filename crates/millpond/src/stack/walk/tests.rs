@@ -98,7 +98,14 @@ fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
         assert!(!frames.is_due(now) && !frames.is_due(now + LONG));
         // It has run for so long that it loses nothing by a thief.
         assert!(frames.is_due(now + LONG + 1));
-        assert!(frames.is_due(clock::ticks() + REST * THEFT));
+        // The rest is over, of something that has just begun.
+        let then = clock::ticks() + REST * THEFT;
+        frames.search.since.store(then, Relaxed);
+        assert!(frames.is_due(then));
+        // A short rest does not end a long one.
+        frames.search.rest(then, THEFT);
+        frames.search.rest(then, 1);
+        assert!(!frames.is_due(then + REST));
     })
     .unwrap();
 }
