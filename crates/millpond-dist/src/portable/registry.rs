@@ -80,7 +80,7 @@ impl Registry {
 
     /// All tasks, in the order of their names.
     ///
-    /// ```
+    /// ```standalone_crate
     /// for task in millpond_dist::portable::registry()?.iter() {
     ///     println!("{task}");
     /// }
@@ -92,7 +92,7 @@ impl Registry {
 
     /// The task of that name.
     ///
-    /// ```
+    /// ```standalone_crate
     /// let error = millpond_dist::portable::registry()?.get("fib.sum").err();
     /// assert!(error.is_some(), "this program has no such task");
     /// # Ok::<(), millpond_dist::portable::Error>(())
