@@ -283,6 +283,7 @@ impl Datum {
 
     /// A scope whose tasks a stack holds has claimed and noted the datum, for an access of `read`, `write` or `inout`:
     /// nobody asks for its generation, and what comes later with another mode is not of an earlier one.
+    #[inline]
     pub(crate) fn set_seen(&self, epoch: u64, mode: Mode) {
         self.mode.set(Some(mode));
         self.seen_in.store(epoch, Ordering::Relaxed);

@@ -164,6 +164,7 @@ fn produced() -> *mut () {
 static FAILING: Mutex<()> = Mutex::new(());
 
 impl Version {
+    #[inline]
     pub(crate) fn new(kind: &'static VersionKind, place: Place, value: NonNull<()>) -> Self {
         Version {
             meta: Meta::default(),

@@ -139,6 +139,7 @@ const _: () = assert!(size_of::<Frame>() == LINE);
 const TAKEN: usize = 1;
 
 /// Where a thread that runs something is told from others.
+#[inline]
 fn this_thread() -> usize {
     #[cfg(not(loom))]
     thread_local!(static HERE: u8 = const { 0 });
@@ -186,6 +187,7 @@ impl Frames {
     }
 
     /// The owner's thread is this one.
+    #[inline]
     pub(crate) fn settle_here(&self) {
         self.here.store(this_thread(), Ordering::Relaxed);
     }
@@ -218,6 +220,7 @@ impl Frames {
     }
 
     /// The frame of the body that runs, or whose closures do.
+    #[inline]
     pub(crate) fn frame(&self) -> &Frame {
         // SAFETY: a stack in use has a frame, which stays until it is closed.
         unsafe { &*self.youngest.load(Ordering::Relaxed) }
@@ -237,6 +240,7 @@ impl Frames {
     }
 
     /// What comes next.
+    #[inline]
     pub(crate) fn set_cursor(&self, at: *mut u8) {
         self.cursor.store(at, Ordering::Release);
     }
@@ -305,6 +309,7 @@ impl Frames {
     }
 
     /// Bytes left in the chunk.
+    #[inline]
     fn left(&self) -> usize {
         self.end.get().addr().saturating_sub(self.top().addr())
     }

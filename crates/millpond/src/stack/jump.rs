@@ -51,6 +51,7 @@ pub(super) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator<Item = Ta
 
 impl Frames {
     /// Whether nothing comes next.
+    #[inline]
     pub(crate) fn is_drained(&self) -> bool {
         self.next() == self.top()
     }

@@ -185,6 +185,7 @@ impl Owned {
 
 impl Data {
     /// How many the body of the last level has, or fewer: those that were there as they were made are not looked for again.
+    #[inline]
     fn count_of(&self, level: u32) -> usize {
         match self.counted.get() {
             Some((of, count)) if of == level => count,
