@@ -338,17 +338,21 @@ fn loom_an_owner_leaves_its_stack_at_a_parent() {
     });
 }
 
-/// An episode: nothing is published before somebody asks, or has left word.
+/// An episode: what the parent's body spawns is called, and nothing is published before somebody asks or has left word. A thief that
+/// looks between the take and the first call finds nothing and leaves no word; then W4 ends the episode.
 #[test]
 fn loom_an_owner_calls_until_somebody_asks() {
-    model(1, 2, |world| {
-        world.calls.store(true, Relaxed);
-        world.is_open.store(true, Relaxed);
-        world.look();
-        while world.guard.is_clear() {
-            spin_for_lock();
-        }
-        world.calls.store(false, Relaxed);
+    model_with(1, 2, true, |world| {
+        world.is_parent.store(true, Relaxed);
         world.push();
+        if world.take() {
+            world.is_open.store(true, Relaxed);
+            world.calls.store(true, Relaxed);
+            while world.guard.is_owned() {
+                spin_for_lock();
+            }
+            world.calls.store(false, Relaxed);
+            world.push();
+        }
     });
 }
