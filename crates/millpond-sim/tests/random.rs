@@ -175,7 +175,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 assert!(faulty || outcome.tasks == tree.sizes[0].tasks, "case {case}");
                 (faults, restarts) = (faults + outcome.faults, restarts + outcome.restarts);
             }
-            // Who holds something, or all, has left for good.
+            // Who holds something has left for good.
             Err(Error::Stuck { .. }) => {
                 assert!(!faulty && somebody_stays, "case {case}: what was lost was not run again");
                 stuck += 1;

@@ -58,7 +58,7 @@ const SHORT: u32 = 1 << 12;
 /// A longer time counts as this.
 const LONGEST: u32 = 16 * SHORT;
 
-/// One in so many is measured that have frames, in the mean: at equal distances some level might never be.
+/// One in so many of a level is measured that have frames.
 const EVERY: u32 = 16;
 
 /// After an episode that ended for a spawn that is no call so many portable parents run in frames.
@@ -77,11 +77,6 @@ fn now() -> Moment {
     ((clock::ticks() >> 6) as Moment).max(1)
 }
 
-/// A number that says nothing of the moment from which it is made.
-fn scattered(moment: Moment) -> u32 {
-    moment.wrapping_mul(0x9E37_79B9) >> 16
-}
-
 /// What a stack knows of episodes; the owner's alone.
 #[derive(Debug)]
 pub(super) struct Episodes {
@@ -98,11 +93,19 @@ pub(super) struct Episodes {
     /// When it began; calls until it looks at the clock.
     began: Cell<Moment>,
     looks: Cell<u32>,
-    /// By level, what a body takes with all that it spawns: a mean in which those long ago count less.
-    means: [Cell<u32>; LEVELS],
-    until_measured: Cell<u32>,
+    levels: [Level; LEVELS],
     /// So many bodies begin no episode that is measured: the last one has ended for something else.
     pause: Cell<u32>,
+}
+
+/// What is known of the bodies of one level.
+#[derive(Debug)]
+struct Level {
+    /// What one takes with all that it spawns: a mean in which those long ago count less.
+    mean: Cell<u32>,
+    /// How many that have frames come before the next one that is measured: of this level, since among all a level could be passed over
+    /// for ever.
+    until_measured: Cell<u32>,
 }
 
 #[repr(C, align(64))]
@@ -149,8 +152,7 @@ impl Default for Episodes {
             until: Cell::new(usize::MAX),
             began: Cell::new(0),
             looks: Cell::new(0),
-            means: [const { Cell::new(2 * SHORT) }; LEVELS],
-            until_measured: Cell::new(0),
+            levels: [const { Level { mean: Cell::new(2 * SHORT), until_measured: Cell::new(0) } }; LEVELS],
             pause: Cell::new(0),
         }
     }
@@ -164,8 +166,8 @@ impl Episodes {
             Inline::Always => true,
             Inline::Auto => config.workers == 1,
         };
-        let pause = self.pause.get();
-        if always || pause == 0 && self.mean(level).get() <= SHORT {
+        let (pause, of_level) = (self.pause.get(), self.of_level(level));
+        if always || pause == 0 && of_level.mean.get() <= SHORT {
             let began = if always { 0 } else { now() };
             debug_assert!(!self.goes_on(), "what is called lays nothing down");
             self.open_rooms();
@@ -178,14 +180,13 @@ impl Episodes {
             return if always { Begun::Always } else { Begun::Episode(began) };
         }
         self.pause.set(pause.saturating_sub(1));
-        match self.until_measured.get() {
+        match of_level.until_measured.get() {
             0 => {
-                let began = now();
-                self.until_measured.set(EVERY / 2 + scattered(began) % EVERY);
-                Begun::Measured(began)
+                of_level.until_measured.set(EVERY - 1);
+                Begun::Measured(now())
             }
             left => {
-                self.until_measured.set(left - 1);
+                of_level.until_measured.set(left - 1);
                 Begun::Usual
             }
         }
@@ -199,7 +200,7 @@ impl Episodes {
         if let (Begun::Episode(began), true) = (begun, ran) {
             let took = now().wrapping_sub(began);
             // Of one that was settled more is to come.
-            if goes_on || took > self.mean(level).get() {
+            if goes_on || took > self.of_level(level).mean.get() {
                 self.note_time(level, took);
             }
         }
@@ -218,12 +219,12 @@ impl Episodes {
     }
 
     fn note_time(&self, level: u32, took: u32) {
-        let mean = self.mean(level);
+        let mean = &self.of_level(level).mean;
         mean.set((mean.get() * 7 + took.min(LONGEST)) / 8);
     }
 
-    fn mean(&self, level: u32) -> &Cell<u32> {
-        &self.means[(level as usize).min(LEVELS - 1)]
+    fn of_level(&self, level: u32) -> &Level {
+        &self.levels[(level as usize).min(LEVELS - 1)]
     }
 
     /// Whether the episode takes too long, if it is measured: a look now and then.
