@@ -18,6 +18,10 @@ pub struct Config {
     pub speeds: Vec<Speed>,
     /// Seconds from a request for work to its answer, one of [`Config::LATENCIES`]. The request takes effect in the middle.
     pub latency: f64,
+    /// Seconds that a processor needs for what it takes from a suspended stack of its own, one of [`Config::OWN_LATENCIES`].
+    pub own_latency: f64,
+    /// How many closures a thief takes at once in the mean, if as many are ready: one of [`Config::AT_ONCE`].
+    pub at_once: f64,
     /// Bytes a second, with which what is stolen is sent besides, one of [`Config::BANDWIDTHS`].
     pub bandwidth: f64,
     /// Slower processors count as faulty.
@@ -31,10 +35,15 @@ pub struct Config {
 impl Config {
     /// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
     pub const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
+    /// What a latency at home may be: none at all, too.
+    pub const OWN_LATENCIES: RangeInclusive<f64> = 0.0..=1e6;
+    /// What a thief may take at once.
+    pub const AT_ONCE: RangeInclusive<f64> = 1.0..=1e6;
     /// What a bandwidth may be. With a smaller one a closure would be on its way for minutes.
     pub const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e18;
 
-    /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, DDS §5).
+    /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, DDS §5); thieves take one
+    /// closure at a time, and look at home for nothing.
     ///
     /// ```
     /// use millpond_sim::Config;
@@ -45,6 +54,8 @@ impl Config {
         Config {
             speeds: vec![Speed::unit(); processors],
             latency: 1e-4,
+            own_latency: 0.0,
+            at_once: 1.0,
             bandwidth: 12.5e6,
             fault_below: 0.0,
             seed: 1,
@@ -54,8 +65,10 @@ impl Config {
 
     /// Whether its numbers make sense; those of speeds do.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let Config { latency, bandwidth, fault_below, .. } = *self;
+        let Config { latency, own_latency, at_once, bandwidth, fault_below, .. } = *self;
         require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
+        require("own-latency", own_latency, Self::OWN_LATENCIES.contains(&own_latency), "a time from 0 to 1e6 s")?;
+        require("at-once", at_once, Self::AT_ONCE.contains(&at_once), "a number from 1 to 1e6")?;
         require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1e3 to 1e18")?;
         require("fault-below", fault_below, fault_below >= 0.0, "a speed")
     }

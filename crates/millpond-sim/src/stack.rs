@@ -200,10 +200,3 @@ impl<T: Clone> Stack<T> {
         self.frames.iter().flat_map(Frame::stolen).collect()
     }
 }
-
-impl<T: Clone> Stack<T> {
-    /// What lies at its root.
-    pub(crate) fn root_task(&self) -> T {
-        self.frames[0].children[0].task.clone()
-    }
-}

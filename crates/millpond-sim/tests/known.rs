@@ -73,6 +73,16 @@ fn independent_tasks_of_equal_length_are_shared_out() {
     assert!((0.5..0.56).contains(&outcome.seconds), "{outcome:?}");
 }
 
+#[test]
+fn several_are_taken_at_once() {
+    // The owner runs the first task until 1 ms. By then the thief has begun the next four, one after the other; the owner takes
+    // what is left, 0.25 ms later.
+    let config = Config { latency: 5e-4, own_latency: 2.5e-4, at_once: 4.0, bandwidth: 1e18, ..Config::of(2) };
+    let outcome = simulate(&Row { tasks: 9, chained: false }, &config).unwrap();
+    assert_eq!((outcome.tasks, outcome.steals, outcome.own_steals), (10, 4, 4));
+    assert!((outcome.seconds - 5.25e-3).abs() < 1e-9, "{}", outcome.seconds);
+}
+
 /// A body and a task that take as long, of which the body spawns the task first, or at its end.
 #[test]
 fn a_recording_says_when_a_task_was_spawned() {

@@ -119,6 +119,11 @@ fn machine(random: &mut Random, case: u64) -> Config {
     let mut config = Config::of(1 + random.below(20) as usize);
     config.latency = (1 + random.below(1000)) as f64 * 1e-7;
     config.seed = case;
+    // By half of them as the paper has it.
+    if random.below(2) == 0 {
+        config.own_latency = random.below(3) as f64 * random.below(500) as f64 * 1e-7;
+        config.at_once = 1.0 + random.below(60) as f64 / 16.0;
+    }
     for speed in &mut config.speeds {
         *speed = Speed::constant(1.0 + random.below(4) as f64).unwrap();
     }
@@ -144,7 +149,8 @@ fn every_task_once_and_never_faster_than_work_and_span() {
         }
         // Never slower than one alone, but for what steals cost: each holds its closure up once.
         let alone = size.work as f64 / 1e9;
-        let held_up = (outcome.steals + outcome.failed_attempts + 1) as f64 * (config.latency + 1e-4);
+        let at_others = (outcome.steals + outcome.failed_attempts + 1) as f64 * (config.latency + 1e-4);
+        let held_up = at_others + outcome.own_steals as f64 * config.own_latency;
         assert!(outcome.seconds <= alone + held_up, "case {case}");
     });
 }

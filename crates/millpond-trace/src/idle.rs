@@ -50,12 +50,26 @@ pub(crate) struct Gap {
     pub(crate) on: Option<Ix>,
 }
 
+/// What a worker did at thefts from stacks, between the bodies that it ran.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AtThefts {
+    /// Looks that found something, and how many closures they took.
+    pub(crate) looks: u64,
+    pub(crate) closures: u64,
+    /// Waits for what was stolen, behind which the worker went on with its stack.
+    pub(crate) waits: u64,
+    /// In such waits; and between two bodies if a look came in between, until the worker was idle.
+    pub(crate) time: u64,
+}
+
 /// Where one worker's time went, from `from` to `to`.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     pub(crate) busy: u64,
     /// Neither in a body nor idle.
     pub(crate) overhead: u64,
+    /// The part of that at thefts.
+    pub(crate) at_thefts: AtThefts,
     /// Idle, by reason, as [`Reason::ALL`] has them.
     pub(crate) idle: [u64; Reason::ALL.len()],
     /// To be drawn.
@@ -65,7 +79,7 @@ pub(crate) struct Account {
 /// The time of a track between `from` and `to`.
 pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: u64) -> Account {
     let mut account = Account::default();
-    let (mut at, mut idle) = (from, line.idle.iter().peekable());
+    let (mut at, mut idle, mut thefts) = (from, line.idle.iter().peekable(), Thefts::of(line));
     let inside = line.runs.iter().filter(|segment| segment.to > from && segment.from < to);
     for next in inside.map(Some).chain([None]) {
         let (start, end) = next.map_or((to, to), |segment| (segment.from.max(at), segment.to.min(to).max(at)));
@@ -79,10 +93,38 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
             account.gaps.extend(blocked.pieces(since, start, why, on));
         }
         account.overhead += lazy.unwrap_or(start).saturating_sub(at);
+        thefts.add(&mut account.at_thefts, at, lazy.unwrap_or(start), start);
         account.busy += end.saturating_sub(start);
         at = end.max(at);
     }
     account
+}
+
+/// What is still to come of a track's thefts.
+struct Thefts<'a> {
+    looks: &'a [(u64, u32)],
+    waits: &'a [(u64, u64)],
+}
+
+impl Thefts<'_> {
+    fn of(line: &Line) -> Thefts<'_> {
+        Thefts { looks: &line.looks, waits: &line.at_thefts }
+    }
+
+    /// Between two bodies the worker was busy with something else from `from` to `to`, then idle until `end`.
+    fn add(&mut self, sum: &mut AtThefts, from: u64, to: u64, end: u64) {
+        let looks = self.looks.split_off(..self.looks.partition_point(|&(at, _)| at < end)).unwrap_or_default();
+        let waits = self.waits.split_off(..self.waits.partition_point(|&(since, _)| since < end)).unwrap_or_default();
+        let (mut found, mut waited) = (false, 0);
+        for &(_, closures) in looks.iter().filter(|&&(at, _)| at >= from) {
+            (found, sum.looks, sum.closures) = (true, sum.looks + 1, sum.closures.saturating_add(closures.into()));
+        }
+        for &(since, until) in waits {
+            waited += until.min(to).saturating_sub(since.max(from));
+        }
+        sum.waits += u64::from(waited > 0 && !found);
+        sum.time += if found { to.saturating_sub(from) } else { waited };
+    }
 }
 
 /// Why a segment did not begin before, its worker being idle since `since`.

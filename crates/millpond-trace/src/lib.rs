@@ -43,5 +43,5 @@ pub use format::{ReadError, Reason as ReadReason, Recording, VERSION, Writer};
 pub use graph::Class;
 pub use idle::Reason;
 pub use profile::Profile;
-pub use report::{IdleTime, LabelTime, Prediction, Report, Waits, WorkerTime};
+pub use report::{IdleTime, LabelTime, Prediction, Report, Thefts, Waits, WorkerTime};
 pub use tree::{Step, Tree, TreeBody};

@@ -128,6 +128,10 @@ pub(crate) struct Line {
     /// and without end if nothing ran any more.
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
+    /// When it took closures from a stack, and how many.
+    pub(crate) looks: Vec<(u64, u32)>,
+    /// When it waited for what was stolen from the stack that it ran.
+    pub(crate) at_thefts: Vec<(u64, u64)>,
     /// Time in spawning.
     pub(crate) spawning: u64,
 }
@@ -217,6 +221,22 @@ impl Run {
 
     pub(crate) fn seconds(&self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_second
+    }
+}
+
+impl Line {
+    fn of(track: Track) -> Line {
+        let (looks, at_thefts) = (Vec::new(), Vec::new());
+        Line {
+            track,
+            name: String::new(),
+            runs: Vec::new(),
+            idle: Vec::new(),
+            steals: 0,
+            looks,
+            at_thefts,
+            spawning: 0,
+        }
     }
 }
 

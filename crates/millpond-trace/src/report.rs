@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::blocked::Blocked;
 use crate::format::{ReadError, Recording};
 use crate::graph::{Class, Graph};
-use crate::idle::{Account, Reason, account};
+use crate::idle::{Account, AtThefts, Reason, account};
 use crate::model::{Ix, Kind, Run};
 use crate::span::Span;
 
@@ -46,6 +46,8 @@ pub struct Report {
     pub overhead: f64,
     /// Thefts: how often a worker took tasks from another.
     pub steals: u64,
+    /// What workers did at thefts from the stacks of the dataflow stack; `None` if nobody stole there.
+    pub thefts: Option<Thefts>,
     /// The most tasks that were spawned and not complete at once.
     pub most_held: u64,
     /// Whether all root scopes had the same graph: tasks, labels, accesses and nesting; `None` if there was one only.
@@ -86,6 +88,49 @@ pub struct IdleTime {
     pub reason: Reason,
     /// How long, all workers together.
     pub seconds: f64,
+}
+
+/// Thefts from stacks, all workers together (DDS §3).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Thefts {
+    /// How often a worker looked into a stack and took something.
+    pub looks: u64,
+    /// How many closures it took in all.
+    pub closures: u64,
+    /// How often a worker came to a closure that was stolen, waited, and went on with its stack.
+    pub waits: u64,
+    /// The part of the overhead that this was: waiting, and all between two bodies if a look came in between. Before some looks
+    /// a worker was idle besides.
+    pub seconds: f64,
+}
+
+impl Thefts {
+    fn of(run: &Run, accounts: &[(usize, Account)]) -> Option<Thefts> {
+        let sum = |part: fn(&AtThefts) -> u64| total(accounts.iter().map(|(_, account)| part(&account.at_thefts)));
+        let (looks, closures, waits) = (sum(|at| at.looks), sum(|at| at.closures), sum(|at| at.waits));
+        let seconds = run.seconds(sum(|at| at.time));
+        (looks > 0).then_some(Thefts { looks, closures, waits, seconds })
+    }
+
+    /// What one of them takes in the mean, a look or a wait.
+    ///
+    /// ```
+    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6 };
+    /// assert!((thefts.seconds_each() - 2e-6).abs() < 1e-12);
+    /// ```
+    pub fn seconds_each(&self) -> f64 {
+        self.seconds / (self.looks + self.waits).max(1) as f64
+    }
+
+    /// How many closures a look took in the mean.
+    ///
+    /// ```
+    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6 };
+    /// assert_eq!(thefts.closures_a_look(), 1.5);
+    /// ```
+    pub fn closures_a_look(&self) -> f64 {
+        self.closures as f64 / self.looks.max(1) as f64
+    }
 }
 
 /// Waiting, added up over tasks and bodies; many can wait at once.
@@ -173,7 +218,8 @@ impl Report {
             parallelism: if span.ticks == 0 { 0.0 } else { work / span_seconds },
             spawning: run.seconds(total(run.tracks.iter().map(|line| line.spawning))),
             overhead,
-            steals: run.tracks.iter().map(|line| line.steals).sum(),
+            steals: total(run.tracks.iter().map(|line| line.steals)),
+            thefts: Thefts::of(run, &accounts),
             most_held: most_held(run),
             repeated: (graphs.len() > 1).then(|| graphs.windows(2).all(|two| two[0] == two[1])),
             graphs,

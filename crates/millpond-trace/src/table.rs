@@ -58,6 +58,11 @@ impl Report {
         let share = percent(self.overhead, all);
         writeln!(f, "{:<24}{} ({share} of the workers' time)", "runtime overhead", time(self.overhead))?;
         writeln!(f, "{:<24}{}", "steals", self.steals)?;
+        if let Some(thefts) = &self.thefts {
+            let (looks, waits, seconds) = (thefts.looks, thefts.waits, time(thefts.seconds));
+            let share = percent(thefts.seconds, self.overhead);
+            writeln!(f, "{:<24}{looks} looks, {waits} waits: {seconds} ({share} of the overhead)", "at thefts")?;
+        }
         writeln!(f, "{:<24}{}", "most tasks held", self.most_held)
     }
 

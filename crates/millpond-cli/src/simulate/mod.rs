@@ -9,10 +9,10 @@ use crate::progress::Progress;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
-use millpond_sim::{Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
-use millpond_trace::Recording;
+use millpond_sim::{Config, Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
+use millpond_trace::{Reason, Recording, Report};
 use millpond_workloads::output;
-use options::{Described, SUBJECTS, Subject, costs, given, machine, name_of, nanos, seed};
+use options::{Described, SUBJECTS, Subject, Thefts, costs, given, machine, name_of, nanos, seed};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ struct Simulated {
 fn program(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let subject = SUBJECTS.iter().find(|subject| subject.name == name).expect("clap knows these names alone");
     let svg = svg(matches, None)?;
-    let machine = machine(matches, 1e-4, 12.5e6)?;
+    let machine = machine(matches, &OF_PAPER)?;
     let costs = costs(matches, Costs::PAPER);
     let progress = Progress::new();
     progress.say(|| format!("{name} on {} processors", machine.config.speeds.len()));
@@ -150,23 +150,39 @@ fn of_subject(
 /// They are children of one task, and lie in memory.
 const MOST_BLOCKS: u64 = 1_000_000;
 
-/// The longest pause between two looks of a thief of the stack: so long are most of the gaps in which a recorded worker looks for
-/// a task while some are ready.
-const LATENCY_OF_RECORDINGS: f64 = 1.3e-5;
+/// What thefts take in the paper's cluster.
+const OF_PAPER: Thefts = Thefts { latency: 1e-4, own_latency: 0.0, at_once: 1.0, bandwidth: 12.5e6 };
+
+/// Where nobody stole from a stack. The latency is the longest pause between two looks of a thief of the stack.
+const OF_RECORDINGS: Thefts = Thefts { latency: 1.3e-5, bandwidth: 1e10, ..OF_PAPER };
+
+/// What thefts took in a recording, where somebody stole from a stack: each looked for so long, at home or elsewhere, and who looked
+/// elsewhere had been idle before, while something was ready. It took several closures at once.
+fn recorded_thefts(report: &Report) -> Thefts {
+    let Some(thefts) = &report.thefts else { return OF_RECORDINGS };
+    let idle: f64 = report.idle.iter().filter(|idle| idle.reason == Reason::Latency).map(|idle| idle.seconds).sum();
+    let in_range = |seconds: f64| seconds.clamp(*Config::LATENCIES.start(), *Config::LATENCIES.end());
+    let own_latency = thefts.seconds_each();
+    let latency = in_range(own_latency + idle / thefts.looks as f64);
+    let at_once = thefts.closures_a_look().min(*Config::AT_ONCE.end());
+    Thefts { latency, own_latency: in_range(own_latency), at_once, ..OF_RECORDINGS }
+}
 
 fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     if matches.value_source("leaf-cost") == Some(ValueSource::CommandLine) {
         return Err(Failure::Usage("--trace says what bodies take: it cannot be used with --leaf-cost".to_owned()));
     }
     let svg = svg(matches, Some(file))?;
-    let machine = machine(matches, LATENCY_OF_RECORDINGS, 1e10)?;
+    let mut machine = machine(matches, &OF_RECORDINGS)?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
     progress.say(|| format!("reading {}", file.display()));
     let recording = Recording::read(file).map_err(failed)?;
     let report = recording.report().map_err(failed)?;
+    machine.set_thefts(matches, &recorded_thefts(&report));
     // Each task of the recorded tree bears its share, and that has the runtime's combinations of reductions, too.
-    let overhead = report.overhead / (report.tasks + report.combinations).max(1) as f64;
+    let at_thefts = report.thefts.map_or(0.0, |thefts| thefts.seconds);
+    let overhead = (report.overhead - at_thefts).max(0.0) / (report.tasks + report.combinations).max(1) as f64;
     let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });
     let recorded = Recorded::new(&recording, costs).map_err(failed)?;
     progress.say(|| format!("{} on {} processors", recording.program, machine.config.speeds.len()));
@@ -187,6 +203,8 @@ fn machine_json(simulated: &Simulated) -> Value {
     object.insert("speeds".into(), json!(speeds));
     object.insert("fault_below".into(), json!(fault_below));
     object.insert("latency".into(), json!(config.latency));
+    object.insert("own_latency".into(), json!(config.own_latency));
+    object.insert("at_once".into(), json!(config.at_once));
     object.insert("bandwidth".into(), json!(config.bandwidth));
     object.insert("steal_from".into(), json!(name_of(config.end)));
     object.insert("task_cost".into(), json!(simulated.costs.task as f64 / 1e9));

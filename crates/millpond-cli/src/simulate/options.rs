@@ -59,8 +59,18 @@ pub static SUBJECTS: &[Subject] = &[
 ];
 
 /// Options that say what the machine is; experiments bring their own.
-pub const OF_MACHINES: [&str; 8] =
-    ["processors", "speeds", "fault-below", "bandwidth", "steal-from", "task-cost", "arg-cost", "leaf-cost"];
+pub const OF_MACHINES: [&str; 10] = [
+    "processors",
+    "speeds",
+    "fault-below",
+    "own-latency",
+    "at-once",
+    "bandwidth",
+    "steal-from",
+    "task-cost",
+    "arg-cost",
+    "leaf-cost",
+];
 
 /// The experiments, and what they are.
 pub const EXPERIMENTS: &[&str] = &["table1", "fig4", "theorem2"];
@@ -83,7 +93,19 @@ pub fn command() -> Command {
             "latency",
             "SECONDS",
             Config::LATENCIES,
-            "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording 1.3e-5]",
+            "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording as recorded, or 1.3e-5]",
+        ),
+        number(
+            "own-latency",
+            "SECONDS",
+            Config::OWN_LATENCIES,
+            "To take from an own suspended stack, from 0 to 1e6 [default: 0; of a recording as recorded, or 0]",
+        ),
+        number(
+            "at-once",
+            "N",
+            Config::AT_ONCE,
+            "Tasks that a thief takes at once in the mean, from 1 to 1e6 [default: 1; of a recording as recorded, or 1]",
         ),
         number(
             "bandwidth",
@@ -195,19 +217,39 @@ pub struct Described {
     pub fault_below: Option<f64>,
 }
 
-/// The machine, where a steal takes `latency` and what is stolen is sent with `bandwidth` unless it is said otherwise.
-pub fn machine(matches: &ArgMatches, latency: f64, bandwidth: f64) -> Result<Described, SpeedsError> {
+/// What thefts take unless it is said otherwise: as in [`Config`].
+pub struct Thefts {
+    pub latency: f64,
+    pub own_latency: f64,
+    pub at_once: f64,
+    pub bandwidth: f64,
+}
+
+/// The machine, where thefts take so much unless it is said otherwise.
+pub fn machine(matches: &ArgMatches, thefts: &Thefts) -> Result<Described, SpeedsError> {
     let processors = matches.get_one::<u64>("processors").copied().unwrap_or(32) as usize;
     let text = matches.get_one::<String>("speeds").cloned().unwrap_or_else(|| "constant".to_owned());
     let of: Vec<Speed> = speeds(&text, processors, seed(matches))?;
     let fault_below = given(matches, "fault-below");
     let config = Config {
         speeds: of,
-        latency: given(matches, "latency").unwrap_or(latency),
-        bandwidth: given(matches, "bandwidth").unwrap_or(bandwidth),
         fault_below: fault_below.unwrap_or(0.0),
         seed: seed(matches),
         end: end(matches),
+        ..Config::of(0)
     };
-    Ok(Described { config, speeds: text, fault_below })
+    let mut machine = Described { config, speeds: text, fault_below };
+    machine.set_thefts(matches, thefts);
+    Ok(machine)
+}
+
+impl Described {
+    /// Thefts take so much unless it was said otherwise.
+    pub fn set_thefts(&mut self, matches: &ArgMatches, thefts: &Thefts) {
+        let config = &mut self.config;
+        config.latency = given(matches, "latency").unwrap_or(thefts.latency);
+        config.own_latency = given(matches, "own-latency").unwrap_or(thefts.own_latency);
+        config.at_once = given(matches, "at-once").unwrap_or(thefts.at_once);
+        config.bandwidth = given(matches, "bandwidth").unwrap_or(thefts.bandwidth);
+    }
 }

@@ -64,7 +64,10 @@ fn table(simulated: &Simulated) -> String {
             outcome.steals, outcome.own_steals, outcome.failed_attempts
         ),
     );
-    row("thieves", format!("begin at the {} frame", name_of(simulated.machine.config.end)));
+    let config = &simulated.machine.config;
+    let (latency, at_home) = (1e6 * config.latency, 1e6 * config.own_latency);
+    row("thieves", format!("begin at the {} frame, take {:.2} closures at once", name_of(config.end), config.at_once));
+    row("a look takes", format!("{latency:.3} µs, at home {at_home:.3} µs"));
     row("idle", format!("{:.3} % of the processors' time", 100.0 * outcome.idle_share));
     row("sent", format!("{:.3} MB", outcome.bytes as f64 / 1e6));
     if outcome.faults > 0 {

@@ -10,6 +10,8 @@
 //!    processor that is alive.
 //! 5. When it is fast enough again it enrols, holding nothing.
 
+use std::collections::VecDeque;
+
 use super::{Machine, What};
 use crate::config::Error;
 use crate::frame::StackId;
@@ -68,10 +70,16 @@ impl<P: Program> Machine<'_, P> {
         if self.processors[number].active.is_none() {
             self.processors[number].stamp += 1;
         }
-        if let Some(id) = self.processors[number].sent.take() {
-            self.moving -= 1;
+        for id in self.take_sent(number) {
             self.put_back(id);
         }
+    }
+
+    /// What was sent to a processor, and it has not begun.
+    pub(super) fn take_sent(&mut self, number: usize) -> VecDeque<StackId> {
+        let sent = std::mem::take(&mut self.processors[number].sent);
+        self.moving -= sent.len();
+        sent
     }
 
     fn put_back(&mut self, id: StackId) {
@@ -98,10 +106,7 @@ impl<P: Program> Machine<'_, P> {
             self.rest(number);
             lost.push(id);
         }
-        if let Some(id) = self.processors[number].sent.take() {
-            self.moving -= 1;
-            lost.push(id);
-        }
+        lost.extend(self.take_sent(number));
         self.processors[number].stamp += 1;
         // Nobody works on them any more, should one be dropped as an orphan of another.
         lost.iter().for_each(|&id| self.stack(id).standing = Standing::Suspended);
@@ -130,9 +135,12 @@ impl<P: Program> Machine<'_, P> {
             let processor = &mut self.processors[holder];
             match standing {
                 Standing::Sent => {
-                    processor.sent = None;
-                    processor.stamp += 1;
+                    processor.sent.retain(|&other| other != id);
                     self.moving -= 1;
+                    if processor.active.is_some() || !processor.sent.is_empty() {
+                        continue;
+                    }
+                    processor.stamp += 1;
                 }
                 Standing::Active => self.rest(holder),
                 Standing::Suspended => {

@@ -8,6 +8,8 @@
 //!    it; the holder becomes a thief, and looks at its own suspended stacks first (DDS §3: first locally).
 //! 4. A thief asks a processor chosen at random. The request takes effect after half the latency, the answer comes after
 //!    the whole; what is taken comes later by its size over the bandwidth. Refused, it asks another.
+//! 5. If it takes several closures, each is a stack of its own with one closure. It begins the next one when it would look for
+//!    work otherwise; nobody else can have it.
 //!
 //! Events at the same time come in the order in which they were made, so that a seed decides everything.
 
@@ -17,7 +19,7 @@ mod tests;
 mod thief;
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use millpond::stack::policy::Victims;
 
@@ -107,8 +109,10 @@ struct Processor {
     /// Neither gone nor faulty.
     alive: bool,
     active: Option<StackId>,
-    /// The one on its way to it.
-    sent: Option<StackId>,
+    /// Those on their way to it, and those that came with one that it has begun.
+    sent: VecDeque<StackId>,
+    /// What it may take more than the whole closures that it took: the mean is no integer.
+    owed: f64,
     suspended: Vec<StackId>,
     /// Its capacity when it began to work on the active stack, and what it has done since.
     base: f64,
@@ -132,7 +136,7 @@ struct Machine<'a, P: Program> {
     sequence: u64,
     /// Changes of speed that are to come.
     changes: usize,
-    /// Processors that work, or to which something is sent: who asks in vain need not give up.
+    /// Stacks that somebody works on, or that are sent: while there are some, who asks in vain need not give up.
     moving: usize,
     now: f64,
     finished: bool,
@@ -156,7 +160,8 @@ impl<'a, P: Program> Machine<'a, P> {
             victims: Victims::of_thief(mix(config.seed).wrapping_add(number as u64) as usize),
             alive: false,
             active: None,
-            sent: None,
+            sent: VecDeque::new(),
+            owed: 0.0,
             suspended: Vec::new(),
             base: 0.0,
             used: 0,

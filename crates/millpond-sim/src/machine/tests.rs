@@ -9,7 +9,14 @@ use crate::programs::{Fib, Knary, NQueens, Stencil};
 use crate::speeds::speeds;
 
 fn same(program: &impl Program, of: &str, processors: usize) {
-    let mut config = Config::of(processors);
+    let paper = Config::of(processors);
+    // Thieves that take several, and for whom their own stacks are not free.
+    let recorded = Config { own_latency: 3e-5, at_once: 2.5, ..paper.clone() };
+    [paper, recorded].into_iter().for_each(|config| same_with(program, of, config));
+}
+
+fn same_with(program: &impl Program, of: &str, mut config: Config) {
+    let processors = config.speeds.len();
     config.speeds = speeds(of, processors, 7).unwrap();
     let lazy = Machine::new(program, &config).run().unwrap();
     let mut machine = Machine::new(program, &config);
@@ -59,6 +66,22 @@ impl Program for Soon {
     fn span(&self) -> Option<Work> {
         None
     }
+}
+
+#[test]
+fn what_is_taken_at_once_need_be_no_integer() {
+    let (knary, config) = (Knary::new(2, 100, 0, 0, BODY, Costs::NONE), Config { at_once: 2.25, ..Config::of(2) });
+    let mut machine = Machine::new(&knary, &config);
+    machine.processors[0].alive = true;
+    machine.house();
+    // It runs the first of its children.
+    machine.now = 1.5 * BODY as f64 / 1e9;
+    machine.catch_up(0);
+    let mut takes = || {
+        machine.take_from(1, 0).expect("there are many");
+        machine.take_sent(1).len()
+    };
+    assert_eq!([(); 8].map(|()| takes()), [2, 2, 2, 3, 2, 2, 2, 3]);
 }
 
 #[test]

@@ -10,17 +10,22 @@ use crate::stack::{Place, Stack};
 const REQUEST_BYTES: u64 = 64;
 
 impl<P: Program> Machine<'_, P> {
-    /// A processor without work looks for some: first on its own suspended stacks, then at another.
+    /// A processor without work looks for some: what it took with something else, then on its own suspended stacks, then at another.
     pub(super) fn look(&mut self, number: usize) {
         // What it awaited before does not count any more.
         self.processors[number].stamp += 1;
         if !self.processors[number].alive {
             return;
         }
-        if let Some(place) = self.find_suspended(number) {
-            self.outcome.own_steals += 1;
-            let id = self.take(number, place);
+        if let Some(id) = self.next_sent(number) {
             return self.go_on(number, id);
+        }
+        if self.take_from(number, number).is_some() {
+            self.outcome.own_steals += self.processors[number].sent.len() as u64;
+            if self.config.own_latency > 0.0 {
+                return self.push(self.now + self.config.own_latency, number, What::Answered);
+            }
+            return self.answered(number);
         }
         let processors = self.processors.len();
         if processors > 1 {
@@ -29,20 +34,46 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// The first ready child on the suspended stacks of a processor, the oldest stack first.
-    fn find_suspended(&mut self, number: usize) -> Option<Place> {
+    /// What a thief takes next from a processor: the first ready child on a suspended stack, the oldest of these first, or on the
+    /// one that it runs.
+    fn find(&mut self, victim: usize) -> Option<Place> {
         let (program, end, stacks) = (self.program, self.config.end, &mut self.stacks);
-        self.processors[number].suspended.iter().find_map(|&id| {
+        let victim = &self.processors[victim];
+        victim.suspended.iter().chain(&victim.active).find_map(|&id| {
             let (frame, child) = stacks.get_mut(&id)?.find(program, end)?;
             Some(Place { stack: id, frame, child })
         })
     }
 
-    /// The thief takes what lies at a place: a stack with that at its root is on its way to it.
-    fn take(&mut self, thief: usize, place: Place) -> StackId {
+    /// A thief takes what is ready on a victim's stacks, as much as it takes at once: stacks with one closure each are on their way
+    /// to it. How many bytes that is, if there is something.
+    pub(super) fn take_from(&mut self, thief: usize, victim: usize) -> Option<u64> {
+        let mut bytes = self.take(thief, victim)?;
+        let processor = &mut self.processors[thief];
+        processor.owed += self.config.at_once - 1.0;
+        let more = processor.owed.trunc();
+        processor.owed -= more;
+        for _ in 0..more as u64 {
+            let Some(other) = self.take(thief, victim) else { break };
+            bytes += other;
+        }
+        Some(bytes)
+    }
+
+    /// A thief takes one closure of a victim: a stack with that at its root is on its way to it.
+    fn take(&mut self, thief: usize, victim: usize) -> Option<u64> {
+        let place = self.find(victim)?;
         let id = self.next_stack + 1;
         let (task, size) = self.stack(place.stack).steal((place.frame, place.child), id);
-        self.new_stack(Stack::new(task, size, Some(place), thief))
+        let bytes = self.program.bytes(&task);
+        self.new_stack(Stack::new(task, size, Some(place), thief));
+        self.processors[thief].sent.push_back(id);
+        self.moving += 1;
+        if self.processors[victim].active == Some(place.stack) && self.processors[victim].due > 0 {
+            // It now comes to something earlier. With nothing due it comes to something at this moment.
+            self.plan(victim, place.stack);
+        }
+        Some(bytes)
     }
 
     /// A request comes to a victim.
@@ -50,56 +81,50 @@ impl<P: Program> Machine<'_, P> {
         let answer = self.now + self.config.latency / 2.0;
         self.send(REQUEST_BYTES);
         self.catch_up(victim);
-        let found = self.find_suspended(victim).or_else(|| {
-            let id = self.processors[victim].active?;
-            let (frame, child) = self.stacks.get_mut(&id)?.find(self.program, self.config.end)?;
-            Some(Place { stack: id, frame, child })
-        });
-        let Some(place) = found else {
-            self.outcome.failed_attempts += 1;
-            if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
-                self.look_ahead()?;
-            }
-            self.send(REQUEST_BYTES);
-            if self.moving == 0
-                && self.changes == 0
-                && !self.stacks.values_mut().any(|s| s.find(self.program, self.config.end).is_some())
-            {
-                return Err(self.stuck());
-            }
-            if self.processors[thief].suspended.is_empty() {
-                // The refusal comes, and at once the next request goes out: nothing else can happen to the thief.
-                let processors = self.processors.len();
-                let next = self.processors[thief].victims.pick(processors, thief);
-                self.push(self.now + self.config.latency, thief, What::Asks { victim: next });
-            } else {
-                self.push(answer, thief, What::Answered);
-            }
-            return Ok(());
-        };
-        self.outcome.steals += 1;
-        let id = self.take(thief, place);
-        if self.processors[victim].active == Some(place.stack) && self.processors[victim].due > 0 {
-            // It now comes to something earlier. With nothing due it comes to something at this moment.
-            self.plan(victim, place.stack);
-        }
-        let bytes = self.program.bytes(&self.stack(id).root_task());
+        let Some(bytes) = self.take_from(thief, victim) else { return self.refuse(thief, answer) };
+        self.outcome.steals += self.processors[thief].sent.len() as u64;
         self.send(bytes);
-        self.processors[thief].sent = Some(id);
-        self.moving += 1;
         self.push(answer + bytes as f64 / self.config.bandwidth, thief, What::Answered);
+        Ok(())
+    }
+
+    /// There was nothing, of which the thief is told.
+    fn refuse(&mut self, thief: usize, answer: f64) -> Result<(), Error> {
+        self.outcome.failed_attempts += 1;
+        if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
+            self.look_ahead()?;
+        }
+        self.send(REQUEST_BYTES);
+        if self.moving == 0
+            && self.changes == 0
+            && !self.stacks.values_mut().any(|s| s.find(self.program, self.config.end).is_some())
+        {
+            return Err(self.stuck());
+        }
+        if self.processors[thief].suspended.is_empty() {
+            // The refusal comes, and at once the next request goes out: nothing else can happen to the thief.
+            let processors = self.processors.len();
+            let next = self.processors[thief].victims.pick(processors, thief);
+            self.push(self.now + self.config.latency, thief, What::Asks { victim: next });
+        } else {
+            self.push(answer, thief, What::Answered);
+        }
         Ok(())
     }
 
     /// A thief gets its answer.
     pub(super) fn answered(&mut self, thief: usize) {
-        match self.processors[thief].sent.take() {
-            Some(id) => {
-                self.moving -= 1;
-                self.go_on(thief, id);
-            }
+        match self.next_sent(thief) {
+            Some(id) => self.go_on(thief, id),
             None => self.look(thief),
         }
+    }
+
+    /// What a thief begins next of what it took.
+    fn next_sent(&mut self, thief: usize) -> Option<StackId> {
+        let id = self.processors[thief].sent.pop_front()?;
+        self.moving -= 1;
+        Some(id)
     }
 
     fn send(&mut self, bytes: u64) {

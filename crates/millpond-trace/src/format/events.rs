@@ -33,6 +33,8 @@ pub(crate) enum Told {
     Joined { body: u64, task: u64 },
     Set { body: u64, order: u64, datum: u64 },
     Stole,
+    Looted { closures: u32 },
+    AtTheft,
     Idle,
     Awake,
 }
@@ -113,6 +115,11 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels:
             30
         }
         What::Stole => 31,
+        What::Looted { closures } => {
+            put_number(put.out, closures.into());
+            35
+        }
+        What::AtTheft => 36,
         What::Idle => 32,
         What::Awake => 33,
         // This crate is built with the runtime that it records.
@@ -192,6 +199,8 @@ pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Op
         32 => Told::Idle,
         33 => Told::Awake,
         34 => Told::Session { scope: get.id()?, label: get.label()? },
+        35 => Told::Looted { closures: u32::try_from(get.bytes.number()?).ok()? },
+        36 => Told::AtTheft,
         _ => return None,
     };
     Some(Ev { at, told })

@@ -1,4 +1,4 @@
-//! The file of a recording, version 1.
+//! The file of a recording, version 2.
 //!
 //! ```text
 //! file    "millpond", version (u16), block, block, …, the last of kind `end`
@@ -38,6 +38,8 @@
 //! | 30 | set | id: the body; number: its order; datum |
 //! | 31, 32, 33 | stole, idle, awake | |
 //! | 34 | session | id; number: the label of the place |
+//! | 35 | looted | number: how many closures |
+//! | 36 | at theft | |
 //!
 //! An *id* is the difference to the id before it in the block (at first to 0), a *datum* that to the datum before it.
 //! What the events mean is said at [`millpond::record::What`].
@@ -57,7 +59,7 @@ pub use write::Writer;
 /// What every file begins with.
 pub(crate) const MAGIC: &[u8; 8] = b"millpond";
 /// The version that is written, and the only one that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The kinds of blocks.
 pub(crate) mod block {

@@ -38,6 +38,8 @@ struct OnTrack {
     below: HashMap<Ix, Option<Ix>>,
     spawning: Option<u64>,
     idle: Option<u64>,
+    /// Since when it waits for what was stolen.
+    at_theft: Option<u64>,
     last_spawned: Option<Ix>,
     waiting: HashMap<Ix, u32>,
 }
@@ -46,8 +48,7 @@ impl Replay {
     pub(super) fn begin_track(&mut self, track: Track) {
         // Before its first event it slept, or was not there.
         self.now = OnTrack { idle: Some(0), ..OnTrack::default() };
-        let name = String::new();
-        self.tracks.push(Line { track, name, runs: Vec::new(), idle: Vec::new(), steals: 0, spawning: 0 });
+        self.tracks.push(Line::of(track));
     }
 
     /// What is idle at the end of its track stays so.
@@ -102,6 +103,7 @@ impl Replay {
         }
         (self.now.running, self.now.since) = (to, now);
         if to.is_some() {
+            self.end_wait_at_theft();
             self.end_idle();
         }
     }
@@ -112,6 +114,13 @@ impl Replay {
             self.switch(Some(body));
             let own = self.at(body).own;
             self.ops.push(Op { body, own, what });
+        }
+    }
+
+    fn end_wait_at_theft(&mut self) {
+        if let Some(from) = self.now.at_theft.take() {
+            let to = self.now.at;
+            self.line().at_thefts.push((from, to));
         }
     }
 
@@ -164,10 +173,22 @@ impl Replay {
                 }
             }
             Told::Stole => self.line().steals += 1,
-            Told::Idle => _ = self.now.idle.get_or_insert(now),
+            Told::Looted { closures } => self.looted(closures),
+            Told::AtTheft => _ = self.now.at_theft.get_or_insert(now),
+            Told::Idle => {
+                self.end_wait_at_theft();
+                _ = self.now.idle.get_or_insert(now);
+            }
             // What looks for work and finds none is idle still; a body that runs ends it.
             Told::Awake => {}
         }
+    }
+
+    fn looted(&mut self, closures: u32) {
+        self.end_wait_at_theft();
+        let (at, line) = (self.now.at, self.line());
+        line.steals = line.steals.saturating_add(closures.into());
+        line.looks.push((at, closures));
     }
 
     fn opened(&mut self, scope: u64, within: u64, label: u32) {

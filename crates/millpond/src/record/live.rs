@@ -200,7 +200,7 @@ impl Table {
                 self.leave(body);
             }
             What::Spawning { .. } | What::Issued { .. } | What::Joined { .. } => {}
-            What::Stole | What::Idle | What::Awake => {}
+            What::Stole | What::Looted { .. } | What::AtTheft | What::Idle | What::Awake => {}
         }
     }
 

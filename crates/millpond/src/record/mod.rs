@@ -252,6 +252,14 @@ pub enum What {
     },
     /// The worker took tasks from another one.
     Stole,
+    /// By one look into a stack the worker took closures that were ready there (the stack's scheme).
+    Looted {
+        /// How many.
+        closures: u32,
+    },
+    /// What comes next in the stack that the worker runs was stolen and is not finished: it waits for that, until the next
+    /// event of its track.
+    AtTheft,
     /// The worker has nothing to do.
     Idle,
     /// It looks for work again.

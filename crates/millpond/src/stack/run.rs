@@ -94,7 +94,7 @@ impl<E: Engine> Worker<E> {
             }
             match theft::state(this) {
                 State::Untouched => {}
-                State::Stolen if self.shared().config.workers > 1 && theft::ends_soon(this) => continue,
+                State::Stolen if self.shared().config.workers > 1 && self.ends_soon(this) => continue,
                 State::Stolen => return Stopped::AtTheft(this),
                 State::Done => {
                     // SAFETY: the scope outlives its tasks.
@@ -146,6 +146,15 @@ impl<E: Engine> Worker<E> {
             }
             at = at.wrapping_add(stride);
         }
+    }
+
+    /// Waits for a moment at a closure that is stolen; whether it is done.
+    #[cold]
+    fn ends_soon(&self, stolen: TaskRef) -> bool {
+        if self.log.is_on() {
+            self.log.note(What::AtTheft);
+        }
+        theft::ends_soon(stolen)
     }
 
     /// Passes a task that has ended, when no thief looks at it any more: `next` comes after it.

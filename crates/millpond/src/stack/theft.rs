@@ -61,7 +61,6 @@ pub(crate) fn state(closure: TaskRef) -> State {
 }
 
 /// Whether a closure that is stolen, and to which a stack comes, is done in a moment.
-#[cold]
 pub(super) fn ends_soon(closure: TaskRef) -> bool {
     let until = clock::ticks() + SOON;
     // A model has no time.

@@ -161,14 +161,14 @@ impl<E: Engine> Worker<E> {
         let loot = frames.guard().visit(wish, || self.walk(frames, Loot::first(several)), || frames.episodes.goes_on());
         let Some(Loot { mut found, .. }) = loot else { return false };
         self.thief.last.set(Some(frames.into()));
+        if self.log.is_on() {
+            self.log.note(What::Looted { closures: found.len() as u32 });
+        }
         // The first one comes next; who takes the others from the pool takes what was put last.
         found[1..].reverse();
         for closure in found {
             self.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
             self.count_steal();
-            if self.log.is_on() {
-                self.log.note(What::Stole);
-            }
         }
         self.stop_watching();
         self.pass_look_on();
