@@ -50,7 +50,7 @@ pub(crate) struct Gap {
     pub(crate) on: Option<Ix>,
 }
 
-/// What a worker did at thefts from stacks, between the bodies that it ran.
+/// What a worker did at thefts, between the bodies that it ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtThefts {
     /// Looks that found something, and how many closures they took.

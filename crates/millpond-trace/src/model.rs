@@ -128,7 +128,7 @@ pub(crate) struct Line {
     /// and without end if nothing ran any more.
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
-    /// When it took closures from a stack, and how many.
+    /// When it took tasks from others, and how many.
     pub(crate) looks: Vec<(u64, u32)>,
     /// When it waited for what was stolen from the stack that it ran.
     pub(crate) at_thefts: Vec<(u64, u64)>,
@@ -156,6 +156,8 @@ pub(crate) struct Run {
     /// By scope and order.
     pub(crate) sets: Vec<Set>,
     pub(crate) tracks: Vec<Line>,
+    /// Somebody stole from a stack of the dataflow stack.
+    pub(crate) has_stacks: bool,
     pub(crate) ticks_per_second: f64,
     pub(crate) workers: usize,
 }

@@ -46,7 +46,7 @@ pub struct Report {
     pub overhead: f64,
     /// Thefts: how often a worker took tasks from another.
     pub steals: u64,
-    /// What workers did at thefts from the stacks of the dataflow stack; `None` if nobody stole there.
+    /// What workers did at thefts; `None` if nobody stole from a stack of the dataflow stack.
     pub thefts: Option<Thefts>,
     /// The most tasks that were spawned and not complete at once.
     pub most_held: u64,
@@ -90,10 +90,10 @@ pub struct IdleTime {
     pub seconds: f64,
 }
 
-/// Thefts from stacks, all workers together (DDS §3).
+/// Thefts on the dataflow stack, all workers together (DDS §3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thefts {
-    /// How often a worker looked into a stack and took something.
+    /// How often a worker looked into a stack and took something; or took something that a thief had left to others.
     pub looks: u64,
     /// How many closures it took in all.
     pub closures: u64,
@@ -109,7 +109,7 @@ impl Thefts {
         let sum = |part: fn(&AtThefts) -> u64| total(accounts.iter().map(|(_, account)| part(&account.at_thefts)));
         let (looks, closures, waits) = (sum(|at| at.looks), sum(|at| at.closures), sum(|at| at.waits));
         let seconds = run.seconds(sum(|at| at.time));
-        (looks > 0).then_some(Thefts { looks, closures, waits, seconds })
+        run.has_stacks.then_some(Thefts { looks, closures, waits, seconds })
     }
 
     /// What one of them takes in the mean, a look or a wait.

@@ -163,8 +163,8 @@ fn recorded_thefts(report: &Report) -> Thefts {
     let idle: f64 = report.idle.iter().filter(|idle| idle.reason == Reason::Latency).map(|idle| idle.seconds).sum();
     let in_range = |seconds: f64| seconds.clamp(*Config::LATENCIES.start(), *Config::LATENCIES.end());
     let own_latency = thefts.seconds_each();
-    let latency = in_range(own_latency + idle / thefts.looks as f64);
-    let at_once = thefts.closures_a_look().min(*Config::AT_ONCE.end());
+    let latency = in_range(own_latency + idle / thefts.looks.max(1) as f64);
+    let at_once = thefts.closures_a_look().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
     Thefts { latency, own_latency: in_range(own_latency), at_once, ..OF_RECORDINGS }
 }
 

@@ -22,6 +22,7 @@ pub(super) struct Replay {
     /// Grants of bodies that waited, with the time.
     wait_grants: Vec<(Ix, Option<Ix>, u64)>,
     tracks: Vec<Line>,
+    has_stacks: bool,
     now: OnTrack,
 }
 
@@ -172,8 +173,11 @@ impl Replay {
                     self.sets.push(Set { scope, order, datum });
                 }
             }
-            Told::Stole => self.line().steals += 1,
-            Told::Looted { closures } => self.looted(closures),
+            Told::Stole => self.stole(1),
+            Told::Looted { closures } => {
+                self.has_stacks = true;
+                self.stole(closures);
+            }
             Told::AtTheft => _ = self.now.at_theft.get_or_insert(now),
             Told::Idle => {
                 self.end_wait_at_theft();
@@ -184,11 +188,11 @@ impl Replay {
         }
     }
 
-    fn looted(&mut self, closures: u32) {
+    fn stole(&mut self, tasks: u32) {
         self.end_wait_at_theft();
         let (at, line) = (self.now.at, self.line());
-        line.steals = line.steals.saturating_add(closures.into());
-        line.looks.push((at, closures));
+        line.steals = line.steals.saturating_add(tasks.into());
+        line.looks.push((at, tasks));
     }
 
     fn opened(&mut self, scope: u64, within: u64, label: u32) {
@@ -344,9 +348,9 @@ impl Replay {
         labels.push("(not recorded)".to_owned());
         let nameless = labels.len() as u32 - 1;
         self.bodies.iter_mut().for_each(|body| body.label = body.label.min(nameless));
-        let Replay { bodies, accesses, ops, waits, sets, tracks, .. } = self;
+        let Replay { bodies, accesses, ops, waits, sets, tracks, has_stacks, .. } = self;
         let (ticks_per_second, workers) = (recording.ticks_per_second, recording.workers);
-        Run { labels, bodies, accesses, ops, waits, sets, tracks, ticks_per_second, workers }
+        Run { labels, bodies, accesses, ops, waits, sets, tracks, has_stacks, ticks_per_second, workers }
     }
 
     /// What was spawned by a body that is not known is not known either: nobody can say what it had to wait for.
