@@ -83,6 +83,41 @@ fn a_recording_on_other_processors() {
 }
 
 #[test]
+fn thefts_take_what_they_took_when_recorded() {
+    let dir = Dir::new("simulate-thefts");
+    let file = dir.path("r.rec");
+    let profile = format!("profile stencil --n 200000 --tile 1000 --scheme stack --workers 2 --record {file} --json");
+    // Beside other processes the second worker may come too late.
+    let recorded = (0..50).map(|_| json(&profile)).find(|recorded| !recorded["profile"]["thefts"].is_null());
+    let profile = &recorded.expect("nobody has stolen anything")["profile"];
+    let of = |name: &str| profile["thefts"][name].as_f64().unwrap();
+    let is_latency = |idle: &&Value| idle["reason"] == "latency";
+    let idle = profile["idle"].as_array().unwrap().iter().find(is_latency).unwrap()["seconds"].as_f64().unwrap();
+    let each = of("seconds") / (of("looks") + of("waits"));
+    let overhead = (profile["overhead"].as_f64().unwrap() - of("seconds")) / profile["tasks"].as_f64().unwrap();
+    let machine = |options: &str| json(&format!("simulate --trace {file} --json {options}"))["machine"].clone();
+    let is_about = |machine: &Value, name: &str, value: f64| {
+        let found = machine[name].as_f64().unwrap();
+        assert!((found - value).abs() <= 1e-9 + 1e-6 * value, "{name}: {found}, {value} expected");
+    };
+    let found = machine("");
+    is_about(&found, "own_latency", each.max(1e-9));
+    is_about(&found, "latency", each.max(1e-9) + idle / of("looks"));
+    is_about(&found, "at_once", of("closures") / of("looks"));
+    is_about(&found, "task_cost", overhead);
+    let given = machine("--own-latency 0 --latency 1e-3 --at-once 7.5");
+    assert_eq!((&given["own_latency"], &given["latency"], &given["at_once"]), (&json!(0.0), &json!(1e-3), &json!(7.5)));
+    // Where nobody has stolen from a stack.
+    let other = dir.path("o.rec");
+    assert_eq!(words(&format!("profile fib --n 20 --workers 1 --scheme stack --record {other}")).status, 0);
+    let machine = &json(&format!("simulate --trace {other} --json"))["machine"];
+    assert_eq!(
+        (&machine["own_latency"], &machine["latency"], &machine["at_once"]),
+        (&json!(0.0), &json!(1.3e-5), &json!(1.0))
+    );
+}
+
+#[test]
 fn a_recording_that_is_none() {
     let dir = Dir::new("simulate-bad");
     let whole = dir.path("whole");
@@ -97,7 +132,7 @@ fn a_recording_that_is_none() {
     refused("other", b"PNG and so on", "offset 0: not a recording of millpond's");
     let mut later = bytes;
     later[8] = 9;
-    refused("later", &later, "offset 8: a recording of version 9; this reads version 1");
+    refused("later", &later, "offset 8: a recording of version 9; this reads version 2");
     let missing = dir.path("missing");
     let says = format!("{missing}: offset 0: cannot read it: No such file or directory (os error 2)");
     fails(&["simulate", "--trace", &missing], 1, &says);
@@ -158,6 +193,8 @@ fn arguments_that_make_no_sense() {
     fails(&["simulate", "--trace", "x", "--experiment", "fig4"], 2, both);
     for (option, name, values, range) in [
         ("latency", "SECONDS", ["0", "NaN", "1e-17", "1e7"], "1e-9 to 1e6"),
+        ("own-latency", "SECONDS", ["-1", "NaN", "inf", "1e7"], "0 to 1e6"),
+        ("at-once", "N", ["0", "NaN", "0.5", "1e7"], "1 to 1e6"),
         ("bandwidth", "BYTES", ["-1", "inf", "1e-300", "1"], "1e3 to 1e18"),
         ("fault-below", "SPEED", ["-1", "NaN", "inf", "1e7"], "0 to 1e6"),
         ("leaf-cost", "SECONDS", ["-1", "NaN", "inf", "1e11"], "0 to 1e8"),

@@ -56,7 +56,7 @@ pub(crate) struct AtThefts {
     /// Looks that found something, and how many closures they took.
     pub(crate) looks: u64,
     pub(crate) closures: u64,
-    /// Waits for what was stolen, behind which the worker went on with its stack.
+    /// Waits for what was stolen, where the worker took nothing before it ran the next body.
     pub(crate) waits: u64,
     /// In such waits; and between two bodies if a look came in between, until the worker was idle.
     pub(crate) time: u64,

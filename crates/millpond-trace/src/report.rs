@@ -97,7 +97,7 @@ pub struct Thefts {
     pub looks: u64,
     /// How many closures it took in all.
     pub closures: u64,
-    /// How often a worker came to a closure that was stolen, waited, and went on with its stack.
+    /// How often a worker came to a closure that was stolen, waited, and took nothing before it ran the next body.
     pub waits: u64,
     /// The part of the overhead that this was: waiting, and all between two bodies if a look came in between. Before some looks
     /// a worker was idle besides.

@@ -100,7 +100,7 @@ fn anything(random: &mut Random, bodies: usize) -> What {
     let (body, task, place) = (random.below(bodies) as u64, random.below(bodies) as u64, here());
     let (datum, order) = (random.below(3) as u64, random.below(5) as u64);
     let access = random.pick(&[0, 1, Event::WAIT, Event::PRECONDITION]);
-    match random.below(22) {
+    match random.below(23) {
         0 | 1 => What::Opened { scope: task, within: body, place },
         2 => What::Session { scope: body, place },
         3 => What::Spawning { body },
@@ -126,7 +126,8 @@ fn anything(random: &mut Random, bodies: usize) -> What {
         18 => What::Resumed { body },
         19 => What::Joined { body, task },
         20 => What::Set { body, order: random.next(), datum },
-        _ => random.pick(&[What::Stole, What::Idle, What::Awake, What::Issued { body }]),
+        21 => What::Looted { closures: random.pick(&[0, 1, 7, u32::MAX]) },
+        _ => random.pick(&[What::Stole, What::AtTheft, What::Idle, What::Awake, What::Issued { body }]),
     }
 }
 

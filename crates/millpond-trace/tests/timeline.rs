@@ -6,10 +6,13 @@ mod programs;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
-use millpond::Inline;
+use millpond::depend::stack::Stack;
 use millpond::record::{Role, What};
-use millpond_trace::{Recording, Writer};
+use millpond::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn};
+use millpond_trace::{Profile, Recording, Writer};
 use programs::{chain, recorded, recordings, runtime, told, work};
 use serde_json::Value;
 
@@ -288,4 +291,74 @@ fn arrows_come_from_what_is_said_to_have_made_a_task_ready() {
             assert_eq!(from.event["args"]["task"], by, "{name}: {why}: {} -> {}", from.event, to.event);
         }
     }
+}
+
+/// Two workers of a stack, in nanoseconds: how long each looks for something, waits at a theft, and is idle.
+fn thefts() -> Recording {
+    let (writer, place) = (Writer::of_clock("thefts", 2), Location::caller());
+    let spawned = |task| What::Spawned { role: Role::Leaf, task, spawner: 1, order: task, place };
+    let runs = |from, task, to| [(from, What::Started { task }), (to, What::Ended { body: task, ok: true })];
+    let mut owner = vec![(0, What::Opened { scope: 1, within: 0, place })];
+    owner.extend((2..=7).map(|task| (0, spawned(task))));
+    owner.push((100, What::Ended { body: 1, ok: true }));
+    owner.extend(runs(110, 2, 200));
+    // It waits for 40 ns and goes on; then for 30 ns, and looks elsewhere from 345 on, idle from 360.
+    owner.push((210, What::AtTheft));
+    owner.extend(runs(250, 4, 300));
+    owner.extend([(310, What::AtTheft), (340, What::Looted { closures: 1 })]);
+    owner.extend(runs(345, 6, 355));
+    owner.extend([(360, What::Idle), (390, What::Awake), (390, What::Stole)]);
+    owner.extend(runs(395, 7, 480));
+    owner.push((500, What::Completed { body: 1 }));
+    let mut thief = vec![(0, What::Idle), (120, What::Looted { closures: 2 })];
+    thief.extend(runs(150, 3, 250).into_iter().chain(runs(260, 5, 450)));
+    told(&writer, 0, owner);
+    told(&writer, 1, thief);
+    writer.finish_in_memory().unwrap()
+}
+
+#[test]
+fn what_workers_did_at_thefts_is_a_part_of_their_overhead() {
+    let report = thefts().report().unwrap();
+    let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
+    let found = report.thefts.unwrap();
+    // 40 ns of waiting; 45 from one body to the next with a look in between; and 5 until it was idle, before the last look.
+    assert_eq!((found.looks, found.closures, found.waits, nanos(found.seconds)), (3, 4, 1, 40 + 45 + 5));
+    let overhead = 10 + (10 + 40) + 45 + 5 + 20 + 10 + 50;
+    assert_eq!((report.steals, nanos(report.overhead)), (4, overhead));
+    assert!(report.to_string().contains("at thefts               3 looks, 1 waits: 90.000 ns"), "{report}");
+    // What a pool does is no theft from a stack.
+    assert!(recorded(&runtime(2, 2048, Inline::Never), chain).report().unwrap().thefts.is_none());
+}
+
+#[test]
+fn a_stack_tells_of_its_thefts() {
+    let rt: Runtime<DefaultMemory, DefaultPool, Stack> = Runtime::builder().workers(2).build_with().unwrap();
+    let report = || {
+        let (begun, x) = (AtomicBool::new(false), Handle::new(0));
+        let wait = || {
+            while !begun.load(Relaxed) {
+                std::thread::yield_now();
+            }
+        };
+        // The first ends when somebody else has begun the second, and the third waits for that.
+        let (done, recording) = rt.record(|| {
+            rt.scope(|s| {
+                s.spawn((), |()| wait());
+                s.spawn(x.inout(), |_| {
+                    begun.store(true, Relaxed);
+                    std::thread::sleep(Duration::from_millis(5));
+                });
+                s.spawn(x.read(), |_| ());
+            })
+        });
+        done.unwrap();
+        let report = recording.report().unwrap();
+        let thefts = report.thefts.expect("one of the first two was stolen");
+        assert!(thefts.looks >= 1 && thefts.closures == report.steals, "{report}");
+        assert!(thefts.seconds > 0.0 && thefts.seconds <= report.overhead, "{report}");
+        thefts
+    };
+    // If the second was stolen and not the first, who comes to it waits: the third is nobody else's.
+    assert!((0..200).any(|_| report().waits >= 1), "nobody was at a theft");
 }

@@ -173,7 +173,7 @@ fn is_whole(number: f64) -> bool {
 
 /// A bound as one writes it.
 fn short(bound: f64) -> String {
-    if bound == 0.0 { bound.to_string() } else { format!("{bound:e}") }
+    if [0.0, 1.0].contains(&bound) { bound.to_string() } else { format!("{bound:e}") }
 }
 
 /// A number that was given.
