@@ -91,8 +91,6 @@ fn thefts_take_what_they_took_when_recorded() {
     let recorded = (0..50).map(|_| json(&profile)).find(|recorded| !recorded["profile"]["thefts"].is_null());
     let profile = &recorded.expect("nobody has stolen anything")["profile"];
     let of = |name: &str| profile["thefts"][name].as_f64().unwrap();
-    let is_latency = |idle: &&Value| idle["reason"] == "latency";
-    let idle = profile["idle"].as_array().unwrap().iter().find(is_latency).unwrap()["seconds"].as_f64().unwrap();
     let each = of("seconds") / (of("looks") + of("waits"));
     let overhead = (profile["overhead"].as_f64().unwrap() - of("seconds")) / profile["tasks"].as_f64().unwrap();
     let machine = |options: &str| json(&format!("simulate --trace {file} --json {options}"))["machine"].clone();
@@ -102,7 +100,7 @@ fn thefts_take_what_they_took_when_recorded() {
     };
     let found = machine("");
     is_about(&found, "own_latency", each.max(1e-9));
-    is_about(&found, "latency", each.max(1e-9) + idle / of("looks"));
+    is_about(&found, "latency", each.max(1e-9) + of("idle") / of("looks"));
     is_about(&found, "at_once", of("closures") / of("looks"));
     is_about(&found, "task_cost", overhead);
     let given = machine("--own-latency 0 --latency 1e-3 --at-once 7.5");

@@ -60,6 +60,8 @@ pub(crate) struct AtThefts {
     pub(crate) waits: u64,
     /// In such waits; and between two bodies if a look came in between, until the worker was idle.
     pub(crate) time: u64,
+    /// Idle while some task was ready, once the worker had run something: before that it had to begin, or to wake up.
+    pub(crate) idle: u64,
 }
 
 /// Where one worker's time went, from `from` to `to`.
@@ -90,6 +92,9 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
             let (why, on) = next.map_or((Reason::NoWork, None), |segment| why(run, segment, since));
             let shares = blocked.shares(since, start, why);
             shares.into_iter().for_each(|(reason, time)| account.idle[reason as usize] += time);
+            if account.busy == 0 {
+                account.at_thefts.idle = account.idle[Reason::Latency as usize];
+            }
             account.gaps.extend(blocked.pieces(since, start, why, on));
         }
         account.overhead += lazy.unwrap_or(start).saturating_sub(at);
@@ -97,6 +102,7 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
         account.busy += end.saturating_sub(start);
         at = end.max(at);
     }
+    account.at_thefts.idle = account.idle[Reason::Latency as usize] - account.at_thefts.idle;
     account
 }
 

@@ -102,30 +102,42 @@ pub struct Thefts {
     /// The part of the overhead that this was: waiting, and all between two bodies if a look came in between. Before some looks
     /// a worker was idle besides.
     pub seconds: f64,
+    /// How long workers were idle while some task was ready, from the first body on that each ran: before that it had to wake up.
+    pub idle: f64,
 }
 
 impl Thefts {
     fn of(run: &Run, accounts: &[(usize, Account)]) -> Option<Thefts> {
         let sum = |part: fn(&AtThefts) -> u64| total(accounts.iter().map(|(_, account)| part(&account.at_thefts)));
         let (looks, closures, waits) = (sum(|at| at.looks), sum(|at| at.closures), sum(|at| at.waits));
-        let seconds = run.seconds(sum(|at| at.time));
-        run.has_stacks.then_some(Thefts { looks, closures, waits, seconds })
+        let (seconds, idle) = (run.seconds(sum(|at| at.time)), run.seconds(sum(|at| at.idle)));
+        run.has_stacks.then_some(Thefts { looks, closures, waits, seconds, idle })
     }
 
     /// What one of them takes in the mean, a look or a wait.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6 };
+    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
     /// assert!((thefts.seconds_each() - 2e-6).abs() < 1e-12);
     /// ```
     pub fn seconds_each(&self) -> f64 {
         self.seconds / (self.looks + self.waits).max(1) as f64
     }
 
+    /// How long a worker was idle before a look that found something, in the mean.
+    ///
+    /// ```
+    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
+    /// assert!((thefts.idle_a_look() - 2e-6).abs() < 1e-12);
+    /// ```
+    pub fn idle_a_look(&self) -> f64 {
+        self.idle / self.looks.max(1) as f64
+    }
+
     /// How many closures a look took in the mean.
     ///
     /// ```
-    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6 };
+    /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
     /// assert_eq!(thefts.closures_a_look(), 1.5);
     /// ```
     pub fn closures_a_look(&self) -> f64 {

@@ -324,6 +324,9 @@ fn what_workers_did_at_thefts_is_a_part_of_their_overhead() {
     let found = report.thefts.unwrap();
     // 40 ns of waiting; 45 from one body to the next with a look in between; and 5 until it was idle, before the last look.
     assert_eq!((found.looks, found.closures, found.waits, nanos(found.seconds)), (3, 4, 1, 40 + 45 + 5));
+    // The thief was idle until it ran something, too, for 150 ns: it had to wake up.
+    assert_eq!(nanos(found.idle), 35);
+    assert_eq!(report.idle.iter().map(|idle| nanos(idle.seconds)).sum::<u64>(), 35 + 150);
     let overhead = 10 + (10 + 40) + 45 + 5 + 20 + 10 + 50;
     assert_eq!((report.steals, nanos(report.overhead)), (4, overhead));
     assert!(report.to_string().contains("at thefts               3 looks, 1 waits: 90.000 ns"), "{report}");

@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
 use millpond_sim::{Config, Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
-use millpond_trace::{Reason, Recording, Report};
+use millpond_trace::{Recording, Report};
 use millpond_workloads::output;
 use options::{Described, SUBJECTS, Subject, Thefts, costs, given, machine, name_of, nanos, seed};
 use serde_json::{Map, Value, json};
@@ -160,10 +160,9 @@ const OF_RECORDINGS: Thefts = Thefts { latency: 1.3e-5, bandwidth: 1e10, ..OF_PA
 /// elsewhere had been idle before, while something was ready. It took several closures at once.
 fn recorded_thefts(report: &Report) -> Thefts {
     let Some(thefts) = &report.thefts else { return OF_RECORDINGS };
-    let idle: f64 = report.idle.iter().filter(|idle| idle.reason == Reason::Latency).map(|idle| idle.seconds).sum();
     let in_range = |seconds: f64| seconds.clamp(*Config::LATENCIES.start(), *Config::LATENCIES.end());
     let own_latency = thefts.seconds_each();
-    let latency = in_range(own_latency + idle / thefts.looks.max(1) as f64);
+    let latency = in_range(own_latency + thefts.idle_a_look());
     let at_once = thefts.closures_a_look().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
     Thefts { latency, own_latency: in_range(own_latency), at_once, ..OF_RECORDINGS }
 }
