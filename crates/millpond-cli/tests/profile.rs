@@ -182,7 +182,7 @@ fn a_recording_that_is_none() {
     refused("empty", b"", "offset 0: not a recording of millpond's");
     let mut later = bytes.clone();
     later[8] = 9;
-    refused("later", &later, "offset 8: a recording of version 9; this reads version 1");
+    refused("later", &later, "offset 8: a recording of version 9; this reads version 2");
     let mut wrong = bytes;
     let middle = wrong.len() / 2;
     wrong[middle] ^= 1;
