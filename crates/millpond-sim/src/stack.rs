@@ -15,7 +15,7 @@ pub(crate) struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// On its way to its thief.
+    /// On its way to its thief, or there, and not begun.
     Sent,
     Active,
     /// Its owner came to a stolen child that is unfinished.

@@ -53,10 +53,10 @@ pub(crate) struct Gap {
 /// What a worker did at thefts, between the bodies that it ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtThefts {
-    /// Looks that found something, and how many closures they took.
+    /// Looks into stacks or pools that found something, and how many tasks they took.
     pub(crate) looks: u64,
     pub(crate) closures: u64,
-    /// Waits for what was stolen, where the worker took nothing before it ran the next body.
+    /// Gaps between two bodies in which it waited for what was stolen, and took nothing.
     pub(crate) waits: u64,
     /// In such waits; and between two bodies if a look came in between, until the worker was idle.
     pub(crate) time: u64,
@@ -82,6 +82,7 @@ pub(crate) struct Account {
 pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: u64) -> Account {
     let mut account = Account::default();
     let (mut at, mut idle, mut thefts) = (from, line.idle.iter().peekable(), Thefts::of(line));
+    let mut first = true;
     let inside = line.runs.iter().filter(|segment| segment.to > from && segment.from < to);
     for next in inside.map(Some).chain([None]) {
         let (start, end) = next.map_or((to, to), |segment| (segment.from.max(at), segment.to.min(to).max(at)));
@@ -92,7 +93,7 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
             let (why, on) = next.map_or((Reason::NoWork, None), |segment| why(run, segment, since));
             let shares = blocked.shares(since, start, why);
             shares.into_iter().for_each(|(reason, time)| account.idle[reason as usize] += time);
-            if account.busy == 0 {
+            if first {
                 account.at_thefts.idle = account.idle[Reason::Latency as usize];
             }
             account.gaps.extend(blocked.pieces(since, start, why, on));
@@ -101,6 +102,7 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
         thefts.add(&mut account.at_thefts, at, lazy.unwrap_or(start), start);
         account.busy += end.saturating_sub(start);
         at = end.max(at);
+        first = false;
     }
     account.at_thefts.idle = account.idle[Reason::Latency as usize] - account.at_thefts.idle;
     account
@@ -119,7 +121,7 @@ impl Thefts<'_> {
 
     /// Between two bodies the worker was busy with something else from `from` to `to`, then idle until `end`.
     fn add(&mut self, sum: &mut AtThefts, from: u64, to: u64, end: u64) {
-        let looks = self.looks.split_off(..self.looks.partition_point(|&(at, _)| at < end)).unwrap_or_default();
+        let looks = self.looks.split_off(..self.looks.partition_point(|&(at, _)| at <= end)).unwrap_or_default();
         let waits = self.waits.split_off(..self.waits.partition_point(|&(since, _)| since < end)).unwrap_or_default();
         let (mut found, mut waited) = (false, 0);
         for &(_, closures) in looks.iter().filter(|&&(at, _)| at >= from) {

@@ -44,7 +44,7 @@ pub struct Report {
     pub spawning: f64,
     /// The time of workers that was neither in bodies nor idle: taking and completing tasks, switching between bodies.
     pub overhead: f64,
-    /// Thefts: how often a worker took tasks from another.
+    /// Thefts: how many tasks workers took from others.
     pub steals: u64,
     /// What workers did at thefts; `None` if nobody stole from a stack of the dataflow stack.
     pub thefts: Option<Thefts>,
@@ -93,11 +93,12 @@ pub struct IdleTime {
 /// Thefts on the dataflow stack, all workers together (DDS §3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thefts {
-    /// How often a worker looked into a stack and took something; or took something that a thief had left to others.
+    /// How often a worker looked into a stack, perhaps one that it had left itself, and took something; or took something from a
+    /// pool that a thief had left there.
     pub looks: u64,
-    /// How many closures it took in all.
+    /// How many closures all looks took. What was left in a pool and taken from there counts each time.
     pub closures: u64,
-    /// How often a worker came to a closure that was stolen, waited, and took nothing before it ran the next body.
+    /// How often a worker waited at a closure that was stolen, and took nothing before it ran the next body.
     pub waits: u64,
     /// The part of the overhead that this was: waiting, and all between two bodies if a look came in between. Before some looks
     /// a worker was idle besides.
@@ -111,7 +112,7 @@ impl Thefts {
         let sum = |part: fn(&AtThefts) -> u64| total(accounts.iter().map(|(_, account)| part(&account.at_thefts)));
         let (looks, closures, waits) = (sum(|at| at.looks), sum(|at| at.closures), sum(|at| at.waits));
         let (seconds, idle) = (run.seconds(sum(|at| at.time)), run.seconds(sum(|at| at.idle)));
-        run.has_stacks.then_some(Thefts { looks, closures, waits, seconds, idle })
+        (run.has_stacks && looks > 0).then_some(Thefts { looks, closures, waits, seconds, idle })
     }
 
     /// What one of them takes in the mean, a look or a wait.
@@ -124,7 +125,7 @@ impl Thefts {
         self.seconds / (self.looks + self.waits).max(1) as f64
     }
 
-    /// How long a worker was idle before a look that found something, in the mean.
+    /// How long workers were idle for each look that found something.
     ///
     /// ```
     /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };

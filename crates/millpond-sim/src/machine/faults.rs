@@ -65,7 +65,7 @@ impl<P: Program> Machine<'_, P> {
         Ok(())
     }
 
-    /// It has gone, and holds what it holds; what was on its way to it goes back.
+    /// It has gone, and holds what it holds; what was on its way to it, or it had not begun, goes back.
     fn leave(&mut self, number: usize) {
         if self.processors[number].active.is_none() {
             self.processors[number].stamp += 1;

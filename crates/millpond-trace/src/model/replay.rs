@@ -54,6 +54,7 @@ impl Replay {
 
     /// What is idle at the end of its track stays so.
     pub(super) fn end_track(&mut self) {
+        self.end_wait_at_theft();
         self.now.at = u64::MAX;
         self.end_idle();
     }
@@ -104,7 +105,6 @@ impl Replay {
         }
         (self.now.running, self.now.since) = (to, now);
         if to.is_some() {
-            self.end_wait_at_theft();
             self.end_idle();
         }
     }
@@ -136,6 +136,7 @@ impl Replay {
         // Clocks of different processors may differ by a little.
         self.now.at = self.now.at.max(event.at);
         let now = self.now.at;
+        self.end_wait_at_theft();
         match event.told {
             Told::Opened { scope, within, label } => self.opened(scope, within, label),
             Told::Session { scope, label } => self.session(scope, label),
@@ -178,18 +179,14 @@ impl Replay {
                 self.has_stacks = true;
                 self.stole(closures);
             }
-            Told::AtTheft => _ = self.now.at_theft.get_or_insert(now),
-            Told::Idle => {
-                self.end_wait_at_theft();
-                _ = self.now.idle.get_or_insert(now);
-            }
+            Told::AtTheft => self.now.at_theft = Some(now),
+            Told::Idle => _ = self.now.idle.get_or_insert(now),
             // What looks for work and finds none is idle still; a body that runs ends it.
             Told::Awake => {}
         }
     }
 
     fn stole(&mut self, tasks: u32) {
-        self.end_wait_at_theft();
         let (at, line) = (self.now.at, self.line());
         line.steals = line.steals.saturating_add(tasks.into());
         line.looks.push((at, tasks));

@@ -137,7 +137,7 @@ impl<E: Engine> Worker<E> {
             // SAFETY: the scope is open.
             let Some(frames) = (unsafe { frames_of(domain) }) else { return self.wait(waiter, domain) };
             frames.settle();
-            self.run_leaves(frames);
+            waits_for(self, domain, Cause::Others, 0, || self.run_leaves(frames));
             frames.leave();
             self.wait(waiter, domain);
             frames.enter();
