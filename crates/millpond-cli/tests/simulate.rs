@@ -101,12 +101,9 @@ fn thefts_take_what_they_took_when_recorded() {
     let found = machine("");
     is_about(&found, "own_latency", each);
     is_about(&found, "latency", each + of("idle") / of("looks"));
-    is_about(&found, "pause", 1.3e-5_f64.min(each + of("idle") / of("looks")));
     is_about(&found, "at_once", of("closures") / of("looks"));
     is_about(&found, "task_cost", overhead);
     let given = machine("--own-latency 0 --latency 1e-3 --at-once 7.5");
-    assert_eq!(given["pause"], json!(1e-3));
-    assert_eq!(machine("--latency 1e-3 --pause 1e-4")["pause"], json!(1e-4));
     assert_eq!((&given["own_latency"], &given["latency"], &given["at_once"]), (&json!(0.0), &json!(1e-3), &json!(7.5)));
     // Where nobody has stolen from a stack.
     let other = dir.path("o.rec");
@@ -194,7 +191,6 @@ fn arguments_that_make_no_sense() {
     fails(&["simulate", "--trace", "x", "--experiment", "fig4"], 2, both);
     for (option, name, values, range) in [
         ("latency", "SECONDS", ["0", "NaN", "1e-17", "1e7"], "1e-9 to 1e6"),
-        ("pause", "SECONDS", ["0", "NaN", "inf", "1e7"], "1e-9 to 1e6"),
         ("own-latency", "SECONDS", ["-1", "NaN", "inf", "1e7"], "0 to 1e6"),
         ("at-once", "N", ["0", "NaN", "0.5", "1e7"], "1 to 1e6"),
         ("bandwidth", "BYTES", ["-1", "inf", "1e-300", "1"], "1e3 to 1e18"),

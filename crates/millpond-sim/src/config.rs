@@ -18,9 +18,6 @@ pub struct Config {
     pub speeds: Vec<Speed>,
     /// Seconds from a request for work to its answer, one of [`Config::LATENCIES`]. The request takes effect in the middle.
     pub latency: f64,
-    /// Seconds from a request that is refused to the next one, as they take effect, one of [`Config::LATENCIES`]; as long as the
-    /// latency if nothing else is said. Where stacks lie in one memory a look in vain takes less than one that finds something.
-    pub pause: Option<f64>,
     /// Seconds that a processor needs for what it takes from a suspended stack of its own, one of [`Config::OWN_LATENCIES`].
     pub own_latency: f64,
     /// How many closures a thief takes at once in the mean, if as many are ready: one of [`Config::AT_ONCE`].
@@ -57,7 +54,6 @@ impl Config {
         Config {
             speeds: vec![Speed::unit(); processors],
             latency: 1e-4,
-            pause: None,
             own_latency: 0.0,
             at_once: 1.0,
             bandwidth: 12.5e6,
@@ -67,16 +63,10 @@ impl Config {
         }
     }
 
-    pub(crate) fn pause(&self) -> f64 {
-        self.pause.unwrap_or(self.latency)
-    }
-
     /// Whether its numbers make sense; those of speeds do.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let pause = self.pause();
         let Config { latency, own_latency, at_once, bandwidth, fault_below, .. } = *self;
         require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
-        require("pause", pause, Self::LATENCIES.contains(&pause), "a time from 1e-9 to 1e6 s")?;
         require("own-latency", own_latency, Self::OWN_LATENCIES.contains(&own_latency), "a time from 0 to 1e6 s")?;
         require("at-once", at_once, Self::AT_ONCE.contains(&at_once), "a number from 1 to 1e6")?;
         require("bandwidth", bandwidth, Self::BANDWIDTHS.contains(&bandwidth), "bytes a second from 1e3 to 1e18")?;

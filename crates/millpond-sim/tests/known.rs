@@ -83,17 +83,6 @@ fn several_are_taken_at_once() {
     assert!((outcome.seconds - 5.25e-3).abs() < 1e-9, "{}", outcome.seconds);
 }
 
-#[test]
-fn a_look_in_vain_may_take_less() {
-    // One task of 100 ms, or as many as one that looks each 2 ms, or each 0.1 ms, is refused until then.
-    let one = Fib::new(1, 1, 100 * MS, Costs::NONE);
-    let refused = |pause| {
-        let config = Config { latency: 2e-3, pause, ..Config::of(2) };
-        simulate(&one, &config).unwrap().failed_attempts
-    };
-    assert_eq!((refused(None), refused(Some(1e-4))), (50, 990));
-}
-
 /// A body and a task that take as long, of which the body spawns the task first, or at its end.
 #[test]
 fn a_recording_says_when_a_task_was_spawned() {

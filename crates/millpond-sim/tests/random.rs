@@ -123,7 +123,6 @@ fn machine(random: &mut Random, case: u64) -> Config {
     if random.below(2) == 0 {
         config.own_latency = random.below(3) as f64 * random.below(500) as f64 * 1e-7;
         config.at_once = 1.0 + random.below(60) as f64 / 16.0;
-        config.pause = (random.below(2) == 0).then_some((1 + random.below(500)) as f64 * 1e-7);
     }
     for speed in &mut config.speeds {
         *speed = Speed::constant(1.0 + random.below(4) as f64).unwrap();
@@ -150,8 +149,7 @@ fn every_task_once_and_never_faster_than_work_and_span() {
         }
         // Never slower than one alone, but for what steals cost: each holds its closure up once.
         let alone = size.work as f64 / 1e9;
-        let longest = config.latency.max(config.pause.unwrap_or(0.0));
-        let at_others = (outcome.steals + outcome.failed_attempts + 1) as f64 * (longest + 1e-4);
+        let at_others = (outcome.steals + outcome.failed_attempts + 1) as f64 * (config.latency + 1e-4);
         let held_up = at_others + outcome.own_steals as f64 * config.own_latency;
         assert!(outcome.seconds <= alone + held_up, "case {case}");
     });

@@ -151,21 +151,19 @@ fn of_subject(
 const MOST_BLOCKS: u64 = 1_000_000;
 
 /// What thefts take in the paper's cluster.
-const OF_PAPER: Thefts = Thefts { latency: 1e-4, pause: None, own_latency: 0.0, at_once: 1.0, bandwidth: 12.5e6 };
+const OF_PAPER: Thefts = Thefts { latency: 1e-4, own_latency: 0.0, at_once: 1.0, bandwidth: 12.5e6 };
 
 /// Where nobody stole from a stack. The latency is the longest pause between two looks of a thief of the stack.
 const OF_RECORDINGS: Thefts = Thefts { latency: 1.3e-5, bandwidth: 1e10, ..OF_PAPER };
 
 /// What thefts took in a recording, where somebody stole from a stack: each looked for so long, at home or elsewhere, and who looked
-/// elsewhere had been idle before, while something was ready. It took several closures at once. Looks in vain are not in that.
+/// elsewhere had been idle before, while something was ready. It took several closures at once.
 fn recorded_thefts(report: &Report) -> Thefts {
     let Some(thefts) = &report.thefts else { return OF_RECORDINGS };
-    let in_range = |seconds: f64| seconds.clamp(*Config::LATENCIES.start(), *Config::LATENCIES.end());
     let own_latency = thefts.seconds_each();
-    let latency = in_range(own_latency + thefts.idle_a_look());
+    let latency = (own_latency + thefts.idle_a_look()).max(*Config::LATENCIES.start());
     let at_once = thefts.closures_a_look().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
-    let pause = Some(latency.min(OF_RECORDINGS.latency));
-    Thefts { latency, pause, own_latency, at_once, ..OF_RECORDINGS }
+    Thefts { latency, own_latency, at_once, ..OF_RECORDINGS }
 }
 
 fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
@@ -203,7 +201,6 @@ fn machine_json(simulated: &Simulated) -> Value {
     object.insert("speeds".into(), json!(speeds));
     object.insert("fault_below".into(), json!(fault_below));
     object.insert("latency".into(), json!(config.latency));
-    object.insert("pause".into(), json!(config.pause.unwrap_or(config.latency)));
     object.insert("own_latency".into(), json!(config.own_latency));
     object.insert("at_once".into(), json!(config.at_once));
     object.insert("bandwidth".into(), json!(config.bandwidth));

@@ -59,11 +59,10 @@ pub static SUBJECTS: &[Subject] = &[
 ];
 
 /// Options that say what the machine is; experiments bring their own.
-pub const OF_MACHINES: [&str; 11] = [
+pub const OF_MACHINES: [&str; 10] = [
     "processors",
     "speeds",
     "fault-below",
-    "pause",
     "own-latency",
     "at-once",
     "bandwidth",
@@ -95,12 +94,6 @@ pub fn command() -> Command {
             "SECONDS",
             Config::LATENCIES,
             "From a request for work to its answer, from 1e-9 to 1e6 [default: 1e-4; of a recording as recorded, or 1.3e-5]",
-        ),
-        number(
-            "pause",
-            "SECONDS",
-            Config::LATENCIES,
-            "From a refused request to the next, from 1e-9 to 1e6 [default: the latency; of a recording at most 1.3e-5]",
         ),
         number(
             "own-latency",
@@ -227,7 +220,6 @@ pub struct Described {
 /// What thefts take unless it is said otherwise: as in [`Config`].
 pub struct Thefts {
     pub latency: f64,
-    pub pause: Option<f64>,
     pub own_latency: f64,
     pub at_once: f64,
     pub bandwidth: f64,
@@ -256,9 +248,6 @@ impl Described {
     pub fn set_thefts(&mut self, matches: &ArgMatches, thefts: &Thefts) {
         let config = &mut self.config;
         config.latency = given(matches, "latency").unwrap_or(thefts.latency);
-        // Who says what a look takes means those in vain, too.
-        let pause = thefts.pause.filter(|_| given(matches, "latency").is_none());
-        config.pause = given(matches, "pause").or(pause);
         config.own_latency = given(matches, "own-latency").unwrap_or(thefts.own_latency);
         config.at_once = given(matches, "at-once").unwrap_or(thefts.at_once);
         config.bandwidth = given(matches, "bandwidth").unwrap_or(thefts.bandwidth);

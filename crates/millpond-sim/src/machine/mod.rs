@@ -7,7 +7,7 @@
 //! 3. At a stolen child that is unfinished the stack is suspended. It stays with its holder, and thieves may take from
 //!    it; the holder becomes a thief, and looks at its own suspended stacks first (DDS §3: first locally), which may take time, too.
 //! 4. A thief asks a processor chosen at random. The request takes effect after half the latency, the answer comes after
-//!    the whole; what is taken comes later by its size over the bandwidth. Refused, it asks another, which takes effect a pause later.
+//!    the whole; what is taken comes later by its size over the bandwidth. Refused, it asks another.
 //! 5. If it takes several closures, each is a stack of its own with one closure. It begins the next one when it would look for
 //!    work otherwise; nobody else can have it.
 //!
@@ -72,10 +72,8 @@ enum What {
     Comes,
     /// Its request for work comes to a victim.
     Asks { victim: usize },
-    /// What it took comes, be it from its own stacks; or it should look again.
+    /// An answer comes, or what it took from its own stacks; or it should look again.
     Answered,
-    /// A refusal comes.
-    Refused,
     /// Its speed changes.
     Changes,
 }
@@ -258,7 +256,6 @@ impl<'a, P: Program> Machine<'a, P> {
             What::Comes => self.come(event.processor),
             What::Asks { victim } => return self.ask(event.processor, victim),
             What::Answered => self.answered(event.processor),
-            What::Refused => self.look_again(event.processor, self.config.pause() / 2.0),
             What::Changes => {}
         }
         Ok(())
@@ -399,7 +396,7 @@ impl<'a, P: Program> Machine<'a, P> {
     fn look_ahead(&mut self) -> Result<(), Error> {
         (0..self.processors.len()).for_each(|number| self.catch_up(number));
         let (refused, latency, processors) =
-            (self.outcome.failed_attempts, self.config.pause(), self.processors.len() as f64);
+            (self.outcome.failed_attempts, self.config.latency, self.processors.len() as f64);
         let share = seconds(self.tally.work).min(self.outcome.work_seconds) / self.outcome.work_seconds;
         let speed = self.capacity() / self.now;
         let by_span = |span: f64| processors * (processors * span / speed) / latency;

@@ -11,7 +11,7 @@ use crate::speeds::speeds;
 fn same(program: &impl Program, of: &str, processors: usize) {
     let paper = Config::of(processors);
     // Thieves that take several, and for whom their own stacks are not free.
-    let recorded = Config { own_latency: 3e-5, at_once: 2.5, pause: Some(1.7e-5), ..paper.clone() };
+    let recorded = Config { own_latency: 3e-5, at_once: 2.5, ..paper.clone() };
     [paper, recorded].into_iter().for_each(|config| same_with(program, of, config));
 }
 

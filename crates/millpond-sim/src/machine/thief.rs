@@ -12,11 +12,6 @@ const REQUEST_BYTES: u64 = 64;
 impl<P: Program> Machine<'_, P> {
     /// A processor without work looks for some: what it took with something else, then on its own suspended stacks, then at another.
     pub(super) fn look(&mut self, number: usize) {
-        self.look_again(number, self.config.latency / 2.0);
-    }
-
-    /// The same; a request takes effect so much later.
-    pub(super) fn look_again(&mut self, number: usize, later: f64) {
         // What it awaited before does not count any more.
         self.processors[number].stamp += 1;
         if !self.processors[number].alive {
@@ -35,7 +30,7 @@ impl<P: Program> Machine<'_, P> {
         let processors = self.processors.len();
         if processors > 1 {
             let victim = self.processors[number].victims.pick(processors, number);
-            self.push(self.now + later, number, What::Asks { victim });
+            self.push(self.now + self.config.latency / 2.0, number, What::Asks { victim });
         }
     }
 
@@ -83,18 +78,18 @@ impl<P: Program> Machine<'_, P> {
 
     /// A request comes to a victim.
     pub(super) fn ask(&mut self, thief: usize, victim: usize) -> Result<(), Error> {
+        let answer = self.now + self.config.latency / 2.0;
         self.send(REQUEST_BYTES);
         self.catch_up(victim);
-        let Some(bytes) = self.take_from(thief, victim) else { return self.refuse(thief) };
+        let Some(bytes) = self.take_from(thief, victim) else { return self.refuse(thief, answer) };
         self.outcome.steals += self.processors[thief].sent.len() as u64;
         self.send(bytes);
-        let answer = self.now + self.config.latency / 2.0;
         self.push(answer + bytes as f64 / self.config.bandwidth, thief, What::Answered);
         Ok(())
     }
 
     /// There was nothing, of which the thief is told.
-    fn refuse(&mut self, thief: usize) -> Result<(), Error> {
+    fn refuse(&mut self, thief: usize, answer: f64) -> Result<(), Error> {
         self.outcome.failed_attempts += 1;
         if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
             self.look_ahead()?;
@@ -106,14 +101,13 @@ impl<P: Program> Machine<'_, P> {
         {
             return Err(self.stuck());
         }
-        let pause = self.config.pause();
         if self.processors[thief].suspended.is_empty() {
             // The refusal comes, and at once the next request goes out: nothing else can happen to the thief.
             let processors = self.processors.len();
             let next = self.processors[thief].victims.pick(processors, thief);
-            self.push(self.now + pause, thief, What::Asks { victim: next });
+            self.push(self.now + self.config.latency, thief, What::Asks { victim: next });
         } else {
-            self.push(self.now + pause / 2.0, thief, What::Refused);
+            self.push(answer, thief, What::Answered);
         }
         Ok(())
     }
