@@ -12,7 +12,7 @@ use millpond_sim::programs::{Fib, Knary, NQueens, Recorded, Stencil};
 use millpond_sim::{Config, Costs, Outcome, SpeedsError, draw, experiments, simulate as run};
 use millpond_trace::{Recording, Report};
 use millpond_workloads::output;
-use options::{Described, SUBJECTS, Subject, Thefts, costs, given, machine, name_of, nanos, seed};
+use options::{Described, SUBJECTS, Subject, costs, given, machine, name_of, nanos, seed};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ struct Simulated {
 fn program(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let subject = SUBJECTS.iter().find(|subject| subject.name == name).expect("clap knows these names alone");
     let svg = svg(matches, None)?;
-    let machine = machine(matches, &OF_PAPER)?;
+    let machine = machine(matches, &Config::of(0))?;
     let costs = costs(matches, Costs::PAPER);
     let progress = Progress::new();
     progress.say(|| format!("{name} on {} processors", machine.config.speeds.len()));
@@ -150,20 +150,19 @@ fn of_subject(
 /// They are children of one task, and lie in memory.
 const MOST_BLOCKS: u64 = 1_000_000;
 
-/// What thefts take in the paper's cluster.
-const OF_PAPER: Thefts = Thefts { latency: 1e-4, own_latency: 0.0, at_once: 1.0, bandwidth: 12.5e6 };
-
-/// Where nobody stole from a stack. The latency is the longest pause between two looks of a thief of the stack.
-const OF_RECORDINGS: Thefts = Thefts { latency: 1.3e-5, bandwidth: 1e10, ..OF_PAPER };
+/// What thefts take where nobody stole from a stack. The latency is the longest pause between two looks of a thief of the stack.
+fn of_recordings() -> Config {
+    Config { latency: 1.3e-5, bandwidth: 1e10, ..Config::of(0) }
+}
 
 /// What thefts took in a recording, where somebody stole from a stack: each looked for so long, at home or elsewhere, and who looked
 /// elsewhere had been idle before, while something was ready. It took several closures at once.
-fn recorded_thefts(report: &Report) -> Thefts {
-    let Some(thefts) = &report.thefts else { return OF_RECORDINGS };
+fn recorded_thefts(report: &Report) -> Config {
+    let Some(thefts) = &report.thefts else { return of_recordings() };
     let own_latency = thefts.seconds_each();
     let latency = (own_latency + thefts.idle_a_look()).max(*Config::LATENCIES.start());
     let at_once = thefts.closures_a_look().clamp(*Config::AT_ONCE.start(), *Config::AT_ONCE.end());
-    Thefts { latency, own_latency, at_once, ..OF_RECORDINGS }
+    Config { latency, own_latency, at_once, ..of_recordings() }
 }
 
 fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
@@ -171,7 +170,7 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
         return Err(Failure::Usage("--trace says what bodies take: it cannot be used with --leaf-cost".to_owned()));
     }
     let svg = svg(matches, Some(file))?;
-    let mut machine = machine(matches, &OF_RECORDINGS)?;
+    let mut machine = machine(matches, &of_recordings())?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
     progress.say(|| format!("reading {}", file.display()));

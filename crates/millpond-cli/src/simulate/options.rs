@@ -217,16 +217,8 @@ pub struct Described {
     pub fault_below: Option<f64>,
 }
 
-/// What thefts take unless it is said otherwise: as in [`Config`].
-pub struct Thefts {
-    pub latency: f64,
-    pub own_latency: f64,
-    pub at_once: f64,
-    pub bandwidth: f64,
-}
-
-/// The machine, where thefts take so much unless it is said otherwise.
-pub fn machine(matches: &ArgMatches, thefts: &Thefts) -> Result<Described, SpeedsError> {
+/// The machine, where thefts take what they take in `default` unless it is said otherwise.
+pub fn machine(matches: &ArgMatches, default: &Config) -> Result<Described, SpeedsError> {
     let processors = matches.get_one::<u64>("processors").copied().unwrap_or(32) as usize;
     let text = matches.get_one::<String>("speeds").cloned().unwrap_or_else(|| "constant".to_owned());
     let of: Vec<Speed> = speeds(&text, processors, seed(matches))?;
@@ -239,17 +231,17 @@ pub fn machine(matches: &ArgMatches, thefts: &Thefts) -> Result<Described, Speed
         ..Config::of(0)
     };
     let mut machine = Described { config, speeds: text, fault_below };
-    machine.set_thefts(matches, thefts);
+    machine.set_thefts(matches, default);
     Ok(machine)
 }
 
 impl Described {
-    /// Thefts take so much unless it was said otherwise.
-    pub fn set_thefts(&mut self, matches: &ArgMatches, thefts: &Thefts) {
+    /// Thefts take what they take in `default` unless it was said otherwise.
+    pub fn set_thefts(&mut self, matches: &ArgMatches, default: &Config) {
         let config = &mut self.config;
-        config.latency = given(matches, "latency").unwrap_or(thefts.latency);
-        config.own_latency = given(matches, "own-latency").unwrap_or(thefts.own_latency);
-        config.at_once = given(matches, "at-once").unwrap_or(thefts.at_once);
-        config.bandwidth = given(matches, "bandwidth").unwrap_or(thefts.bandwidth);
+        config.latency = given(matches, "latency").unwrap_or(default.latency);
+        config.own_latency = given(matches, "own-latency").unwrap_or(default.own_latency);
+        config.at_once = given(matches, "at-once").unwrap_or(default.at_once);
+        config.bandwidth = given(matches, "bandwidth").unwrap_or(default.bandwidth);
     }
 }
