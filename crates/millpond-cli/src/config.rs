@@ -2,11 +2,10 @@
 
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
-use crate::families::{FAMILIES, Family, MEMORY, POOL, SCHEME};
+use crate::families::{Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
 use millpond::catalogue::{self, AnyRuntime, Names};
-use millpond::depend::{Scheme, stack::Stack};
-use millpond::{Builder, DefaultMemory, DefaultPool, Inline, Runtime};
+use millpond::{Builder, Inline, Runtime, StackEngine};
 use millpond_workloads::RunsOn;
 use serde_json::{Value, json};
 
@@ -34,12 +33,9 @@ impl Config {
 
     /// Reads the options of what a workload runs on.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches) -> Result<Self, Failure> {
-        if runs_on != RunsOn::TaskPool {
-            one_family(matches)?;
-        }
         let word = |name, default: &str| matches.get_one::<String>(name).map_or(default, String::as_str).to_owned();
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
-        Ok(Self {
+        let this = Self {
             runs_on,
             workers: size("workers").unwrap_or_else(default_workers),
             scheme: member(matches, &SCHEME),
@@ -50,7 +46,21 @@ impl Config {
             pin: matches.get_flag("pin"),
             collections: (runs_on == RunsOn::Collections)
                 .then(|| [word("preconditions", "flexible"), word("blocked", "resume")]),
-        })
+        };
+        this.check()?;
+        Ok(this)
+    }
+
+    /// The stack replaces the two other families.
+    fn check(&self) -> Result<(), Failure> {
+        let beside = [(&POOL, &self.pool), (&MEMORY, &self.memory)];
+        let given = beside.into_iter().find(|(family, name)| *name != family.default_member());
+        match given.filter(|_| self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME) {
+            None => Ok(()),
+            Some((Family { option, .. }, name)) => Err(Failure::Usage(format!(
+                "--{option} {name} beside --scheme stack: the stack replaces pool and memory manager; leave out --{option}"
+            ))),
+        }
     }
 
     /// Builds the runtime, of the parts that were named.
@@ -129,10 +139,7 @@ impl Config {
     }
 }
 
-/// A runtime of a scheme, whose other parts are the default ones.
-pub type Of<D> = Runtime<DefaultMemory, DefaultPool, D>;
-
-/// The configuration of such a runtime as it is reported.
+/// The configuration of a runtime of a scheme, as it is reported.
 pub fn of_scheme(scheme: &str, workers: usize) -> Value {
     json!({
         "workers": workers,
@@ -144,7 +151,7 @@ pub fn of_scheme(scheme: &str, workers: usize) -> Value {
 
 /// A pool, or a memory manager, as it is reported beside a scheme: a dataflow stack is all three.
 fn beside(scheme: &str, part: &str) -> Value {
-    if scheme == Stack::NAME { Value::Null } else { json!(part) }
+    if scheme == StackEngine::NAME { Value::Null } else { json!(part) }
 }
 
 fn default_workers() -> usize {
@@ -157,22 +164,6 @@ fn named(matches: &ArgMatches, family: &Family) -> Option<String> {
 
 fn member(matches: &ArgMatches, family: &Family) -> String {
     named(matches, family).unwrap_or_else(|| family.default_member().to_owned())
-}
-
-/// Refuses two families away from their defaults: runtimes are built as a star, one family varied at a time.
-fn one_family(matches: &ArgMatches) -> Result<(), Failure> {
-    let away: Vec<_> = FAMILIES
-        .iter()
-        .filter(|family| named(matches, family).is_some_and(|name| name != family.default_member()))
-        .map(|family| format!("--{}", family.option))
-        .collect();
-    if away.len() > 1 {
-        return Err(Failure::Usage(format!(
-            "only one family at a time may differ from its default: {}",
-            away.join(", ")
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

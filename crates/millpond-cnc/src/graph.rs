@@ -8,9 +8,6 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 
 use bumpalo::Bump;
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
 use millpond::{Engine, Root, Runtime, Scope, Spawn};
 
 use crate::collection::{AnyItems, Collection, ItemMemory};
@@ -67,11 +64,9 @@ impl<E: Engine> Environment for Scope<'_, '_, Root, E> {
 ///
 /// With a panic of the closure, once all steps have ended.
 #[track_caller]
-pub fn graph<'env, M, P, D, F, R>(rt: &Runtime<M, P, D>, build: F) -> Result<R, Error>
+pub fn graph<'env, E, F, R>(rt: &Runtime<E>, build: F) -> Result<R, Error>
 where
-    M: Memory,
-    P: Pool,
-    D: Scheme,
+    E: Engine,
     F: for<'g, 'x> FnOnce(&'g Graph<'g, 'x, 'env>) -> R,
 {
     graph_with(rt, Settings::default(), build)
@@ -87,11 +82,9 @@ where
 ///
 /// As [`graph`].
 #[track_caller]
-pub fn graph_with<'env, M, P, D, F, R>(rt: &Runtime<M, P, D>, settings: Settings, build: F) -> Result<R, Error>
+pub fn graph_with<'env, E, F, R>(rt: &Runtime<E>, settings: Settings, build: F) -> Result<R, Error>
 where
-    M: Memory,
-    P: Pool,
-    D: Scheme,
+    E: Engine,
     F: for<'g, 'x> FnOnce(&'g Graph<'g, 'x, 'env>) -> R,
 {
     let (shared, collections) = (Arc::new(Shared::new()), boxcar::Vec::new());

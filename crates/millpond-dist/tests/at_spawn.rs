@@ -4,14 +4,13 @@
 mod common;
 
 use common::limit;
-use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, Error, Handle, Inline, Kind, Out, Runtime};
+use millpond::{Error, Handle, Inline, Kind, Out, Runtime, StackEngine};
 use millpond_dist::{Handles, ParentScope, ParentTask, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+type OnStack = Runtime<StackEngine>;
 
 fn on_stack(workers: usize, inline: Inline) -> OnStack {
     Runtime::builder().workers(workers).inline(inline).build_with().expect("the choices are in range")

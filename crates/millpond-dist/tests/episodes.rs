@@ -4,8 +4,7 @@
 mod common;
 
 use common::limit;
-use millpond::depend::stack::Stack;
-use millpond::{CancelToken, DefaultMemory, DefaultPool, Handle, Inline, Kind, Out, Runtime, Spawn};
+use millpond::{CancelToken, Handle, Inline, Kind, Out, Runtime, Spawn, StackEngine};
 use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +13,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+type OnStack = Runtime<StackEngine>;
 
 const INLINES: [Inline; 3] = [Inline::Always, Inline::Auto, Inline::Never];
 

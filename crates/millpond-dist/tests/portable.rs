@@ -3,11 +3,8 @@
 mod common;
 
 use common::limit;
-use millpond::depend::Scheme;
-use millpond::depend::stack::Stack;
 use millpond::{
-    Access, Append, DefaultMemory, DefaultPool, DefaultScheme, Handle, Inline, Kind, Out, Runtime, Spawn, Sum as Add,
-    Write,
+    Access, Append, DefaultEngine, Engine, Handle, Inline, Kind, Out, Runtime, Spawn, StackEngine, Sum as Add, Write,
 };
 use millpond_dist::portable::{Mode, Registered, Role, Value, encode, registry};
 use millpond_dist::{
@@ -24,7 +21,7 @@ fn limited(test: impl FnOnce()) {
     limit(SECONDS, "no runtime", test);
 }
 
-type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+type OnStack = Runtime<StackEngine>;
 
 /// The test, on some numbers of workers, under the default scheme and on the dataflow stack.
 macro_rules! on_workers {
@@ -400,9 +397,9 @@ fn a_priority_is_that_of_any_task() {
 /// Under the default scheme a handle in place would make it wait, on the stack any that is in use.
 #[test]
 fn a_portable_parent_does_not_wait_to_set_a_value() {
-    fn with<S: Scheme>(n: Handle<u64>) {
+    fn with<E: Engine>(n: Handle<u64>) {
         let one = Runtime::builder().workers(1).inline(Inline::Never);
-        let rt: Runtime<DefaultMemory, DefaultPool, S> = one.build_with().unwrap();
+        let rt: Runtime<E> = one.build_with().unwrap();
         let seen = Handle::new(vec![]);
         NOTED.store(0, Relaxed);
         rt.scope(|s| drop(s.nest_portable((n.inout(), seen.inout()), Replace))).unwrap();
@@ -410,9 +407,9 @@ fn a_portable_parent_does_not_wait_to_set_a_value() {
         assert_eq!((n.into_inner().unwrap(), seen.into_inner().unwrap()), (2, vec![7, 0, 1]));
     }
     limit(SECONDS, "set", || {
-        with::<DefaultScheme>(Handle::new(7).in_place());
-        with::<Stack>(Handle::new(7).in_place());
-        with::<Stack>(Handle::new(7));
+        with::<DefaultEngine>(Handle::new(7).in_place());
+        with::<StackEngine>(Handle::new(7).in_place());
+        with::<StackEngine>(Handle::new(7));
     });
 }
 

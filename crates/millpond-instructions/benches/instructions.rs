@@ -6,8 +6,6 @@
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EventKind};
-use millpond::depend::Scheme;
-use millpond::depend::stack::Stack;
 use millpond_instructions::{Bench, Way, ceilings, tasks};
 
 /// Fails beyond what a run of the path may take.
@@ -28,12 +26,12 @@ fn through_the_pool(name: &str) -> Bench {
     Bench::new(name, Way::Queued)
 }
 
-fn in_frames(name: &str) -> Bench<Stack> {
+fn in_frames(name: &str) -> Bench<StackEngine> {
     Bench::on_stack(name)
 }
 
 /// The run that was counted, and the one before it.
-fn check<D: Scheme>(bench: Bench<D>) {
+fn check<E: Engine>(bench: Bench<E>) {
     bench.check(2);
 }
 
@@ -73,7 +71,7 @@ fn queued(bench: Bench) -> Bench {
 #[bench::level(args = ("level"), config = ceiling("stack", "level"))]
 #[bench::call(args = ("call"), config = ceiling("stack", "call"))]
 #[bench::episode(args = ("episode"), config = ceiling("stack", "episode"))]
-fn stack(bench: Bench<Stack>) -> Bench<Stack> {
+fn stack(bench: Bench<StackEngine>) -> Bench<StackEngine> {
     bench.run();
     bench
 }

@@ -6,15 +6,13 @@
 pub mod ceilings;
 pub mod stack;
 
-use millpond::depend::Scheme;
-use millpond::depend::stack::Stack;
-use millpond::{DefaultMemory, DefaultPool, DefaultScheme, Handle, Inline, Runtime, Spawn};
+use millpond::{DefaultEngine, Engine, Handle, Inline, Runtime, Spawn, StackEngine};
 use std::array::from_fn;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A graph of tasks that do next to nothing.
-pub struct Path<D: Scheme = DefaultScheme> {
+pub struct Path<E: Engine = DefaultEngine> {
     /// Its name.
     pub name: &'static str,
     /// How many tasks a run has.
@@ -23,7 +21,7 @@ pub struct Path<D: Scheme = DefaultScheme> {
     data: u64,
     /// How often they change one, in all.
     changes: u64,
-    run: fn(&Bench<D>) -> Result<(), millpond::Error>,
+    run: fn(&Bench<E>) -> Result<(), millpond::Error>,
 }
 
 /// Tasks of a graph of one access or none.
@@ -70,7 +68,7 @@ const fn accesses<const N: usize>(name: &'static str) -> Path {
     Path { name, tasks: FEWER, data: FEWER * N as u64, changes: FEWER * N as u64, run: several::<N> }
 }
 
-fn named<D: Scheme>(mut paths: impl Iterator<Item = &'static Path<D>>, name: &str) -> Option<&'static Path<D>> {
+fn named<E: Engine>(mut paths: impl Iterator<Item = &'static Path<E>>, name: &str) -> Option<&'static Path<E>> {
     paths.find(|path| path.name == name)
 }
 
@@ -103,9 +101,9 @@ pub enum Way {
 const STEPS: u64 = 16;
 
 /// A runtime of one worker, the data of a path, and what was counted.
-pub struct Bench<D: Scheme = DefaultScheme> {
-    runtime: Runtime<DefaultMemory, DefaultPool, D>,
-    path: &'static Path<D>,
+pub struct Bench<E: Engine = DefaultEngine> {
+    runtime: Runtime<E>,
+    path: &'static Path<E>,
     steps: u64,
     data: Vec<Handle<u64>>,
     /// What tasks without a datum count in.
@@ -127,7 +125,7 @@ impl Bench {
     }
 }
 
-impl Bench<Stack> {
+impl Bench<StackEngine> {
     /// A path on the dataflow stack.
     ///
     /// # Panics
@@ -138,9 +136,9 @@ impl Bench<Stack> {
     }
 }
 
-impl<D: Scheme> Bench<D> {
+impl<E: Engine> Bench<E> {
     /// Builds the runtime and warms it up: a run leaves it what the next one needs.
-    fn of(path: Option<&'static Path<D>>, inline: Inline, steps: u64) -> Self {
+    fn of(path: Option<&'static Path<E>>, inline: Inline, steps: u64) -> Self {
         let path = path.expect("a path of that name");
         let runtime = Runtime::builder().workers(1).inline(inline).build_with().expect("a runtime of one worker");
         let data = (0..path.data).map(|_| Handle::new(0)).collect();
@@ -288,7 +286,7 @@ const fn fib(n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn has_its_tasks<D: Scheme>(bench: Bench<D>) {
+    fn has_its_tasks<E: Engine>(bench: Bench<E>) {
         bench.run();
         let ran: u64 = bench.runtime.counts().iter().map(|counts| counts.tasks).sum();
         let path = bench.path;

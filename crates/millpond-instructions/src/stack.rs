@@ -1,7 +1,7 @@
 //! Paths on the dataflow stack: what a task costs that nobody steals, by its accesses, and what a recursion does (DDS Theorem 1).
 
 use crate::{Bench, FIB, Path, TASKS, change, count, fib};
-use millpond::depend::stack::Stack;
+use millpond::StackEngine;
 use millpond::{Access, Inout, Spawn, SpawnOptions, Write};
 use std::panic::Location;
 use std::sync::atomic::AtomicU64;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 const DEPTH: u64 = 100;
 
 /// The graphs whose tasks lie in frames; those of the last are calls.
-pub static PATHS: [Path<Stack>; 6] = [
+pub static PATHS: [Path<StackEngine>; 6] = [
     Path { name: "shared_2", tasks: TASKS, data: 2, changes: TASKS, run: shared_2 },
     Path { name: "shared_4", tasks: TASKS, data: 4, changes: TASKS, run: shared_4 },
     Path { name: "shared_8", tasks: TASKS, data: 8, changes: TASKS, run: shared_8 },
@@ -22,7 +22,7 @@ pub static PATHS: [Path<Stack>; 6] = [
 /// Tasks that all may change the same data, and change one: the difference between two of these paths is further accesses.
 macro_rules! shared {
     ($name:ident, $($k:literal)*) => {
-        fn $name(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+        fn $name(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
             let steps = bench.steps;
             bench.runtime.scope(|s| {
                 for _ in 0..TASKS {
@@ -38,7 +38,7 @@ shared!(shared_4, 0 1 2 3);
 shared!(shared_8, 0 1 2 3 4 5 6 7);
 
 /// Parents in parents, each with a leaf besides.
-fn level(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+fn level(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let datum = &bench.data[0];
     bench.runtime.scope(|s| (0..TASKS / DEPTH).for_each(|_| descend(s, DEPTH, datum.inout())))
 }
@@ -53,7 +53,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, datum: Access<'_, u64, Inout, S
 }
 
 /// Calls that are parents, and sums of data that these make for themselves.
-fn call(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+fn call(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| called(s, FIB, &bench.count, result.write()))?;
     assert_eq!(result.into_inner()?, fib(FIB));
@@ -78,7 +78,7 @@ fn called<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, 
 }
 
 /// The same of portable tasks, where the last ones are leaves: all of it is calls.
-fn episode(bench: &Bench<Stack>) -> Result<(), millpond::Error> {
+fn episode(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| portable(s, FIB, &bench.count, result.write()))?;
     assert_eq!(result.into_inner()?, fib(FIB));

@@ -1,9 +1,6 @@
 //! Recording and reporting in one call.
 
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
-use millpond::{Engine, Error, Parts, Root, Runtime, Scope};
+use millpond::{Engine, Error, Root, Runtime, Scope};
 
 use crate::format::{Recording, Writer};
 use crate::report::Report;
@@ -44,8 +41,8 @@ pub trait Profile {
     fn record<R>(&self, f: impl FnOnce() -> R) -> (R, Recording);
 }
 
-impl<M: Memory, P: Pool, D: Scheme> Profile for Runtime<M, P, D> {
-    type Engine = Parts<M, P, D>;
+impl<E: Engine> Profile for Runtime<E> {
+    type Engine = E;
 
     #[track_caller]
     fn profile<'env, F>(&self, f: F) -> Result<Report, Error>

@@ -9,9 +9,8 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use millpond::depend::stack::Stack;
 use millpond::record::{Role, What};
-use millpond::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn};
+use millpond::{Handle, Inline, Runtime, Spawn, StackEngine};
 use millpond_trace::{Profile, Recording, Writer};
 use programs::{chain, recorded, recordings, runtime, told, work};
 use serde_json::Value;
@@ -353,7 +352,7 @@ fn what_workers_did_at_thefts_is_a_part_of_their_overhead() {
 
 #[test]
 fn a_stack_tells_of_its_thefts() {
-    let rt: Runtime<DefaultMemory, DefaultPool, Stack> = Runtime::builder().workers(2).build_with().unwrap();
+    let rt: Runtime<StackEngine> = Runtime::builder().workers(2).build_with().unwrap();
     let report = || {
         let (begun, x) = (AtomicBool::new(false), Handle::new(0));
         let wait = || {

@@ -151,9 +151,11 @@
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
 
 mod access;
+pub mod catalogue;
 mod caught;
 mod clock;
 pub mod depend;
+mod engine;
 mod error;
 mod handle;
 pub mod item;
@@ -175,14 +177,13 @@ pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
+pub use engine::{Catalogue, DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts, StackEngine};
 pub use error::{Error, Kind, Label};
 pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use runtime::cancel::CancelToken;
-pub use runtime::catalogue;
 pub use runtime::config::Inline;
 pub use runtime::door::{Door, Pending, Precondition, WaitError};
-pub use runtime::engine::{DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
 pub use runtime::fork::{Joiner, join};
 pub use runtime::gate::{Closed, Gate, Stay};
 pub use runtime::join::Join;

@@ -7,11 +7,9 @@ mod rng;
 mod stage;
 
 use common::{limit, sized};
-use millpond::catalogue::SCHEMES;
-use millpond::depend::Scheme;
-use millpond::with_scheme;
+use millpond::Engine;
 use rng::Rng;
-use stage::{How, Stage, Uses, serial};
+use stage::{How, Stage, Uses, on_every_stage, serial};
 
 use How::{Commutative, Concurrent, Inout, Max, Read, Sum, Write};
 
@@ -39,7 +37,7 @@ fn check(started: &[usize], gone: &[usize]) -> bool {
 }
 
 /// All of version 1 runs after so many generations of version 0 were let go, while the next one stands.
-fn play_while<D: Scheme>(stage: &Stage<D>, held_at: usize) {
+fn play_while<E: Engine>(stage: &Stage<E>, held_at: usize) {
     let play = stage.play(&[None]);
     TASKS.iter().for_each(|&how| play.stand(&[(how, 0)]));
     let (before, between, after) = (&VERSIONS[0][..held_at], VERSIONS[1], &VERSIONS[0][held_at..]);
@@ -47,7 +45,7 @@ fn play_while<D: Scheme>(stage: &Stage<D>, held_at: usize) {
     for generation in [before, between, after].concat() {
         for _ in generation {
             let started = play.settle();
-            assert!(check(&started, &gone), "under {}, {gone:?} were let go: {started:?} have started", D::NAME);
+            assert!(check(&started, &gone), "under {}, {gone:?} were let go: {started:?} have started", stage.scheme());
             // The youngest first: the order within a generation is free.
             let stands = |who: &&usize| started.contains(who) && !gone.contains(*who);
             let next = *generation.iter().rev().find(stands).expect("checked");
@@ -57,20 +55,16 @@ fn play_while<D: Scheme>(stage: &Stage<D>, held_at: usize) {
     }
     let acts: Vec<Uses> = TASKS.iter().map(|&how| vec![(how, 0)]).collect();
     let (saw, last) = play.end();
-    assert_eq!((&saw, &last), (&serial::run(&acts, &[None]).0, &vec![819]), "under {}", D::NAME);
+    assert_eq!((&saw, &last), (&serial::run(&acts, &[None]).0, &vec![819]), "under {}", stage.scheme());
     // Readers of version 0 see what T0 and T4 have made of it, those of version 1 nothing of that.
     let seen = [1, 2, 3, 5, 6, 10, 11].map(|who| saw[who][0]);
-    assert_eq!(seen, [100, 100, 100, 305, 305, 819, 819], "under {}", D::NAME);
+    assert_eq!(seen, [100, 100, 100, 305, 305, 819, 819], "under {}", stage.scheme());
 }
 
 #[test]
 fn versions_and_generations_under_every_scheme() {
-    fn play<D: Scheme>() {
-        let stage = Stage::<D>::new(false, true);
-        (0..=VERSIONS[0].len()).for_each(|held_at| play_while(&stage, held_at));
-    }
     limit(60, "Fig. 1", || {
-        SCHEMES.iter().for_each(|row| with_scheme!(row.name, D => play::<D>()).expect("it has a row"));
+        on_every_stage!(false, true, stage => (0..=VERSIONS[0].len()).for_each(|held_at| play_while(&stage, held_at)));
     });
 }
 
@@ -79,7 +73,7 @@ const HOWS: [How; 6] = [Read, Write, Inout, Concurrent, Sum, Max];
 const DATA: [Option<i64>; 3] = [Some(1), Some(2), Some(3)];
 
 /// Tasks with up to three accesses are spawned and let go in any order; each time, all have started that may.
-fn random<D: Scheme>(stage: &Stage<D>, renames: bool, rng: &mut Rng) {
+fn random<E: Engine>(stage: &Stage<E>, renames: bool, rng: &mut Rng) {
     let play = stage.play(&DATA);
     let (mut acts, mut gone, mut stand): (Vec<Uses>, Vec<bool>, Vec<usize>) = Default::default();
     // A few modes a sequence, so that generations get long.
@@ -101,23 +95,21 @@ fn random<D: Scheme>(stage: &Stage<D>, renames: bool, rng: &mut Rng) {
         if rng.percent(70) || stand.is_empty() {
             let may: Vec<_> = (0..acts.len()).filter(|&who| serial::may_start(&acts, &gone, renames, who)).collect();
             let started = play.settle();
-            assert_eq!(started, may, "under {}, of {acts:?}, let go {gone:?}", D::NAME);
+            assert_eq!(started, may, "under {}, of {acts:?}, let go {gone:?}", stage.scheme());
             stand = started.into_iter().filter(|&who| !gone[who]).collect();
         }
     }
-    assert_eq!(play.end(), serial::run(&acts, &DATA), "under {}, of {acts:?}", D::NAME);
+    assert_eq!(play.end(), serial::run(&acts, &DATA), "under {}, of {acts:?}", stage.scheme());
 }
 
 #[test]
 fn random_generations_under_every_scheme() {
-    fn play<D: Scheme>() {
-        for (deterministic, renames) in [(false, true), (true, true), (false, false)] {
-            let stage = Stage::<D>::new(deterministic, renames);
-            (0..sized(100, 1_000) as u64).for_each(|seed| random(&stage, renames, &mut Rng::new(seed)));
-        }
-    }
     limit(120, "random generations", || {
-        SCHEMES.iter().for_each(|row| with_scheme!(row.name, D => play::<D>()).expect("it has a row"));
+        for (deterministic, renames) in [(false, true), (true, true), (false, false)] {
+            on_every_stage!(deterministic, renames, stage => {
+                (0..sized(100, 1_000) as u64).for_each(|seed| random(&stage, renames, &mut Rng::new(seed)));
+            });
+        }
     });
 }
 

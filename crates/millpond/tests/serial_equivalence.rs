@@ -16,10 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use millpond::catalogue::Names;
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
-use millpond::{Runtime, on_runtime};
+use millpond::{Engine, Runtime, on_runtime};
 
 #[path = "serial_equivalence/compare.rs"]
 mod compare;
@@ -93,12 +90,7 @@ fn silence_expected_panics() {
 }
 
 /// What is wrong with one run of a program, if anything is.
-fn wrong<M: Memory, P: Pool, D: Scheme>(
-    program: &Program,
-    config: &Config,
-    runtime: &Runtime<M, P, D>,
-    dog: &Watchdog,
-) -> Option<String> {
+fn wrong<E: Engine>(program: &Program, config: &Config, runtime: &Runtime<E>, dog: &Watchdog) -> Option<String> {
     let expected = model::run(program);
     let show = {
         let (program, config) = (Arc::new(program.clone()), *config);
@@ -112,7 +104,7 @@ fn wrong<M: Memory, P: Pool, D: Scheme>(
 }
 
 /// Runs a program while another thread dumps.
-fn dumping<M: Memory, P: Pool, D: Scheme, R>(runtime: &Runtime<M, P, D>, run: impl FnOnce() -> R) -> R {
+fn dumping<E: Engine, R>(runtime: &Runtime<E>, run: impl FnOnce() -> R) -> R {
     let (done, end) = channel::<()>();
     thread::scope(|threads| {
         let dumps = threads.spawn(move || {

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{builder, limit, runtime, sized};
-use millpond::depend::Scheme;
-use millpond::{Access, DefaultScheme, Handle, Inline, Inout, Runtime, Spawn, join};
+use millpond::catalogue::Names;
+use millpond::{Access, Handle, Inline, Inout, Runtime, Spawn, join};
 
 /// Default choices, and all tasks through the pool.
 fn runtimes(workers: usize) -> [Runtime; 2] {
@@ -59,7 +59,7 @@ fn a_chain_issued_before_it_may_start() {
 fn many_readers_then_a_writer() {
     limit(60, "readers, then a writer", || {
         // The graph scheme looks for each along their list when it is released (TG §4.1).
-        let readers = if DefaultScheme::NAME == "graph" { 5_000 } else { 100_000 };
+        let readers = if Names::default().scheme == "graph" { 5_000 } else { 100_000 };
         let rounds = 5;
         for workers in [1, 2, 8] {
             // Room for all at once: every reader waits when the writer is spawned.

@@ -7,10 +7,8 @@ mod common;
 mod stage;
 
 use common::limit;
-use millpond::catalogue::SCHEMES;
-use millpond::depend::Scheme;
-use millpond::{DefaultScheme, with_scheme};
-use stage::{How, Stage, Uses, serial};
+use millpond::{Engine, Runtime};
+use stage::{How, Stage, Uses, on_every_stage, serial};
 
 use Dep::{Anti, Copies, Free, Output, True, Turns};
 use How::{Commutative, Concurrent, Inout, Max, Read, Sum, Write};
@@ -105,7 +103,7 @@ impl Cell {
     }
 
     /// What is wrong with it on a stage, if anything is.
-    fn wrong<D: Scheme>(&self, stage: &Stage<D>) -> Option<String> {
+    fn wrong<E: Engine>(&self, stage: &Stage<E>) -> Option<String> {
         let start = [Some(5), Some(6)];
         let play = stage.play(&start);
         let mut acts: Vec<Uses> = Vec::new();
@@ -147,13 +145,10 @@ impl Cell {
     }
 }
 
-fn check<D: Scheme>() {
-    for (deterministic, renames) in [(false, true), (true, true), (false, false), (true, false)] {
-        let stage = Stage::<D>::new(deterministic, renames);
-        for cell in cells(deterministic, renames) {
-            if let Some(wrong) = cell.wrong(&stage) {
-                panic!("under {}, deterministic {deterministic}, {cell:?}: {wrong}", D::NAME);
-            }
+fn check<E: Engine>(stage: &Stage<E>, deterministic: bool, renames: bool) {
+    for cell in cells(deterministic, renames) {
+        if let Some(wrong) = cell.wrong(stage) {
+            panic!("under {}, deterministic {deterministic}, {cell:?}: {wrong}", stage.scheme());
         }
     }
 }
@@ -161,7 +156,9 @@ fn check<D: Scheme>() {
 #[test]
 fn every_cell_under_every_scheme() {
     limit(120, "Table 1", || {
-        SCHEMES.iter().for_each(|row| with_scheme!(row.name, D => check::<D>()).expect("it has a row"));
+        for (deterministic, renames) in [(false, true), (true, true), (false, false), (true, false)] {
+            on_every_stage!(deterministic, renames, stage => check(&stage, deterministic, renames));
+        }
     });
 }
 
@@ -169,7 +166,8 @@ fn every_cell_under_every_scheme() {
 #[test]
 fn a_wrong_cell_is_noticed() {
     limit(60, "a wrong table", || {
-        let stage = Stage::<DefaultScheme>::new(false, true);
+        let rt = Runtime::builder().workers(1).build().expect("the choices are in range");
+        let stage = Stage::new("the default one", rt);
         for cell in cells(false, true).into_iter().filter(|cell| cell.second != Write && cell.when != When::Complete) {
             let wrong = Cell { dep: if cell.waits() { Free } else { True }, ..cell };
             // Turns that are taken look like a dependence, unless the first task cannot have its turn.

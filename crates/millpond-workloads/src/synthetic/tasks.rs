@@ -4,12 +4,14 @@ use super::{Params, work};
 use crate::workload::Probe;
 use millpond::catalogue::Names;
 use millpond::memory::Memory;
-use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
+use millpond::memory::any::AnyMemory;
+use millpond::memory::variants::by_name as manager_of;
 use millpond::pool::Pool;
+use millpond::pool::any::AnyPool;
 use millpond::pool::params::Params as PoolParams;
-use millpond::pool::variants::{AnyPool, Chosen as ChosenPool};
+use millpond::pool::variants::by_name as pool_of;
 use millpond::taskpool::{TaskPool, Worker};
-use millpond::{DefaultMemory, DefaultPool, Idle, with_memory, with_pool};
+use millpond::{DefaultMemory, DefaultPool, Idle};
 
 /// The argument of a task `A(i)`.
 #[derive(Debug, Clone, Copy)]
@@ -46,24 +48,19 @@ fn task<M: Memory, P: Pool>(worker: &mut Worker<'_, Step, M, P>, Step { i, f }: 
     work(100 * f);
 }
 
-/// Runs all tasks, in a pool of the parts of these names; how many they were. Each member of the star has types of its
-/// own, so that all are compared by what they do; any pool with any manager goes by choices at run time.
+/// Runs all tasks, in a pool of the parts of these names; how many they were.
+///
+/// # Panics
+///
+/// If the catalogue has no pool or memory manager of that name.
 pub fn tasks(params: Params, workers: usize, names: Names<'_>, probe: &mut dyn Probe) -> u64 {
-    let Names { pool, memory, .. } = names;
     let default = Names::default();
-    let ran = if memory == default.memory {
-        with_pool!(pool, P => by_types::<DefaultMemory, P>(params, workers, probe))
-    } else if pool == default.pool {
-        with_memory!(memory, M => by_types::<M, DefaultPool>(params, workers, probe))
-    } else {
-        let chosen = ChosenMemory::of(memory).zip(ChosenPool::of(pool, PoolParams::default()));
-        chosen.map(|(memory, pool)| run::<AnyMemory, AnyPool>(params, workers, &memory, &pool, probe))
-    };
-    ran.expect("names of a runtime's parts")
-}
-
-fn by_types<M: Memory, P: Pool>(params: Params, workers: usize, probe: &mut dyn Probe) -> u64 {
-    run::<M, P>(params, workers, &M::Choice::default(), &P::Choice::default(), probe)
+    if (names.pool, names.memory) == (default.pool, default.memory) {
+        return run::<DefaultMemory, DefaultPool>(params, workers, &(), &(), probe);
+    }
+    let memory = manager_of(names.memory).expect("a memory manager of the catalogue");
+    let pool = pool_of(names.pool, PoolParams::default()).expect("a pool of the catalogue");
+    run::<AnyMemory, AnyPool>(params, workers, &memory, &pool, probe)
 }
 
 fn run<M: Memory, P: Pool>(

@@ -6,6 +6,8 @@
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 
+pub use tracker::AnyScheme;
+
 use crate::task::{Record, TaskRef};
 
 /// Makes each of some generic functions a test of every scheme, run by `$run::<Scheme>`.
@@ -40,9 +42,9 @@ mod loom_tests;
 pub mod parked;
 #[cfg(all(test, millpond_counted))]
 mod rmw_tests;
-pub mod stack;
 mod store;
 pub mod tickets;
+pub(crate) mod tracker;
 pub mod two_locks;
 
 /// How the accesses of a generation behave among themselves; what a scheme sees of an access mode.
@@ -152,25 +154,6 @@ impl Meta {
     }
 }
 
-/// Whether a scheme orders accesses of a mode: known where it is compiled, for a scheme that orders all.
-#[inline(always)]
-pub(crate) fn orders<D: Scheme>(mode: Mode) -> bool {
-    const fn bits(modes: &[Mode]) -> u8 {
-        let (mut bits, mut at) = (0, 0);
-        while at < modes.len() {
-            bits |= 1 << modes[at] as u8;
-            at += 1;
-        }
-        bits
-    }
-    const {
-        let needed = bits(&[Mode::Read, Mode::Inout]);
-        assert!(bits(D::MODES) & needed == needed, "every scheme orders `read` and `inout`");
-    }
-    let ordered = const { bits(D::MODES) };
-    ordered == const { bits(Mode::ALL) } || ordered & 1 << mode as u8 != 0
-}
-
 /// What the release of an access entails.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Released {
@@ -221,9 +204,6 @@ pub unsafe trait Scheme: Send + Sync + 'static {
 
     /// Whether a release finds no tasks, and idle workers look for them ([`find`](Scheme::find)).
     const SEARCHES: bool = false;
-    /// Whether bodies hold their tasks in frames ([`stack`](crate::stack)), and issue nothing.
-    #[doc(hidden)]
-    const FRAMES: bool = false;
 
     /// The name by which the command line chooses it.
     const NAME: &'static str;

@@ -8,7 +8,8 @@ use super::bound::Bound;
 use super::claim::NESTED;
 use super::reduction::Reduction;
 use super::version::Version;
-use crate::depend::{Meta, Mode, Scheme};
+use crate::depend::Mode;
+use crate::depend::tracker::{SchemeOps, Tracker};
 use crate::runtime::domain::NESTED_EPOCH;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
@@ -25,7 +26,7 @@ pub(super) use whole::free_first;
 /// Who makes one puts it at the start of a cache line.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Datum {
+pub struct Datum {
     current: Cell<NonNull<Version>>,
     /// The scope that may issue; 0: nobody yet.
     claim: AtomicU64,
@@ -52,26 +53,6 @@ pub(crate) struct Datum {
     /// datum without a look: its version is noted, and no generation is open whose number anybody asks for. 0: never. Others
     /// may ask, and find no epoch of theirs.
     seen_in: AtomicU64,
-}
-
-/// The scheme of the scope that claimed a handle, for a handle's drop, which knows no scheme.
-#[derive(Debug)]
-pub(crate) struct SchemeOps {
-    pub(crate) is_idle: fn(&Meta) -> bool,
-    retire: unsafe fn(&Meta) -> bool,
-    forget: unsafe fn(&Meta),
-}
-
-impl SchemeOps {
-    pub(crate) const fn of<D: Scheme>() -> &'static Self {
-        &SchemeOps {
-            is_idle: |meta| D::is_idle(meta.of::<D>()),
-            // SAFETY: the obligations are those of the trait's method, passed on to the caller.
-            retire: |meta| unsafe { D::retire(meta.of::<D>()) },
-            // SAFETY: as above.
-            forget: |meta| unsafe { D::forget(meta.of::<D>()) },
-        }
-    }
 }
 
 /// Where a `write` goes.
@@ -158,7 +139,7 @@ impl Datum {
 
     /// Claims the datum for a scope: nobody's, or idle and the claim of a scope that cannot be issuing now.
     #[cold]
-    pub(crate) fn claim<D: Scheme>(&self, scope: u64) -> bool {
+    pub(crate) fn claim<T: Tracker>(&self, scope: u64, tracker: T) -> bool {
         let owner = self.claim.load(Ordering::Acquire);
         if owner != 0 && !super::claim::is_free_to_take(owner) {
             return false;
@@ -172,7 +153,7 @@ impl Datum {
             return false;
         }
         self.forget_accesses();
-        self.scheme.set(Some(SchemeOps::of::<D>()));
+        self.scheme.set(Some(tracker.ops()));
         self.last_use.set(0);
         self.mode.set(None);
         self.quiet.set(false);
@@ -243,19 +224,19 @@ impl Datum {
 
     /// Whether a leaf may use the datum now, in this mode, as if it had been issued and granted. For the thread that
     /// issues, which issues nothing until the leaf has ended.
-    pub(crate) fn is_free<D: Scheme>(&self, mode: Mode) -> bool {
+    pub(crate) fn is_free<T: Tracker>(&self, tracker: T, mode: Mode) -> bool {
         let version = self.version();
-        let meta = version.meta().of::<D>();
+        let meta = version.meta();
         if self.reduction().is_some() {
             return false;
         }
-        if D::is_idle(meta) {
+        if tracker.is_idle(meta) {
             // In this order: a task that failed has said so before its release.
             self.quiet.set(version.is_produced());
             // In place: an idle version needs no renaming.
             return self.quiet.get() || mode == Mode::Write;
         }
-        mode == Mode::Read && D::is_ready(meta, mode) && version.is_produced()
+        mode == Mode::Read && tracker.is_ready(meta, mode) && version.is_produced()
     }
 
     /// A leaf that ran at once has failed, and produced nothing.
@@ -322,11 +303,11 @@ impl Datum {
     /// Or the handle's owner forbids a new one, or it does not fit the bound: then that of the current one, in its turn.
     #[inline]
     #[must_use]
-    pub(crate) fn rename<D: Scheme>(&self, bound: Option<&Arc<Bound>>) -> Storage {
-        if D::is_idle(self.version().meta().of::<D>()) { Storage::Own(None) } else { self.rename_busy::<D>(bound) }
+    pub(crate) fn rename<T: Tracker>(&self, tracker: T, bound: Option<&Arc<Bound>>) -> Storage {
+        if tracker.is_idle(self.version().meta()) { Storage::Own(None) } else { self.rename_busy(tracker, bound) }
     }
 
-    fn rename_busy<D: Scheme>(&self, bound: Option<&Arc<Bound>>) -> Storage {
+    fn rename_busy<T: Tracker>(&self, tracker: T, bound: Option<&Arc<Bound>>) -> Storage {
         let old = self.version();
         if old.is_in_place() {
             return Storage::Shared;
@@ -339,7 +320,7 @@ impl Datum {
         // SAFETY: the old version was current, so it lives until it is retired here.
         let meta = unsafe { old.as_ref() }.meta();
         // SAFETY: this scope issues, and nothing more on the old version, which is current no longer.
-        Storage::Own(unsafe { D::retire(meta.of::<D>()) }.then_some(old))
+        Storage::Own(unsafe { tracker.retire(meta) }.then_some(old))
     }
 }
 

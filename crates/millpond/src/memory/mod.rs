@@ -2,6 +2,7 @@
 
 use std::ptr::NonNull;
 
+pub mod any;
 mod chunk;
 mod class;
 pub mod named;

@@ -2,6 +2,7 @@
 
 use crate::task::TaskRef;
 
+pub mod any;
 mod lock;
 pub mod named;
 pub mod params;

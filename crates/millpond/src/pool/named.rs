@@ -63,14 +63,14 @@ impl Wake for Busy {
     }
 }
 
-/// The pool of a row; [`AnyPool`](super::variants::AnyPool) is that of any.
+/// The pool of a row; [`AnyPool`](super::any::AnyPool) is that of any.
 ///
 /// ```
 /// use millpond::pool::named::Named;
 /// use millpond::pool::variants::Dq8;
-/// use millpond::{DefaultMemory, DefaultScheme, Runtime, Spawn};
+/// use millpond::{DefaultMemory, DefaultScheme, Parts, Runtime, Spawn};
 ///
-/// let rt: Runtime<DefaultMemory, Named<Dq8>, DefaultScheme> = Runtime::builder().workers(2).build_with()?;
+/// let rt: Runtime<Parts<DefaultMemory, Named<Dq8>, DefaultScheme>> = Runtime::builder().workers(2).build_with()?;
 /// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 6)))??, 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use super::any::{AnyLocal, AnyPool, Chosen};
 use super::params::{Filling, LockKind, Params, Share};
 use super::testing::{Payloads, join, number, task};
-use super::variants::{AnyLocal, AnyPool, Chosen, ROWS};
+use super::variants::{ROWS, by_name};
 use super::*;
 use crate::limit::limit;
 
@@ -17,7 +18,7 @@ fn all() -> impl Iterator<Item = Chosen> {
         Params { share: Share::Workers, ..Params::default() },
         Params { share: Share::Constant(3), ..Params::default() },
     ];
-    params.into_iter().flat_map(|params| ROWS.iter().map(move |row| Chosen::of(row.name, params).unwrap()))
+    params.into_iter().flat_map(|params| ROWS.iter().map(move |row| by_name(row.name, params).unwrap()))
 }
 
 /// A row of the table.
@@ -26,7 +27,7 @@ fn pool(name: &str, seats: usize) -> (AnyPool, Vec<AnyLocal>) {
 }
 
 fn pool_with(name: &str, seats: usize, params: Params) -> (AnyPool, Vec<AnyLocal>) {
-    AnyPool::with(seats, &Chosen::of(name, params).unwrap())
+    AnyPool::with(seats, &by_name(name, params).unwrap())
 }
 
 fn put_all(pool: &AnyPool, local: &mut AnyLocal, tasks: std::ops::RangeInclusive<usize>) -> Vec<bool> {
@@ -57,7 +58,7 @@ fn each_task_is_taken_once() {
     limit(300, "each task once", || {
         for choice in all() {
             for seats in [1, 2, 3, 8] {
-                each_task_once(choice, seats);
+                each_task_once(choice.clone(), seats);
             }
         }
     });

@@ -1,22 +1,26 @@
 //! The pools of the paper's Tables 2 and 3, each a line: a composition of the parts of this family.
 
+use super::Pool;
+use super::any::Chosen;
 use super::named::{Busy, EachPut, IntoEmpty, Named, Variant};
 use super::params::Params;
-use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Public, Random, Stealing};
+use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Placement, Public, Random, Stealing};
 use super::queue::{Array, DoubleList, List};
 use super::random::{RandR, TwisterFloat, TwisterInteger};
 use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
 use super::split::Split;
-use super::{Leave, Pool, Put};
-use crate::task::TaskRef;
 
 /// A pool's name, and its parts in the words of the tables' columns: the head of each, and what stands in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The name in the tables.
     pub name: &'static str,
     /// What it is made of.
     pub columns: &'static [(&'static str, &'static str)],
+    /// The names of those [`Params`] that matter to it.
+    pub params: &'static [&'static str],
+    /// Chooses it at run time.
+    pub choose: fn(Params) -> Chosen,
 }
 
 /// Makes a type of each line, the table of all, and the pool of one that is chosen at run time. `$d` is a dollar sign, for
@@ -37,6 +41,8 @@ macro_rules! rows {
                 ("locking", $locking),
                 ("wake-up", $wakes),
             ],
+            params: <$placement as Placement>::PARAMS,
+            choose: Chosen::of::<Named<$variant>>,
         }),*];
 
         $(
@@ -51,41 +57,6 @@ macro_rules! rows {
                 type Wake = $wake;
             }
         )*
-
-        /// The pool of a row that was chosen at run time, or the default one.
-        pub enum AnyPool {
-            /// The default one.
-            Default(Split),
-            $(#[doc = concat!("`", $name, "`.")] $variant(Named<$variant>),)*
-        }
-
-        /// What one worker keeps for itself.
-        pub enum AnyLocal {
-            /// Of the default one.
-            Default(<Split as Pool>::Local),
-            $(#[doc = concat!("Of `", $name, "`.")] $variant(<Named<$variant> as Pool>::Local),)*
-        }
-
-        /// Calls a method of the pool.
-        macro_rules! of_any {
-            ($d any:expr, $d pool:ident => $d call:expr) => {
-                match $d any {
-                    AnyPool::Default($d pool) => $d call,
-                    $(AnyPool::$variant($d pool) => $d call,)*
-                }
-            };
-        }
-
-        /// Calls a method of the pool with the local part, which is of the same row.
-        macro_rules! with_both {
-            ($d any:expr, $d its_local:expr, $d pool:ident, $d local:ident => $d call:expr) => {
-                match ($d any, $d its_local) {
-                    (AnyPool::Default($d pool), AnyLocal::Default($d local)) => $d call,
-                    $((AnyPool::$variant($d pool), AnyLocal::$variant($d local)) => $d call,)*
-                    _ => panic!("a local part of another pool"),
-                }
-            };
-        }
 
         /// Evaluates an expression with a type alias for the pool of a name: `with_pool!(name, P => …)` is `Some` of it, or
         /// `None` if there is no such pool. The expression is compiled once a pool.
@@ -113,20 +84,6 @@ macro_rules! rows {
             };
         }
 
-        impl AnyPool {
-            fn make(seats: usize, choice: &Chosen) -> (Self, Vec<AnyLocal>) {
-                match choice.name {
-                    $($name => {
-                        let (pool, locals) = Named::with(seats, &choice.params);
-                        (AnyPool::$variant(pool), locals.into_iter().map(AnyLocal::$variant).collect())
-                    })*
-                    _ => {
-                        let (pool, locals) = Split::new(seats);
-                        (AnyPool::Default(pool), locals.into_iter().map(AnyLocal::Default).collect())
-                    }
-                }
-            }
-        }
     };
 }
 
@@ -171,104 +128,18 @@ rows! { $
         "randomised" "Mersenne Twister, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
 }
 
-/// A row that was chosen at run time, with its parameters; by default the default pool.
+/// The pool of that name, with its parameters: of a row of the tables, or the default one, which has none.
 ///
 /// ```
 /// use millpond::pool::params::Params;
-/// use millpond::pool::variants::Chosen;
+/// use millpond::pool::variants::by_name;
 ///
-/// assert_eq!(Chosen::of("rq2", Params { queues: 8, ..Params::default() }).unwrap().name(), "rq2");
-/// assert!(Chosen::of("rq4", Params::default()).is_none());
+/// assert_eq!(by_name("rq2", Params { queues: 8, ..Params::default() }).unwrap().name(), "rq2");
+/// assert!(by_name("rq4", Params::default()).is_none());
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Chosen {
-    name: &'static str,
-    params: Params,
-}
-
-impl Chosen {
-    /// The row of that name, or the default pool.
-    pub fn of(name: &str, params: Params) -> Option<Chosen> {
-        let mut names = ROWS.iter().map(|row| row.name).chain([Split::NAME]);
-        names.find(|row| *row == name).map(|name| Chosen { name, params })
+pub fn by_name(name: &str, params: Params) -> Option<Chosen> {
+    if name == Split::NAME {
+        return Some(Chosen::default());
     }
-
-    /// Which it is.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
-impl Default for Chosen {
-    fn default() -> Self {
-        Chosen { name: Split::NAME, params: Params::default() }
-    }
-}
-
-// SAFETY: the pool's of the row, which has the tasks.
-unsafe impl Pool for AnyPool {
-    type Local = AnyLocal;
-    type Choice = Chosen;
-
-    const NAME: &'static str = "chosen by name";
-
-    const HONOURS_PRIORITY: bool = false;
-
-    fn with(seats: usize, choice: &Chosen) -> (Self, Vec<AnyLocal>) {
-        Self::make(seats, choice)
-    }
-
-    #[inline]
-    fn put(&self, local: &mut AnyLocal, task: TaskRef, why: Put) -> bool {
-        with_both!(self, local, pool, local => pool.put(local, task, why))
-    }
-
-    #[inline]
-    fn take(&self, local: &mut AnyLocal) -> Option<TaskRef> {
-        with_both!(self, local, pool, local => pool.take(local))
-    }
-
-    #[inline]
-    fn take_if(&self, local: &mut AnyLocal, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
-        with_both!(self, local, pool, local => pool.take_if(local, wanted))
-    }
-
-    fn steal(&self, local: &mut AnyLocal) -> Option<TaskRef> {
-        with_both!(self, local, pool, local => pool.steal(local))
-    }
-
-    #[inline]
-    fn expose(&self, local: &mut AnyLocal) -> bool {
-        with_both!(self, local, pool, local => pool.expose(local))
-    }
-
-    #[inline]
-    fn next(&self, local: &AnyLocal) -> Option<TaskRef> {
-        with_both!(self, local, pool, local => pool.next(local))
-    }
-
-    fn leave(&self, local: &mut AnyLocal, leave: Leave) -> bool {
-        with_both!(self, local, pool, local => pool.leave(local, leave))
-    }
-
-    fn hungry(&self, searching: bool) {
-        of_any!(self, pool => pool.hungry(searching));
-    }
-
-    #[inline]
-    fn is_hungry(&self) -> bool {
-        of_any!(self, pool => pool.is_hungry())
-    }
-
-    fn has_work(&self) -> bool {
-        of_any!(self, pool => pool.has_work())
-    }
-
-    fn balances(&self) -> bool {
-        of_any!(self, pool => pool.balances())
-    }
-
-    fn waits_busily(&self) -> bool {
-        of_any!(self, pool => pool.waits_busily())
-    }
+    ROWS.iter().find(|row| row.name == name).map(|row| (row.choose)(params))
 }

@@ -9,17 +9,17 @@
 //! spawn: a recording, bytes, commutative and concurrent accesses, reductions, a version that somebody uses or that
 //! nobody has produced, misuse.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice;
 
 use super::body::call_leaf;
-use super::engine::Engine;
 use super::scope::Scope;
 use super::spawn::Options;
 use crate::access::{Accesses, ArgsOf, Visitor};
-use crate::depend::{Mode, orders};
+use crate::depend::Mode;
+use crate::depend::tracker::Tracker;
+use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::ReducerRef;
@@ -51,7 +51,7 @@ struct Look<'a, E: Engine> {
     /// Some access is a `write`.
     writes: bool,
     records: Records<'a>,
-    _engine: PhantomData<E>,
+    tracker: E::Tracker,
 }
 
 impl<E: Engine> Look<'_, E> {
@@ -59,8 +59,8 @@ impl<E: Engine> Look<'_, E> {
     #[inline(always)]
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
         matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
-            && orders::<E::Scheme>(mode)
-            && (datum.is_quiet_for(self.claim) || becomes_free::<E>(datum, self.claim, self.order, mode))
+            && self.tracker.orders(mode)
+            && (datum.is_quiet_for(self.claim) || becomes_free(datum, self.claim, self.order, self.tracker, mode))
             && self.is_first(datum)
     }
 
@@ -79,11 +79,11 @@ impl<E: Engine> Look<'_, E> {
 /// Whether the leaf at `order` of scope `claim` may use a datum at once that is not known to be quiet. By value, so that
 /// what looks stays in registers.
 #[inline(never)]
-fn becomes_free<E: Engine>(datum: &Datum, claim: u64, order: u64, mode: Mode) -> bool {
+fn becomes_free<T: Tracker>(datum: &Datum, claim: u64, order: u64, tracker: T, mode: Mode) -> bool {
     // It reads beside tasks that wait in the pool, perhaps for this very thread: now and then the spawn goes the long way,
     // where its owner looks after them (`Worker::throttle`).
     let looks = || !(order / 2).is_multiple_of(LONG_WAY) || datum.is_quiet_for(claim);
-    (datum.is_claimed_by(claim) || datum.claim::<E::Scheme>(claim)) && datum.is_free::<E::Scheme>(mode) && looks()
+    (datum.is_claimed_by(claim) || datum.claim(claim, tracker)) && datum.is_free(tracker, mode) && looks()
 }
 
 // Always inlined: where a leaf is spawned its modes are known, and little is left of this.
@@ -138,7 +138,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let records = Records { room: &mut room, count: 0 };
         let (claim, order) = (domain.claim(), domain.next_order());
         let (free, few, writes) = (true, count <= FEW, false);
-        let mut look = Look::<E> { claim, order, free, few, writes, records, _engine: PhantomData };
+        let mut look = Look::<E> { claim, order, free, few, writes, records, tracker: worker.tracker() };
         let shape = accesses.visit(&mut look);
         if !look.free {
             return Err((accesses, body));

@@ -5,12 +5,13 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
-use super::engine::Engine;
 use super::join::must_count;
 use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
 use crate::caught::{Caught, catch};
 use crate::depend::Mode;
+use crate::engine::store::TaskStore;
+use crate::engine::{Engine, StackEngine};
 use crate::error::{Error, Kind};
 use crate::handle::Version;
 use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
@@ -193,14 +194,21 @@ where
     F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
 {
     /// The table of a leaf.
-    pub(crate) const LEAF: &'static VTable = &VTable {
-        role: Role::Leaf,
-        laid: Self::LAID,
-        run: Self::run_leaf,
-        discard: discard::<A::Shape, F, O>,
-        fail: fail::<A::Shape, F, O>,
-        drop_result: drop_result::<A::Shape, F, O>,
-    };
+    pub(crate) const LEAF: &'static VTable = &Self::table(None);
+
+    /// The table of a leaf that a stack holds.
+    pub(crate) const LEAF_IN_FRAME: &'static VTable = &Self::table(Self::LAID);
+
+    const fn table(laid: Option<Laid>) -> VTable {
+        VTable {
+            role: Role::Leaf,
+            laid,
+            run: Self::run_leaf,
+            discard: discard::<A::Shape, F, O>,
+            fail: fail::<A::Shape, F, O>,
+            drop_result: drop_result::<A::Shape, F, O>,
+        }
+    }
 
     /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
     const LAID: Option<Laid> = laid::<A::Shape, F, O>(A::MODES, Self::run_laid);
@@ -274,24 +282,57 @@ where
     F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O,
 {
     /// The table of a parent.
-    pub(crate) const NEST: &'static VTable = &VTable {
-        role: Role::Nest,
-        laid: Self::LAID,
-        run: Self::run,
-        discard: discard::<A::Shape, F, O>,
-        fail: fail::<A::Shape, F, O>,
-        drop_result: drop_result::<A::Shape, F, O>,
-    };
+    pub(crate) const NEST: &'static VTable = &Self::table(None);
 
-    /// As that of a leaf.
-    const LAID: Option<Laid> = laid::<A::Shape, F, O>(A::MODES, Self::run_laid);
+    const fn table(laid: Option<Laid>) -> VTable {
+        VTable {
+            role: Role::Nest,
+            laid,
+            run: Self::run,
+            discard: discard::<A::Shape, F, O>,
+            fail: fail::<A::Shape, F, O>,
+            drop_result: drop_result::<A::Shape, F, O>,
+        }
+    }
 
     /// # Safety
     ///
-    /// As `Laid::run`, on a worker of engine `E`.
-    unsafe fn run_laid(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
+    /// As `VTable::run`, on a worker of engine `E`.
+    unsafe fn run(task: TaskRef, worker: *const ()) -> Result<(), Error> {
         // SAFETY: the runtime passes its own worker.
         let worker = unsafe { &*worker.cast::<Worker<E>>() };
+        let frame = E::Tasks::open_frame(worker, task);
+        // SAFETY: the task holds its body.
+        let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
+        let call = || {
+            let mut args = Args::new(task.records(), Some(frame));
+            // SAFETY: the task was drafted with `A`, runs, and has a frame.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
+            // that holds the worker's seat, and is only ever resumed there.
+            let scope = unsafe { Scope::new(worker, frame.domain()) };
+            f(&scope, handles)
+        };
+        let value = catch(call).map_err(|caught| panicked(task, &caught))?;
+        keep::<A::Shape, F, O>(task, value);
+        Ok(())
+    }
+}
+
+impl<'s, 'env: 's, B, A, F, O> ParentCode<'s, 'env, StackEngine, B, A, F, O>
+where
+    A: Accesses<'s, B>,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O,
+{
+    /// The table of a parent that a stack holds.
+    pub(crate) const NEST_IN_FRAME: &'static VTable = &Self::table(laid::<A::Shape, F, O>(A::MODES, Self::run_laid));
+
+    /// # Safety
+    ///
+    /// As `Laid::run`, of the stack's engine.
+    unsafe fn run_laid(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
+        // SAFETY: the runtime passes its own worker.
+        let worker = unsafe { &*worker.cast::<Worker<StackEngine>>() };
         let modes = A::MODES.unwrap_or(Modes::NONE);
         // SAFETY: a task in short form of this type.
         let versions = unsafe { laid_versions(task, modes) };
@@ -315,29 +356,6 @@ where
         };
         let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
         mem::forget(value);
-        Ok(())
-    }
-
-    /// # Safety
-    ///
-    /// As `VTable::run`, on a worker of engine `E`.
-    unsafe fn run(task: TaskRef, worker: *const ()) -> Result<(), Error> {
-        // SAFETY: the runtime passes its own worker.
-        let worker = unsafe { &*worker.cast::<Worker<E>>() };
-        let frame = worker.open_frame(task);
-        // SAFETY: the task holds its body.
-        let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
-        let call = || {
-            let mut args = Args::new(task.records(), Some(frame));
-            // SAFETY: the task was drafted with `A`, runs, and has a frame.
-            let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
-            // that holds the worker's seat, and is only ever resumed there.
-            let scope = unsafe { Scope::new(worker, frame.domain()) };
-            f(&scope, handles)
-        };
-        let value = catch(call).map_err(|caught| panicked(task, &caught))?;
-        keep::<A::Shape, F, O>(task, value);
         Ok(())
     }
 }

@@ -5,13 +5,10 @@ use std::sync::{Arc, Once};
 
 use super::config::{self, Config, Inline, LEAST_STACK, MOST_WORKERS};
 use super::dumps::{self, OnSignal};
-use super::engine::{Choices, Parts};
 use super::shared::Shared;
 use super::{Inner, Runtime, start};
-use crate::depend::Scheme;
+use crate::engine::{Choices, Engine};
 use crate::handle::bound::Bound;
-use crate::memory::Memory;
-use crate::pool::Pool;
 use crate::record::Recorder;
 use crate::stack::policy::End;
 use crate::sync::Mutex;
@@ -51,7 +48,7 @@ pub enum BuildError {
         /// What it takes.
         range: (u64, u64),
     },
-    /// A family has no member of this name ([`AnyRuntime`](crate::catalogue::AnyRuntime)).
+    /// A family has no member of this name ([`Registry`](crate::catalogue::Registry)).
     NoSuch {
         /// What was to be chosen, in words.
         family: &'static str,
@@ -60,10 +57,12 @@ pub enum BuildError {
         /// What there is.
         valid: Vec<&'static str>,
     },
-    /// Only one family at a time may differ from its default, and two do ([`AnyRuntime`](crate::catalogue::AnyRuntime)).
-    TwoFamilies {
-        /// The two members.
-        names: [String; 2],
+    /// The stack has no other pool and memory manager than its own ([`Registry`](crate::catalogue::Registry)).
+    BesideStack {
+        /// What was to be chosen, in words.
+        family: &'static str,
+        /// Which one.
+        name: String,
     },
     /// The system started no thread.
     Thread(io::Error),
@@ -85,8 +84,8 @@ impl std::fmt::Display for BuildError {
             BuildError::NoSuch { family, given, valid } => {
                 write!(f, "there is no {family} `{given}`; the {family}s are {}", valid.join(", "))
             }
-            BuildError::TwoFamilies { names: [one, other] } => {
-                write!(f, "only one family of parts may differ from its default, not both: {one}, {other}")
+            BuildError::BesideStack { family, name } => {
+                write!(f, "the scheme `stack` takes no {family}: it replaces pool and memory manager (given: `{name}`)")
             }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
             BuildError::Signal { signal, error } => {
@@ -100,7 +99,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             BuildError::Thread(error) | BuildError::Signal { error, .. } => Some(error),
-            BuildError::OutOfRange { .. } | BuildError::NoSuch { .. } | BuildError::TwoFamilies { .. } => None,
+            BuildError::OutOfRange { .. } | BuildError::NoSuch { .. } | BuildError::BesideStack { .. } => None,
         }
     }
 }
@@ -225,16 +224,15 @@ impl Builder {
         self
     }
 
-    /// Under the scheme [`Stack`](crate::depend::stack::Stack): at which end of a stack a thief begins to look;
+    /// For the [`StackEngine`](crate::StackEngine): at which end of a stack a thief begins to look;
     /// [`End::Oldest`] by default. It changes how often is stolen, never the result.
     ///
     /// ```
-    /// use millpond::depend::stack::Stack;
     /// use millpond::stack::policy::End;
-    /// use millpond::{DefaultMemory, DefaultPool, Runtime, Spawn};
+    /// use millpond::{Runtime, Spawn, StackEngine};
     ///
     /// let builder = Runtime::builder().workers(2).steal_from(End::Newest);
-    /// let rt: Runtime<DefaultMemory, DefaultPool, Stack> = builder.build_with()?;
+    /// let rt: Runtime<StackEngine> = builder.build_with()?;
     /// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 42)))??, 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -290,13 +288,13 @@ impl Builder {
         self.build_with()
     }
 
-    /// Builds a runtime of the parts that the type names: `Runtime<M, P, D>`.
+    /// Builds a runtime of the engine that the type names: `Runtime<E>`.
     ///
     /// ```
-    /// use millpond::memory::slab::Slabs;
-    /// use millpond::{DefaultPool, DefaultScheme, Runtime};
+    /// use millpond::depend::list::List;
+    /// use millpond::{DefaultMemory, DefaultPool, Parts, Runtime};
     ///
-    /// let rt: Runtime<Slabs, DefaultPool, DefaultScheme> = Runtime::builder().workers(2).build_with()?;
+    /// let rt: Runtime<Parts<DefaultMemory, DefaultPool, List>> = Runtime::builder().workers(2).build_with()?;
     /// # assert_eq!(rt.workers(), 2);
     /// # Ok::<(), millpond::BuildError>(())
     /// ```
@@ -304,31 +302,14 @@ impl Builder {
     /// # Errors
     ///
     /// As [`build`](Builder::build).
-    pub fn build_with<M: Memory, P: Pool, D: Scheme>(self) -> Result<Runtime<M, P, D>, BuildError> {
-        self.build_of(M::Choice::default(), P::Choice::default())
+    pub fn build_with<E: Engine>(self) -> Result<Runtime<E>, BuildError> {
+        self.build_of(Choices::default())
     }
 
     /// As [`build_with`](Builder::build_with), with what the types leave to choose.
-    ///
-    /// ```
-    /// use millpond::memory::variants::{AnyMemory, Chosen};
-    /// use millpond::{DefaultPool, DefaultScheme, Runtime};
-    ///
-    /// let memory = Chosen::of("dgbkof").unwrap();
-    /// let rt: Runtime<AnyMemory, DefaultPool, DefaultScheme> = Runtime::builder().build_of(memory, ())?;
-    /// # Ok::<(), millpond::BuildError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`build`](Builder::build).
-    pub fn build_of<M: Memory, P: Pool, D: Scheme>(
-        self,
-        memory: M::Choice,
-        pool: P::Choice,
-    ) -> Result<Runtime<M, P, D>, BuildError> {
+    pub(crate) fn build_of<E: Engine>(self, choices: Choices<E>) -> Result<Runtime<E>, BuildError> {
         let config = self.checked()?;
-        let shared = Shared::<Parts<M, P, D>>::new(config, Choices { memory, pool });
+        let shared = Shared::<E>::new(config, choices);
         let recording = shared.live().map(|live| shared.recorder.add(live.clone()));
         let signal = shared.config.dump_signal;
         let on_signal =

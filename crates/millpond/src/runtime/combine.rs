@@ -5,13 +5,13 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
-use super::engine::Engine;
 use crate::depend::Mode;
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::error::Error;
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::pool::Put;
-use crate::stack::frames_of;
 use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
@@ -63,13 +63,9 @@ impl<E: Engine> Worker<E> {
             // SAFETY: as above.
             self.log.declared(Mode::Inout, unsafe { datum.as_ref() });
         }
-        // SAFETY: the scope is open.
-        match unsafe { frames_of(domain) } {
-            Some(frames) => self.combine_in_frame(frames, task),
-            None => {
-                domain.count_hidden_spawn();
-                self.issue(task, Put::Spawned);
-            }
+        if !E::Tasks::combine(self, domain, task) {
+            domain.count_hidden_spawn();
+            self.issue(task, Put::Spawned);
         }
         // SAFETY: this scope issues, and the reduction was open.
         unsafe { Datum::close_reduction(datum) };

@@ -11,11 +11,11 @@ use std::ptr::NonNull;
 use super::body::ParentCode;
 use super::domain::Domain;
 use super::doors::Doors;
-use super::engine::{DefaultEngine, Engine};
 use super::scope::Scope;
 use super::shared::Shared;
 use super::spawn::{Options, Task};
 use crate::access::{In, Root};
+use crate::engine::{DefaultEngine, Engine};
 use crate::task::TaskRef;
 
 /// A way into a root scope from any of its tasks, and from other threads while it is open.

@@ -14,12 +14,9 @@ use signal_hook::SigId;
 use signal_hook::consts::{FORBIDDEN, SIGBUS, SIGTRAP};
 use signal_hook::low_level::{pipe, signal_name, unregister};
 
-use super::engine::Engine;
 use super::shared::Shared;
 use super::{Builder, Runtime};
-use crate::depend::Scheme;
-use crate::memory::Memory;
-use crate::pool::Pool;
+use crate::engine::Engine;
 use crate::record::dump::{Dump, explain};
 use crate::sync::Mutex;
 
@@ -63,7 +60,7 @@ impl Builder {
     }
 }
 
-impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
+impl<E: Engine> Runtime<E> {
     /// What is unfinished: every task, with its state, what it waits for, and since when; so are the closures of
     /// scopes, and sessions. See [`record::dump`](crate::record::dump).
     ///

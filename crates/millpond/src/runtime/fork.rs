@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::engine::Engine;
 use crate::caught::{Caught, catch};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::pool::{Leave, Pool};
 use crate::record::log::Log;

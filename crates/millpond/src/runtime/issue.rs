@@ -4,10 +4,11 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
-use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
-use crate::depend::{Mode, Scheme, orders};
+use crate::depend::Mode;
+use crate::depend::tracker::Tracker;
+use crate::engine::Engine;
 use crate::error::{self, Error};
 use crate::handle::datum::Storage;
 use crate::handle::reduction::{ReducerRef, Reduction};
@@ -94,12 +95,15 @@ enum Misuse {
 
 /// Who orders the accesses of a task: the scheme, or the stack that holds it.
 pub(crate) trait Orders<E: Engine> {
-    /// What is kept beside a version.
-    type Scheme: Scheme;
+    /// What orders them.
+    type Tracker: Tracker;
     /// Whether what is kept is wanted soon.
     const PREFETCHES: bool;
     /// What is true of each of its tasks.
     const FLAGS: u8;
+
+    /// What orders them.
+    fn tracker(&self, worker: &Worker<E>) -> Self::Tracker;
 
     /// The block of a task: of `size` bytes, or more. Here and no argument of [`Worker::draft_by`], whose copies for the
     /// same accesses would differ by it: there are three of them, and a program has many kinds of tasks.
@@ -122,9 +126,14 @@ pub(crate) trait Orders<E: Engine> {
 pub(crate) struct ByScheme;
 
 impl<E: Engine> Orders<E> for ByScheme {
-    type Scheme = E::Scheme;
+    type Tracker = E::Tracker;
     const PREFETCHES: bool = true;
     const FLAGS: u8 = 0;
+
+    #[inline(always)]
+    fn tracker(&self, worker: &Worker<E>) -> E::Tracker {
+        worker.tracker()
+    }
 
     #[inline(always)]
     fn alloc(&self, worker: &Worker<E>, size: usize) -> Block {
@@ -138,7 +147,7 @@ impl<E: Engine> Orders<E> for ByScheme {
 
     #[inline(always)]
     fn storage(&self, worker: &Worker<E>, datum: &Datum) -> Storage {
-        datum.rename::<E::Scheme>(worker.shared().config.renames.as_ref())
+        datum.rename(worker.tracker(), worker.shared().config.renames.as_ref())
     }
 
     #[inline(always)]
@@ -290,24 +299,28 @@ impl<E: Engine> Worker<E> {
     /// This thread owns the scope; the records stay until they are released.
     #[inline]
     pub(crate) unsafe fn issue_accesses(&self, task: TaskRef) -> bool {
-        let (mut waiting, local) = (0, self.scheme_local());
+        let (mut waiting, tracker, local) = (0, self.tracker(), self.scheme_local());
         for record in task.records() {
-            let meta = record.version().meta().of::<E::Scheme>();
             // SAFETY: as the caller promises.
-            waiting += usize::from(!unsafe { E::Scheme::issue(local, meta, record) });
+            waiting += usize::from(!unsafe { tracker.issue(local, record.version().meta(), record) });
         }
         // SAFETY: they were issued, here.
-        unsafe { E::Scheme::enter(self.scheme_shared(), task, waiting) }
+        unsafe { tracker.enter(self.scheme_shared(), task, waiting) }
     }
 }
 
 impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
+    #[inline(always)]
+    fn tracker(&self) -> O::Tracker {
+        self.orders.tracker(self.worker)
+    }
+
     /// Checks that this scope may use the datum, once in this task.
     #[inline]
     fn admit(&mut self, datum: &Datum) -> bool {
         let arg = self.index;
         self.index += 1;
-        let claimed = datum.is_claimed_by(self.claim) || datum.claim::<O::Scheme>(self.claim);
+        let claimed = datum.is_claimed_by(self.claim) || datum.claim(self.claim, self.tracker());
         if !claimed {
             self.misused(Misuse::Busy, error::Kind::Busy { arg });
             return false;
@@ -349,7 +362,7 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
     #[inline]
     fn ask(&mut self, datum: &Datum, mode: Mode) {
         if self.ready {
-            self.ready = O::Scheme::is_ready(datum.version().meta().of::<O::Scheme>(), mode);
+            self.ready = self.tracker().is_ready(datum.version().meta(), mode);
         }
     }
 
@@ -395,7 +408,7 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
     #[cold]
     fn refuse(&mut self, datum: &Datum, mode: Mode) {
         let arg = self.index - 1;
-        self.misused(Misuse::Refused, error::Kind::Refused { scheme: O::Scheme::NAME, mode, arg });
+        self.misused(Misuse::Refused, error::Kind::Refused { scheme: self.tracker().name(), mode, arg });
         if let Some(reduction) = datum.reduction() {
             self.end_reduction(reduction);
         }
@@ -427,7 +440,7 @@ impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
         if !self.admit(datum) {
             return self.strengthen(datum, mode, true);
         }
-        if !orders::<O::Scheme>(mode) {
+        if !self.tracker().orders(mode) {
             return self.refuse(datum, mode);
         }
         if let Some(reduction) = datum.reduction() {
@@ -464,7 +477,7 @@ impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
             let alike = self.open_alike(datum, &reducer).is_some();
             return self.strengthen(datum, Mode::Reduce, alike);
         }
-        if !orders::<O::Scheme>(Mode::Reduce) {
+        if !self.tracker().orders(Mode::Reduce) {
             return self.refuse(datum, Mode::Reduce);
         }
         // Misuse of the datum starts another generation, and leaves the reduction open.

@@ -22,9 +22,9 @@ use std::task::{Context, Poll, Waker};
 
 use super::body::result_at;
 use super::domain::Domain;
-use super::engine::Engine;
 use super::watch::{Tell, Watched};
-use crate::depend::Scheme;
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::error::Error;
 use crate::record::{Cause, Id};
 use crate::stack::{has_ended, wake_when_ended};
@@ -193,7 +193,7 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
 /// As `free`; the closure is of a scope whose body runs here.
 unsafe fn pass<E: Engine>(worker: *const (), closure: TaskRef) {
     // SAFETY: as the caller promises.
-    unsafe { &*worker.cast::<Worker<E>>() }.pass_theft(closure);
+    E::Tasks::pass_theft(unsafe { &*worker.cast::<Worker<E>>() }, closure);
 }
 
 impl<'s, B, O> Join<'s, B, O> {
@@ -241,8 +241,8 @@ impl<'s, B, O> Join<'s, B, O> {
     }
 
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
-        if E::Scheme::FRAMES && !self.is_done() {
-            worker.finish_frame_for(domain, Cause::Join, self.source.record());
+        if !self.is_done() {
+            E::Tasks::drain_for(worker, domain, Cause::Join, self.source.record());
         }
         match &*self.source {
             Source::Task(pending) => {

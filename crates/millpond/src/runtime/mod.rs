@@ -9,7 +9,6 @@ mod at_once;
 pub(crate) mod body;
 mod builder;
 pub(crate) mod cancel;
-pub mod catalogue;
 pub(crate) mod combine;
 pub(crate) mod config;
 mod count;
@@ -17,7 +16,6 @@ pub(crate) mod domain;
 pub(crate) mod door;
 pub(crate) mod doors;
 mod dumps;
-pub(crate) mod engine;
 pub(crate) mod fork;
 pub(crate) mod future;
 pub(crate) mod gate;
@@ -41,18 +39,16 @@ pub use builder::{BuildError, Builder};
 use cancel::Cancels;
 use domain::Domain;
 use dumps::OnSignal;
-use engine::{DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts};
 use scope::Scope;
 use session::Session;
 use shared::Shared;
 
 use crate::access::Root;
 use crate::caught::catch;
-use crate::depend::Scheme;
+use crate::engine::store::TaskStore;
+use crate::engine::{Choices, DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
-use crate::memory::Memory;
-use crate::pool::Pool;
 use crate::record::{Recorder, Recording};
 use crate::sync::Mutex;
 use crate::worker::wait::Waiter;
@@ -76,8 +72,8 @@ use crate::worker::{Worker, WorkerCounts};
 /// assert_eq!(halves, [[1, 3], [2, 4]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Runtime<M: Memory = DefaultMemory, P: Pool = DefaultPool, D: Scheme = DefaultScheme> {
-    inner: Arc<Inner<Parts<M, P, D>>>,
+pub struct Runtime<E: Engine = DefaultEngine> {
+    inner: Arc<Inner<E>>,
 }
 
 /// The threads of a runtime, and what they share.
@@ -92,7 +88,7 @@ pub(crate) struct Inner<E: Engine> {
     _recording: Option<Recording>,
 }
 
-impl<M: Memory, P: Pool, D: Scheme> std::fmt::Debug for Runtime<M, P, D> {
+impl<E: Engine> std::fmt::Debug for Runtime<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Runtime").field("config", &self.shared().config).finish_non_exhaustive()
     }
@@ -146,8 +142,8 @@ impl Runtime {
     }
 }
 
-impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
-    fn shared(&self) -> &Arc<Shared<Parts<M, P, D>>> {
+impl<E: Engine> Runtime<E> {
+    fn shared(&self) -> &Arc<Shared<E>> {
         &self.inner.shared
     }
 
@@ -172,14 +168,9 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
         self.shared().counts()
     }
 
-    /// Which pool it has, of those that its type allows.
-    pub(crate) fn pool_choice(&self) -> &P::Choice {
-        self.shared().pool_choice()
-    }
-
-    /// Which memory manager it has, of those that its type allows.
-    pub(crate) fn memory_choice(&self) -> &M::Choice {
-        self.shared().memory_choice()
+    /// Which parts it has, of those that its type allows.
+    pub(crate) fn choices(&self) -> &Choices<E> {
+        self.shared().choices()
     }
 
     /// The recorder of this runtime: gives what its tasks do to a [`Sink`](crate::record::Sink).
@@ -212,7 +203,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     #[track_caller]
     pub fn scope<'env, F, R>(&self, f: F) -> Result<R, Error>
     where
-        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Parts<M, P, D>>) -> R,
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> R,
     {
         let place = Location::caller();
         self.shared().enter(|worker| run_scope(worker, f, place))
@@ -237,7 +228,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
     /// a session does not have.
     #[track_caller]
-    pub fn session(&self) -> Session<Parts<M, P, D>> {
+    pub fn session(&self) -> Session<E> {
         let place = Location::caller();
         self.inner.stand_in.call_once(|| {
             let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
@@ -274,7 +265,7 @@ impl<M: Memory, P: Pool, D: Scheme> Runtime<M, P, D> {
     #[track_caller]
     pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
     where
-        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Parts<M, P, D>>) -> Result<R, X>,
+        F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> Result<R, X>,
         X: From<Error>,
     {
         self.scope(f)?
@@ -288,9 +279,7 @@ where
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let (before, record) = (worker.log.body(), worker.log.open(place));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index(), record);
-    if E::Scheme::FRAMES {
-        worker.open_stack(&domain);
-    }
+    E::Tasks::open_scope(worker, &domain);
     // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's
     // seat until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
@@ -314,9 +303,7 @@ impl<E: Engine> Worker<E> {
     /// The closure of a root scope has ended: waits for what is outstanding.
     pub(crate) fn end_scope(&self, domain: &Domain) {
         self.combine_open(domain);
-        if E::Scheme::FRAMES {
-            self.end_stack(domain);
-        }
+        E::Tasks::end_scope(self, domain);
         self.wait_for_doors(domain);
         let waiter = Waiter::new(self.seat());
         if !domain.close(Some(&waiter)) {

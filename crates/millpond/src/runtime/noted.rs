@@ -4,10 +4,10 @@
 use std::ptr::NonNull;
 
 use super::domain::Domain;
-use super::engine::Engine;
 use super::spawn::Options;
 use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
+use crate::engine::Engine;
 use crate::handle::Datum;
 use crate::handle::reduction::ReducerRef;
 use crate::record::What;

@@ -2,8 +2,8 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::engine::Engine;
 use super::shared::Shared;
+use crate::engine::Engine;
 
 /// Pins this thread; the processors that it could use before.
 fn pin(index: usize) -> Option<CpuSet> {

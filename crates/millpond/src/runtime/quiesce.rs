@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::domain::Domain;
-use super::engine::Engine;
 use super::gate::Opening;
 use super::watch::Tell;
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::yield_thread;
 use crate::worker::Worker;
@@ -106,10 +107,10 @@ impl<E: Engine> Worker<E> {
                     return Poll::Ready(Some(output));
                 }
                 // What waits in a stack is not counted; and the future may spawn more.
-                if self.is_finished(domain) {
+                if E::Tasks::is_drained(domain) {
                     break;
                 }
-                self.finish_frame(domain);
+                E::Tasks::drain(self, domain);
             }
             if !lent.poll_quiet(context) {
                 return Poll::Pending;

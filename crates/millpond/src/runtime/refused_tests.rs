@@ -3,7 +3,7 @@
 use crate::depend::list::{List, ListMeta};
 use crate::depend::{Mode, Released, Scheme};
 use crate::task::{Record, TaskRef};
-use crate::{DefaultMemory, DefaultPool, Handle, Kind, Runtime, Spawn, Sum};
+use crate::{DefaultMemory, DefaultPool, Handle, Kind, Parts, Runtime, Spawn, Sum};
 
 /// The list scheme for a model without our extensions of the paper's modes, and without reductions.
 struct Strict;
@@ -55,7 +55,7 @@ unsafe impl Scheme for Strict {
     }
 }
 
-fn runtime(workers: usize) -> Runtime<DefaultMemory, DefaultPool, Strict> {
+fn runtime(workers: usize) -> Runtime<Parts<DefaultMemory, DefaultPool, Strict>> {
     Runtime::builder().workers(workers).build_with().expect("every choice is in its range")
 }
 

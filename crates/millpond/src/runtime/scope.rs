@@ -11,23 +11,20 @@ use super::config::Inline;
 use super::domain::Domain;
 use super::door::Door;
 use super::doors::Doors;
-use super::engine::{DefaultEngine, Engine};
 use super::gate::{Gate, Inner};
 use super::issue::{Drafted, Plan};
 use super::join::{Join, Spawned, must_count};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
-use crate::depend::Scheme;
-use crate::depend::in_order::InOrder;
+use crate::engine::store::TaskStore;
+use crate::engine::{DefaultEngine, Engine};
 use crate::error::Error;
 use crate::handle::Handle;
-use crate::handle::datum::SchemeOps;
 use crate::memory::Memory;
-use crate::moved::moved;
 use crate::pool::Put;
 use crate::record::{Id, What};
-use crate::stack::{Frames, fits_in_stack, frames_of};
+use crate::stack::Frames;
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::complete::{panicked, serves, settle};
 use crate::worker::{Worker, grain};
@@ -100,12 +97,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     /// The stack that its tasks go into, if one does.
     #[inline(always)]
-    fn frames(&self) -> Option<&Frames> {
-        if !E::Scheme::FRAMES {
-            return None;
-        }
+    pub(crate) fn frames(&self) -> Option<&Frames> {
         // SAFETY: the scope is open.
-        unsafe { frames_of(self.domain()) }
+        unsafe { E::Tasks::frames(self.domain()) }
     }
 
     #[inline]
@@ -309,7 +303,7 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// Of a leaf that no stack holds: runs it at once, or puts it into the pool when it is ready.
     #[inline(always)]
-    fn spawn_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn spawn_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
@@ -328,9 +322,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// A new datum that goes with the body's frame, if it may lie there.
     #[inline(always)]
     fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
-        let (domain, fits) = (self.domain(), const { fits_in_stack::<T>() });
-        let frames = self.frames().filter(|_| fits && domain.task().is_some())?;
-        frames.own_datum::<T>(domain).map(Handle::held)
+        E::Tasks::own_datum::<T>(self.domain()).map(Handle::held)
     }
 
     /// A new datum is this scope's, if no other one could use it.
@@ -338,17 +330,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     fn own<T, R>(&self, handle: Handle<T, B, R>) -> Handle<T, B, R> {
         let domain = self.domain();
         if domain.task().is_some() {
-            let in_frame = self.frames().is_some();
-            let scheme = if in_frame { SchemeOps::of::<InOrder>() } else { SchemeOps::of::<E::Scheme>() };
-            handle.datum().claim_new(domain.claim(), scheme);
+            handle.datum().claim_new(domain.claim(), E::Tasks::ops_of_own(self.worker().tracker(), domain));
         }
         handle
     }
 
-    /// The same under a scheme where that is rare.
+    /// The same in an engine where that is rare.
     #[cold]
     #[inline(never)]
-    fn spawn_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn spawn_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
@@ -359,7 +349,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     /// Of a parent that no stack holds.
     #[inline(always)]
-    fn nest_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn nest_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
@@ -373,10 +363,10 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         self.send(worker.draft(plan, &accesses), body, &options)
     }
 
-    /// The same under a scheme where that is rare.
+    /// The same in an engine where that is rare.
     #[cold]
     #[inline(never)]
-    fn nest_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn nest_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
@@ -399,27 +389,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
-        // Said here once more, where the compiler looks for what it need not compile under other schemes.
-        if E::Scheme::FRAMES
-            && let Some(frames) = self.frames()
-        {
-            let (accesses, body) = if frames.runs_at_spawn(options.portable) {
-                match self.call_leaf(frames, &options, accesses, body) {
-                    Ok(result) => return Join::ready(result, 0),
-                    Err((accesses, body)) => {
-                        frames.give_up_episode();
-                        (moved(accesses), moved(body))
-                    }
-                }
-            } else {
-                (accesses, body)
-            };
-            return self.spawn_in_frame(frames, options, accesses, body);
-        }
-        if E::Scheme::FRAMES {
-            return moved(self.spawn_without_frames(moved(options), moved(accesses), moved(body)));
-        }
-        self.spawn_into_pool(options, accesses, body)
+        E::Tasks::spawn(self, options, accesses, body)
     }
 
     #[inline(always)]
@@ -429,26 +399,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
-        if E::Scheme::FRAMES
-            && let Some(frames) = self.frames()
-        {
-            let (accesses, body) = if frames.runs_at_spawn(options.portable) {
-                match self.call_parent(frames, &options, accesses, body) {
-                    Ok(result) => return Join::ready(result, 0),
-                    Err((accesses, body)) => {
-                        frames.give_up_episode();
-                        (moved(accesses), moved(body))
-                    }
-                }
-            } else {
-                (accesses, body)
-            };
-            return self.nest_in_frame(frames, options, accesses, body);
-        }
-        if E::Scheme::FRAMES {
-            return moved(self.nest_without_frames(moved(options), moved(accesses), moved(body)));
-        }
-        self.nest_into_pool(options, accesses, body)
+        E::Tasks::nest(self, options, accesses, body)
     }
 
     #[inline]
@@ -487,11 +438,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let worker = self.worker();
-        if E::Scheme::FRAMES {
-            return worker.block_on_in_frame(self.domain(), future);
-        }
-        worker.block_on(future, |waiter| worker.wait(waiter, self.domain()))
+        E::Tasks::block_on(self.worker(), self.domain(), future)
     }
 
     fn cancel_token(&self) -> CancelToken {

@@ -27,15 +27,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use super::config::Config;
-use super::engine::{Choices, Engine};
-use crate::depend::Scheme;
+use crate::depend::tracker::Tracker;
+use crate::engine::store::TaskStore;
+use crate::engine::{Choices, Engine};
 use crate::memory::Memory;
 use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
-use crate::stack::Stacks;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex, barrier, unique_number};
+use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::grain::Kinds;
@@ -45,17 +45,18 @@ use crate::worker::{Worker, WorkerCounts};
 /// Callers of scopes beyond the first that have seats at the same time; more work in annexes.
 const SPARE: usize = 4;
 
-pub(crate) struct Shared<E: Engine> {
+pub struct Shared<E: Engine> {
     pub(crate) config: Config,
     choices: Choices<E>,
     // Before the pool and the memory manager: workers own local parts of both.
     workers: Box<[Worker<E>]>,
     pub(crate) pool: E::Pool,
     pub(crate) memory: E::Memory,
-    pub(crate) scheme: <E::Scheme as Scheme>::Shared,
+    /// What the scheme keeps.
+    pub(crate) scheme: <E::Tracker as Tracker>::Shared,
     pub(crate) sleep: Arc<Sleep>,
-    /// The stacks of scopes, if bodies hold their tasks in frames.
-    pub(crate) stacks: Stacks,
+    /// What is kept for the tasks of scopes.
+    pub(crate) tasks: <E::Tasks as TaskStore<E>>::Shared,
     pub(crate) kinds: Kinds,
     /// Where threads wait that are no workers.
     pub(crate) benches: Benches,
@@ -81,9 +82,7 @@ struct Guests<E: Engine> {
 
 impl<E: Engine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
-        if E::Scheme::FRAMES {
-            barrier::prepare();
-        }
+        E::Tasks::prepare();
         let spare = config.workers + 1..config.workers + 1 + SPARE;
         // One more for the front.
         let seats = spare.end + 1;
@@ -109,12 +108,14 @@ impl<E: Engine> Shared<E> {
         recorder: Recorder,
         live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
+        let tracker = choices.tracker;
         let (pool, pool_locals) = E::Pool::with(seats, &choices.pool);
         let idle = if pool.waits_busily() { Idle::Busy } else { config.idle };
         let sleep = Arc::new(Sleep::new(seats, idle));
         let (memory, memory_locals) = E::Memory::with(seats, &choices.memory);
         let locals = pool_locals.into_iter().zip(memory_locals).enumerate();
-        let workers = locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, p, m));
+        let workers =
+            locals.map(|(i, (p, m))| Worker::new(i, Arc::clone(&sleep), &config, &recorder, (p, m, tracker.local())));
         let workers: Box<[Worker<E>]> = workers.collect();
         if let Some(live) = &live {
             workers.iter().for_each(|worker| live.expect(worker.log.track()));
@@ -128,9 +129,9 @@ impl<E: Engine> Shared<E> {
             workers,
             pool,
             memory,
-            scheme: <E::Scheme as Scheme>::Shared::default(),
+            scheme: tracker.shared(),
             sleep,
-            stacks: Stacks::default(),
+            tasks: Default::default(),
             kinds,
             benches,
             recorder,
@@ -147,12 +148,18 @@ impl<E: Engine> Shared<E> {
 
     /// Whether a worker that looks might find a task.
     pub(crate) fn has_work(&self) -> bool {
-        self.has_tasks() || (E::Scheme::FRAMES && self.stacks.may_have_work())
+        self.has_tasks() || E::Tasks::may_have_work(self)
     }
 
     /// Whether there is a task that anybody may take at once.
     pub(crate) fn has_tasks(&self) -> bool {
-        self.pool.has_work() || E::Scheme::has_ready(&self.scheme)
+        self.pool.has_work() || self.choices.tracker.has_ready(&self.scheme)
+    }
+
+    /// How to reach the scheme.
+    #[inline]
+    pub(crate) fn tracker(&self) -> E::Tracker {
+        self.choices.tracker
     }
 
     /// Which runtime this is, or is an annex of.
@@ -160,14 +167,9 @@ impl<E: Engine> Shared<E> {
         self.house
     }
 
-    /// Which memory manager it has, of those that its type allows.
-    pub(crate) fn memory_choice(&self) -> &<E::Memory as Memory>::Choice {
-        &self.choices.memory
-    }
-
-    /// Which pool it has, of those that its type allows.
-    pub(crate) fn pool_choice(&self) -> &<E::Pool as Pool>::Choice {
-        &self.choices.pool
+    /// Which parts it has, of those that its type allows.
+    pub(crate) fn choices(&self) -> &Choices<E> {
+        &self.choices
     }
 
     /// The account of unfinished tasks, if the builder has asked for it.

@@ -7,17 +7,19 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
-use super::engine::Engine;
 use super::shared::Shared;
 use crate::access::{CanRead, CanWrite};
+use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
-use crate::depend::{Mode, Scheme};
+use crate::depend::tracker::{Of, Tracker};
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
 use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
-use crate::stack::{Frames, frames_of};
+use crate::stack::Frames;
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::Worker;
 use crate::worker::current::with_log_of_body;
@@ -126,10 +128,15 @@ fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Re
 }
 
 /// Whether tasks of the scope, which a stack holds and whose body calls, perhaps use the current version.
-fn is_in_use(domain: &Domain, datum: &Datum) -> bool {
+fn is_in_use<E: Engine>(domain: &Domain, datum: &Datum) -> bool {
+    datum.version().meta().of::<InOrder>().is_in_use() && !E::Tasks::is_drained(domain)
+}
+
+/// The stack of the scope whose body calls, if it has one.
+#[inline(always)]
+fn frames<E: Engine>(domain: &Domain) -> Option<&Frames> {
     // SAFETY: the scope is open.
-    let frames = unsafe { frames_of(domain) };
-    datum.version().meta().of::<InOrder>().is_in_use() && !frames.is_none_or(Frames::is_drained)
+    unsafe { E::Tasks::frames(domain) }
 }
 
 fn busy(place: &'static Location<'static>) -> Error {
@@ -150,7 +157,8 @@ struct Who {
 /// # Safety
 ///
 /// As `Worker::wait_on`. The waiter is new; `issue` is `Worker::issue_accesses`, and `wait` returns when it was woken.
-unsafe fn await_access<E: Engine>(
+unsafe fn await_access<T: Tracker>(
+    tracker: T,
     domain: &Domain,
     datum: &Datum,
     mode: Mode,
@@ -160,8 +168,7 @@ unsafe fn await_access<E: Engine>(
     release: impl FnOnce(&Record),
 ) {
     let group = datum.enter_group(mode);
-    let meta = datum.version().meta().of::<E::Scheme>();
-    if E::Scheme::is_ready(meta, mode) {
+    if tracker.is_ready(datum.version().meta(), mode) {
         return;
     }
     let Who { body, place, waiter } = who;
@@ -209,10 +216,10 @@ impl<E: Engine> Worker<E> {
         if !self.admit_now(domain, datum) {
             return Err(busy(place));
         }
-        if domain.frames().is_some() {
+        if frames::<E>(domain).is_some() {
             datum.enter_group(R::WAIT);
-            if is_in_use(domain, datum) {
-                self.finish_frame_for(domain, Self::cause_of(R::WAIT), datum.number());
+            if is_in_use::<E>(domain, datum) {
+                E::Tasks::drain_for(self, domain, Self::cause_of(R::WAIT), datum.number());
             }
             return lend(datum, place);
         }
@@ -238,7 +245,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: as the caller promises; the worker's own wait.
         let until = |body| unsafe {
             let who = Who { body, place, waiter: Waiter::new(self.seat()) };
-            await_access::<E>(domain, datum, mode, who, issue, wait, release);
+            await_access(self.tracker(), domain, datum, mode, who, issue, wait, release);
         };
         match domain.record() {
             0 => until(0),
@@ -262,8 +269,8 @@ impl<E: Engine> Worker<E> {
         let datum = handle.datum();
         let (order, storage) = self.begin_set(domain, datum, place);
         match storage {
-            Some(Storage::Shared) if domain.frames().is_some() => {
-                self.finish_frame_for(domain, Cause::Datum, datum.number());
+            Some(Storage::Shared) if frames::<E>(domain).is_some() => {
+                E::Tasks::drain_for(self, domain, Cause::Datum, datum.number());
             }
             // SAFETY: as the caller promises; claimed by `begin_set`.
             Some(Storage::Shared) => unsafe { self.await_datum(domain, datum, Mode::Inout, place) },
@@ -287,7 +294,7 @@ impl<E: Engine> Worker<E> {
     ) -> Result<Replaced<T>, T> {
         let datum = handle.datum();
         // First, since a place in reference order that is no task's has its price in a frame.
-        if domain.frames().is_some() && is_in_use(domain, datum) {
+        if frames::<E>(domain).is_some() && is_in_use::<E>(domain, datum) {
             return Err(value);
         }
         let (order, storage) = self.begin_set(domain, datum, place);
@@ -306,11 +313,11 @@ impl<E: Engine> Worker<E> {
             return (order, None);
         }
         datum.enter_group(Mode::Write);
-        if domain.frames().is_some() {
-            let storage = if is_in_use(domain, datum) { Storage::Shared } else { Storage::Own(None) };
+        if frames::<E>(domain).is_some() {
+            let storage = if is_in_use::<E>(domain, datum) { Storage::Shared } else { Storage::Own(None) };
             return (order, Some(storage));
         }
-        (order, Some(datum.rename::<E::Scheme>(self.shared().config.renames.as_ref())))
+        (order, Some(datum.rename(self.tracker(), self.shared().config.renames.as_ref())))
     }
 
     /// # Safety
@@ -345,9 +352,9 @@ impl<E: Engine> Worker<E> {
     /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
     fn admit_now(&self, domain: &Domain, datum: &Datum) -> bool {
         let claim = domain.claim();
-        let take = || match domain.frames() {
-            Some(_) => datum.claim::<InOrder>(claim),
-            None => datum.claim::<E::Scheme>(claim),
+        let take = || match frames::<E>(domain) {
+            Some(_) => datum.claim(claim, Of::<InOrder>::default()),
+            None => datum.claim(claim, self.tracker()),
         };
         if !datum.is_claimed_by(claim) && !take() {
             return false;
@@ -418,7 +425,7 @@ impl<E: Engine> Shared<E> {
                 (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
             let who = Who { body: domain.record(), place, waiter: at.waiter() };
             // SAFETY: as the caller promises; the waiter is of the place that waits.
-            unsafe { await_access::<E>(domain, datum, mode, who, issue, wait, release) }
+            unsafe { await_access(self.tracker(), domain, datum, mode, who, issue, wait, release) }
         });
     }
 

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
 
-use super::engine::Engine;
+use crate::engine::Engine;
 use crate::sync::Mutex;
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;

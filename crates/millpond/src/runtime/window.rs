@@ -1,8 +1,8 @@
 //! The window: how many tasks of a scope may be outstanding, and what its owner does when there is no room for another.
 
 use super::domain::Domain;
-use super::engine::Engine;
 use super::shared::Shared;
+use crate::engine::Engine;
 use crate::handle::claim::runs_inline_here;
 use crate::pool::Leave;
 use crate::record::Cause;

@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 use std::slice;
 
+use super::StackEngine;
 use super::episode::{self, Room};
 use super::frames::Frames;
 use super::spawn::LARGE;
@@ -16,7 +17,6 @@ use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::runtime::body::{Code, ParentCode, first_unwritten, may_run, payload};
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::runtime::join::must_count;
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
@@ -68,7 +68,7 @@ enum Failed {
     Unwritten(usize),
 }
 
-impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
+impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     /// Runs a leaf, if nothing else is to be done for it, in an episode; else gives its accesses and its body back.
     #[inline(always)]
     pub(crate) fn call_leaf<A, F, O>(
@@ -112,7 +112,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             Err(caught) => Failed::Panicked(caught),
         };
         let order = domain.last_order();
-        let new = self.new_task(Code::<'s, B, A, F, O>::LEAF, options.place, order, modes);
+        let new = self.new_task(Code::<'s, B, A, F, O>::LEAF_IN_FRAME, options.place, order, modes);
         Ok(Err(worker.fail_leaf(frames, new, versions, failed)))
     }
 
@@ -140,7 +140,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
         let (worker, domain) = (self.worker(), self.domain());
         let Some(modes) = (const { modes::<B, A, F, O>(episode::MOST) }) else { return Err((accesses, body)) };
@@ -149,7 +149,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         let Some(room) = frames.episodes.next_room() else { return Err((accesses, body)) };
         let order = domain.next_order();
-        let new = self.new_task(ParentCode::<'s, 'env, E, B, A, F, O>::NEST, options.place, order, modes);
+        let new =
+            self.new_task(ParentCode::<'s, 'env, StackEngine, B, A, F, O>::NEST_IN_FRAME, options.place, order, modes);
         // SAFETY: the room is the next body's, which begins here or never.
         unsafe { room.lay_shell(new) };
         let shell = room.shell();
@@ -194,7 +195,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// A leaf that was called has failed: it is laid down, and ends as one that failed there.
     #[cold]
     #[inline(never)]

@@ -34,7 +34,7 @@ use super::frames::Frames;
 use super::parent::open_version;
 use crate::clock;
 use crate::depend::in_order::InOrder;
-use crate::handle::datum::SchemeOps;
+use crate::depend::tracker::SchemeOps;
 use crate::handle::{Datum, Version};
 use crate::runtime::config::{Config, Inline};
 use crate::runtime::domain::Domain;

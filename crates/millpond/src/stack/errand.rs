@@ -5,13 +5,13 @@ use std::alloc::Layout;
 use std::panic::Location;
 use std::ptr::NonNull;
 
+use super::StackEngine;
 use super::frames::Frames;
 use super::run::Stopped;
 use super::{elsewhere, theft};
 use crate::clock;
 use crate::pool::Leave;
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::{Ran, refusal, settle};
@@ -34,7 +34,7 @@ struct Errand {
     stolen: Option<TaskRef>,
 }
 
-fn make<E: Engine>(worker: &Worker<E>, errand: Errand, domain: NonNull<Domain>) -> TaskRef {
+fn make(worker: &Worker<StackEngine>, errand: Errand, domain: NonNull<Domain>) -> TaskRef {
     let shape = Shape { extras: false, accesses: 0, nest: false };
     let block = worker.alloc(shape.block_size(Layout::new::<Errand>()));
     let place = Location::caller();
@@ -47,16 +47,16 @@ fn make<E: Engine>(worker: &Worker<E>, errand: Errand, domain: NonNull<Domain>) 
 }
 
 /// Goes on with a stack that nobody owns, and that nobody but this errand's runner will take.
-pub(super) fn go_on<E: Engine>(worker: &Worker<E>, frames: &Frames, domain: &Domain) -> TaskRef {
+pub(super) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, domain: &Domain) -> TaskRef {
     make(worker, Errand { frames: frames.into(), stolen: None }, domain.into())
 }
 
 /// Runs what was stolen.
-pub(super) fn stolen<E: Engine>(worker: &Worker<E>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
+pub(super) fn stolen(worker: &Worker<StackEngine>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
     make(worker, Errand { frames, stolen: Some(closure) }, closure.header().domain())
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Runs an errand, and what it leads to.
     pub(crate) fn run_errand(&self, task: TaskRef) -> Option<TaskRef> {
         // SAFETY: `make` has put it there.
@@ -124,7 +124,7 @@ impl<E: Engine> Worker<E> {
         frames.end_uses();
         frames.close();
         frames.free_orphans();
-        self.shared().stacks.put_back(frames.into());
+        self.shared().tasks.put_back(frames.into());
         let (result, poison, ran) = self.hand_back(parent);
         let Some((victim, closure)) = origin else {
             let finished = self.conclude(parent, result, poison, ran);
@@ -159,7 +159,7 @@ impl<E: Engine> Worker<E> {
         if is_copied {
             self.free(task);
         }
-        self.thief.has_run(victim, clock::ticks().saturating_sub(began));
+        self.tasks.thief.has_run(victim, clock::ticks().saturating_sub(began));
         self.end_theft(victim, stolen)
     }
 

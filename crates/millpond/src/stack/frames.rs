@@ -61,7 +61,7 @@ fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
 /// One stack. It belongs to whoever runs it, its owner; all but what is atomic is the owner's.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Frames {
+pub struct Frames {
     /// What comes next, or, marked [`TAKEN`], what runs.
     cursor: AtomicPtr<u8>,
     /// Where the next closure goes: behind all that are complete.

@@ -9,6 +9,7 @@ use super::frames::Frames;
 use crate::access::{Accesses, Visitor};
 use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
+use crate::depend::tracker::Of;
 use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
@@ -73,7 +74,7 @@ impl Lay<'_> {
 /// Notes a datum that was not used in this epoch; false if the scope cannot have it.
 #[inline(never)]
 fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
-    let is_claimed = datum.is_claimed_by(domain.claim()) || datum.claim::<InOrder>(domain.claim());
+    let is_claimed = datum.is_claimed_by(domain.claim()) || datum.claim(domain.claim(), Of::<InOrder>::default());
     if is_claimed {
         frames.note(datum.version().meta().of::<InOrder>());
         datum.set_seen(domain.epoch(), mode);

@@ -4,6 +4,7 @@ mod appetite;
 mod at_spawn;
 mod chunk;
 mod elsewhere;
+pub(crate) mod engine;
 mod episode;
 mod errand;
 mod frames;
@@ -24,6 +25,7 @@ mod uses;
 mod walk;
 mod watch;
 
+pub use engine::StackEngine;
 pub(crate) use frames::Frames;
 pub(crate) use own::fits as fits_in_stack;
 pub(crate) use spawn::frames_of;

@@ -11,17 +11,17 @@
 
 use std::ptr::NonNull;
 
+use super::StackEngine;
 use super::episode::Begun;
 use super::frames::Frames;
 use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
+use crate::depend::tracker::SchemeOps;
 use crate::error::Error;
-use crate::handle::datum::SchemeOps;
 use crate::handle::version::State;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::task::{Modes, TaskRef, flag, outcome};
 use crate::worker::Worker;
 use crate::worker::complete::Ran;
@@ -62,7 +62,7 @@ unsafe fn write_views(views: NonNull<Datum>, versions: &[NonNull<Version>], mode
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Opens the frame of a parent in short form.
     ///
     /// # Safety

@@ -4,6 +4,7 @@
 //! there are at most. In a full window the leaves that come next run in place. A parent is stolen, be it by this worker: it may
 //! wait for what the body does next.
 
+use super::StackEngine;
 use super::frames::{Frames, closure};
 use super::run::Stopped;
 use super::theft::{self, State};
@@ -12,7 +13,6 @@ use crate::memory::LINE;
 use crate::record::Cause;
 use crate::runtime::config::{Config, Inline};
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
@@ -41,7 +41,7 @@ fn runs_early(config: &Config) -> bool {
     config.workers == 1 && config.inline != Inline::Never
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Makes room for a closure of `size` bytes, whose task says that it holds `bytes`.
     #[cold]
     pub(super) fn make_room_in_frame(&self, domain: &Domain, frames: &Frames, size: usize, bytes: usize) {
@@ -124,12 +124,12 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Runs what there is until something is so of which nobody tells this worker: it looks, and sleeps for a while only.
     fn look_until(&self, done: impl Fn() -> bool) {
-        self.thief.looks_by_itself(true);
+        self.tasks.thief.looks_by_itself(true);
         self.carry_some_until(HELP, done);
-        self.thief.looks_by_itself(false);
+        self.tasks.thief.looks_by_itself(false);
     }
 }
 

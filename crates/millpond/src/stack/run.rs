@@ -4,6 +4,7 @@
 use crate::sync::atomic::Ordering::Acquire;
 use std::ptr::NonNull;
 
+use super::StackEngine;
 use super::frames::{Frames, closure};
 use super::spawn::frames_of;
 use super::theft::{self, State};
@@ -12,7 +13,6 @@ use super::{elsewhere, jump, watch};
 use crate::error::Error;
 use crate::record::What;
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::task::{GUARD, NestFrame, Role, TaskRef, flag};
 use crate::worker::Worker;
 use crate::worker::complete::{Ran, may_start, refusal, settle};
@@ -30,7 +30,7 @@ pub(crate) enum Stopped {
     AtTheft(TaskRef),
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Runs what comes next in a stack, as long as that can be done. Parents only if the caller has a stack for them.
     pub(crate) fn run_stack(&self, frames: &Frames, parents: bool) -> Stopped {
         let mut at = frames.cursor().0;
@@ -243,7 +243,7 @@ impl<E: Engine> Worker<E> {
         if task.header().has(flag::REDUCE) {
             task.clear_links();
         }
-        self.opens_in.set(Some(NonNull::from(frames)));
+        self.tasks.opens_in.set(Some(NonNull::from(frames)));
         let result = self.run_body(task);
         let nest: NonNull<NestFrame> = task.frame_at();
         // SAFETY: `run` has made it, and the task is not complete.

@@ -2,22 +2,22 @@
 
 use std::ptr::NonNull;
 
+use super::StackEngine;
 use super::frames::{Frame, Frames};
 use super::run::Stopped;
 use super::spawn::frames_of;
 use super::theft;
 use super::{errand, room};
-use crate::depend::Scheme;
 use crate::depend::in_order::InOrder;
+use crate::depend::tracker::SchemeOps;
 use crate::record::Cause;
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 use crate::worker::current::with_log_of_body;
 use crate::worker::wait::Waiter;
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// A root scope begins: its tasks go into a stack of its own.
     pub(crate) fn open_stack(&self, domain: &Domain) {
         let frames = self.take_stack();
@@ -28,30 +28,20 @@ impl<E: Engine> Worker<E> {
     /// An empty stack, which this worker owns.
     pub(super) fn take_stack(&self) -> &Frames {
         // SAFETY: stacks live as long as the runtime.
-        let frames = unsafe { self.shared().stacks.take().as_ref() };
+        let frames = unsafe { self.shared().tasks.take().as_ref() };
         frames.set_window(room::window(&self.shared().config));
         frames
     }
 
-    /// A parent's body begins: its tasks go into a frame of the stack that runs it, where the scheme has stacks.
+    /// A parent's body begins: its tasks go into a frame of the stack that runs it.
     pub(crate) fn open_frame<'a>(&self, task: TaskRef) -> &'a NestFrame {
-        if !E::Scheme::FRAMES {
-            // SAFETY: the task runs, on this worker.
-            return unsafe { NestFrame::open::<E::Scheme>(task, self.seat().index()) };
-        }
-        let frames = self.opens_in.take().expect("a stack runs parents");
-        // SAFETY: as above.
-        let nest = unsafe { NestFrame::open::<InOrder>(task, self.seat().index()) };
+        let frames = self.tasks.opens_in.take().expect("a stack runs parents");
+        // SAFETY: the task runs, on this worker.
+        let nest = unsafe { NestFrame::open(task, self.seat().index(), SchemeOps::of::<InOrder>()) };
         nest.domain().set_frames(Some(frames));
         // SAFETY: stacks live as long as the runtime.
         unsafe { frames.as_ref() }.open(nest.domain());
         nest
-    }
-
-    /// Whether nothing waits in the stack of the scope whose body calls.
-    pub(crate) fn is_finished(&self, domain: &Domain) -> bool {
-        // SAFETY: the scope is open.
-        unsafe { frames_of(domain) }.is_none_or(Frames::is_drained)
     }
 
     /// Runs all tasks that the scope, whose body calls, has spawned, and waits for those that others run.
@@ -95,7 +85,7 @@ impl<E: Engine> Worker<E> {
                     let waiter = Waiter::new(self.seat());
                     frame.waiter.set((&raw const waiter).cast_mut());
                     frames.leave();
-                    self.errands.borrow_mut().push_back(errand::go_on(self, frames, domain));
+                    self.tasks.errands.borrow_mut().push_back(errand::go_on(self, frames, domain));
                     self.wait_apart(&waiter);
                     return frames.enter();
                 }
@@ -115,7 +105,7 @@ impl<E: Engine> Worker<E> {
         // Until the stack is closed.
         domain.count_hidden_spawn();
         frames.leave();
-        self.errands.borrow_mut().push_back(errand::go_on(self, frames, domain));
+        self.tasks.errands.borrow_mut().push_back(errand::go_on(self, frames, domain));
     }
 
     /// A root scope's stack is empty: what it kept for the scope's end goes, and another scope may have it.
@@ -125,7 +115,7 @@ impl<E: Engine> Worker<E> {
         // SAFETY: the scope is not closed before this.
         unsafe { frames.frame().domain.as_ref() }.set_frames(None);
         frames.close();
-        self.shared().stacks.put_back(NonNull::from(frames));
+        self.shared().tasks.put_back(NonNull::from(frames));
     }
 
     /// Polls a future, on behalf of a scope's body.
@@ -151,7 +141,7 @@ impl<E: Engine> Worker<E> {
 }
 
 /// The scope's body waits by `wait`, for what `cause` says.
-pub(super) fn waits_for<E: Engine>(worker: &Worker<E>, domain: &Domain, cause: Cause, on: u64, wait: impl FnOnce()) {
+pub(super) fn waits_for(worker: &Worker<StackEngine>, domain: &Domain, cause: Cause, on: u64, wait: impl FnOnce()) {
     match domain.record() {
         0 => wait(),
         _ => with_log_of_body(&worker.log, |log| log.waits_for(cause, on, |_| wait())),

@@ -1,12 +1,14 @@
 //! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses, push what it
 //! captures, commit.
 
+use super::StackEngine;
 use super::frames::Frames;
 use super::walk::Loot;
 use super::{elsewhere, lay};
 use crate::access::{Accesses, ArgsOf, In};
 use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
+use crate::depend::tracker::Of;
 use crate::handle::datum::Storage;
 use crate::handle::{Datum, Version};
 use crate::memory::{Block, LINE};
@@ -14,7 +16,6 @@ use crate::moved::moved;
 use crate::record::{Id, What};
 use crate::runtime::body::{Body, Code, ParentCode, payload, write_body};
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::runtime::issue::{Drafted, Orders, Plan};
 use crate::runtime::join::{Join, Spawned, must_count};
 use crate::runtime::scope::Scope;
@@ -28,14 +29,19 @@ pub(super) const LARGE: usize = 16 << 10;
 /// Accesses of a task that a stack holds: the order of the stack is theirs.
 pub(crate) struct InFrame<'a, const IN_PLACE: bool>(pub(crate) &'a Frames);
 
-impl<E: Engine, const IN_PLACE: bool> Orders<E> for InFrame<'_, IN_PLACE> {
-    type Scheme = InOrder;
+impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
+    type Tracker = Of<InOrder>;
     const PREFETCHES: bool = false;
     const FLAGS: u8 = if IN_PLACE { flag::IN_PLACE } else { 0 };
 
+    #[inline(always)]
+    fn tracker(&self, _worker: &Worker<StackEngine>) -> Of<InOrder> {
+        Of::default()
+    }
+
     /// In place, on top of the stack, where the spawn has made room.
     #[inline(always)]
-    fn alloc(&self, worker: &Worker<E>, size: usize) -> Block {
+    fn alloc(&self, worker: &Worker<StackEngine>, size: usize) -> Block {
         if IN_PLACE {
             Block { start: self.0.top_at(), tag: size.next_multiple_of(LINE) as u32 }
         } else {
@@ -53,12 +59,12 @@ impl<E: Engine, const IN_PLACE: bool> Orders<E> for InFrame<'_, IN_PLACE> {
 
     /// In place: whoever runs the stack comes to a `write` when all before it has ended.
     #[inline(always)]
-    fn storage(&self, _worker: &Worker<E>, datum: &Datum) -> Storage {
+    fn storage(&self, _worker: &Worker<StackEngine>, datum: &Datum) -> Storage {
         if datum.version().meta().of::<InOrder>().is_in_use() { Storage::Shared } else { Storage::Own(None) }
     }
 
     #[inline(always)]
-    fn ordered(&self, _worker: &Worker<E>, mode: Mode) -> Mode {
+    fn ordered(&self, _worker: &Worker<StackEngine>, mode: Mode) -> Mode {
         if mode == Mode::Commutative { Mode::Inout } else { mode }
     }
 
@@ -68,7 +74,7 @@ impl<E: Engine, const IN_PLACE: bool> Orders<E> for InFrame<'_, IN_PLACE> {
     }
 }
 
-impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
+impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     #[inline(always)]
     pub(crate) fn spawn_in_frame<A, F, O>(
         &self,
@@ -82,7 +88,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
-        self.commit(frames, Code::<'s, B, A, F, O>::LEAF, options, accesses, body)
+        self.commit(frames, Code::<'s, B, A, F, O>::LEAF_IN_FRAME, options, accesses, body)
     }
 
     #[inline(always)]
@@ -96,9 +102,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
-        self.commit(frames, ParentCode::<'s, 'env, E, B, A, F, O>::NEST, options, accesses, body)
+        self.commit(frames, ParentCode::<'s, 'env, StackEngine, B, A, F, O>::NEST_IN_FRAME, options, accesses, body)
     }
 
     /// Puts a task behind those that the body has spawned.
@@ -120,7 +126,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             let payload = payload::<A::Shape, F, O>();
             let plan = Plan { domain, options: &options, vtable, payload, may_run: false };
             let (spawned, closure) = self.commit_elsewhere::<A, F, O>(frames, plan, accesses, body);
-            return Join::of_frame::<A::Shape, F, E>(spawned, closure, worker.into());
+            return Join::of_frame::<A::Shape, F, StackEngine>(spawned, closure, worker.into());
         }
         let (closure, record) = match lay::plain::<B, A, F, O>(domain, frames, vtable, &options, accesses, body) {
             Ok(closure) => {
@@ -212,7 +218,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Puts what stands for a task behind those that the body has spawned.
     pub(crate) fn push_elsewhere(&self, frames: &Frames, task: TaskRef) -> TaskRef {
         let size = elsewhere::size(task.header().role());
@@ -229,7 +235,7 @@ impl<E: Engine> Worker<E> {
     /// Puts a combination, whose accesses the scope's stack orders, behind the tasks of its reduction.
     pub(crate) fn combine_in_frame(&self, frames: &Frames, task: TaskRef) {
         let version = task.records()[0].version();
-        Orders::<E>::enter(&InFrame::<false>(frames), version);
+        Orders::<StackEngine>::enter(&InFrame::<false>(frames), version);
         self.push_elsewhere(frames, task);
     }
 }

@@ -19,7 +19,7 @@ mod loom_tests;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Stacks {
+pub struct Stacks {
     /// All that were ever made, the youngest first; they live as long as this.
     all: AtomicPtr<Entry>,
     count: AtomicUsize,

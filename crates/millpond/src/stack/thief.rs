@@ -34,6 +34,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::time::Duration;
 
+use super::StackEngine;
 use super::appetite::Appetite;
 use super::frames::Frames;
 use super::guard::Met;
@@ -41,9 +42,7 @@ use super::policy::Victims;
 use super::walk::Loot;
 use super::{errand, walk};
 use crate::clock;
-use crate::depend::Scheme;
 use crate::record::What;
-use crate::runtime::engine::Engine;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::fence;
 use crate::sync::barrier;
@@ -122,52 +121,52 @@ impl Thief {
     }
 }
 
-impl<E: Engine> Worker<E> {
+impl Worker<StackEngine> {
     /// Steals from some stack what is ready there, if it is time for a look: the next errands.
     #[cold]
     pub(crate) fn steal_closure(&self) -> bool {
-        let (now, stacks) = (clock::ticks(), &self.shared().stacks);
+        let (now, stacks) = (clock::ticks(), &self.shared().tasks);
         let count = stacks.count();
         if count == 0 {
             return false;
         }
         // The last number stands for nobody: a thief has no stack in the list that it must not steal from.
-        let first = self.thief.victims.borrow_mut().pick(count + 1, count);
+        let first = self.tasks.thief.victims.borrow_mut().pick(count + 1, count);
         // SAFETY: stacks live as long as the runtime.
-        let last = self.thief.last.get().map(|frames| unsafe { frames.as_ref() });
+        let last = self.tasks.thief.last.get().map(|frames| unsafe { frames.as_ref() });
         let mut victims = last.into_iter().chain(stacks.iter().skip(first)).chain(stacks.iter().take(first));
         let mut looked = false;
         let found = victims.any(|frames| {
             if !frames.may_have_work() || !frames.is_new() {
                 return false;
             }
-            self.thief.quiet.set(0);
-            self.thief.naps.set(0);
-            let looks = self.thief.is_due(frames, now);
+            self.tasks.thief.quiet.set(0);
+            self.tasks.thief.naps.set(0);
+            let looks = self.tasks.thief.is_due(frames, now);
             looked |= looks;
             looks && self.steal_from(frames)
         });
         if looked && !found {
-            self.thief.note(false);
+            self.tasks.thief.note(false);
         }
         found
     }
 
     fn steal_from(&self, frames: &Frames) -> bool {
         let (wish, several) = {
-            let appetite = self.thief.appetite.borrow();
+            let appetite = self.tasks.thief.appetite.borrow();
             (appetite.wish(), appetite.several())
         };
         let loot = frames.guard().visit(wish, || self.walk(frames, Loot::first(several)), || frames.episodes.goes_on());
         let Some(Loot { mut found, .. }) = loot else { return false };
-        self.thief.last.set(Some(frames.into()));
+        self.tasks.thief.last.set(Some(frames.into()));
         if self.log.is_on() {
             self.log.note(What::Looted { closures: found.len() as u32 });
         }
         // The first one comes next; who takes the others from the pool takes what was put last.
         found[1..].reverse();
         for closure in found {
-            self.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
+            self.tasks.errands.borrow_mut().push_back(errand::stolen(self, NonNull::from(frames), closure));
             self.count_steal();
         }
         self.stop_watching();
@@ -179,7 +178,7 @@ impl<E: Engine> Worker<E> {
     pub(super) fn pass_look_on(&self) {
         fence(SeqCst);
         let shared = self.shared();
-        if shared.sleep.sleepers() != 0 && !shared.stacks.are_watched() && shared.stacks.may_have_work() {
+        if shared.sleep.sleepers() != 0 && !shared.tasks.are_watched() && shared.tasks.may_have_work() {
             shared.sleep.work_arrived();
         }
     }
@@ -201,12 +200,9 @@ impl<E: Engine> Worker<E> {
 
     /// How long a worker may sleep that has found nothing; without end, if that is none.
     pub(crate) fn watch(&self) -> Option<Duration> {
-        if !E::Scheme::FRAMES {
-            return None;
-        }
-        let Thief { quiet, looks, naps, .. } = &self.thief;
+        let Thief { quiet, looks, naps, .. } = &self.tasks.thief;
         quiet.set(quiet.get().saturating_add(1));
-        let is_empty = !self.shared().stacks.may_have_work();
+        let is_empty = !self.shared().tasks.may_have_work();
         if !is_empty && !self.watches() {
             self.begin_watch();
         }
@@ -225,12 +221,12 @@ impl<E: Engine> Worker<E> {
     /// W5: whether the next step of each owner wakes somebody, since there is nothing.
     fn are_empty(&self) -> bool {
         fence(SeqCst);
-        !self.shared().stacks.may_have_work()
+        !self.shared().tasks.may_have_work()
     }
 
     /// W4: whether nothing can be stolen until somebody is woken.
     fn are_quiet(&self) -> bool {
-        let stacks = &self.shared().stacks;
+        let stacks = &self.shared().tasks;
         let will_wake = stacks.iter().all(|frames| frames.guard().make_fresh());
         will_wake && {
             barrier::heavy();
@@ -240,13 +236,13 @@ impl<E: Engine> Worker<E> {
 
     /// W2.
     fn begin_watch(&self) {
-        if self.shared().stacks.watch() {
-            self.thief.watches.replace(Some(OnTime::begin()));
+        if self.shared().tasks.watch() {
+            self.tasks.thief.watches.replace(Some(OnTime::begin()));
         }
     }
 
     fn watches(&self) -> bool {
-        self.thief.watches.borrow().is_some()
+        self.tasks.thief.watches.borrow().is_some()
     }
 
     /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.
@@ -258,9 +254,9 @@ impl<E: Engine> Worker<E> {
 
     /// It no longer watches; whether it did.
     fn stop_watching(&self) -> bool {
-        let watched = self.thief.watches.take();
+        let watched = self.tasks.thief.watches.take();
         if watched.is_some() {
-            self.shared().stacks.stop_watching();
+            self.shared().tasks.stop_watching();
         }
         watched.is_some()
     }

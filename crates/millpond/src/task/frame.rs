@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use super::{Record, TaskRef};
-use crate::depend::{Mode, Scheme};
+use crate::depend::Mode;
+use crate::depend::tracker::SchemeOps;
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::claim;
-use crate::handle::datum::{SchemeOps, Whole};
+use crate::handle::datum::Whole;
 use crate::handle::version::{Dropped, Place, State, Version};
 use crate::runtime::domain::Domain;
 use crate::worker::complete::panicked;
@@ -38,12 +39,12 @@ impl NestFrame {
     ///
     /// # Safety
     ///
-    /// `task` is a parent that is about to run, on the worker of seat `seat`.
-    pub(crate) unsafe fn open<'a, D: Scheme>(task: TaskRef, seat: usize) -> &'a NestFrame {
+    /// `task` is a parent that is about to run, on the worker of seat `seat`; `scheme` orders what its body spawns.
+    pub(crate) unsafe fn open<'a>(task: TaskRef, seat: usize, scheme: &'static SchemeOps) -> &'a NestFrame {
         let at = task.frame_at();
         // SAFETY: the scope that spawned a task outlives it.
         let domain = Domain::nested(unsafe { task.header().domain().as_ref() }, task, seat);
-        let frame = NestFrame { domain, task, scheme: SchemeOps::of::<D>(), held: Cell::new(0) };
+        let frame = NestFrame { domain, task, scheme, held: Cell::new(0) };
         // SAFETY: the block has room for the frame, and nobody uses it yet.
         unsafe { at.write(frame) };
         // SAFETY: just written; it stays until the task is complete.

@@ -50,9 +50,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crossbeam_utils::CachePadded;
 
+use crate::engine::{DefaultMemory, DefaultPool};
 use crate::memory::{Block, Memory};
 use crate::pool::Pool;
-use crate::runtime::engine::{DefaultMemory, DefaultPool};
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -132,12 +132,12 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     ///
     /// ```
     /// use millpond::Idle;
-    /// use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
-    /// use millpond::pool::{params::Params, variants::{AnyPool, Chosen as ChosenPool}};
+    /// use millpond::memory::{any::AnyMemory, variants::by_name as manager_of};
+    /// use millpond::pool::{params::Params, any::AnyPool, variants::by_name as pool_of};
     /// use millpond::taskpool::TaskPool;
     ///
-    /// let memory = ChosenMemory::of("dgbkof").unwrap();
-    /// let dq8 = ChosenPool::of("dq8", Params::default()).unwrap();
+    /// let memory = manager_of("dgbkof").unwrap();
+    /// let dq8 = pool_of("dq8", Params::default()).unwrap();
     /// let pool: TaskPool<u32, AnyMemory, AnyPool> = TaskPool::create_with(1, &memory, &dq8, Idle::Hybrid);
     /// pool.init(0, |worker, n| println!("worker {} has {n}", worker.number()), 6);
     /// pool.run(0);

@@ -2,9 +2,9 @@
 
 use super::block::{ArgBlock, TaskBlock};
 use super::{Counters, Function, Seat, TaskPool};
+use crate::engine::{DefaultMemory, DefaultPool};
 use crate::memory::{Block, Memory};
 use crate::pool::{Leave, Pool, Put};
-use crate::runtime::engine::{DefaultMemory, DefaultPool};
 use crate::sync::MutexGuard;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::atomic::Ordering::Relaxed;

@@ -6,11 +6,11 @@ use super::Worker;
 use super::current::OnStack;
 use super::fiber::{Fiber, Order};
 use super::wait::Waiter;
-use crate::depend::Scheme;
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::memory::Memory;
 use crate::pool::{Leave, Pool};
 use crate::record::What;
-use crate::runtime::engine::Engine;
 
 impl<E: Engine> Worker<E> {
     /// Runs tasks until `done`, which is looked at whenever the bell has rung or there is no work.
@@ -111,10 +111,10 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Idle);
         }
-        let steals = || E::Scheme::FRAMES && self.steal_closure();
+        let steals = || E::Tasks::steal(self);
         let found = || self.has_mail() || done() || shared.has_tasks() || steals();
-        let owes = shared.sleep.wait_watching(self.seat.index(), found, || self.watch());
-        self.end_watch();
+        let owes = shared.sleep.wait_watching(self.seat.index(), found, || E::Tasks::nap(self));
+        E::Tasks::end_nap(self);
         shared.pool.hungry(false);
         if self.log.is_on() {
             self.log.note(What::Awake);

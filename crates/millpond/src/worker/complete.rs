@@ -4,7 +4,9 @@ use std::ptr::NonNull;
 
 use super::Worker;
 use crate::caught::Caught;
-use crate::depend::{Mode, Released, Scheme};
+use crate::depend::tracker::Tracker;
+use crate::depend::{Mode, Released};
+use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
@@ -12,7 +14,6 @@ use crate::handle::version::{State, Version};
 use crate::pool::Put;
 use crate::record::What;
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::task::{NestFrame, Record, Role, TaskRef, flag};
 
 /// How a body ended.
@@ -215,9 +216,10 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn release_one(&self, record: &Record) {
         let version = record.version_at();
         // SAFETY: the version has this access outstanding.
-        let meta = unsafe { version.as_ref() }.meta().of::<E::Scheme>();
+        let meta = unsafe { version.as_ref() }.meta();
+        let tracker = self.tracker();
         // SAFETY: the access was issued and granted, and is released once.
-        let released = unsafe { E::Scheme::release(self.scheme_shared(), self.scheme_local(), meta, record) };
+        let released = unsafe { tracker.release(self.scheme_shared(), self.scheme_local(), meta, record) };
         let Released { granted, last } = released;
         let mut next = granted;
         while let Some(granted) = next {
@@ -227,7 +229,7 @@ impl<E: Engine> Worker<E> {
             next = NonNull::new(granted.link().cast());
             self.grant(granted, record);
         }
-        if E::Scheme::SEARCHES && E::Scheme::has_ready(self.scheme_shared()) {
+        if tracker.searches() && tracker.has_ready(self.scheme_shared()) {
             self.shared().sleep.work_arrived_in_order();
         }
         if last {
@@ -246,7 +248,7 @@ impl<E: Engine> Worker<E> {
             self.log.granted(record, by);
         }
         // SAFETY: a release has granted it.
-        if unsafe { E::Scheme::granted(record) } {
+        if unsafe { self.tracker().granted(record) } {
             self.ready(task, Put::Released);
         }
     }

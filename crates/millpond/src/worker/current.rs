@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 
 use super::Worker;
 use super::forks::{Forks, Head, Place};
+use crate::engine::Engine;
 use crate::record::log::Log;
-use crate::runtime::engine::Engine;
 use crate::runtime::fork::ForkOps;
 use crate::runtime::shared::Shared;
 

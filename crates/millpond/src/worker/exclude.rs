@@ -4,9 +4,9 @@ use std::ptr::{self, NonNull};
 
 use super::Worker;
 use crate::depend::Mode;
+use crate::engine::Engine;
 use crate::handle::Version;
 use crate::pool::Put;
-use crate::runtime::engine::Engine;
 use crate::task::{Record, TaskRef, flag};
 
 #[cfg(all(test, loom))]

@@ -8,18 +8,18 @@ use std::rc::Rc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::depend::Scheme;
+use crate::depend::tracker::Tracker;
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::memory::{Block, Memory};
 use crate::pool::{Leave, Pool, Put};
 use crate::record::log::Log;
 use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::runtime::fork::ForkOps;
 use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
-use crate::stack::{Frames, Thief};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::task::{Role, TaskRef, flag};
@@ -44,14 +44,21 @@ use grain::Grains;
 use sleep::Sleep;
 use wait::{Seat, Waiter};
 
+/// What its parts keep with a worker.
+pub(crate) type Locals<E> = (
+    <<E as Engine>::Pool as Pool>::Local,
+    <<E as Engine>::Memory as Memory>::Local,
+    <<E as Engine>::Tracker as Tracker>::Local,
+);
+
 /// One worker's state. Shared: `seat` and `counters`; everything else only its thread touches.
-pub(crate) struct Worker<E: Engine> {
+pub struct Worker<E: Engine> {
     seat: Seat,
     counters: CachePadded<Counters>,
     shared: Cell<Option<NonNull<Shared<E>>>>,
     pool: UnsafeCell<<E::Pool as Pool>::Local>,
     memory: UnsafeCell<<E::Memory as Memory>::Local>,
-    scheme: UnsafeCell<<E::Scheme as Scheme>::Local>,
+    scheme: UnsafeCell<<E::Tracker as Tracker>::Local>,
     fibers: Fibers,
     forks: Rc<Forks>,
     /// Waiters that were taken from the seat's inbox, to be resumed in this order.
@@ -63,11 +70,8 @@ pub(crate) struct Worker<E: Engine> {
     /// Whether it was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
-    /// The stack in which the parent that begins now opens its frame.
-    pub(crate) opens_in: Cell<Option<NonNull<Frames>>>,
-    /// Stacks that wait for this worker, or that it has stolen from.
-    pub(crate) errands: RefCell<VecDeque<TaskRef>>,
-    pub(crate) thief: Thief,
+    /// What it keeps for the tasks of scopes.
+    pub(crate) tasks: <E::Tasks as TaskStore<E>>::Seat,
     /// Versions that the spawn which runs here has retired.
     pub(crate) retired: RefCell<Vec<Retired>>,
     pub(crate) log: Log,
@@ -117,8 +121,7 @@ impl<E: Engine> Worker<E> {
         sleep: Arc<Sleep>,
         config: &Config,
         recorder: &Recorder,
-        pool: <E::Pool as Pool>::Local,
-        memory: <E::Memory as Memory>::Local,
+        (pool, memory, scheme): Locals<E>,
     ) -> Self {
         let forks = Rc::new(Forks::new());
         let number = (index < config.workers && !config.annex).then_some(index as u32);
@@ -128,16 +131,14 @@ impl<E: Engine> Worker<E> {
             shared: Cell::new(None),
             pool: UnsafeCell::new(pool),
             memory: UnsafeCell::new(memory),
-            scheme: UnsafeCell::default(),
+            scheme: UnsafeCell::new(scheme),
             fibers: Fibers::new(config.stack_size),
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
             budget: Cell::new(u32::MAX),
             owes: Cell::new(false),
             grains: Grains::default(),
-            opens_in: Cell::new(None),
-            errands: RefCell::default(),
-            thief: Thief::new(index),
+            tasks: E::Tasks::seat(index),
             retired: RefCell::default(),
             log: Log::new(recorder, number, forks.clone()),
             forks,
@@ -202,15 +203,22 @@ impl<E: Engine> Worker<E> {
 
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
-    pub(crate) fn scheme_local(&self) -> &mut <E::Scheme as Scheme>::Local {
+    pub(crate) fn scheme_local(&self) -> &mut <E::Tracker as Tracker>::Local {
         // SAFETY: only this worker's thread, and no method of a scheme calls back into the worker.
         unsafe { &mut *self.scheme.get() }
     }
 
+    /// How to reach the scheme.
+    #[inline(always)]
+    pub(crate) fn tracker(&self) -> E::Tracker {
+        // One without size is the same everywhere; then the way to the shared part is saved.
+        if const { size_of::<E::Tracker>() == 0 } { E::Tracker::default() } else { self.shared().tracker() }
+    }
+
     /// What the scheme keeps with the runtime.
     #[inline]
-    pub(crate) fn scheme_shared(&self) -> &<E::Scheme as Scheme>::Shared {
-        if const { size_of::<<E::Scheme as Scheme>::Shared>() != 0 } {
+    pub(crate) fn scheme_shared(&self) -> &<E::Tracker as Tracker>::Shared {
+        if const { size_of::<<E::Tracker as Tracker>::Shared>() != 0 } {
             return &self.shared().scheme;
         }
         // Most keep nothing; then the way to the shared part is saved.
@@ -250,9 +258,7 @@ impl<E: Engine> Worker<E> {
 
     /// Puts errands where others find them.
     fn leave_errands(&self) {
-        while E::Scheme::FRAMES
-            && let Some(errand) = { self.errands.borrow_mut().pop_front() }
-        {
+        while let Some(errand) = E::Tasks::next(self) {
             self.put(errand, Put::Spawned);
         }
     }
@@ -322,12 +328,7 @@ impl<E: Engine> Worker<E> {
 
     #[inline]
     fn take(&self) -> Option<TaskRef> {
-        if E::Scheme::FRAMES
-            && let Some(errand) = self.errands.borrow_mut().pop_front()
-        {
-            return Some(errand);
-        }
-        self.shared().pool.take(self.pool_local())
+        E::Tasks::next(self).or_else(|| self.shared().pool.take(self.pool_local()))
     }
 
     /// A task for a worker that has none left: found by a search, where the scheme has one, which costs less than to look at
@@ -338,7 +339,7 @@ impl<E: Engine> Worker<E> {
             return found;
         }
         let Some(task) = self.shared().pool.steal(self.pool_local()) else {
-            return if E::Scheme::FRAMES && self.steal_closure() { self.take() } else { None };
+            return if E::Tasks::steal(self) { self.take() } else { None };
         };
         self.count_steal();
         if self.log.is_on() {
@@ -358,11 +359,11 @@ impl<E: Engine> Worker<E> {
     /// A task that is ready and that no release has found, under a scheme where they are looked for (TG §4.4).
     #[inline]
     fn search(&self) -> Option<TaskRef> {
-        if !E::Scheme::SEARCHES {
+        if !self.tracker().searches() {
             return None;
         }
         loop {
-            let task = E::Scheme::find(self.scheme_shared())?;
+            let task = self.tracker().find(self.scheme_shared())?;
             self.pass_wake_up_on();
             if task.header().has(flag::RECORDED) {
                 self.log.found(task);

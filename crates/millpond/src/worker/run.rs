@@ -8,10 +8,11 @@ use super::forks::{Offer, Private};
 use super::grain::{self, Length};
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
-use crate::depend::Scheme;
+use crate::depend::tracker::Tracker;
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
 use crate::pool::{Leave, Pool};
 use crate::runtime::domain::Domain;
-use crate::runtime::engine::Engine;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
 
 /// What must be left of a stack for the body that is run on top of a waiting one; half of it otherwise.
@@ -54,7 +55,7 @@ impl<E: Engine> Worker<E> {
             Role::Fork => self.run_fork(task),
             Role::Nest => self.run_parent(task),
             Role::Future => self.run_future(task),
-            Role::Errand => self.run_errand(task),
+            Role::Errand => E::Tasks::run_errand(self, task),
             _ => self.run_leaf(task),
         };
         if finished.is_some() {
@@ -94,7 +95,7 @@ impl<E: Engine> Worker<E> {
         // A combination is no task of the program's.
         let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
         self.expose_before(header.vtable());
-        task.records().iter().for_each(Self::fetch_for_release);
+        task.records().iter().for_each(|record| self.fetch_for_release(record));
         let started = self.grains.start_taken(header.domain(), nth);
         let result = self.run_body(task);
         self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
@@ -129,8 +130,8 @@ impl<E: Engine> Worker<E> {
 
     /// Asks for what the release of an access will touch.
     #[inline]
-    fn fetch_for_release(record: &Record) {
-        E::Scheme::prefetch(record.version().meta().of::<E::Scheme>(), record);
+    fn fetch_for_release(&self, record: &Record) {
+        self.tracker().prefetch(record.version().meta(), record);
     }
 
     /// Asks for the data of the task that probably comes next, while this one runs.
@@ -139,7 +140,7 @@ impl<E: Engine> Worker<E> {
         if let Some(next) = self.shared().pool.next(self.pool_local()) {
             next.records().iter().for_each(|record| {
                 record.prefetch_value();
-                Self::fetch_for_release(record);
+                self.fetch_for_release(record);
             });
         }
     }
@@ -160,10 +161,11 @@ impl<E: Engine> Worker<E> {
             return self.refuse(task, error);
         }
         self.expose_before(task.header().vtable());
-        if E::Scheme::FRAMES {
-            self.run_parent_apart(task);
-            return None;
-        }
+        E::Tasks::run_parent(self, task)
+    }
+
+    /// Runs the body of a parent whose tasks wait in the pool. The parent, if it is complete with that.
+    pub(crate) fn run_parent_from_pool(&self, task: TaskRef) -> Option<TaskRef> {
         self.count_body();
         let result = self.run_body(task);
         let frame: NonNull<NestFrame> = task.frame_at();

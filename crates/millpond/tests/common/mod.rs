@@ -4,8 +4,7 @@
 use std::io::Write;
 use std::thread;
 
-use millpond::depend::stack::Stack;
-use millpond::{Builder, DefaultMemory, DefaultPool, Runtime};
+use millpond::{Builder, Runtime, StackEngine};
 
 mod limit;
 pub mod lock;
@@ -31,8 +30,8 @@ pub fn runtime(workers: usize) -> Runtime {
     builder(workers).build().expect("the choices are in range")
 }
 
-/// A runtime whose scheme is the dataflow stack.
-pub type OnStack = Runtime<DefaultMemory, DefaultPool, Stack>;
+/// A runtime of the dataflow stack.
+pub type OnStack = Runtime<StackEngine>;
 
 pub fn on_stack(workers: usize) -> OnStack {
     builder(workers).build_with().expect("the choices are in range")

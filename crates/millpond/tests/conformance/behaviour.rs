@@ -5,10 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
-use millpond::{Access, Error, Handle, Inline, Inout, Kind, Runtime, Spawn, Write};
+use millpond::{Access, Engine, Error, Handle, Inline, Inout, Kind, Runtime, Spawn, Write};
 
 use crate::common::{builder, join_all, must_not_run, sized};
 use crate::gate::{Gate, Opens};
@@ -65,7 +62,7 @@ fn nested_scopes_and_waits() {
     });
 }
 
-fn session<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn session<E: Engine>(rt: &Runtime<E>) {
     let (session, mut sum) = (rt.session(), Handle::new(0));
     let rounds = sized(50, 500);
     for round in 0..rounds {
@@ -88,7 +85,7 @@ fn sessions() {
 }
 
 /// Pending tasks whose preconditions are met by tasks behind data, and by threads.
-fn doors<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn doors<E: Engine>(rt: &Runtime<E>) {
     let (order, sum, met) = (Handle::new(0), Handle::new(0), AtomicUsize::new(0));
     let count = sized(50, 500);
     rt.scope(|s| {
@@ -118,7 +115,7 @@ fn pending_tasks() {
 }
 
 /// A failure behind a gate, so that all that it poisons waits for it; and what it does not concern runs.
-fn poison<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn poison<E: Engine>(rt: &Runtime<E>) {
     let data: Vec<_> = (0..4).map(Handle::new).collect();
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
     let by_source = |error: &Error| matches!(error.kind(), Kind::Poisoned { by } if by.name() == Some("source"));
@@ -151,7 +148,7 @@ fn failures() {
 }
 
 /// Cancelled while tasks wait for data, for their turn, and for somebody outside.
-fn cancel<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn cancel<E: Engine>(rt: &Runtime<E>) {
     let (data, other, untouched) = (Handle::new(0), Handle::new(0), Handle::new(0));
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
     let result = rt.scope(|s| {

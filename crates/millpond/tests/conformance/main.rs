@@ -11,9 +11,7 @@ mod many;
 mod meeting;
 mod moving;
 
-use millpond::DefaultScheme;
 use millpond::catalogue::{Names, SCHEMES};
-use millpond::depend::Scheme;
 
 use common::limit;
 
@@ -46,5 +44,5 @@ use on_every_row;
 fn the_default_scheme_is_the_one_that_the_build_names() {
     let flags = option_env!("RUSTFLAGS").unwrap_or_default();
     let named = flags.split_once("millpond_scheme=\"").and_then(|(_, rest)| rest.split('"').next());
-    assert_eq!(DefaultScheme::NAME, named.unwrap_or(SCHEMES[0].name));
+    assert_eq!(Names::default().scheme, named.unwrap_or(SCHEMES[0].name));
 }

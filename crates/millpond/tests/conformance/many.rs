@@ -2,10 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
-use millpond::{Builder, Handle, Inline, Runtime, Spawn};
+use millpond::catalogue::Names;
+use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
 
 use crate::common::{builder, sized};
 use crate::gate::{Gate, Opens};
@@ -26,8 +24,8 @@ fn unbounded() -> Builder {
 }
 
 /// A million reads behind one task that is held, by a door that opens when all are there; then a writer.
-fn readers<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
-    let count = if D::NAME == LOOKS_THROUGH { outstanding().min(10_000) } else { outstanding() };
+fn readers<E: Engine>(rt: &Runtime<E>, names: Names<'_>) {
+    let count = if names.scheme == LOOKS_THROUGH { outstanding().min(10_000) } else { outstanding() };
     let (value, gate, ran) = (Handle::new(1), Gate::default(), AtomicUsize::new(0));
     rt.scope(|s| {
         let _opens = Opens(&gate);
@@ -51,11 +49,11 @@ fn readers<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
 
 #[test]
 fn outstanding_reads_of_one_datum() {
-    on_every_row!(120, "reads of one datum", unbounded(), rt => readers(rt));
+    on_every_row!(120, "reads of one datum", unbounded(), rt, names => readers(rt, names));
 }
 
 /// A million tasks on a thousand data, behind one task that has all of them.
-fn chains<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn chains<E: Engine>(rt: &Runtime<E>) {
     let (count, chains) = (outstanding(), 1000);
     let data: Vec<_> = (0..chains).map(|_| Handle::new(0)).collect();
     let gate = Gate::default();
@@ -81,7 +79,7 @@ fn outstanding_chains() {
 }
 
 /// Generations of many tasks next to each other: every edge that a graph may need.
-fn generations<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn generations<E: Engine>(rt: &Runtime<E>) {
     let (count, rounds) = (sized(200, 500), 4);
     let (value, gate) = (Handle::new(0), Gate::default());
     let [reads, shares] = [(); 2].map(|()| AtomicUsize::new(0));
@@ -123,7 +121,7 @@ fn places(i: usize, data: usize) -> impl Iterator<Item = (usize, bool)> {
     (0..1 + i % 20).map(move |k| ((i * 7 + k) % data, k % 4 == 0))
 }
 
-fn many_accesses<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>) {
+fn many_accesses<E: Engine>(rt: &Runtime<E>) {
     let (tasks, data) = (sized(4_000, 40_000), 23);
     let handles: Vec<_> = (0..data as u64).map(Handle::new).collect();
     rt.scope(|s| {

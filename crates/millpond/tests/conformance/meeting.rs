@@ -3,10 +3,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
-use millpond::{Handle, Inline, Runtime, Spawn, Sum};
+use millpond::{Engine, Handle, Inline, Runtime, Spawn, Sum};
 
 use crate::common::{builder, sized};
 use crate::gate::{Gate, Opens};
@@ -27,7 +24,7 @@ enum Behind {
     Parts,
 }
 
-fn meet<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>, behind: Behind) {
+fn meet<E: Engine>(rt: &Runtime<E>, behind: Behind) {
     let (gate, all) = (Gate::default(), Barrier::new(rt.workers()));
     let shared = Handle::new(0);
     let own: Vec<_> = (0..rt.workers()).map(Handle::new).collect();

@@ -4,10 +4,8 @@
 use std::thread;
 
 use millpond::catalogue::{AnyRuntime, Names, SCHEMES};
-use millpond::depend::{Mode, Scheme};
-use millpond::memory::Memory;
-use millpond::pool::Pool;
-use millpond::{Handle, Kind, Runtime, Spawn, Sum, on_runtime};
+use millpond::depend::Mode;
+use millpond::{Engine, Handle, Kind, Runtime, Spawn, Sum, on_runtime};
 
 use crate::common::{builder, join_all, limit, must_not_run, sized};
 
@@ -117,7 +115,7 @@ fn poison_goes_with_a_handle() {
 }
 
 /// Chains with readers between; each task checks its place.
-fn work<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>, tasks: usize) {
+fn work<E: Engine>(rt: &Runtime<E>, tasks: usize) {
     let data: Vec<_> = (0..4).map(|_| Handle::new(0)).collect();
     rt.scope(|s| {
         for i in 0..tasks {
@@ -146,7 +144,7 @@ fn two_at_once() {
 }
 
 /// Bodies of one runtime open scopes on another one, and wait for its sessions.
-fn visit<M: Memory, P: Pool, D: Scheme>(rt: &Runtime<M, P, D>, other: &Runtime) {
+fn visit<E: Engine>(rt: &Runtime<E>, other: &Runtime) {
     let sum = Handle::new(0);
     rt.scope(|s| {
         for _ in 0..sized(20, 100) {

@@ -6,9 +6,6 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use millpond::depend::Scheme;
-use millpond::memory::Memory;
-use millpond::pool::Pool;
 use millpond::{
     Accesses, ArgsOf, CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime,
     Scope, Spawn, SpawnOptions,
@@ -156,11 +153,11 @@ pub fn expected_panic(id: Id) -> ! {
 }
 
 /// Runs a program on a runtime; in a session if that is asked for and the program fits one.
-pub fn execute<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>, session: bool) -> Outcome {
+pub fn execute<E: Engine>(program: &Program, runtime: &Runtime<E>, session: bool) -> Outcome {
     if session && program.fits_a_session() { in_session(program, runtime) } else { in_scope(program, runtime) }
 }
 
-fn in_scope<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>) -> Outcome {
+fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     let run = Run::new(program);
     let mut slots = roots(program, &run);
     if program.ids.is_multiple_of(2) {
@@ -178,7 +175,7 @@ fn in_scope<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<
 
 /// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
 /// leaves it leaked.
-fn in_session<M: Memory, P: Pool, D: Scheme>(program: &Program, runtime: &Runtime<M, P, D>) -> Outcome {
+fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
     // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.
@@ -209,7 +206,7 @@ fn roots(program: &Program, run: &Run) -> Slots<Root> {
 }
 
 /// What an earlier scope has done to the root handles that have a value leaves nothing that the next one could see.
-fn used_before<M: Memory, P: Pool, D: Scheme>(program: &Program, slots: &Slots<Root>, runtime: &Runtime<M, P, D>) {
+fn used_before<E: Engine>(program: &Program, slots: &Slots<Root>, runtime: &Runtime<E>) {
     let set = slots.0.iter().zip(&program.roots).filter(|(_, root)| root.1);
     let used = runtime.scope(|s| {
         for ((_, slot), _) in set {

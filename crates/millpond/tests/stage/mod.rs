@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::task::{Context, Poll, Waker};
 use std::thread::yield_now;
 
-use millpond::depend::Scheme;
+use millpond::catalogue::{AnyRuntime, Names};
 use millpond::record::{Event, Recording, Sink, Track, What};
-use millpond::{Access, DefaultMemory, DefaultPool, Handle, Parts, Root, Runtime, Session, Spawn};
+use millpond::{Access, Engine, Handle, Root, Runtime, Session, Spawn};
 use millpond::{Commutative, Concurrent, Inout, Max, Read, Reduce, Sum, Write};
 
 use crate::common::{Mutex, builder};
@@ -38,7 +38,6 @@ pub enum How {
 /// What a task uses: data by their numbers, each once.
 pub type Uses = Vec<(How, usize)>;
 
-type Engine<D> = Parts<DefaultMemory, DefaultPool, D>;
 type Datum = Handle<i64>;
 /// As one type for all tasks; in the order of `How`.
 type Accesses<'h> = (
@@ -52,8 +51,9 @@ type Accesses<'h> = (
 );
 
 /// A runtime of one scheme.
-pub struct Stage<D: Scheme> {
-    rt: Runtime<DefaultMemory, DefaultPool, D>,
+pub struct Stage<E: Engine> {
+    scheme: &'static str,
+    rt: Runtime<E>,
     worker: Arc<Worker>,
     // Last, so that what it is told of is still there.
     _recording: Recording,
@@ -112,35 +112,58 @@ impl Actors {
     }
 }
 
-impl<D: Scheme> Stage<D> {
-    /// Whether commutative tasks and reductions are ordered, and whether a `write` makes a version of its own.
-    pub fn new(deterministic: bool, renames: bool) -> Self {
-        let room = if renames { u64::MAX } else { 0 };
-        let builder = builder(1).deterministic(deterministic).rename_bytes(room);
-        let rt = builder.build_with().expect("the choices are in range");
+/// Runs a test on a stage of each scheme. Commutative tasks and reductions are ordered if `deterministic`; a `write` makes a
+/// version of its own if `renames`.
+macro_rules! on_every_stage {
+    ($deterministic:expr, $renames:expr, $stage:ident => $body:expr) => {
+        for row in millpond::catalogue::SCHEMES {
+            let any = $crate::stage::runtime(row.name, $deterministic, $renames);
+            millpond::on_runtime!(any, rt => {
+                let $stage = $crate::stage::Stage::new(row.name, rt);
+                $body
+            });
+        }
+    };
+}
+pub(crate) use on_every_stage;
+
+/// A runtime of one worker, for a stage.
+pub fn runtime(scheme: &str, deterministic: bool, renames: bool) -> AnyRuntime {
+    let room = if renames { u64::MAX } else { 0 };
+    let builder = builder(1).deterministic(deterministic).rename_bytes(room);
+    AnyRuntime::build(builder, Names { scheme, ..Names::default() }).expect("the choices are in range")
+}
+
+impl<E: Engine> Stage<E> {
+    pub fn new(scheme: &'static str, rt: Runtime<E>) -> Self {
         let worker = Arc::new(Worker::default());
         let recording = rt.recorder().add(worker.clone());
-        Stage { rt, worker, _recording: recording }
+        Stage { scheme, rt, worker, _recording: recording }
+    }
+
+    /// The name of its scheme.
+    pub fn scheme(&self) -> &'static str {
+        self.scheme
     }
 
     /// Begins with data of these values, or without one.
-    pub fn play(&self, data: &[Option<i64>]) -> Play<'_, D> {
+    pub fn play(&self, data: &[Option<i64>]) -> Play<'_, E> {
         let data = data.iter().map(|value| value.map_or_else(Handle::unset, Handle::new)).collect();
         Play { stage: self, session: Some(self.rt.session()), actors: Arc::default(), data }
     }
 }
 
 /// A session of tasks on a stage. They are numbered as they come.
-pub struct Play<'a, D: Scheme> {
-    stage: &'a Stage<D>,
+pub struct Play<'a, E: Engine> {
+    stage: &'a Stage<E>,
     /// Taken at the end.
-    session: Option<Session<Engine<D>>>,
+    session: Option<Session<E>>,
     actors: Arc<Actors>,
     data: Vec<Datum>,
 }
 
-impl<D: Scheme> Play<'_, D> {
-    fn session(&self) -> &Session<Engine<D>> {
+impl<E: Engine> Play<'_, E> {
+    fn session(&self) -> &Session<E> {
         self.session.as_ref().expect("taken at the end")
     }
 
@@ -245,7 +268,7 @@ impl<D: Scheme> Play<'_, D> {
 }
 
 /// A test that fails ends.
-impl<D: Scheme> Drop for Play<'_, D> {
+impl<E: Engine> Drop for Play<'_, E> {
     fn drop(&mut self) {
         self.let_all_go();
     }

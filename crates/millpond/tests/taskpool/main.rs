@@ -9,9 +9,11 @@ mod phases;
 mod values;
 
 use millpond::Idle;
-use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
+use millpond::memory::any::AnyMemory;
+use millpond::memory::variants::by_name as manager_of;
+use millpond::pool::any::AnyPool;
 use millpond::pool::params::Params;
-use millpond::pool::variants::{AnyPool, Chosen as ChosenPool};
+use millpond::pool::variants::by_name as pool_of;
 use millpond::taskpool::TaskPool;
 
 /// A task pool whose parts are chosen by name.
@@ -19,7 +21,7 @@ type Any<A> = TaskPool<A, AnyMemory, AnyPool>;
 
 /// That of these names.
 fn any<A: Send>(workers: usize, pool: &str, memory: &str) -> Any<A> {
-    let memory = ChosenMemory::of(memory).expect("a memory manager");
-    let pool = ChosenPool::of(pool, Params::default()).expect("a pool");
+    let memory = manager_of(memory).expect("a memory manager");
+    let pool = pool_of(pool, Params::default()).expect("a pool");
     TaskPool::create_with(workers, &memory, &pool, Idle::Hybrid)
 }

@@ -9,12 +9,11 @@ use super::{Request, workers};
 use crate::args::integer;
 use crate::bench::row::Row;
 use crate::bench::{Measure, Suite};
-use crate::config::Of;
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction};
-use millpond::depend::{Mode, Scheme};
-use millpond::{Handle, Out, Root, Spawn};
+use millpond::depend::Mode;
+use millpond::{Engine, Handle, Out, Root, Runtime, Spawn};
 use serde_json::json;
 use std::array;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -56,22 +55,22 @@ impl Program for Arguments {
         1 + self.tasks
     }
 
-    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         match self.count {
             None => self.blackscholes(runtime),
-            Some(1) => self.inouts::<D, 1>(runtime),
-            Some(2) => self.inouts::<D, 2>(runtime),
-            Some(4) => self.inouts::<D, 4>(runtime),
-            Some(8) => self.inouts::<D, 8>(runtime),
-            Some(12) => self.inouts::<D, 12>(runtime),
-            Some(16) => self.inouts::<D, 16>(runtime),
-            Some(_) => self.inouts::<D, 20>(runtime),
+            Some(1) => self.inouts::<E, 1>(runtime),
+            Some(2) => self.inouts::<E, 2>(runtime),
+            Some(4) => self.inouts::<E, 4>(runtime),
+            Some(8) => self.inouts::<E, 8>(runtime),
+            Some(12) => self.inouts::<E, 12>(runtime),
+            Some(16) => self.inouts::<E, 16>(runtime),
+            Some(_) => self.inouts::<E, 20>(runtime),
         }
     }
 }
 
 impl Arguments {
-    fn inouts<D: Scheme, const N: usize>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn inouts<E: Engine, const N: usize>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let (objects, gate): ([Handle<u64>; N], _) = (array::from_fn(|_| Handle::new(0)), Held::default());
         let watch = runtime.scope(|s| {
             gate.hold(s, &objects);
@@ -89,7 +88,7 @@ impl Arguments {
 
     /// PARSEC's blackscholes in the paper's version: a task has 8 arguments, of which 7 are annotated. The inputs are
     /// the same for all tasks.
-    fn blackscholes<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn blackscholes<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let (inputs, prices): ([_; INPUTS], _) = (array::from_fn(|n| Handle::new(n as u64)), Handle::unset());
         let gate = Held::default();
         let watch = runtime.scope(|s| {

@@ -11,11 +11,10 @@ use crate::bench::graph::Graph;
 use crate::bench::row::Row;
 use crate::bench::spin;
 use crate::bench::{Measure, Suite};
-use crate::config::Of;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction};
-use millpond::depend::{Mode, Scheme};
-use millpond::{Handle, Inline};
+use millpond::depend::Mode;
+use millpond::{Engine, Handle, Inline, Runtime};
 use serde_json::json;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -79,7 +78,7 @@ impl Program for Run {
         self.graph.tasks()
     }
 
-    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let wanted = self.wanted.get_or_init(|| self.serial_data());
         let handles: Vec<_> = self.graph.start().into_iter().map(Handle::new).collect();
         let watch = Watch::start();

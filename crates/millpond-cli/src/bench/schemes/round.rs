@@ -5,13 +5,13 @@ use super::cycles::Timed;
 use super::plan::Trend;
 use crate::bench::row::Row;
 use crate::bench::shares::{ran, ran_since, shares};
-use crate::config::{Of, of_scheme};
+use crate::config::of_scheme;
 use crate::failure::Failure;
 use crate::rss;
 use crate::stats::median;
 use millpond::catalogue::{AnyRuntime, Names};
-use millpond::depend::{Mode, Scheme};
-use millpond::{Inline, Runtime, on_scheme};
+use millpond::depend::Mode;
+use millpond::{Engine, Inline, Runtime, on_runtime};
 use millpond_workloads::matrix::memory::available;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub trait Program {
     fn bodies(&self) -> u64;
 
     /// Runs it once: the time, and whether it has left what the serial program leaves.
-    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error>;
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error>;
 
     /// The time of the serial program in seconds, where a suite asks.
     fn serial(&self) -> Option<f64> {
@@ -240,7 +240,7 @@ impl Cell {
     /// Runs it once, and counts who ran its bodies.
     fn run<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<Timed, Failure> {
         let before = ran(runtime);
-        let (timed, right) = on_scheme!(runtime, rt => program.run(rt))?;
+        let (timed, right) = on_runtime!(runtime, rt => program.run(rt))?;
         let ran = ran_since(&before, runtime);
         self.verified &= right && ran.iter().sum::<u64>() == program.bodies();
         self.ran.resize(ran.len(), 0);

@@ -9,11 +9,9 @@ use super::{Request, names, workers};
 use crate::args::{MAX_WINDOW, integer};
 use crate::bench::row::Row;
 use crate::bench::{Measure, Suite};
-use crate::config::Of;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction};
-use millpond::Inline;
-use millpond::depend::Scheme;
+use millpond::{Engine, Inline, Runtime};
 use serde_json::json;
 
 /// One generation.
@@ -56,7 +54,7 @@ impl Program for Generations {
         1 + self.readers + self.tasks
     }
 
-    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let (object, gate) = (Object::new(true), Gate::new());
         let watch = runtime.scope(|s| {
             object.hold(s, self.annotation, &gate);

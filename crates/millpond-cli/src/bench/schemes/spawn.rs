@@ -9,12 +9,10 @@ use super::{Request, names};
 use crate::args::integer;
 use crate::bench::row::Row;
 use crate::bench::{Measure, Suite};
-use crate::config::Of;
 use crate::failure::Failure;
 use crate::stats::{least, median};
 use clap::Arg;
-use millpond::depend::Scheme;
-use millpond::{Builder, Inline};
+use millpond::{Builder, Engine, Inline, Runtime};
 use serde_json::json;
 
 /// The suite.
@@ -51,7 +49,7 @@ impl Program for Spawns {
         self.1
     }
 
-    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let (&Self(annotation, tasks), object) = (self, Object::new(false));
         let watch = Watch::start();
         runtime.scope(|s| object.spawn(s, annotation, tasks))?;

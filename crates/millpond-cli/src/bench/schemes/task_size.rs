@@ -9,11 +9,10 @@ use crate::args::integer;
 use crate::bench::row::Row;
 use crate::bench::spin::{self, spin};
 use crate::bench::{Measure, Suite};
-use crate::config::Of;
 use crate::failure::Failure;
 use clap::{Arg, ArgAction};
-use millpond::depend::{Mode, Scheme};
-use millpond::{Builder, Handle, Inline, Spawn};
+use millpond::depend::Mode;
+use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
 use serde_json::json;
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -65,7 +64,7 @@ impl Program for Readers {
         self.tasks
     }
 
-    fn run<D: Scheme>(&self, runtime: &Of<D>) -> Result<(Timed, bool), millpond::Error> {
+    fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let wanted = self.wanted.get_or_init(|| self.all());
         let objects: Vec<_> = (0..self.objects).map(Handle::new).collect();
         let found: Vec<_> = (0..self.tasks).map(|_| AtomicU64::new(0)).collect();

@@ -7,10 +7,8 @@ use super::{Request, halved};
 use crate::config::of_scheme;
 use crate::failure::Failure;
 use millpond::catalogue::{AnyRuntime, Names};
-use millpond::depend::Scheme;
-use millpond::depend::stack::Stack;
 use millpond::stack::policy::End;
-use millpond::{Runtime, on_runtime};
+use millpond::{Runtime, StackEngine, on_runtime};
 use millpond_workloads::{Job, Options, Stopwatch, Value};
 use serde_json::json;
 use std::time::Duration;
@@ -21,7 +19,7 @@ pub const NAME: &str = "ends";
 pub const NEWEST: &str = "stack-newest";
 
 /// What is compared: what it is called, and where thieves begin.
-const ENDS: [(&str, End, &str); 2] = [(Stack::NAME, End::Oldest, "oldest"), (NEWEST, End::Newest, "newest")];
+const ENDS: [(&str, End, &str); 2] = [(StackEngine::NAME, End::Oldest, "oldest"), (NEWEST, End::Newest, "newest")];
 
 /// Their names.
 pub fn schemes() -> impl Iterator<Item = &'static str> {
@@ -88,7 +86,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
 }
 
 fn on(workers: usize, end: End) -> Result<AnyRuntime, Failure> {
-    let names = Names { scheme: Stack::NAME, ..Names::default() };
+    let names = Names { scheme: StackEngine::NAME, ..Names::default() };
     let built = AnyRuntime::build(Runtime::builder().workers(workers).steal_from(end), names);
     built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
 }
@@ -100,7 +98,7 @@ fn once(job: &mut dyn Job, rt: &AnyRuntime) -> Result<(Duration, bool), Failure>
 }
 
 fn row(program: &Program, job: &dyn Job, workers: usize, runtime: &'static str, end: &str) -> Row {
-    let mut config = of_scheme(Stack::NAME, workers);
+    let mut config = of_scheme(StackEngine::NAME, workers);
     config["steal_from"] = json!(end);
     let integer = |(name, value)| if let Value::Integer(n) = value { Some((name, n)) } else { None };
     Row {

@@ -5,12 +5,11 @@ use super::super::row::Row;
 use super::point::Point;
 use super::tasks::{self, Ran, Size};
 use super::{Request, halved};
-use crate::config::{Of, of_scheme};
+use crate::config::of_scheme;
 use crate::failure::Failure;
 use millpond::depend::Scheme;
 use millpond::depend::parked::Parked;
-use millpond::depend::stack::Stack;
-use millpond::{Inline, Runtime};
+use millpond::{DefaultEngine, Engine, Inline, Runtime, StackEngine};
 use serde_json::json;
 
 /// Some tasks, as many of them as a size says.
@@ -22,8 +21,8 @@ pub struct Shape {
     workers: usize,
     /// Tasks in a run; 0 where the time is not theirs.
     tasks: fn(Size) -> u64,
-    on_stack: fn(&Of<Stack>, Size) -> Ran,
-    on_parked: fn(&Of<Parked>, Size) -> Ran,
+    on_stack: fn(&Runtime<StackEngine>, Size) -> Ran,
+    on_parked: fn(&Runtime, Size) -> Ran,
 }
 
 macro_rules! shape {
@@ -34,8 +33,8 @@ macro_rules! shape {
             sizes: $sizes,
             workers: $workers,
             tasks: $tasks,
-            on_stack: tasks::$run::<Stack>,
-            on_parked: tasks::$run::<Parked>,
+            on_stack: tasks::$run::<StackEngine>,
+            on_parked: tasks::$run::<DefaultEngine>,
         }
     };
 }
@@ -62,7 +61,7 @@ pub static SHAPES: &[Shape] = &[
 const QUEUED: &str = "parked-queued";
 
 /// What the tasks run on.
-pub const SCHEMES: [&str; 3] = [Stack::NAME, Parked::NAME, QUEUED];
+pub const SCHEMES: [&str; 3] = [StackEngine::NAME, Parked::NAME, QUEUED];
 
 impl Shape {
     pub fn schemes(&self) -> &'static [&'static str] {
@@ -84,9 +83,9 @@ impl Shape {
 
 /// The runtimes, each with one worker and with two.
 struct Runtimes {
-    stack: [Of<Stack>; 2],
-    parked: [Of<Parked>; 2],
-    queued: [Of<Parked>; 2],
+    stack: [Runtime<StackEngine>; 2],
+    parked: [Runtime; 2],
+    queued: [Runtime; 2],
 }
 
 impl Runtimes {
@@ -97,20 +96,25 @@ impl Runtimes {
     fn measure(&self, shape: &Shape, size: Size, point: &mut Point) -> Result<(), Failure> {
         let workers = shape.workers - 1;
         match point.row.runtime {
-            Stack::NAME => once(&self.stack[workers], shape.on_stack, size, point),
+            StackEngine::NAME => once(&self.stack[workers], shape.on_stack, size, point),
             QUEUED => once(&self.queued[workers], shape.on_parked, size, point),
             _ => once(&self.parked[workers], shape.on_parked, size, point),
         }
     }
 }
 
-fn on<D: Scheme>(inline: Inline) -> Result<[Of<D>; 2], Failure> {
+fn on<E: Engine>(inline: Inline) -> Result<[Runtime<E>; 2], Failure> {
     let build = |workers| Runtime::builder().workers(workers).inline(inline).build_with();
     let both = build(1).and_then(|one| Ok([one, build(2)?]));
     both.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
 }
 
-fn once<D: Scheme>(rt: &Of<D>, run: fn(&Of<D>, Size) -> Ran, size: Size, point: &mut Point) -> Result<(), Failure> {
+fn once<E: Engine>(
+    rt: &Runtime<E>,
+    run: fn(&Runtime<E>, Size) -> Ran,
+    size: Size,
+    point: &mut Point,
+) -> Result<(), Failure> {
     point.measure(|| rt.counts(), || Ok(run(rt, size)?))
 }
 

@@ -1,8 +1,6 @@
 //! Tasks that cost next to nothing, or none that is ready while a long body runs.
 
-use crate::config::Of;
-use millpond::depend::Scheme;
-use millpond::{Access, Handle, Inout, Spawn, Write};
+use millpond::{Access, Engine, Handle, Inout, Runtime, Spawn, Write};
 use std::hint::spin_loop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,7 +27,7 @@ pub fn of_accesses(size: Size) -> u64 {
 }
 
 /// Tasks that may change so many data, and change one.
-pub fn accesses<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+pub fn accesses<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let [a, b, c, d, e, f, g, h] = [0_u64; 8].map(Handle::new);
     let (many, start) = (of_accesses(size), Instant::now());
     rt.scope(|s| {
@@ -55,7 +53,7 @@ pub fn accesses<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
 }
 
 /// So many tasks of two accesses.
-pub fn number<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+pub fn number<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (x, y) = (Handle::new(0_u64), Handle::new(0_u64));
     let start = Instant::now();
     rt.scope(|s| {
@@ -82,7 +80,7 @@ pub fn of_depth(size: Size) -> u64 {
 }
 
 /// Parents in parents, so many deep, each with a leaf besides; again and again, no more at once than fit the caches.
-pub fn depth<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+pub fn depth<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (scopes, each) = descents(size);
     let (x, start) = (Handle::new(0_u64), Instant::now());
     for _ in 0..scopes {
@@ -101,7 +99,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, x: Access<'_, u64, Inout, S::Br
 }
 
 /// Fibonacci number `n` without a cutoff, each call a parent.
-pub fn fib<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+pub fn fib<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (result, start) = (Handle::unset(), Instant::now());
     rt.scope(|s| fib_in(s, size.varied, result.write()))?;
     let (took, result) = (start.elapsed(), result.into_inner()?);
@@ -145,7 +143,7 @@ fn spin_for(time: Duration) {
 
 /// A worker that has so many tasks, of which none is ready yet, begins a long body; with that they become ready. Until another
 /// worker begins one of them.
-pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (begun, given, ran) = (&AtomicU64::new(0), &AtomicU64::new(u64::MAX), &AtomicU64::new(0));
     let (busy, origin) = (&OnceLock::<ThreadId>::new(), Instant::now());
     let now = move || origin.elapsed().as_nanos() as u64;
@@ -171,7 +169,7 @@ pub fn give<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
 }
 
 /// While a body runs, as long as that takes, but for a second at most, others run all tasks behind it, each of them stolen: their time.
-pub fn behind<D: Scheme>(rt: &Of<D>, size: Size) -> Ran {
+pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
     let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);
     rt.scope(|s| {

@@ -3,9 +3,10 @@
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
 
-use super::{Datum, ORPHAN, REDUCING, SchemeOps};
+use super::{Datum, ORPHAN, REDUCING};
 use crate::depend::Mode;
 use crate::depend::in_order::InOrder;
+use crate::depend::tracker::SchemeOps;
 use crate::handle::storage;
 use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
 use crate::runtime::domain::{Domain, NESTED_EPOCH};

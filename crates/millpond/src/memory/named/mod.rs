@@ -38,7 +38,7 @@ mod tests;
 
 pub use parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
 
-/// The memory manager of a row of the paper's table; [`AnyMemory`](super::variants::AnyMemory) is that of any.
+/// The memory manager of a row of the paper's table; [`AnyMemory`](super::any::AnyMemory) is that of any.
 ///
 /// ```
 /// use millpond::memory::Memory;

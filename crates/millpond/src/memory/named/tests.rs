@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use super::super::any::AnyMemory;
 use super::super::testing::{self, fill, first_word, free, one_seat, set_first_word};
-use super::super::variants::{AnyMemory, Cgbk, Cgbk1, Chosen, Dgbk, Dgbkof, ROWS, for_each_variant};
+use super::super::variants::{Cgbk, Cgbk1, Dgbk, Dgbkof, ROWS, by_name, for_each_variant};
 use super::super::{BLOCK_ALIGN, LINE};
 use super::chain::BATCH;
 use super::*;
@@ -180,7 +181,7 @@ fn everybody_frees_everybodys_blocks() {
         let mut sizes = SIZES.to_vec();
         sizes.push(LARGEST + 1);
         for row in ROWS {
-            testing::everybody_frees_everybodys::<AnyMemory>(&Chosen::of(row.name).unwrap(), 3000, &sizes);
+            testing::everybody_frees_everybodys::<AnyMemory>(&by_name(row.name).unwrap(), 3000, &sizes);
         }
     });
 }
@@ -277,7 +278,7 @@ fn cost() {
     }
     println!("default {:.1}", pair::<super::super::slab::Slabs>(&()));
     fn by_type_and_by_name<V: Variant>() {
-        let chosen = Chosen::of(V::NAME).unwrap();
+        let chosen = by_name(V::NAME).unwrap();
         println!("{} {:.1}, by name {:.1}", V::NAME, pair::<Named<V>>(&()), pair::<AnyMemory>(&chosen));
     }
     for_each_variant!(by_type_and_by_name);

@@ -10,6 +10,7 @@ use crate::task::TaskRef;
 pub struct Central<S>(S);
 
 impl<S: Shared> Placement for Central<S> {
+    const PARAMS: &'static [&'static str] = &["lock"];
     type Seat = ();
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<()>) {

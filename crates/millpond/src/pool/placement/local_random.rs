@@ -44,6 +44,7 @@ impl LocalRandom {
 }
 
 impl Placement for LocalRandom {
+    const PARAMS: &'static [&'static str] = &["share", "lock"];
     type Seat = Seat;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {

@@ -23,6 +23,9 @@ pub(super) use stealing::Stealing;
 
 /// Where a worker puts tasks, and where it looks for them; see [`Pool`](super::Pool), whose methods these are.
 pub trait Placement: Send + Sync + Sized + 'static {
+    /// The names of those [`Params`] that matter to it.
+    const PARAMS: &'static [&'static str];
+
     /// What one worker keeps for itself.
     type Seat: Send + 'static;
 

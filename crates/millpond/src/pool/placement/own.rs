@@ -18,6 +18,7 @@ pub struct Own<Q> {
 }
 
 impl<Q: Queue + 'static> Placement for Own<Q> {
+    const PARAMS: &'static [&'static str] = &["lock"];
     type Seat = Q;
 
     const BALANCES: bool = false;

@@ -55,6 +55,7 @@ impl OwnAndCentral {
 }
 
 impl Placement for OwnAndCentral {
+    const PARAMS: &'static [&'static str] = &["threshold", "lock"];
     type Seat = Seat;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {

@@ -97,6 +97,7 @@ impl Public {
 }
 
 impl Placement for Public {
+    const PARAMS: &'static [&'static str] = &["filling", "share", "lock"];
     type Seat = Seat;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {

@@ -26,6 +26,7 @@ pub struct Seat<D> {
 }
 
 impl<S: Shared, D: Draw> Placement for Random<S, D> {
+    const PARAMS: &'static [&'static str] = &["queues", "lock"];
     type Seat = Seat<D>;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat<D>>) {

@@ -25,6 +25,7 @@ pub struct Seat {
 unsafe impl Send for Seat {}
 
 impl<S: Shared> Placement for Stealing<S> {
+    const PARAMS: &'static [&'static str] = &["share", "lock"];
     type Seat = Seat;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {

@@ -18,9 +18,9 @@ use std::task::Poll;
 
 use super::door::{Precondition, WaitError};
 use super::doors::Doors;
-use super::engine::Engine;
 use super::wait_on::Waiting;
 use crate::caught::catch;
+use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::pool::{Leave, Put};
 use crate::task::{Role, TaskRef, VTable, flag};

@@ -2,18 +2,16 @@
 
 use super::*;
 use crate::access::Root;
-use crate::depend::stack::Stack;
-use crate::runtime::engine::Parts;
 use crate::stack::frames_of;
 use crate::task::GUARD;
-use crate::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Scope, Spawn};
+use crate::{Handle, Inline, Runtime, Scope, Spawn, StackEngine};
 
-type OnStack<'s, 'env> = Scope<'s, 'env, Root, Parts<DefaultMemory, DefaultPool, Stack>>;
+type OnStack<'s, 'env> = Scope<'s, 'env, Root, StackEngine>;
 
 /// Of the tasks that a scope has spawned, the ones that such walks take, one after the other.
 fn stolen<'env, const N: usize>(loots: [Loot; N], spawn: impl for<'s> FnOnce(&OnStack<'s, 'env>)) -> [Vec<usize>; N] {
     let builder = Runtime::builder().workers(1).inline(Inline::Never);
-    let rt: Runtime<DefaultMemory, DefaultPool, Stack> = builder.build_with().unwrap();
+    let rt: Runtime<StackEngine> = builder.build_with().unwrap();
     rt.scope(|s| {
         spawn(s);
         // SAFETY: the scope is open.
@@ -88,7 +86,7 @@ fn what_waits_is_passed_over() {
 /// Times are as the clock says them, or later, whenever this thread runs.
 #[test]
 fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
-    let rt: Runtime<DefaultMemory, DefaultPool, Stack> = Runtime::builder().workers(1).build_with().unwrap();
+    let rt: Runtime<StackEngine> = Runtime::builder().workers(1).build_with().unwrap();
     rt.scope(|s| {
         // SAFETY: the scope is open.
         let frames = unsafe { frames_of(s.domain()) }.unwrap();

@@ -1,12 +1,19 @@
-//! What a runtime is made of: one member of each family.
+//! Engines: what a runtime is made of, as one type.
 
 use std::marker::PhantomData;
 
+pub(crate) mod catalogue;
+pub(crate) mod store;
+
+pub use self::catalogue::Catalogue;
 use crate::depend::Scheme;
+use crate::depend::tracker::{Of, Tracker};
 use crate::memory::Memory;
 use crate::memory::slab::Slabs;
 use crate::pool::Pool;
 use crate::pool::split::Split;
+pub use crate::stack::StackEngine;
+use store::{InPool, TaskStore};
 
 /// The default memory manager.
 pub type DefaultMemory = Slabs;
@@ -14,6 +21,11 @@ pub type DefaultMemory = Slabs;
 pub type DefaultPool = Split;
 /// The default dependence scheme.
 pub type DefaultScheme = chosen::Scheme;
+/// The scheme of the default engine, by name.
+pub(crate) const DEFAULT_SCHEME: &str =
+    if cfg!(millpond_scheme = "stack") { StackEngine::NAME } else { <DefaultScheme as Scheme>::NAME };
+/// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
+pub type DefaultEngine = chosen::Engine;
 
 /// `parked`; a build that tests another scheme as the default one names it (CONTRIBUTING.md).
 mod chosen {
@@ -33,25 +45,31 @@ mod chosen {
         millpond_scheme = "embedded-hypergraph",
         millpond_scheme = "hypergraph",
         millpond_scheme = "list",
-        millpond_scheme = "stack",
         millpond_scheme = "tickets",
         millpond_scheme = "two-lock-list",
     )))]
     pub use crate::depend::parked::Parked as Scheme;
-    #[cfg(millpond_scheme = "stack")]
-    pub use crate::depend::stack::Stack as Scheme;
     #[cfg(millpond_scheme = "tickets")]
     pub use crate::depend::tickets::Tickets as Scheme;
     #[cfg(millpond_scheme = "two-lock-list")]
     pub use crate::depend::two_locks::TwoLocks as Scheme;
+
+    #[cfg(not(millpond_scheme = "stack"))]
+    pub type Engine = super::Parts<super::DefaultMemory, super::DefaultPool, Scheme>;
+    #[cfg(millpond_scheme = "stack")]
+    pub type Engine = crate::stack::StackEngine;
 }
 
-/// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
-pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
-
-/// One member of each family, as types: everything is dispatched statically.
+/// What a runtime is made of. A program is compiled once for each engine that it uses.
 ///
-/// Implemented by [`Parts`]. A function is generic over it where [`Spawn`](crate::Spawn) is not enough, since it names
+/// | engine | parts |
+/// |---|---|
+/// | [`DefaultEngine`] | the default ones, called directly |
+/// | [`Parts<M, P, D>`](Parts) | any memory manager, pool and scheme that the program names as types, called directly |
+/// | [`Catalogue`] | any, chosen by name at run time, called through tables of functions |
+/// | [`StackEngine`] | the dataflow stack, which replaces all three |
+///
+/// A function is generic over it where [`Spawn`](crate::Spawn) is not enough, since it names
 /// a [`Scope`](crate::Scope), a [`Session`](crate::Session) or a [`Door`](crate::Door) of any runtime:
 ///
 /// ```
@@ -64,25 +82,31 @@ pub type DefaultEngine = Parts<DefaultMemory, DefaultPool, DefaultScheme>;
 /// Runtime::new()?.scope(|s| twice(s.door(), || ()).map(Precondition::satisfy))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Engine: 'static {
+pub trait Engine: Sized + 'static {
     /// Where task blocks come from.
     type Memory: Memory;
     /// Where ready tasks wait.
     type Pool: Pool;
-    /// When a task is ready.
-    type Scheme: Scheme;
+    /// How it reaches its scheme.
+    #[doc(hidden)]
+    type Tracker: Tracker;
+    /// Where the tasks of a scope stay until they run.
+    #[doc(hidden)]
+    type Tasks: TaskStore<Self>;
 }
 
-/// The engine made of these three parts: that of a [`Runtime<M, P, D>`](crate::Runtime). Never a value.
+/// The engine made of these three parts, called directly. Never a value.
 ///
 /// ```
-/// use millpond::memory::Memory;
-/// use millpond::{DefaultPool, DefaultScheme, Parts, Runtime, Session};
+/// use millpond::depend::list::List;
+/// use millpond::{DefaultMemory, DefaultPool, Parts, Runtime, Session};
 ///
-/// struct Server<M: Memory> {
-///     session: Session<Parts<M, DefaultPool, DefaultScheme>>,
+/// type OnList = Parts<DefaultMemory, DefaultPool, List>;
+/// struct Server {
+///     session: Session<OnList>,
 /// }
-/// Server { session: Runtime::new()?.session() }.session.close()?;
+/// let rt: Runtime<OnList> = Runtime::builder().build_with()?;
+/// Server { session: rt.session() }.session.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -91,17 +115,25 @@ pub struct Parts<M, P, D>(PhantomData<fn() -> (M, P, D)>);
 impl<M: Memory, P: Pool, D: Scheme> Engine for Parts<M, P, D> {
     type Memory = M;
     type Pool = P;
-    type Scheme = D;
+    type Tracker = Of<D>;
+    type Tasks = InPool;
 }
 
 /// What the types of an engine leave to choose.
 pub(crate) struct Choices<E: Engine> {
     pub(crate) memory: <E::Memory as Memory>::Choice,
     pub(crate) pool: <E::Pool as Pool>::Choice,
+    pub(crate) tracker: E::Tracker,
+}
+
+impl<E: Engine> Default for Choices<E> {
+    fn default() -> Self {
+        Choices { memory: Default::default(), pool: Default::default(), tracker: Default::default() }
+    }
 }
 
 impl<E: Engine> Clone for Choices<E> {
     fn clone(&self) -> Self {
-        Choices { memory: self.memory.clone(), pool: self.pool.clone() }
+        Choices { memory: self.memory.clone(), pool: self.pool.clone(), tracker: self.tracker }
     }
 }

@@ -1,0 +1,253 @@
+//! The members of each family, as rows: what a command lists and a test walks; and runtimes whose parts are chosen by
+//! name ([`AnyRuntime`], [`Registry`]).
+
+mod registry;
+mod runtime;
+
+pub use self::registry::{Registry, Taken};
+pub use self::runtime::AnyRuntime;
+use crate::depend::{AnyScheme, Mode, Scheme};
+use crate::engine::{DEFAULT_SCHEME, DefaultMemory, DefaultPool, StackEngine};
+use crate::memory::Memory;
+use crate::memory::variants as managers;
+use crate::pool::{Pool, variants as pools};
+
+/// One member of a family.
+///
+/// ```
+/// use millpond::{DefaultPool, catalogue, pool::Pool};
+///
+/// let row = catalogue::POOLS.iter().find(|row| row.name == DefaultPool::NAME).unwrap();
+/// assert_eq!(row.honours_priority, Some(true));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The name by which the command line chooses it.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Of a pool: whether priorities change the order in which tasks are taken.
+    pub honours_priority: Option<bool>,
+    /// Of a scheme: what an issue and a release cost, in words.
+    pub complexity: Option<&'static str>,
+    /// Of a scheme: the access modes that it orders.
+    pub modes: Option<&'static [Mode]>,
+    /// Of a memory manager or a pool: its parts, as the columns of the paper's tables name them.
+    pub columns: &'static [(&'static str, &'static str)],
+    /// Of a pool: which of the [`Params`](crate::pool::params::Params) it has.
+    pub params: &'static [&'static str],
+}
+
+impl Row {
+    const fn new(name: &'static str, summary: &'static str, source: &'static str) -> Row {
+        let (columns, params): (&[_], &[_]) = (&[], &[]);
+        Row { name, summary, source, honours_priority: None, complexity: None, modes: None, columns, params }
+    }
+
+    /// A row for a scheme of your own; its fields can be changed.
+    pub const fn of_scheme<D: Scheme>(summary: &'static str, source: &'static str) -> Row {
+        Row { modes: Some(D::MODES), ..Row::new(D::NAME, summary, source) }
+    }
+
+    /// A row for a pool of your own.
+    pub const fn of_pool<P: Pool>(summary: &'static str, source: &'static str) -> Row {
+        Row { honours_priority: Some(P::HONOURS_PRIORITY), ..Row::new(P::NAME, summary, source) }
+    }
+
+    /// A row for a memory manager of your own.
+    pub const fn of_memory<M: Memory>(summary: &'static str, source: &'static str) -> Row {
+        Row::new(M::NAME, summary, source)
+    }
+}
+
+/// The parts of a runtime by their names; by default, each the default one.
+///
+/// ```
+/// use millpond::catalogue::Names;
+///
+/// // Each member of each family, the others being the default ones.
+/// assert!(Names::star().any(|names| names == Names { memory: "dgbkof", ..Names::default() }));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// Of [`SCHEMES`].
+    pub scheme: &'a str,
+    /// Of [`POOLS`].
+    pub pool: &'a str,
+    /// Of [`MEMORY`].
+    pub memory: &'a str,
+}
+
+impl Default for Names<'static> {
+    fn default() -> Self {
+        Names { scheme: DEFAULT_SCHEME, pool: DefaultPool::NAME, memory: DefaultMemory::NAME }
+    }
+}
+
+impl Names<'static> {
+    /// Each member of each family with the others at their defaults; all defaults once, first.
+    pub fn star() -> impl Iterator<Item = Self> {
+        // The stack takes no other pool and memory manager.
+        let scheme = if DEFAULT_SCHEME == StackEngine::NAME { SCHEMES[0].name } else { DEFAULT_SCHEME };
+        let (schemes, with) = (SCHEMES.iter(), Names { scheme, ..Names::default() });
+        let schemes = schemes.map(|row| Names { scheme: row.name, ..Names::default() });
+        let pools = POOLS.iter().map(move |row| Names { pool: row.name, ..with });
+        let memory = MEMORY.iter().map(move |row| Names { memory: row.name, ..with });
+        let away = schemes.chain(pools).chain(memory).filter(move |names| *names != Names::default());
+        std::iter::once(Names::default()).chain(away)
+    }
+
+    /// Every combination of members: each scheme with each pool and each memory manager, and the stack, which has no
+    /// other parts than its own.
+    ///
+    /// ```
+    /// use millpond::catalogue::{MEMORY, Names, POOLS, SCHEMES};
+    ///
+    /// assert_eq!(Names::all().count(), (SCHEMES.len() - 1) * POOLS.len() * MEMORY.len() + 1);
+    /// ```
+    pub fn all() -> impl Iterator<Item = Self> {
+        let cube = |scheme| {
+            POOLS.iter().flat_map(move |pool| {
+                MEMORY.iter().map(move |memory| Names { scheme, pool: pool.name, memory: memory.name })
+            })
+        };
+        let stack = Names { scheme: StackEngine::NAME, pool: DefaultPool::NAME, memory: DefaultMemory::NAME };
+        let schemes = SCHEMES.iter().map(|row| row.name).filter(|name| *name != StackEngine::NAME);
+        schemes.flat_map(cube).chain([stack])
+    }
+}
+
+impl std::fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Names { scheme, pool, memory } = self;
+        write!(f, "scheme {scheme}, pool {pool}, memory {memory}")
+    }
+}
+
+/// Where task blocks come from; the first is the default.
+pub const MEMORY: &[Row] = &memory();
+
+const fn memory() -> [Row; 1 + managers::ROWS.len()] {
+    let ours = Row {
+        columns: &[
+            ("free lists", "distributed, and a way home for what others freed"),
+            ("items", "no"),
+            ("memory allocation", "blocks for some elements, more each time"),
+            ("block handling", "elements are removed when needed"),
+            ("locking", "-"),
+        ],
+        ..Row::new(DefaultMemory::NAME, "slabs of each worker; blocks freed elsewhere go home in batches", "millpond")
+    };
+    let mut rows = [ours; 1 + managers::ROWS.len()];
+    let mut at = 0;
+    while at < managers::ROWS.len() {
+        let managers::Row { name, columns, .. } = managers::ROWS[at];
+        at += 1;
+        rows[at] = Row { name, summary: "a composition of the paper's", source: "TP Table 1", columns, ..ours };
+    }
+    rows
+}
+
+/// Where ready tasks wait; the first is the default.
+pub const POOLS: &[Row] = &pools();
+
+const fn pools() -> [Row; 1 + pools::ROWS.len()] {
+    let ours = Row {
+        honours_priority: Some(DefaultPool::HONOURS_PRIORITY),
+        columns: &[
+            ("type", "stealing"),
+            ("details", "private and public parts, from the opposite end"),
+            ("queues", "arrays"),
+            ("access", "LIFO, by priority"),
+            ("memory allocation", "at the start, more when needed"),
+            ("locking", "-"),
+            ("wake-up", "when others find something again"),
+        ],
+        ..Row::new(
+            DefaultPool::NAME,
+            "lock-free deques, split into a private and a public part; a lane for positive priorities",
+            "millpond",
+        )
+    };
+    let mut rows = [ours; 1 + pools::ROWS.len()];
+    let mut at = 0;
+    while at < pools::ROWS.len() {
+        let pools::Row { name, columns, params, .. } = pools::ROWS[at];
+        at += 1;
+        let (summary, source) = ("a composition of the paper's", "TP Tables 2 and 3");
+        rows[at] = Row { name, summary, source, honours_priority: Some(false), columns, params, ..ours };
+    }
+    rows
+}
+
+/// Makes the table of the schemes, and each as a choice at run time.
+macro_rules! schemes {
+    ($($file:ident :: $scheme:ident, $name:literal, $source:literal, $complexity:literal, $summary:literal;)*) => {
+        /// When a task is ready; the first is the default. The stack is the last: an engine of its own, which has neither
+        /// of the other parts.
+        pub const SCHEMES: &[Row] = &[
+            $(Row {
+                name: {
+                    assert!(is_same(crate::depend::$file::$scheme::NAME, $name));
+                    $name
+                },
+                complexity: Some($complexity),
+                modes: Some(<crate::depend::$file::$scheme as Scheme>::MODES),
+                ..Row::new($name, $summary, $source)
+            },)*
+            Row {
+                complexity: Some("push and pop O(accesses); a steal O(accesses of the tasks that the thief looks at)"),
+                modes: Some(Mode::ALL),
+                ..Row::new(
+                    StackEngine::NAME,
+                    "bodies hold their tasks in frames and run them in order; a thief works out what is ready",
+                    "DDS section 3",
+                )
+            },
+        ];
+
+        /// The schemes of the table but the stack, in its order.
+        const TRACKERS: &[AnyScheme] = &[$(AnyScheme::of::<crate::depend::$file::$scheme>()),*];
+    };
+}
+
+/// Whether two names are the same, where they are compiled.
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut same = a.len() == b.len();
+    let mut at = 0;
+    while same && at < a.len() {
+        same = a[at] == b[at];
+        at += 1;
+    }
+    same
+}
+
+schemes! {
+    parked::Parked, "parked", "millpond, after TG section 4.4",
+        "issue O(1), release O(1), and O(accesses) a woken task in all",
+        "a task waits at one place at a time, at the generation before its first unmet access";
+    graph::Graph, "graph", "TG section 4.1, Fig. 2",
+        "generations of M and N: issue O(MN), release O((M+N)^2)",
+        "an edge from every access to all of the next generation; lists in nodes of their own";
+    graph::EmbeddedGraph, "embedded-graph", "TG section 4.1.1",
+        "generations of M and N: issue and release O(MN)",
+        "as graph, with lists through the accesses";
+    hypergraph::Hypergraph, "hypergraph", "TG section 4.2, Fig. 3",
+        "issue O(1), release O(1) amortised",
+        "an edge from generation to generation; lists in nodes of their own";
+    hypergraph::EmbeddedHypergraph, "embedded-hypergraph", "TG section 4.2",
+        "issue O(1), release O(1) amortised",
+        "as hypergraph, with lists through the accesses";
+    list::List, "list", "TG section 4.3, Fig. 4",
+        "issue O(1), release O(1)",
+        "all that wait for a version on one ordered list, generation after generation; one lock";
+    two_locks::TwoLocks, "two-lock-list", "TG section 4.3",
+        "issue O(1), release O(1)",
+        "as list, with a lock for the oldest generation and one for the youngest";
+    tickets::Tickets, "tickets", "TG section 4.4, Fig. 5",
+        "issue, release and the look at one access O(1); to find the one that is ready O(tasks that wait)",
+        "counters instead of edges; idle workers search a pool of waiting tasks by depth";
+}

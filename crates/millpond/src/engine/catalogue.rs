@@ -1,0 +1,21 @@
+//! The engine of parts that were chosen by name.
+
+use super::Engine;
+use super::store::InPool;
+use crate::depend::AnyScheme;
+use crate::memory::any::AnyMemory;
+use crate::pool::any::AnyPool;
+
+/// The engine that holds any scheme, any pool and any memory manager, chosen at run time. Never a value.
+///
+/// A program that offers all parts is compiled once for it, and not once for each part. What a call through a table of
+/// functions costs per task is in `docs/performance.md`.
+#[derive(Debug)]
+pub enum Catalogue {}
+
+impl Engine for Catalogue {
+    type Memory = AnyMemory;
+    type Pool = AnyPool;
+    type Tracker = AnyScheme;
+    type Tasks = InPool;
+}

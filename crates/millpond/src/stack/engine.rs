@@ -1,0 +1,233 @@
+//! The dataflow stack as an engine: scopes keep their tasks in frames, where nothing is ordered before a thief asks
+//! (DDS §3).
+//!
+//! Tasks that no scope of a body holds, those of sessions above all, wait as under [`Parked`].
+//!
+//! A stack knows the order of the program and no other. So a `write` goes where the value is, in its turn, not into new
+//! storage; `commutative` accesses take the order of the program; priorities do not overtake; a body that waits for
+//! something waits for all that its scope has spawned before; and values that were to be dropped stay until the tasks of
+//! their frame have ended.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
+use crate::access::{Accesses, ArgsOf, In};
+use crate::depend::in_order::InOrder;
+use crate::depend::parked::Parked;
+use crate::depend::tracker::{Of, SchemeOps, Tracker};
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
+use crate::handle::Datum;
+use crate::memory::slab::Slabs;
+use crate::moved::moved;
+use crate::pool::split::Split;
+use crate::record::Cause;
+use crate::runtime::domain::Domain;
+use crate::runtime::join::Join;
+use crate::runtime::scope::Scope;
+use crate::runtime::shared::Shared;
+use crate::runtime::spawn::Options;
+use crate::sync::barrier;
+use crate::task::{NestFrame, TaskRef};
+use crate::worker::Worker;
+
+/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Never a value.
+///
+/// ```
+/// use millpond::{Runtime, Spawn, StackEngine};
+///
+/// let rt: Runtime<StackEngine> = Runtime::builder().workers(2).build_with()?;
+/// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 6)))??, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub enum StackEngine {}
+
+impl StackEngine {
+    /// The name by which the command line chooses it, among the schemes.
+    pub const NAME: &'static str = "stack";
+}
+
+impl Engine for StackEngine {
+    type Memory = Slabs;
+    type Pool = Split;
+    type Tracker = Of<Parked>;
+    type Tasks = InFrames;
+}
+
+/// Tasks stay in the frames of their scope's stack.
+#[derive(Debug)]
+pub enum InFrames {}
+
+/// What a worker keeps for stacks.
+#[derive(Debug)]
+pub struct StackSeat {
+    /// The stack in which the parent that begins now opens its frame.
+    pub(super) opens_in: Cell<Option<NonNull<Frames>>>,
+    /// Stacks that wait for this worker, or that it has stolen from.
+    pub(super) errands: RefCell<VecDeque<TaskRef>>,
+    pub(super) thief: Thief,
+}
+
+impl TaskStore<StackEngine> for InFrames {
+    type Seat = StackSeat;
+    /// The stacks of scopes.
+    type Shared = Stacks;
+
+    fn seat(index: usize) -> StackSeat {
+        StackSeat { opens_in: Cell::new(None), errands: RefCell::default(), thief: Thief::new(index) }
+    }
+
+    fn prepare() {
+        barrier::prepare();
+    }
+
+    fn open_scope(worker: &Worker<StackEngine>, domain: &Domain) {
+        worker.open_stack(domain);
+    }
+
+    fn end_scope(worker: &Worker<StackEngine>, domain: &Domain) {
+        worker.end_stack(domain);
+    }
+
+    #[inline(always)]
+    unsafe fn frames<'a>(domain: &Domain) -> Option<&'a Frames> {
+        // SAFETY: the caller's.
+        unsafe { frames_of(domain) }
+    }
+
+    #[inline(always)]
+    fn spawn<'s, 'env, B, A, F, O>(
+        scope: &Scope<'s, 'env, B, StackEngine>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        let Some(frames) = scope.frames() else {
+            return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
+        };
+        let (accesses, body) = if frames.runs_at_spawn(options.portable) {
+            match scope.call_leaf(frames, &options, accesses, body) {
+                Ok(result) => return Join::ready(result, 0),
+                Err((accesses, body)) => {
+                    frames.give_up_episode();
+                    (moved(accesses), moved(body))
+                }
+            }
+        } else {
+            (accesses, body)
+        };
+        scope.spawn_in_frame(frames, options, accesses, body)
+    }
+
+    #[inline(always)]
+    fn nest<'s, 'env, B, A, F, O>(
+        scope: &Scope<'s, 'env, B, StackEngine>,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        let Some(frames) = scope.frames() else {
+            return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));
+        };
+        let (accesses, body) = if frames.runs_at_spawn(options.portable) {
+            match scope.call_parent(frames, &options, accesses, body) {
+                Ok(result) => return Join::ready(result, 0),
+                Err((accesses, body)) => {
+                    frames.give_up_episode();
+                    (moved(accesses), moved(body))
+                }
+            }
+        } else {
+            (accesses, body)
+        };
+        scope.nest_in_frame(frames, options, accesses, body)
+    }
+
+    #[inline(always)]
+    fn own_datum<T>(domain: &Domain) -> Option<NonNull<Datum>> {
+        let fits = const { fits_in_stack::<T>() };
+        // SAFETY: the scope's body calls, so it is open.
+        let frames = unsafe { frames_of(domain) }.filter(|_| fits && domain.task().is_some())?;
+        frames.own_datum::<T>(domain)
+    }
+
+    #[inline(always)]
+    fn ops_of_own(tracker: Of<Parked>, domain: &Domain) -> &'static SchemeOps {
+        if domain.frames().is_some() { SchemeOps::of::<InOrder>() } else { tracker.ops() }
+    }
+
+    fn combine(worker: &Worker<StackEngine>, domain: &Domain, task: TaskRef) -> bool {
+        // SAFETY: the scope is open.
+        let Some(frames) = (unsafe { frames_of(domain) }) else { return false };
+        worker.combine_in_frame(frames, task);
+        true
+    }
+
+    fn open_frame<'a>(worker: &Worker<StackEngine>, task: TaskRef) -> &'a NestFrame {
+        worker.open_frame(task)
+    }
+
+    fn run_parent(worker: &Worker<StackEngine>, task: TaskRef) -> Option<TaskRef> {
+        worker.run_parent_apart(task);
+        None
+    }
+
+    fn is_drained(domain: &Domain) -> bool {
+        // SAFETY: the scope is open.
+        unsafe { frames_of(domain) }.is_none_or(Frames::is_drained)
+    }
+
+    fn drain(worker: &Worker<StackEngine>, domain: &Domain) {
+        worker.finish_frame(domain);
+    }
+
+    fn drain_for(worker: &Worker<StackEngine>, domain: &Domain, cause: Cause, on: u64) {
+        worker.finish_frame_for(domain, cause, on);
+    }
+
+    fn block_on<F: Future>(worker: &Worker<StackEngine>, domain: &Domain, future: F) -> F::Output {
+        worker.block_on_in_frame(domain, future)
+    }
+
+    fn may_have_work(shared: &Shared<StackEngine>) -> bool {
+        shared.tasks.may_have_work()
+    }
+
+    fn next(worker: &Worker<StackEngine>) -> Option<TaskRef> {
+        worker.tasks.errands.borrow_mut().pop_front()
+    }
+
+    fn run_errand(worker: &Worker<StackEngine>, task: TaskRef) -> Option<TaskRef> {
+        worker.run_errand(task)
+    }
+
+    fn pass_theft(worker: &Worker<StackEngine>, closure: TaskRef) {
+        worker.pass_theft(closure);
+    }
+
+    fn steal(worker: &Worker<StackEngine>) -> bool {
+        worker.steal_closure()
+    }
+
+    fn nap(worker: &Worker<StackEngine>) -> Option<Duration> {
+        worker.watch()
+    }
+
+    fn end_nap(worker: &Worker<StackEngine>) {
+        worker.end_watch();
+    }
+}
