@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 mod common;
-#[path = "../../millpond/tests/common/rng.rs"]
+#[path = "../../millpond/tests/it/common/rng.rs"]
 mod rng;
 
 use common::{limited, runtime};

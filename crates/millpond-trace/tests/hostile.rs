@@ -16,9 +16,9 @@ use serde::de::IgnoredAny;
 #[path = "nested/cases.rs"]
 mod cases;
 #[expect(dead_code, reason = "the watchdog uses a part of it only")]
-#[path = "../../millpond/tests/common/lock.rs"]
+#[path = "../../millpond/tests/it/common/lock.rs"]
 mod lock;
-#[path = "../../millpond/tests/serial_equivalence/watchdog.rs"]
+#[path = "../../millpond/tests/it/common/watchdog.rs"]
 mod watchdog;
 
 use cases::Random;

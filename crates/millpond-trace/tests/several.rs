@@ -9,10 +9,10 @@ use millpond::record::Recorder;
 use millpond::{Handle, Inline, Runtime, Spawn};
 use millpond_trace::{DotError, Profile, Recording, Report, Writer};
 
-#[path = "../../millpond/tests/common/mod.rs"]
+#[path = "../../millpond/tests/it/common/mod.rs"]
 mod common;
 #[expect(dead_code, reason = "they are run only")]
-#[path = "../../millpond/tests/events/programs.rs"]
+#[path = "../../millpond/tests/it/events/programs.rs"]
 mod programs;
 
 use common::{builder, join_all, limit};

@@ -1,5 +1,5 @@
 //! What the tests have in common: a limit against hangs.
 
-#[path = "../../../millpond/tests/common/limit.rs"]
+#[path = "../../../millpond/tests/it/common/limit.rs"]
 mod limit;
 pub use limit::limit;

@@ -15,13 +15,13 @@ mod cases;
 mod execute;
 mod generate;
 #[expect(dead_code, reason = "the watchdog uses a part of it only")]
-#[path = "../../../millpond/tests/common/lock.rs"]
+#[path = "../../../millpond/tests/it/common/lock.rs"]
 mod lock;
 mod program;
 mod reference;
 mod shrink;
 mod slots;
-#[path = "../../../millpond/tests/serial_equivalence/watchdog.rs"]
+#[path = "../../../millpond/tests/it/common/watchdog.rs"]
 mod watchdog;
 
 use cases::Random;

@@ -1,0 +1,22 @@
+//! The task pool that is nothing else: each task once, on every pool and every memory manager, whatever its users do.
+
+mod bounds;
+mod each_once;
+mod phases;
+mod values;
+
+use millpond::Idle;
+use millpond::memory::variants::{AnyMemory, Chosen as ChosenMemory};
+use millpond::pool::params::Params;
+use millpond::pool::variants::{AnyPool, Chosen as ChosenPool};
+use millpond::taskpool::TaskPool;
+
+/// A task pool whose parts are chosen by name.
+type Any<A> = TaskPool<A, AnyMemory, AnyPool>;
+
+/// That of these names.
+fn any<A: Send>(workers: usize, pool: &str, memory: &str) -> Any<A> {
+    let memory = ChosenMemory::of(memory).expect("a memory manager");
+    let pool = ChosenPool::of(pool, Params::default()).expect("a pool");
+    TaskPool::create_with(workers, &memory, &pool, Idle::Hybrid)
+}
