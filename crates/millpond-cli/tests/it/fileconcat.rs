@@ -1,8 +1,6 @@
 //! The workload `fileconcat`: what it writes, and what the command says of directories that are no good.
 
-mod common;
-
-use common::{Dir, fails, json};
+use crate::common::{Dir, fails, json};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;

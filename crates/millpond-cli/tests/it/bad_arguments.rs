@@ -1,8 +1,6 @@
 //! Wrong arguments: exit status 2, one line on stderr with the valid names or range, nothing on stdout.
 
-mod common;
-
-use common::{Dir, fails};
+use crate::common::{Dir, fails};
 
 #[track_caller]
 fn refused(line: &str, says: &str) {

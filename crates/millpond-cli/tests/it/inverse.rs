@@ -1,9 +1,7 @@
 //! `millpond run inverse` and `run cholesky-cnc` on files: the answers; and matrices that have none, arguments and files that
 //! cannot be used: one line on stderr that names the file and the place, nothing on stdout, and no output file left behind.
 
-mod common;
-
-use common::{Dir, f8, fails, json, npy};
+use crate::common::{Dir, f8, fails, json, npy};
 
 /// Runs a workload on a file; it fails with these words after the file's name, and leaves the directory as it was.
 #[track_caller]

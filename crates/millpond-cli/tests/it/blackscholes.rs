@@ -1,9 +1,7 @@
 //! Options from a file: those that can be priced are; others get exit status 1, one line on stderr that names the file and
 //! the place, nothing on stdout, and no output file left behind.
 
-mod common;
-
-use common::{Dir, fails, millpond};
+use crate::common::{Dir, fails, millpond};
 
 /// Two options of PARSEC's data.
 const CALL: &str = "42.00 40.00 0.1000 0.00 0.20 0.50 C 0.00 4.759423036851750055";

@@ -1,9 +1,7 @@
 //! Matrices that cannot be factored: exit status 1, one line on stderr that names the file and the place, nothing
 //! on stdout, and no output file left behind.
 
-mod common;
-
-use common::{Dir, f8, fails, npy};
+use crate::common::{Dir, f8, fails, npy};
 
 /// Factoring the file fails with these words after its name, and leaves the directory as it was.
 #[track_caller]

@@ -1,8 +1,6 @@
 //! The workload `denoise`: pictures of each kind, and what the command says of those that are no good.
 
-mod common;
-
-use common::{Dir, fails, json};
+use crate::common::{Dir, fails, json};
 use png::{BitDepth, ColorType, Decoder, Encoder, Transformations};
 use serde_json::json;
 use std::fs;
