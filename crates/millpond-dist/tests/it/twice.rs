@@ -1,8 +1,6 @@
 //! A program that registers two tasks under one name: it is told so before anything runs.
 
-mod common;
-
-use common::limit;
+use crate::common::limit;
 use millpond::Out;
 use millpond_dist::{Portable, W, portable};
 use serde::{Deserialize, Serialize};
