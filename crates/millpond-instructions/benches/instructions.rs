@@ -6,6 +6,7 @@
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EventKind};
+use millpond::{Engine, StackEngine};
 use millpond_instructions::{Bench, Way, ceilings, tasks};
 
 /// Fails beyond what a run of the path may take.

@@ -160,7 +160,7 @@ mod error;
 mod handle;
 pub mod item;
 #[cfg(all(test, not(loom)))]
-#[path = "../tests/common/limit.rs"]
+#[path = "../tests/it/common/limit.rs"]
 mod limit;
 pub mod memory;
 mod moved;

@@ -1,0 +1,187 @@
+//! `millpond bench` as its contract says: every suite, at sizes that take no time.
+
+use crate::common::{Dir, fails, json, words};
+use serde_json::Value;
+
+/// What every row has.
+const FIELDS: &str =
+    "shape runtime config params tasks reps median_seconds min_seconds ns_per_task worker_shares verified";
+
+fn keys(object: &Value) -> Vec<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+/// The rows of a suite: each with the fields of the contract and those that the suite adds, verified.
+#[track_caller]
+fn rows(line: &str, adds: &str) -> Vec<Value> {
+    let bench = json(&format!("bench {line} --json"));
+    assert_eq!(keys(&bench), ["suite", "rows"]);
+    assert_eq!(bench["suite"], line.split(' ').next().expect("a suite"));
+    let rows = bench["rows"].as_array().expect("rows").clone();
+    for row in &rows {
+        assert_eq!(keys(row), FIELDS.split(' ').chain(adds.split(' ')).collect::<Vec<_>>());
+        assert_eq!(row["verified"], true, "{row}");
+        let shares = row["worker_shares"].as_array().expect("shares");
+        let sum: f64 = shares.iter().map(|s| s.as_f64().expect("a number")).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{row}");
+    }
+    rows
+}
+
+fn shapes(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| row["shape"].as_str().expect("a name")).collect()
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().expect("a number")
+}
+
+#[test]
+fn grain() {
+    let line = "grain --workers 2 --reps 2 --body-ns 200 --body-ns 100 --shape chains --shape cholesky";
+    let rows = rows(line, "body_ns serial_seconds efficiency metg50_ns metg50");
+    assert_eq!(shapes(&rows), ["chains", "chains", "cholesky", "cholesky"]);
+    assert_eq!(rows.iter().map(|row| number(row, "body_ns")).collect::<Vec<_>>(), [100.0, 200.0, 100.0, 200.0]);
+    for graph in rows.chunks(2) {
+        // One of each graph, and what its rows say about it is so.
+        assert_eq!(graph[0]["metg50_ns"], graph[1]["metg50_ns"]);
+        let [first, last] = [number(&graph[0], "efficiency"), number(&graph[1], "efficiency")];
+        let (ns, expected) = match graph[0]["metg50"].as_str().expect("a word") {
+            "below" => (100.0..=100.0, first >= 0.5 && last >= 0.5),
+            "above" => (200.0..=200.0, last < 0.5),
+            _ => (100.0..=200.0, first < 0.5 && last >= 0.5),
+        };
+        assert!(expected && ns.contains(&number(&graph[0], "metg50_ns")), "{graph:?}");
+    }
+}
+
+#[test]
+fn cost() {
+    let rows = rows("cost --workers 2 --reps 1 --shape independent", "ratio");
+    assert_eq!(rows.iter().map(|row| number(row, "tasks")).collect::<Vec<_>>(), [1e4, 1e5, 1e6, 1e7]);
+    assert_eq!(number(&rows[0], "ratio"), 1.0);
+}
+
+#[test]
+fn parked_readers_have_no_window() {
+    for workers in [1, 2] {
+        let rows = rows(&format!("cost --workers {workers} --reps 1 --shape readers-parked"), "ratio");
+        assert_eq!(rows.iter().map(|row| number(row, "tasks")).collect::<Vec<_>>(), [1e5, 1e6]);
+        assert!(number(&rows[0]["config"], "window") > 1e6);
+    }
+}
+
+#[test]
+fn bimodal() {
+    let sizes = "--tasks 2100 --one-in 100 --long-ns 20000 --short-ns 20 --seed 7";
+    let all = rows(&format!("bimodal --workers 2 --reps 2 {sizes}"), "serial_seconds speedup");
+    assert_eq!(shapes(&all), ["uniform", "clustered-first", "clustered-last"]);
+    for row in &all {
+        assert_eq!(keys(&row["params"]), ["tasks", "one_in", "long_ns", "short_ns", "seed"]);
+        let speedup = number(row, "serial_seconds") / number(row, "median_seconds");
+        assert!((number(row, "speedup") / speedup - 1.0).abs() < 1e-9);
+    }
+    let one = rows(&format!("bimodal --workers 1 --reps 1 --shape uniform {sizes}"), "serial_seconds speedup");
+    assert_eq!(shapes(&one), ["uniform"]);
+}
+
+#[test]
+fn idle() {
+    let rows = rows("idle --workers 2 --reps 2 --sleep-ms 20", "cpu_share cpu_share_max");
+    assert_eq!(shapes(&rows), ["new", "between-scopes", "in-a-scope", "open-session"]);
+    for row in &rows {
+        assert!(number(row, "min_seconds") >= 0.02);
+        assert_eq!((number(row, "tasks"), number(row, "ns_per_task")), (0.0, 0.0));
+        let (share, most) = (number(row, "cpu_share"), number(row, "cpu_share_max"));
+        assert!((0.0..=most).contains(&share) && most < 64.0, "{row}");
+    }
+}
+
+#[test]
+fn bytes() {
+    let rows = rows("bytes --reps 2 --tasks 50000", "bytes_per_task");
+    assert_eq!(shapes(&rows), ["own", "readers", "chain", "ready"]);
+    for row in &rows {
+        // A header is 64 bytes; nothing near a page is needed.
+        assert!((64.0..1000.0).contains(&number(row, "bytes_per_task")), "{row}");
+        assert_eq!((number(&row["config"], "workers"), number(row, "reps")), (1.0, 2.0));
+    }
+}
+
+/// The rows of a shape of `stack`: with every size, one for each of the schemes, whose workers steal if there are others.
+#[track_caller]
+fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
+    let rows = rows(&format!("stack --shape {shape} --tasks 3000 --reps 1"), &format!("{varied} scheme steals"));
+    let found = rows.iter().map(|row| (row[varied].as_u64().expect("a size"), row["scheme"].as_str().expect("a name")));
+    assert!(found.eq(sizes.iter().flat_map(|size| schemes.iter().map(|scheme| (*size, *scheme)))), "{rows:?}");
+    for row in &rows {
+        assert_eq!(
+            (&row["shape"], &row["params"][varied], &row["runtime"]),
+            (&shape.into(), &row[varied], &row["scheme"])
+        );
+        // What is ready may be given away before the long body has begun.
+        assert!(number(row, "median_seconds") > 0.0 || matches!(shape, "give" | "behind"), "{row}");
+        assert!(number(row, "tasks") <= 3000.0, "{row}");
+        assert!(number(&row["config"], "workers") > 1.0 || number(row, "steals") == 0.0, "{row}");
+    }
+}
+
+#[test]
+fn stack_of_leaves() {
+    of_stack("accesses", "accesses", &[1, 2, 3, 4, 6, 8], &["stack", "parked"]);
+    of_stack("number", "number", &[1000], &["stack", "parked"]);
+    of_stack("give", "ready", &[1, 100], &["stack", "parked"]);
+    of_stack("behind", "ready", &[100, 1000], &["stack", "parked"]);
+}
+
+#[test]
+fn stack_of_parents() {
+    of_stack("depth", "depth", &[10, 100, 1000], &["stack", "parked"]);
+    for shape in ["fib", "fib-2"] {
+        of_stack(shape, "n", &[13], &["stack", "parked", "parked-queued"]);
+    }
+}
+
+#[test]
+fn stack_from_both_ends() {
+    let rows = rows("stack --shape ends --workers 3 --tasks 3000 --reps 2", "program scheme steals");
+    let programs = ["fib", "fib-uncut", "nqueens", "knary", "stencil"];
+    assert_eq!(rows.len(), 2 * programs.len());
+    for (both, program) in rows.chunks(2).zip(programs) {
+        assert!(both.iter().all(|row| row["program"] == program && row["shape"] == "ends"), "{both:?}");
+        assert_eq!([&both[0]["scheme"], &both[1]["scheme"]], ["stack", "stack-newest"]);
+        assert_eq!([&both[0]["config"]["steal_from"], &both[1]["config"]["steal_from"]], ["oldest", "newest"]);
+        assert!(number(&both[0]["config"], "workers") == 3.0 && number(&both[0], "tasks") <= 3000.0, "{both:?}");
+        assert!(both[0]["tasks"] == both[1]["tasks"] && both[0]["params"] == both[1]["params"], "{both:?}");
+    }
+}
+
+#[test]
+fn stack_of_what_is_not_measured() {
+    let refused = |line: &str, says: &str| fails(&line.split(' ').collect::<Vec<_>>(), 2, says);
+    let workers = "--workers is for --shape ends: the other shapes have one worker or two";
+    refused("bench stack --shape accesses --workers 4", workers);
+    let newest = "--scheme stack-newest: these shapes are measured on parked, stack";
+    refused("bench stack --shape depth --scheme stack --scheme stack-newest", newest);
+    refused(
+        "bench stack --shape ends --scheme parked",
+        "--scheme parked: these shapes are measured on stack, stack-newest",
+    );
+}
+
+#[test]
+fn rows_as_csv_and_as_a_table() {
+    let line = "bench grain --workers 2 --reps 1 --body-ns 100 --shape chains --shape cholesky";
+    let dir = Dir::new("csv");
+    let file = dir.path("rows.csv");
+    let ran = words(&format!("{line} --csv {file}"));
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let text = std::fs::read_to_string(&file).expect("the rows");
+    assert_eq!(text.lines().count(), 3);
+    let columns: Vec<_> = text.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(columns, [16, 16, 16]);
+    // The table is printed beside.
+    for word in ["efficiency", "metg50", "chains", "cholesky", "true"] {
+        assert!(ran.stdout.contains(word), "{word}: {}", ran.stdout);
+    }
+}

@@ -1,0 +1,346 @@
+//! What goes wrong in the user's code: closures and keys that panic, and values that are dropped whatever happens.
+
+use std::fmt::{self, Debug, Formatter};
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::common::{limited, runtime};
+use millpond_cnc::{Blocked, Error, Graph, Kind, Preconditions, Settings, StepName, Table, graph, graph_with};
+
+/// All ways to wait, before a step begins and within it.
+fn settings() -> impl Iterator<Item = Settings> {
+    let preconditions = [Preconditions::Eager, Preconditions::Strict, Preconditions::Flexible];
+    let blocked = [Blocked::Resume, Blocked::Fiber, Blocked::Replay];
+    preconditions.into_iter().flat_map(move |preconditions| {
+        blocked.into_iter().map(move |blocked| Settings { preconditions, blocked, ..Settings::default() })
+    })
+}
+
+/// Runs a graph in every mode, with one worker and with more.
+fn in_every_mode(run: impl Fn(Settings, &millpond::Runtime)) {
+    for workers in [1, 2, 8] {
+        let rt = runtime(workers);
+        settings().for_each(|settings| run(settings, &rt));
+    }
+}
+
+fn panicked(error: &Error) -> (&StepName, &str) {
+    let Kind::Panicked { step, message } = error.kind() else { panic!("{error:?}") };
+    (step, message)
+}
+
+fn name(step: &str, tag: &str) -> StepName {
+    StepName { step: step.to_owned(), tag: tag.to_owned() }
+}
+
+/// The closure of a body may panic before there is a future.
+#[test]
+fn bodies_panic_before_their_future() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            let error = graph_with(rt, settings, |g| {
+                let tags = g.tags("tags");
+                let body = |n: u32| {
+                    assert!(n != 3, "at {n}");
+                    async {}
+                };
+                tags.prescribes(g.steps::<u32>("early").execute(body));
+                tags.put_all(0..6);
+            });
+            assert_eq!(panicked(&error.unwrap_err()), (&name("early", "3"), "at 3"), "{settings:?}");
+        });
+    });
+}
+
+/// What the closure of a body puts before there is a future is put by that step, too.
+#[test]
+fn bodies_put_before_their_future() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            let error = graph_with(rt, settings, |g| {
+                let (items, tags) = (g.items::<u32, ()>("item"), g.tags("tags"));
+                tags.prescribes(g.steps::<u32>("put").execute(move |n| {
+                    items.put(7, ());
+                    async move { assert!(n > 0) }
+                }));
+                tags.put_all([1, 2]);
+            });
+            let error = error.unwrap_err().to_string();
+            let either = ["step `put` 1, and by step `put` 2", "step `put` 2, and by step `put` 1"]
+                .map(|by| format!("item `item` 7 was put twice: by {by}"));
+            assert!(either.contains(&error), "{error}, {settings:?}");
+        });
+    });
+}
+
+/// A step whose preconditions panic does not begin; the error names it, whoever has put its tag.
+#[test]
+fn preconditions_panic() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            if settings.preconditions == Preconditions::Eager {
+                return;
+            }
+            for by_a_step in [false, true] {
+                let began = AtomicUsize::new(0);
+                let error = graph_with(rt, settings, |g| {
+                    let (items, tags, first) = (g.items::<u32, ()>("item"), g.tags("tags"), g.tags("first"));
+                    let began = &began;
+                    let step = g.steps::<u32>("odd").preconditions(move |&n, need| {
+                        need.wait_on(items, n);
+                        assert!(n % 2 == 1, "{n} is even");
+                    });
+                    tags.prescribes(step.execute(move |n| async move {
+                        began.fetch_add(1, Ordering::Relaxed);
+                        items.get(n).await;
+                    }));
+                    first.prescribes(g.steps::<u32>("first").execute(move |n| async move { tags.put(n) }));
+                    items.put(4, ());
+                    if by_a_step { first.put(4) } else { tags.put(4) }
+                });
+                assert_eq!(panicked(&error.unwrap_err()), (&name("odd", "4"), "4 is even"), "{settings:?}");
+                assert_eq!(began.into_inner(), 0, "{settings:?}");
+            }
+        });
+    });
+}
+
+/// What of a key panics.
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    Hash,
+    Eq,
+    Debug,
+    Nothing,
+}
+
+/// A key with a method that panics.
+#[derive(Clone)]
+struct Bad(u32, What);
+
+impl Hash for Bad {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        assert!(self.1 != What::Hash, "no hash");
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq for Bad {
+    fn eq(&self, other: &Self) -> bool {
+        assert!(self.1 != What::Eq && other.1 != What::Eq, "no equality");
+        self.0 == other.0
+    }
+}
+impl Eq for Bad {}
+
+impl Debug for Bad {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        assert!(self.1 != What::Debug, "no text");
+        self.0.fmt(f)
+    }
+}
+
+/// A key's panic in a step is the step's; the collection can be used further.
+#[test]
+fn keys_panic_in_steps() {
+    limited(|| {
+        for (table, what) in [Table::Open, Table::Sharded, Table::SplitOrdered]
+            .into_iter()
+            .flat_map(|table| [(table, What::Hash, "no hash"), (table, What::Eq, "no equality")])
+            .map(|(table, what, text)| (table, (what, text)))
+        {
+            in_every_mode(|settings, rt| {
+                let settings = Settings { table, ..settings };
+                let error = graph_with(rt, settings, |g| {
+                    let (items, tags) = (g.items::<Bad, u32>("item"), g.tags("tags"));
+                    tags.prescribes(g.steps::<u32>("step").execute(move |n| async move {
+                        items.put(Bad(n, what.0), 0);
+                    }));
+                    items.put(Bad(1, What::Nothing), 1);
+                    tags.put(1);
+                    g.wait().unwrap_err();
+                    items.put(Bad(2, What::Nothing), 2);
+                    assert_eq!(items.try_get(&Bad(1, What::Nothing)), Some(&1));
+                    assert_eq!(items.try_get(&Bad(2, What::Nothing)), Some(&2));
+                });
+                assert_eq!(panicked(&error.unwrap_err()), (&name("step", "1"), what.1), "{settings:?}");
+            });
+        }
+    });
+}
+
+/// A report that cannot be written does not hang, nor does it hide that the graph has failed.
+#[test]
+fn keys_without_a_text() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            let stuck = graph_with(rt, settings, |g| {
+                let (items, tags) = (g.items::<Bad, ()>("item"), g.tags("tags"));
+                let step =
+                    g.steps::<u32>("step").preconditions(move |&n, need| need.wait_on(items, Bad(n, What::Debug)));
+                tags.prescribes(step.execute(move |n| async move { _ = items.get(Bad(n, What::Debug)).await }));
+                tags.put_all([1, 2]);
+            });
+            assert_eq!(stuck.unwrap_err().to_string(), "task `step` panicked: no text", "{settings:?}");
+            let tag = graph_with(rt, settings, |g| {
+                let (items, tags) = (g.items::<u32, ()>("item"), g.tags("tags"));
+                let step = g.steps::<Bad>("step").preconditions(move |n, need| need.wait_on(items, n.0));
+                tags.prescribes(step.execute(move |n| async move { _ = items.get(n.0).await }));
+                tags.put(Bad(1, What::Debug));
+            });
+            assert_eq!(tag.unwrap_err().to_string(), "task `step` panicked: no text", "{settings:?}");
+        });
+    });
+}
+
+/// An error whose text panics is the step's panic.
+#[test]
+fn errors_without_a_text() {
+    struct Silent;
+    impl fmt::Display for Silent {
+        fn fmt(&self, _: &mut Formatter<'_>) -> fmt::Result {
+            panic!("no text")
+        }
+    }
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            let error = graph_with(rt, settings, |g| {
+                let tags = g.tags("tags");
+                tags.prescribes(g.steps::<u32>("fail").execute(|_| async { Err(Silent) }));
+                tags.put(1);
+            });
+            assert_eq!(panicked(&error.unwrap_err()), (&name("fail", "1"), "no text"), "{settings:?}");
+        });
+    });
+}
+
+/// The environment panics while steps run and wait: they end, and the panic goes on.
+#[test]
+fn the_environment_panics() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let run = AssertUnwindSafe(|| {
+                graph_with(rt, settings, |g| {
+                    let items = with_values(g, &dropped);
+                    let tags = g.tags("tags");
+                    let step = g.steps::<u32>("step").preconditions(move |&n, need| need.wait_on(items, n));
+                    tags.prescribes(step.execute(move |n| async move { _ = items.get(n).await }));
+                    tags.put_all(0..20);
+                    panic!("enough");
+                })
+            });
+            let payload = catch_unwind(run).map(|result: Result<(), _>| result).unwrap_err();
+            assert_eq!(payload.downcast_ref::<&str>(), Some(&"enough"));
+            assert_eq!(dropped.load(Ordering::Relaxed), 10, "{settings:?}");
+        });
+    });
+}
+
+/// Counts where it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Ten items.
+fn with_values<'x>(g: &Graph<'_, 'x, '_>, dropped: &Arc<AtomicUsize>) -> millpond_cnc::Items<'x, u32, Counted> {
+    let items = g.items("item");
+    (0..10).for_each(|key| items.put(key, Counted(dropped.clone())));
+    items
+}
+
+/// Values are dropped once, when the graph ends, also after a deadlock; counted ones after their last use.
+#[test]
+fn values_are_dropped_once() {
+    limited(|| {
+        for table in [Table::Open, Table::Sharded, Table::SplitOrdered] {
+            in_every_mode(|settings, rt| {
+                let settings = Settings { table, ..settings };
+                let (dropped, freed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+                let error = graph_with(rt, settings, |g| {
+                    let items = with_values(g, &dropped);
+                    let counted = g.counted_items::<u32, Counted>("counted", |&key| key);
+                    let dense = g.dense_items::<u32, Counted>("dense", 4);
+                    let tags = g.tags("tags");
+                    let step = g.steps::<u32>("step").preconditions(move |&n, need| {
+                        need.wait_on(items, n);
+                        need.wait_on(counted, n % 3);
+                    });
+                    tags.prescribes(step.execute(move |n| async move {
+                        items.get(n).await;
+                        drop(counted.get(n % 3).await);
+                    }));
+                    dense.put(2, Counted(dropped.clone()));
+                    (0..4).for_each(|key| counted.put(key, Counted(freed.clone())));
+                    // That one has no use, and is freed when it is put; 1 and 2 are used up; 3 is not, and 10 is missing.
+                    assert_eq!(freed.load(Ordering::Relaxed), 1);
+                    tags.put_all([1, 2, 5, 10]);
+                    g.wait().unwrap();
+                    assert_eq!((freed.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed)), (3, 0));
+                });
+                assert!(matches!(error.unwrap_err().kind(), Kind::Deadlock(_)), "{settings:?}");
+                assert_eq!((freed.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed)), (4, 11), "{settings:?}");
+            });
+        }
+    });
+}
+
+/// Bounds that nothing can hold, or that hold nothing.
+#[test]
+fn dense_bounds() {
+    limited(|| {
+        let refused = |make: &dyn Fn(&Graph<'_, '_, '_>)| {
+            let payload = catch_unwind(AssertUnwindSafe(|| graph(&runtime(1), |g| make(g)))).unwrap_err();
+            payload.downcast_ref::<String>().expect("a text").clone()
+        };
+        let text = refused(&|g| _ = g.dense_items::<_, u64>("item", (usize::MAX, 2_usize)));
+        assert_eq!(text, "there are too many keys below (18446744073709551615, 2)");
+        let text = refused(&|g| _ = g.dense_items::<_, u64>("item", u64::MAX));
+        assert_eq!(text, "there is no memory for 18446744073709551615 items, the keys below 18446744073709551615");
+        let text = refused(&|g| _ = g.dense_items::<_, u64>("item", 1_u64 << 50));
+        assert_eq!(text, "there is no memory for 1125899906842624 items, the keys below 1125899906842624");
+        let error = graph(&runtime(1), |g| {
+            let nothing = [g.dense_items::<i64, ()>("nothing", -1), g.dense_items("nothing", 0)];
+            nothing[0].put(0, ());
+            assert_eq!(nothing[1].try_get(&0), None);
+            assert_eq!(g.memory()[1].put, 0);
+        });
+        let text = "item `nothing` 0 lies outside of the bounds -1; asked for by the environment";
+        assert_eq!(error.unwrap_err().to_string(), text);
+    });
+}
+
+/// A tag collection prescribes 16 step collections, and says so when there is one more.
+#[test]
+fn seventeen_step_collections() {
+    limited(|| {
+        let sum = AtomicUsize::new(0);
+        let run = AssertUnwindSafe(|| {
+            graph(&runtime(2), |g| {
+                let (tags, sum) = (g.tags::<usize>("tags"), &sum);
+                for step in 0..17 {
+                    if step == 16 {
+                        tags.put(1);
+                        g.wait().unwrap();
+                    }
+                    tags.prescribes(g.steps("step").execute(move |n| async move {
+                        sum.fetch_add(n, Ordering::Relaxed);
+                    }));
+                }
+            })
+        });
+        let payload = catch_unwind(run).unwrap_err();
+        let text = "tag collection `tags` prescribes 16 step collections already";
+        assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some(text));
+        assert_eq!(sum.into_inner(), 16);
+        let payload = catch_unwind(AssertUnwindSafe(|| graph(&runtime(1), |g| g.tags("none").put(1)))).unwrap_err();
+        let text = "tag collection `none` prescribes nothing, and tag 1 is put";
+        assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some(text));
+    });
+}

@@ -1,0 +1,88 @@
+//! Bodies, results and values of any alignment, in blocks that are aligned to less.
+
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use crate::common::{builder, limit};
+use millpond::{Handle, Inline, Spawn};
+
+/// A number that must lie at a multiple of so many bytes.
+macro_rules! aligned {
+    ($($name:ident $align:literal)*) => {$(
+        #[derive(Clone, Copy)]
+        #[repr(align($align))]
+        struct $name(u64);
+
+        impl Aligned for $name {
+            const ALIGN: usize = $align;
+
+            fn of(number: u64) -> Self {
+                $name(number)
+            }
+
+            fn get(&self) -> u64 {
+                assert_eq!((&raw const *self).addr() % Self::ALIGN, 0);
+                self.0
+            }
+        }
+    )*};
+}
+
+trait Aligned: Copy + Send + Sync + 'static {
+    const ALIGN: usize;
+
+    fn of(number: u64) -> Self;
+
+    /// The number, if it lies where it must.
+    fn get(&self) -> u64;
+}
+
+aligned! { Eight 8 Sixteen 16 Half 32 Line 64 Pair 128 Page 4096 }
+
+/// Every kind of block holds a body, and leaves a result, of this type; several of each, since the first may lie well by
+/// chance.
+fn check<T: Aligned>(inline: Inline) {
+    let rt = builder(2).inline(inline).build().expect("the choices are in range");
+    let handles: Vec<Handle<T>> = (0..3).map(|_| Handle::new(T::of(1))).collect();
+    let session = rt.session();
+    for round in 0..8 {
+        let wide = T::of(round);
+        let sum = rt.scope(|s| {
+            let [a, b, c] = &handles[..] else { unreachable!("there are three") };
+            let joins = [
+                s.spawn((), move |()| T::of(wide.get())),
+                s.spawn(a.read(), move |a| T::of(wide.get() + a.get())),
+                s.spawn((a.read(), b.inout()), move |(a, b)| T::of(wide.get() + a.get() + b.get())),
+                s.spawn((a.read(), b.read(), c.inout()), move |(a, b, c)| {
+                    T::of(wide.get() + a.get() + b.get() + c.get())
+                }),
+                s.task("named").spawn(a.read(), move |a| T::of(wide.get() + a.get())),
+                s.nest(a.read(), move |s, a| {
+                    s.spawn(a.read(), move |a| assert_eq!(a.get(), 1));
+                    T::of(wide.get())
+                }),
+            ];
+            joins.into_iter().map(|join| s.wait(join).expect("it does not fail").get()).sum::<u64>()
+        });
+        assert_eq!(sum.expect("it does not fail"), 6 * round + 7);
+        let theirs = session.spawn((), move |()| T::of(wide.get()));
+        assert_eq!(session.wait(theirs).expect("it does not fail").get(), round);
+        let seen = &AtomicU64::new(0);
+        let pending = rt.scope(|s| drop(s.door().pending(move || seen.store(wide.get(), SeqCst))));
+        pending.expect("it does not fail");
+        assert_eq!(seen.load(SeqCst), round);
+    }
+}
+
+#[test]
+fn bodies_and_results_lie_where_their_types_say() {
+    limit(60, "bodies_and_results_lie_where_their_types_say", || {
+        for inline in [Inline::Never, Inline::Auto, Inline::Always] {
+            check::<Eight>(inline);
+            check::<Sixteen>(inline);
+            check::<Half>(inline);
+            check::<Line>(inline);
+            check::<Pair>(inline);
+            check::<Page>(inline);
+        }
+    });
+}

@@ -1,0 +1,22 @@
+//! Panics that tests cause on purpose.
+
+use std::panic;
+use std::sync::Once;
+
+/// Keeps the reports of panics that tests cause on purpose off the screen. All other panics are reported.
+///
+/// The hook belongs to the process, so the binary's tests share one.
+pub fn silence_expected_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let text = info.payload_as_str().unwrap_or_default();
+            let expected =
+                text.starts_with("expected") || text.contains("cannot use a session in a spawn on another session");
+            if !expected {
+                usual(info);
+            }
+        }));
+    });
+}

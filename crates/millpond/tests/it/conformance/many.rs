@@ -1,0 +1,155 @@
+//! Very many outstanding tasks, and tasks with many accesses.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use millpond::catalogue::Names;
+use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
+
+use super::gate::{Gate, Opens};
+use super::on_every_row;
+use crate::common::{builder, sized};
+
+/// The one scheme whose releases look through a generation (TG §4.1).
+const LOOKS_THROUGH: &str = "graph";
+
+/// As many tasks as are outstanding at once. A task takes some 150 bytes.
+fn outstanding() -> usize {
+    // The sanitizers take several times the memory.
+    if cfg!(any(millpond_tsan, millpond_asan)) { 10_000 } else { sized(100_000, 1_000_000) }
+}
+
+/// Without a window.
+fn unbounded() -> Builder {
+    builder(2).window(usize::MAX >> 16)
+}
+
+/// A million reads behind one task that is held, by a door that opens when all are there; then a writer.
+fn readers<E: Engine>(rt: &Runtime<E>, names: Names<'_>) {
+    let count = if names.scheme == LOOKS_THROUGH { outstanding().min(10_000) } else { outstanding() };
+    let (value, gate, ran) = (Handle::new(1), Gate::default(), AtomicUsize::new(0));
+    rt.scope(|s| {
+        let _opens = Opens(&gate);
+        let door = s.door().pending(|| gate.open());
+        let last = door.hold();
+        drop(door);
+        s.nest(value.inout(), |s, mut value| {
+            s.block_on(gate.opened());
+            *s.wait_on(&mut value).unwrap() += 1;
+        });
+        for _ in 0..count {
+            s.spawn(value.read(), |value| _ = ran.fetch_add(*value, Relaxed));
+        }
+        s.spawn(value.inout(), |value| *value += ran.load(Relaxed));
+        assert_eq!(ran.load(Relaxed), 0);
+        last.satisfy();
+    })
+    .unwrap();
+    assert_eq!(value.into_inner().unwrap(), 2 + 2 * count);
+}
+
+#[test]
+fn outstanding_reads_of_one_datum() {
+    on_every_row!(120, "reads of one datum", unbounded(), rt, names => readers(rt, names));
+}
+
+/// A million tasks on a thousand data, behind one task that has all of them.
+fn chains<E: Engine>(rt: &Runtime<E>) {
+    let (count, chains) = (outstanding(), 1000);
+    let data: Vec<_> = (0..chains).map(|_| Handle::new(0)).collect();
+    let gate = Gate::default();
+    rt.scope(|s| {
+        let _opens = Opens(&gate);
+        let all: Vec<_> = data.iter().map(Handle::inout).collect();
+        s.nest(all, |s, _all| s.block_on(gate.opened()));
+        for i in 0..count {
+            let place = i / chains;
+            // Order matters: each task checks its place.
+            s.spawn(data[i % chains].inout(), move |value| {
+                *value = if *value == place { place + 1 } else { usize::MAX }
+            });
+        }
+    })
+    .unwrap();
+    assert!(data.into_iter().all(|value| value.into_inner().unwrap() == count / chains));
+}
+
+#[test]
+fn outstanding_chains() {
+    on_every_row!(120, "chains", unbounded(), rt => chains(rt));
+}
+
+/// Generations of many tasks next to each other: every edge that a graph may need.
+fn generations<E: Engine>(rt: &Runtime<E>) {
+    let (count, rounds) = (sized(200, 500), 4);
+    let (value, gate) = (Handle::new(0), Gate::default());
+    let [reads, shares] = [(); 2].map(|()| AtomicUsize::new(0));
+    rt.scope(|s| {
+        let _opens = Opens(&gate);
+        s.nest(value.inout(), |s, _value| s.block_on(gate.opened()));
+        for round in 0..rounds {
+            let (reads, shares) = (&reads, &shares);
+            for _ in 0..count {
+                s.spawn(value.read(), move |_| {
+                    assert_eq!(shares.load(Relaxed), round * count);
+                    reads.fetch_add(1, Relaxed);
+                });
+            }
+            for _ in 0..count {
+                s.spawn(value.concurrent(), move |_| {
+                    assert_eq!(reads.load(Relaxed), (round + 1) * count);
+                    shares.fetch_add(1, Relaxed);
+                });
+            }
+        }
+    })
+    .unwrap();
+    assert_eq!(shares.into_inner(), rounds * count);
+}
+
+#[test]
+fn neighbouring_generations_of_many() {
+    on_every_row!(60, "neighbouring generations", unbounded(), rt => generations(rt));
+}
+
+/// What a task of 1 to 20 accesses does: adds what it reads to what it changes.
+fn mix(reads: &[u64], changed: &mut u64) {
+    *changed = reads.iter().fold(changed.wrapping_mul(3) + 1, |sum, read| sum.wrapping_add(*read));
+}
+
+/// The data of task `i`: the first is changed, and so is every fourth; the others are read.
+fn places(i: usize, data: usize) -> impl Iterator<Item = (usize, bool)> {
+    (0..1 + i % 20).map(move |k| ((i * 7 + k) % data, k % 4 == 0))
+}
+
+fn many_accesses<E: Engine>(rt: &Runtime<E>) {
+    let (tasks, data) = (sized(4_000, 40_000), 23);
+    let handles: Vec<_> = (0..data as u64).map(Handle::new).collect();
+    rt.scope(|s| {
+        for i in 0..tasks {
+            let (changed, read): (Vec<_>, Vec<_>) = places(i, data).partition(|place| place.1);
+            let read: Vec<_> = read.into_iter().map(|place| handles[place.0].read()).collect();
+            let changed: Vec<_> = changed.into_iter().map(|place| handles[place.0].inout()).collect();
+            s.spawn((read, changed), |(read, changed)| {
+                let read: Vec<_> = read.into_iter().copied().collect();
+                changed.into_iter().for_each(|changed| mix(&read, changed));
+            });
+        }
+    })
+    .unwrap();
+    let mut serial: Vec<_> = (0..data as u64).collect();
+    for i in 0..tasks {
+        let read: Vec<_> = places(i, data).filter(|place| !place.1).map(|place| serial[place.0]).collect();
+        places(i, data).filter(|place| place.1).for_each(|place| mix(&read, &mut serial[place.0]));
+    }
+    let values: Vec<_> = handles.into_iter().map(|handle| handle.into_inner().unwrap()).collect();
+    assert_eq!(values, serial);
+}
+
+#[test]
+fn tasks_of_up_to_twenty_accesses() {
+    for workers in [1, 2, 8] {
+        for inline in [Inline::Never, Inline::Always] {
+            on_every_row!(60, "many accesses", builder(workers).inline(inline), rt => many_accesses(rt));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Events of programs whose tasks run, wait, fail or do not run in every way there is: each body has all that it must
+//! have, once, in an order that can be.
+//!
+//! `MILLPOND_CASES` says on how many configurations, `MILLPOND_SEED` from which number on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use millpond::record::{Event, Recorder, Sink, Track, What};
+use millpond::{Builder, Inline, Runtime};
+
+mod ledger;
+mod programs;
+
+use crate::common::watchdog::Watchdog;
+use crate::common::{Mutex, builder, limit};
+use ledger::{Told, breach};
+use programs::{PROGRAMS, Program};
+
+/// Every configuration some times: threads take turns differently.
+const CASES: u64 = 4 * 3 * 3 * 2 * 2 * 2;
+
+/// What a case chooses at the builder.
+#[derive(Clone, Copy, Debug)]
+struct Config {
+    workers: usize,
+    inline: Inline,
+    window: usize,
+    dumps: bool,
+    deterministic: bool,
+}
+
+impl Config {
+    /// That of a case. The case's number alone says it, so that it can be run again.
+    fn of(case: u64) -> Self {
+        let mut left = case;
+        let mut choice = |of: u64| {
+            let choice = left % of;
+            left /= of;
+            choice as usize
+        };
+        Config {
+            workers: [1, 2, 4][choice(3)],
+            inline: [Inline::Never, Inline::Auto, Inline::Always][choice(3)],
+            window: [2, Builder::DEFAULT_WINDOW][choice(2)],
+            dumps: [false, true][choice(2)],
+            deterministic: [false, true][choice(2)],
+        }
+    }
+
+    fn build(&self) -> Runtime {
+        let Config { workers, inline, window, dumps, deterministic } = *self;
+        let builder = builder(workers).inline(inline).window(window).dumps(dumps).deterministic(deterministic);
+        builder.recorder(&Recorder::with_clock(moment)).build().expect("every choice is in its range")
+    }
+}
+
+/// A clock that gives every moment once: what happens after something else has a later one, on whatever track.
+fn moment() -> u64 {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    NOW.fetch_add(1, Relaxed)
+}
+
+/// A sink that keeps everything.
+#[derive(Default)]
+struct Kept(Mutex<Told>);
+
+impl Sink for Kept {
+    fn take(&self, track: Track, events: &[Event]) {
+        self.0.lock().extend(events.iter().map(|event| (track, *event)));
+    }
+}
+
+/// Runs a program; what is told of it.
+fn record(rt: &Runtime, program: &Program) -> Told {
+    let kept = Arc::new(Kept::default());
+    let recording = rt.recorder().add(kept.clone());
+    (program.run)(rt);
+    drop(recording);
+    std::mem::take(&mut *kept.0.lock())
+}
+
+fn roots(told: &Told) -> usize {
+    told.iter().filter(|(_, event)| matches!(event.what, What::Opened { within: 0, .. })).count()
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
+        Err(_) => otherwise,
+    }
+}
+
+#[test]
+fn every_body_has_its_events() {
+    let dog = Watchdog::new(Duration::from_secs(20));
+    let (from, cases) = (number("MILLPOND_SEED", 0), number("MILLPOND_CASES", CASES));
+    for case in from..from + cases {
+        let config = Config::of(case);
+        let rt = dog.over(move || format!("the start of {config:?}"), || config.build());
+        for program in PROGRAMS {
+            let name = program.name;
+            let show = move || format!("{name} on {config:?}; again: MILLPOND_SEED={case} MILLPOND_CASES=1");
+            let told = dog.over(show, || record(&rt, program));
+            if let Some(breach) = breach(&told) {
+                panic!("{}\n{breach}", show());
+            }
+            assert_eq!(roots(&told), program.roots, "scopes within no body: {}", show());
+            let dump = rt.dump();
+            assert!(dump.unfinished.is_empty(), "{}\n{dump}", show());
+        }
+        dog.over(move || format!("the end of {config:?}"), || drop(rt));
+    }
+}
+
+/// The check can fail: it notices each event that is missing, if a rule says that it must be there.
+#[test]
+fn missing_events_are_noticed() {
+    let rt = Config::of(1).build();
+    for program in PROGRAMS {
+        let told = limit(20, program.name, || record(&rt, program));
+        for nth in (0..told.len()).filter(|&nth| must_be_there(&told, told[nth].1.what)) {
+            let mut less = told.clone();
+            let missing = less.remove(nth);
+            assert!(breach(&less).is_some(), "{} without {missing:?}", program.name);
+        }
+    }
+}
+
+fn must_be_there(told: &Told, what: What) -> bool {
+    match what {
+        // A body that fails may not have started.
+        What::Started { task } => {
+            let is_well = |what| matches!(what, What::Ended { body, ok: true } if body == task);
+            told.iter().any(|(_, event)| is_well(event.what))
+        }
+        What::Opened { .. } | What::Session { .. } | What::Spawned { .. } | What::Ended { .. } => true,
+        What::Completed { .. } | What::Waits { .. } | What::Resumed { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,428 @@
+//! Futures as tasks, items, and quiescence.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+use std::sync::{Mutex, OnceLock};
+use std::task::{Poll, Waker};
+
+use crate::common::rng::Rng;
+use crate::common::{builder, limit};
+use millpond::item::{CountedItem, Got, Item};
+use millpond::{Closed, Door, Engine, Error, Gate, Kind, Spawn, WaitError};
+
+/// An item as a future.
+async fn get<T>(item: &Item<T>) -> &T {
+    poll_fn(|context| match item.get() {
+        Some(value) => Poll::Ready(value),
+        None if item.wake(context.waker()) => Poll::Pending,
+        None => Poll::Ready(item.get().expect("it does not wait, so it is there")),
+    })
+    .await
+}
+
+/// How a task waits.
+#[derive(Clone, Copy, Debug)]
+enum Keeps {
+    /// The future, from the start: it waits for the first thing before it is polled.
+    Pending,
+    /// All that it needs before it starts.
+    Precondition,
+    Block,
+    Stack,
+}
+
+const KEEPS: [Keeps; 4] = [Keeps::Pending, Keeps::Precondition, Keeps::Block, Keeps::Stack];
+
+/// Item `i` is the sum of items before it, and one more.
+struct Net {
+    needs: Vec<Vec<usize>>,
+    items: Vec<Item<u64>>,
+}
+
+impl Net {
+    fn random(rng: &mut Rng, items: usize) -> Net {
+        let needs = (0..items).map(|i| {
+            let drawn = (0..4).map(|_| (i > 0 && rng.percent(40)).then(|| rng.below(i)));
+            drawn.flatten().collect()
+        });
+        Net { needs: needs.collect(), items: (0..items).map(|_| Item::new()).collect() }
+    }
+
+    fn serial(&self) -> Vec<u64> {
+        let mut values: Vec<u64> = Vec::new();
+        for needs in &self.needs {
+            values.push(needs.iter().fold(1, |sum: u64, &need| sum.wrapping_add(values[need])));
+        }
+        values
+    }
+
+    async fn compute(&self, i: usize) {
+        let mut sum = 1_u64;
+        for &need in &self.needs[i] {
+            sum = sum.wrapping_add(*get(&self.items[need]).await);
+        }
+        self.items[i].put(sum).expect("put once");
+    }
+
+    fn start<'s, E: Engine + 's>(&'s self, door: Door<'s, E>, i: usize, keeps: Keeps) {
+        match keeps {
+            Keeps::Precondition => {
+                let pending = door.pending(move || {
+                    let ready = pin!(self.compute(i)).poll(&mut std::task::Context::from_waker(Waker::noop()));
+                    assert!(ready.is_ready(), "its preconditions are met");
+                });
+                self.needs[i].iter().for_each(|&need| self.items[need].wait(pending.hold()));
+            }
+            Keeps::Pending => {
+                let pending = door.pending_future(self.compute(i));
+                self.needs[i].iter().take(1).for_each(|&need| self.items[need].wait(pending.hold()));
+            }
+            Keeps::Block => drop(door.pending(move || door.run_future(self.compute(i)))),
+            Keeps::Stack => drop(door.pending(move || door.wait_in_place(self.compute(i)).expect("all are put"))),
+        }
+    }
+}
+
+#[test]
+fn random_nets_give_the_serial_result() {
+    limit(240, "random nets", || {
+        for seed in 0..300 {
+            let mut rng = Rng::new(seed);
+            let items = 1 + rng.below(400);
+            let net = Net::random(&mut rng, items);
+            let rt = builder(rng.pick(&[1, 2, 3, 8])).build().unwrap();
+            let one = rng.below(KEEPS.len() + 1);
+            rt.scope(|s| {
+                let (door, net) = (s.door(), &net);
+                let mut order: Vec<_> = (0..net.items.len()).collect();
+                (1..order.len()).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
+                for i in order {
+                    net.start(door, i, KEEPS.get(one).copied().unwrap_or_else(|| rng.pick(&KEEPS)));
+                }
+                s.quiesce();
+                assert!(net.items.iter().all(|item| item.get().is_some()));
+            })
+            .unwrap();
+            let values: Vec<_> = net.items.iter().map(|item| *item.get().unwrap()).collect();
+            assert_eq!(values, net.serial(), "seed {seed}");
+        }
+    });
+}
+
+/// What waits for an item that nobody puts is left at quiescence, whatever keeps it; dropped with the item, it fails.
+#[test]
+fn what_nobody_puts() {
+    limit(60, "what nobody puts", || {
+        for (workers, keeps) in [1, 2, 8].into_iter().flat_map(|workers| KEEPS.map(|keeps| (workers, keeps))) {
+            let rt = builder(workers).build().unwrap();
+            let (missing, started) = (Mutex::new(Some(Box::new(Item::<u64>::new()))), AtomicUsize::new(0));
+            // The tasks borrow the item that is dropped under them, so they find it by a lock.
+            let poll = || {
+                poll_fn(|context| match &*missing.lock().unwrap() {
+                    Some(item) if item.wake(context.waker()) => Poll::Pending,
+                    _ => Poll::Ready(()),
+                })
+            };
+            let error = rt
+                .scope(|s| {
+                    let door = s.door();
+                    for _ in 0..100 {
+                        let (poll, started) = (&poll, &started);
+                        match keeps {
+                            Keeps::Precondition => {
+                                let pending = door.pending(|| unreachable!("never put"));
+                                missing.lock().unwrap().as_ref().unwrap().wait(pending.hold());
+                            }
+                            Keeps::Pending => {
+                                let pending = door.pending_future(async { unreachable!("never put") });
+                                missing.lock().unwrap().as_ref().unwrap().wait(pending.hold());
+                            }
+                            Keeps::Block => drop(door.pending(move || {
+                                _ = started.fetch_add(1, Relaxed);
+                                door.run_future(poll());
+                            })),
+                            Keeps::Stack => drop(door.pending(move || {
+                                _ = started.fetch_add(1, Relaxed);
+                                assert_eq!(door.wait_in_place(poll()), Err(WaitError::Abandoned));
+                            })),
+                        }
+                    }
+                    s.quiesce();
+                    let expected = if matches!(keeps, Keeps::Pending | Keeps::Precondition) { 0 } else { 100 };
+                    assert_eq!(started.load(Relaxed), expected);
+                    // A task that stays is told, and asks the item again: that is gone.
+                    let item = missing.lock().unwrap().take();
+                    drop(item);
+                })
+                .err();
+            match keeps {
+                Keeps::Stack => assert!(error.is_none()),
+                _ => assert_eq!(error.as_ref().map(Error::kind), Some(&Kind::Abandoned)),
+            }
+        }
+    });
+}
+
+/// The first of two items that comes wakes a future that waits for either.
+#[test]
+fn either_of_two() {
+    limit(60, "either of two", || {
+        for workers in [1, 2] {
+            let rt = builder(workers).build().unwrap();
+            let (one, other, seen) = (Item::new(), Item::new(), Item::new());
+            rt.scope(|s| {
+                let (door, one, other, seen) = (s.door(), &one, &other, &seen);
+                let either = move || async move {
+                    let (mut one, mut other) = (pin!(get(one)), pin!(get(other)));
+                    let first = poll_fn(|context| match one.as_mut().poll(context) {
+                        Poll::Ready(value) => Poll::Ready(*value),
+                        Poll::Pending => other.as_mut().poll(context).map(|value| *value),
+                    });
+                    seen.put(first.await).expect("put once");
+                };
+                drop(door.pending(move || door.run_future(either())));
+                s.quiesce();
+                assert_eq!(seen.get(), None);
+                other.put(2).unwrap();
+                assert_eq!(s.block_on_or_quiesce(get(seen)), Some(&2));
+                // It is complete, and its block perhaps somebody else's: the other waker means nothing.
+                (0..100).for_each(|_| drop(s.spawn((), |()| ())));
+                one.put(1).unwrap();
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// The scope gets quiet between the look at a future and the look at the scope: the future has become ready meanwhile.
+#[test]
+fn what_the_last_task_puts_is_seen() {
+    limit(60, "what the last task puts", || {
+        for _ in 0..20 {
+            let (rt, item) = (builder(2).build().unwrap(), Item::new());
+            let got = rt.scope(|s| {
+                let (item, mut go) = (&item, None);
+                let pending = s.door().pending(move || item.put(7).expect("put once"));
+                go.replace(pending.hold());
+                drop(pending);
+                let mut item_gets = pin!(get(item));
+                s.block_on_or_quiesce(poll_fn(move |context| {
+                    let polled = item_gets.as_mut().poll(context);
+                    if let Some(precondition) = go.take() {
+                        // By another thread: what this one lets in, it may keep for itself.
+                        std::thread::scope(|threads| drop(threads.spawn(|| precondition.satisfy()).join()));
+                        while item.get().is_none() {
+                            std::thread::yield_now();
+                        }
+                        // For the other worker to find that there is nothing left.
+                        std::thread::sleep(std::time::Duration::from_millis(10));
+                    }
+                    polled
+                }))
+            });
+            assert_eq!(got.unwrap(), Some(&7));
+        }
+    });
+}
+
+/// A future that wakes itself is polled again, and lets others run.
+#[test]
+fn wakes_itself() {
+    limit(60, "wakes itself", || {
+        for (workers, in_place) in [(1, false), (1, true), (2, false), (2, true)] {
+            let (rt, turns) = (builder(workers).build().unwrap(), AtomicUsize::new(0));
+            let stop = Item::new();
+            rt.scope(|s| {
+                let (door, turns, stop) = (s.door(), &turns, &stop);
+                let spin = move || {
+                    poll_fn(move |context| {
+                        turns.fetch_add(1, Relaxed);
+                        context.waker().wake_by_ref();
+                        if stop.get().is_some() { Poll::Ready(()) } else { Poll::Pending }
+                    })
+                };
+                drop(door.pending(move || match in_place {
+                    false => door.run_future(spin()),
+                    true => assert_eq!(door.wait_in_place(spin()), Ok(())),
+                }));
+                drop(door.pending(move || stop.put(()).unwrap()));
+            })
+            .unwrap();
+            assert!(turns.into_inner() > 0);
+        }
+    });
+}
+
+#[test]
+fn panics_and_cancellation() {
+    limit(60, "panics and cancellation", || {
+        let rt = builder(2).build().unwrap();
+        let go = Item::new();
+        let error = rt.scope(|s| {
+            let (door, go) = (s.door(), &go);
+            let task =
+                move || door.task("late").index([3]).run_future(async move { panic!("after {}", get(go).await) });
+            drop(door.pending(task));
+            s.quiesce();
+            go.put("it was put").unwrap();
+        });
+        assert_eq!(error.unwrap_err().to_string(), "task `late(3)` panicked: after it was put");
+
+        // A future that waits in a cancelled scope is not polled again.
+        let go = Item::new();
+        let error = rt.scope(|s| {
+            let (door, go) = (s.door(), &go);
+            drop(door.pending(move || door.run_future(async move { unreachable!("{}", get(go).await) })));
+            s.quiesce();
+            s.cancel_token().cancel();
+            go.put(0).unwrap();
+        });
+        assert_eq!(error.unwrap_err().kind(), &Kind::Cancelled);
+    });
+}
+
+/// The scope waits for a thread outside that meets a precondition after everything else has ended.
+#[test]
+fn doors_keep_the_scope() {
+    limit(60, "doors keep the scope", || {
+        for workers in [1, 2] {
+            let (rt, ran) = (builder(workers).build().unwrap(), AtomicUsize::new(0));
+            std::thread::scope(|threads| {
+                rt.scope(|s| {
+                    let (door, ran) = (s.door(), &ran);
+                    for _ in 0..10 {
+                        let pending = door.pending(move || _ = ran.fetch_add(1, Relaxed));
+                        let (first, second) = (pending.hold(), pending.hold());
+                        threads.spawn(move || {
+                            std::thread::sleep(std::time::Duration::from_millis(5));
+                            first.satisfy();
+                        });
+                        drop(door.pending(move || second.satisfy()));
+                    }
+                    s.quiesce();
+                })
+                .unwrap();
+                assert_eq!(ran.load(Relaxed), 10);
+            });
+        }
+    });
+}
+
+/// Each value is dropped once, after its last use, or taken by that.
+#[test]
+fn counted_items() {
+    struct Dropped<'a>(&'a AtomicU64);
+    impl Drop for Dropped<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    limit(60, "counted items", || {
+        let drops = AtomicU64::new(0);
+        for round in 0..1000 {
+            let (item, uses) = (CountedItem::new(), round % 5);
+            item.put(Dropped(&drops), uses).ok().expect("put once");
+            std::thread::scope(|threads| {
+                let use_up = || match item.get() {
+                    Got::Use(one) if round % 2 == 0 => drop(one.take().ok()),
+                    Got::Use(one) => drop(one),
+                    other => panic!("{}", matches!(other, Got::Missing)),
+                };
+                let all: Vec<_> = (0..uses).map(|_| threads.spawn(use_up)).collect();
+                all.into_iter().for_each(|one| one.join().expect("no panic"));
+            });
+            assert!(matches!(item.get(), Got::UsedUp));
+            assert_eq!(drops.load(Relaxed), u64::from(round) + 1, "{uses} uses");
+            assert!(item.put(Dropped(&drops), 1).is_err());
+            drops.fetch_sub(1, Relaxed);
+        }
+    });
+}
+
+/// Threads put tasks through a gate while its scope ends: each is refused, or runs before the scope has ended.
+#[test]
+fn a_gate_closes_behind_the_last() {
+    limit(120, "a gate that closes", || {
+        for round in 0..200 {
+            let rt = builder([1, 2, 3][round % 3]).build().unwrap();
+            let (ran, accepted, ended) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+            let (gate, there) = (OnceLock::new(), AtomicBool::new(false));
+            std::thread::scope(|threads| {
+                let knock = || {
+                    while !there.load(Acquire) {
+                        std::thread::yield_now();
+                    }
+                    let gate: &Gate = gate.get().unwrap();
+                    let body = || {
+                        assert!(!ended.load(SeqCst));
+                        // From within, it is open.
+                        drop(gate.pending(|| _ = ran.fetch_add(1, Relaxed)).expect("open"));
+                    };
+                    while let Ok(pending) = gate.pending(body) {
+                        drop(pending);
+                        // Who knocks faster than the workers run keeps the scope from ending.
+                        if accepted.fetch_add(1, Relaxed) % 8 == 7 {
+                            std::thread::sleep(std::time::Duration::from_micros(200));
+                        }
+                    }
+                };
+                let knocks = [(); 2].map(|()| threads.spawn(knock));
+                rt.scope(|s| {
+                    gate.set(s.gate()).unwrap();
+                    there.store(true, Release);
+                    if round % 2 == 0 {
+                        s.quiesce();
+                    }
+                })
+                .unwrap();
+                ended.store(true, SeqCst);
+                knocks.into_iter().for_each(|knock| knock.join().unwrap());
+            });
+            assert_eq!(ran.load(Relaxed), accepted.load(Relaxed));
+            assert_eq!(gate.get().unwrap().pending(|| ()).err(), Some(Closed));
+        }
+    });
+}
+
+/// Inside of one gate is not inside of another, and what waits in place is inside when it goes on.
+#[test]
+fn gates_are_told_apart() {
+    limit(60, "two gates", || {
+        for workers in [1, 2] {
+            let (rt, other) = (builder(workers).build().unwrap(), builder(1).build().unwrap());
+            let (outer, item, ran) = (OnceLock::new(), Item::new(), AtomicUsize::new(0));
+            rt.scope(|s| {
+                outer.set(s.gate()).unwrap();
+                let gate: &Gate = outer.get().unwrap();
+                let (item, ran, other) = (&item, &ran, &other);
+                for _ in 0..10 {
+                    drop(gate.pending(move || {
+                        let inner = OnceLock::new();
+                        other
+                            .scope(|s| {
+                                inner.set(s.gate()).unwrap();
+                                let inner: &Gate = inner.get().unwrap();
+                                drop(inner.pending(|| {
+                                    // By the lock: this is inside of the inner one.
+                                    drop(gate.pending(|| _ = ran.fetch_add(1, Relaxed)).unwrap());
+                                    inner.run_future(async { _ = ran.fetch_add(1, Relaxed) });
+                                }));
+                            })
+                            .unwrap();
+                        assert_eq!(gate.wait_in_place(get(item)), Ok(&7));
+                        gate.run_future(async { _ = ran.fetch_add(*get(item).await, Relaxed) });
+                    }));
+                }
+                s.quiesce();
+                assert_eq!(ran.load(Relaxed), 20);
+                item.put(7).unwrap();
+            })
+            .unwrap();
+            assert_eq!(ran.into_inner(), 90);
+        }
+    });
+}

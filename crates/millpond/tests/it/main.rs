@@ -1,0 +1,35 @@
+//! The integration tests of the runtime. They are one binary, so they are linked once. Each module is a subject.
+//!
+//! The tests of a binary share a process. A test that must not, since it counts threads, measures memory or raises
+//! signals, runs itself in a process of its own (`common::alone`).
+
+mod accepted;
+mod alignment;
+mod callers;
+mod cancel;
+mod common;
+mod conformance;
+mod dump;
+mod events;
+mod failures;
+mod figure1;
+mod forks;
+mod futures;
+mod going_on;
+mod joins;
+mod lifecycle;
+mod misuse;
+mod options;
+mod protocols;
+mod reductions;
+mod renaming;
+mod serial_equivalence;
+mod sessions;
+mod stack;
+mod stack_parents;
+mod stack_thefts;
+mod stage;
+mod stress;
+mod table1;
+mod taskpool;
+mod user_code;

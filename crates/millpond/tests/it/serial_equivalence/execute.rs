@@ -1,0 +1,471 @@
+//! Runs a program on a runtime and notes what can be seen.
+
+use std::collections::BTreeSet;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use millpond::{
+    Accesses, ArgsOf, CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime,
+    Scope, Spawn, SpawnOptions,
+};
+
+use super::datum::first;
+use super::leaf;
+use super::model::FAILED;
+use super::program::{Body, Id, Op, Program, Task, Work};
+use super::slots::{Form, Slot, Slots, few, helds_of_few, leafs_of_few, usual};
+use super::value::{Live, Plain, Value, mix};
+use crate::common::lock::Mutex;
+
+/// What a body read, in one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hash {
+    pub value: u64,
+    /// It waited for something that was cancelled, and cannot be compared.
+    pub tainted: bool,
+}
+
+impl Hash {
+    pub fn take_in(&mut self, value: &Value, blind: bool) {
+        self.tainted |= value.is_tainted();
+        self.value = mix(self.value, if blind { 0 } else { value.plain().digest() });
+    }
+
+    fn with(self, id: Id) -> Hash {
+        Hash { value: mix(self.value, id as u64), ..self }
+    }
+}
+
+/// What one execution shows.
+pub struct Run {
+    pub ordered: bool,
+    in_place: BTreeSet<Id>,
+    cancels: bool,
+    pub live: Live,
+    tasks: Vec<Shown>,
+    seen: Vec<OnceLock<Result<Hash, Error>>>,
+    complaints: Mutex<Vec<String>>,
+    root: OnceLock<CancelToken>,
+}
+
+/// What one task shows.
+#[derive(Default)]
+struct Shown {
+    starts: AtomicU32,
+    digest: AtomicU64,
+    tainted: AtomicBool,
+}
+
+/// All of it, after the end.
+pub struct Outcome {
+    pub run: Run,
+    pub scope: Result<Hash, Error>,
+    pub roots: Vec<Result<Hash, Error>>,
+}
+
+impl Run {
+    fn new(program: &Program) -> Self {
+        Run {
+            ordered: program.ordered,
+            in_place: program.in_place.clone(),
+            cancels: program.cancels(),
+            live: Live::new(),
+            tasks: (0..program.ids).map(|_| Shown::default()).collect(),
+            seen: (0..program.ids).map(|_| OnceLock::new()).collect(),
+            complaints: Mutex::new(Vec::new()),
+            root: OnceLock::new(),
+        }
+    }
+
+    /// A handle as it is to be.
+    fn made<B>(&self, id: Id, handle: Handle<Value, B>) -> Slot<B> {
+        Slot::Full(if self.in_place.contains(&id) { handle.in_place() } else { handle })
+    }
+
+    /// A body starts. Its digest is this until it says more.
+    pub fn start(&self, id: Id, seed: Hash) {
+        self.tasks[id].starts.fetch_add(1, Ordering::Relaxed);
+        self.digest(id, seed);
+    }
+
+    pub fn digest(&self, id: Id, hash: Hash) {
+        self.tasks[id].digest.store(hash.value, Ordering::Relaxed);
+        self.tasks[id].tainted.store(hash.tainted, Ordering::Relaxed);
+    }
+
+    pub fn complain(&self, what: String) {
+        self.complaints.lock().push(what);
+    }
+
+    pub fn complaints(&self) -> Vec<String> {
+        self.complaints.lock().clone()
+    }
+
+    pub fn starts(&self, id: Id) -> u32 {
+        self.tasks[id].starts.load(Ordering::Relaxed)
+    }
+
+    pub fn hash(&self, id: Id) -> Hash {
+        let shown = &self.tasks[id];
+        let tainted = shown.tainted.load(Ordering::Relaxed);
+        Hash { value: shown.digest.load(Ordering::Relaxed), tainted }
+    }
+
+    pub fn seen(&self, id: Id) -> Option<&Result<Hash, Error>> {
+        self.seen[id].get()
+    }
+
+    pub fn cancel_root(&self) {
+        self.root.get().expect("set before the first spawn").cancel();
+    }
+
+    pub fn was_cancelled(&self) -> bool {
+        self.root.get().is_some_and(CancelToken::is_cancelled)
+    }
+
+    /// Notes what a wait returned, and goes on with it.
+    fn saw(&self, id: Id, acc: &mut Hash, result: Result<Hash, Error>) {
+        match &result {
+            Ok(hash) => {
+                acc.value = mix(acc.value, hash.value);
+                acc.tainted |= hash.tainted;
+            }
+            Err(_) => {
+                acc.value = mix(acc.value, FAILED);
+                acc.tainted |= self.cancels;
+            }
+        }
+        if self.seen[id].set(result).is_err() {
+            self.complain(format!("the wait {id} happened twice"));
+        }
+    }
+}
+
+/// The message of a panic that belongs to the program.
+pub fn panic_message(id: Id) -> String {
+    format!("expected from {id}")
+}
+
+pub fn expected_panic(id: Id) -> ! {
+    panic!("{}", panic_message(id))
+}
+
+/// Runs a program on a runtime; in a session if that is asked for and the program fits one.
+pub fn execute<E: Engine>(program: &Program, runtime: &Runtime<E>, session: bool) -> Outcome {
+    if session && program.fits_a_session() { in_session(program, runtime) } else { in_scope(program, runtime) }
+}
+
+fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
+    let run = Run::new(program);
+    let mut slots = roots(program, &run);
+    if program.ids.is_multiple_of(2) {
+        used_before(program, &slots, runtime);
+    }
+    let scope = runtime.scope(|s| {
+        run.root.get_or_init(|| s.cancel_token());
+        let mut doors = Doors { door: Some(s.door()), ..Doors::none() };
+        let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut doors);
+        slots.0.truncate(program.roots.len());
+        hash
+    });
+    Outcome { roots: last(slots), run, scope }
+}
+
+/// A session borrows for ever: what its tasks refer to is leaked, and taken back after its end. A panic in between
+/// leaves it leaked.
+fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
+    let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
+    let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
+    // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.
+    let run: &'static Run = unsafe { leaked_run.as_ref() };
+    // SAFETY: as above.
+    let code: &'static Body = unsafe { leaked_body.as_ref() };
+    let mut slots = roots(program, run);
+    let session = runtime.session();
+    run.root.get_or_init(|| session.cancel_token());
+    let hash = body(&session, run, code, &mut slots, Hash::default(), &mut Doors::<DefaultEngine>::none());
+    slots.0.truncate(program.roots.len());
+    let scope = session.close().map(|()| hash);
+    let roots = last(slots);
+    // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies, which alone were given
+    // the reference, are over.
+    drop(unsafe { Box::from_raw(leaked_body.as_ptr()) });
+    // SAFETY: as above.
+    let run = unsafe { Box::from_raw(leaked_run.as_ptr()) };
+    Outcome { run: *run, scope, roots }
+}
+
+fn roots(program: &Program, run: &Run) -> Slots<Root> {
+    let root = |&(id, set): &(Id, bool)| {
+        let handle = if set { Handle::new(Value::new(first(id), false, &run.live)) } else { Handle::unset() };
+        (id, run.made(id, handle))
+    };
+    Slots(program.roots.iter().map(root).collect())
+}
+
+/// What an earlier scope has done to the root handles that have a value leaves nothing that the next one could see.
+fn used_before<E: Engine>(program: &Program, slots: &Slots<Root>, runtime: &Runtime<E>) {
+    let set = slots.0.iter().zip(&program.roots).filter(|(_, root)| root.1);
+    let used = runtime.scope(|s| {
+        for ((_, slot), _) in set {
+            if let Slot::Full(handle) = slot {
+                s.spawn(handle.inout(), |_| ());
+            }
+        }
+    });
+    used.expect("nothing fails there");
+}
+
+/// What the root handles hold at the end.
+fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
+    let last = |slot: Slot<Root>| match slot {
+        Slot::Full(handle) => {
+            handle.into_inner().map(|value| Hash { value: value.plain().digest(), tainted: value.is_tainted() })
+        }
+        _ => unreachable!("root handles have all rights"),
+    };
+    slots.0.into_iter().map(|(_, slot)| last(slot)).collect()
+}
+
+/// The pending tasks that may still get preconditions.
+struct Doors<'s, E: Engine> {
+    door: Option<Door<'s, E>>,
+    open: Vec<(Id, Pending)>,
+    /// The scope is that of a portable parent.
+    portable: bool,
+}
+
+/// Preconditions that a task meets, or drops, at its end.
+type Holds = Vec<(Precondition, bool)>;
+
+fn meet(holds: Holds) {
+    for (precondition, satisfy) in holds {
+        if satisfy {
+            precondition.satisfy();
+        }
+    }
+}
+
+impl<'s, E: Engine> Doors<'s, E> {
+    fn none() -> Self {
+        Doors { door: None, open: Vec::new(), portable: false }
+    }
+
+    /// Of a parent that is portable, or not.
+    fn none_in(portable: bool) -> Self {
+        Doors { portable, ..Doors::none() }
+    }
+
+    fn at(&self, id: Id) -> usize {
+        self.open.iter().position(|one| one.0 == id).expect("a clean program names what it has")
+    }
+
+    fn holds(&self, task: &Task) -> Holds {
+        let hold = |&(id, satisfy): &(Id, bool)| (self.open[self.at(id)].1.hold(), satisfy);
+        task.holds.iter().map(hold).collect()
+    }
+
+    fn pending(&mut self, run: &'s Run, id: Id, nest: Option<&'s Body>) {
+        let door = self.door.expect("only the root scope has a door");
+        let seed = Hash::default().with(id);
+        let pending = match nest {
+            None => door.pending(move || {
+                run.start(id, seed);
+            }),
+            Some(inner) => door.pending_nest(move |s: &Scope<'s, 's, _, E>| {
+                run.start(id, seed);
+                let mut slots = Slots(Vec::new());
+                let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none());
+                run.digest(id, hash);
+            }),
+        };
+        self.open.push((id, pending));
+    }
+}
+
+/// What a kept join will return.
+enum Kept<'s, S: Spawn<'s>> {
+    Value(S::Join<Hash>),
+    Nothing(S::Join<()>),
+}
+
+fn body<'s, S: Spawn<'s>, E: Engine>(
+    s: &S,
+    run: &'s Run,
+    body: &'s Body,
+    slots: &mut Slots<S::Brand>,
+    seed: Hash,
+    doors: &mut Doors<'s, E>,
+) -> Hash {
+    let mut acc = seed;
+    let mut joins: Vec<(Id, Kept<'s, S>)> = Vec::new();
+    for op in &body.0 {
+        match op {
+            Op::Spawn(task) => {
+                let join = spawn(s, run, task, slots, acc.with(task.id), doors);
+                if task.keep {
+                    joins.push((task.id, join));
+                }
+            }
+            Op::Own { slot, set: true } => {
+                let value = Value::new(first(*slot), false, &run.live);
+                slots.0.push((*slot, run.made(*slot, s.handle(value))));
+            }
+            Op::Own { slot, set: false } => slots.0.push((*slot, run.made(*slot, s.unset()))),
+            Op::Drop { slot } => slots.0.retain(|one| one.0 != *slot),
+            Op::Set { id, slot } => {
+                let value = Value::new(Plain::fresh(acc.with(*id).value), acc.tainted, &run.live);
+                // A cancelled scope would not run the leaf.
+                let forms: &[Form] = match (run.cancels, doors.portable) {
+                    (true, true) => &[Form::Tries],
+                    (false, true) => &[Form::Tries, Form::Leaf],
+                    (true, false) => &[Form::Tries, Form::Waits],
+                    (false, false) => &[Form::Tries, Form::Waits, Form::Leaf],
+                };
+                slots.get(*slot).set(s, value, forms[*id % forms.len()]);
+            }
+            Op::WaitOn { id, slot, assign, blind } => {
+                wait_on(s, run, slots.get(*slot), &mut acc, (*id, *assign, *blind));
+            }
+            Op::Join { id, task } => {
+                let at = joins.iter().position(|join| join.0 == *task).expect("kept");
+                let result = match joins.swap_remove(at).1 {
+                    Kept::Value(join) => s.wait(join),
+                    Kept::Nothing(join) => s.wait(join).map(|()| Hash::default()),
+                };
+                run.saw(*id, &mut acc, result);
+            }
+            Op::Pending { id, nest } => doors.pending(run, *id, nest.as_ref()),
+            Op::Meet { pending, satisfy } => {
+                meet(vec![(doors.open[doors.at(*pending)].1.hold(), *satisfy)]);
+            }
+            Op::Seal { pending } => {
+                let at = doors.at(*pending);
+                drop(doors.open.remove(at));
+            }
+            Op::Cancel => s.cancel_token().cancel(),
+            Op::Panic { id } => expected_panic(*id),
+        }
+    }
+    acc
+}
+
+fn wait_on<'s, S: Spawn<'s>>(
+    s: &S,
+    run: &Run,
+    slot: &mut Slot<S::Brand>,
+    acc: &mut Hash,
+    (id, assign, blind): (Id, bool, bool),
+) {
+    let before = *acc;
+    let look = |value: &Value| {
+        let digest = if blind { 0 } else { value.plain().digest() };
+        Hash { value: digest, tainted: value.is_tainted() }
+    };
+    let change = |value: &mut Value, seen: &Hash| {
+        if assign {
+            let after = Hash { value: mix(before.value, seen.value), ..before };
+            leaf::update(value, after.with(id).value, blind, before.tainted | seen.tainted);
+        }
+    };
+    let result = slot.wait_on(s, look, change);
+    run.saw(id, acc, result);
+}
+
+/// Spawns tasks without a name, portable ones or others.
+struct Unnamed<'a, S> {
+    scope: &'a S,
+    portable: bool,
+}
+
+impl<S> Unnamed<'_, S> {
+    #[track_caller]
+    fn options(&self) -> SpawnOptions {
+        let place = Location::caller();
+        if self.portable { SpawnOptions::portable(place) } else { SpawnOptions::at(place) }
+    }
+
+    #[track_caller]
+    fn spawn<'s, A, F, O>(&self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        self.scope.spawn_with(self.options(), accesses, body)
+    }
+
+    #[track_caller]
+    fn nest<'s, A, F, O>(&self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        self.scope.nest_with(self.options(), accesses, body)
+    }
+}
+
+fn spawn<'s, S: Spawn<'s>, E: Engine>(
+    s: &S,
+    run: &'s Run,
+    task: &'s Task,
+    slots: &Slots<S::Brand>,
+    seed: Hash,
+    doors: &Doors<'s, E>,
+) -> Kept<'s, S> {
+    let accesses = slots.accesses(task);
+    let holds = doors.holds(task);
+    let portable = doors.portable || !task.id.is_multiple_of(3) && task.may_be_portable();
+    // As a macro, since each use makes closures of its own: with a name or not, with a value or not.
+    macro_rules! spawn {
+        ($with:expr, $finish:expr) => {
+            spawn!($with, accesses, std::convert::identity, std::convert::identity, $finish)
+        };
+        ($with:expr, $accesses:expr, $leafs:path, $helds:path, $finish:expr) => {
+            match &task.work {
+                Work::Leaf(leaf) => $with.spawn($accesses, move |args| {
+                    let hash = leaf::run(run, task, leaf, $leafs(args), seed);
+                    meet(holds);
+                    $finish(hash)
+                }),
+                Work::Nest(inner) => $with.nest($accesses, move |s, helds| {
+                    run.start(task.id, seed);
+                    let mut slots = Slots::held(task, $helds(helds));
+                    let hash = body(s, run, inner, &mut slots, seed, &mut Doors::<E>::none_in(portable));
+                    run.digest(task.id, hash);
+                    meet(holds);
+                    $finish(hash)
+                }),
+            }
+        };
+    }
+    let named = || {
+        let named = s.task("t").index([task.id]).priority(task.priority).bytes(task.bytes);
+        if portable { named.portable() } else { named }
+    };
+    let s = &Unnamed { scope: s, portable };
+    match (task.named, task.returns) {
+        (true, true) => Kept::Value(spawn!(named(), |hash: Hash| hash)),
+        (true, false) => Kept::Nothing(spawn!(named(), |_: Hash| ())),
+        (false, true) => Kept::Value(spawn!(s, |hash: Hash| hash)),
+        (false, false) => {
+            macro_rules! bare {
+                ($($r:literal $w:literal $i:literal),*) => {
+                    match usual(&accesses) {
+                        $(Some(($r, $w, $i)) => {
+                            let accesses = few::<_, $r, $w, $i>(accesses);
+                            spawn!(s, accesses, leafs_of_few, helds_of_few, |_: Hash| ())
+                        })*
+                        _ => spawn!(s, |_: Hash| ()),
+                    }
+                };
+            }
+            Kept::Nothing(bare!(0 0 0, 1 0 0, 0 1 0, 0 0 1, 1 0 1, 2 1 0))
+        }
+    }
+}

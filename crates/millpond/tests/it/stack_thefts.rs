@@ -1,0 +1,266 @@
+//! Thefts from a dataflow stack: what is given away, and who waits for what was stolen.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{OnStack, limit, on_stack as runtime};
+use millpond::{Handle, Idle, Reducer, Runtime, Spawn, Sum};
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Relaxed) {
+        thread::yield_now();
+    }
+}
+
+/// A body that does not look at its stack gives away what else is ready there, at once and in the frames below.
+#[test]
+fn a_long_body_gives_its_stack_away() {
+    limit(20, "a body that waits for tasks behind it", || {
+        let (rt, x) = (runtime(2), Handle::new(0));
+        for _ in 0..100 {
+            let (within, behind) = (AtomicBool::new(false), AtomicBool::new(false));
+            rt.scope(|s| {
+                s.nest(x.inout(), |s, x| {
+                    s.spawn(x.inout(), |_| {
+                        wait_for(&within);
+                        wait_for(&behind);
+                    });
+                    s.spawn((), |()| within.store(true, Relaxed));
+                });
+                s.spawn((), |()| behind.store(true, Relaxed));
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// Who comes to a stolen closure that has not ended becomes a thief, and its stack a victim, of its own too.
+#[test]
+fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
+    limit(20, "a stolen body that waits for tasks behind it", || {
+        let (rt, x) = (runtime(2), Handle::new(0));
+        for _ in 0..100 {
+            let (begun, behind) = (AtomicBool::new(false), AtomicBool::new(false));
+            let last = AtomicUsize::new(0);
+            rt.scope(|s| {
+                s.spawn((), |()| wait_for(&begun));
+                s.spawn(x.inout(), |_| {
+                    begun.store(true, Relaxed);
+                    wait_for(&behind);
+                    last.store(1, Relaxed);
+                });
+                s.spawn((), |()| behind.store(true, Relaxed));
+                s.spawn(x.read(), |_| assert_eq!(last.load(Relaxed), 1, "before the task that it waits for"));
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// A parent that is all there is in the stack takes its time before it spawns: those who sleep by then are told. Its leaves end
+/// only if they run at once.
+#[test]
+fn a_parent_spawns_when_all_sleep() {
+    limit(20, "a parent that spawns late", || {
+        let rt: OnStack = Runtime::builder().workers(2).idle(Idle::Sleep).build_with().unwrap();
+        let running = AtomicUsize::new(0);
+        let value = rt.scope(|s| {
+            let parent = s.nest((), |s, ()| {
+                thread::sleep(Duration::from_millis(100));
+                for _ in 0..2 {
+                    s.spawn((), |()| {
+                        running.fetch_add(1, Relaxed);
+                        while running.load(Relaxed) != 2 {
+                            thread::yield_now();
+                        }
+                    });
+                }
+                7
+            });
+            s.wait(parent).unwrap()
+        });
+        assert_eq!(value.unwrap(), 7);
+    });
+}
+
+/// Thieves take many short closures at once; whoever goes on with something long leaves them to the others.
+#[test]
+fn short_tasks_behind_a_body_that_waits_for_them() {
+    limit(60, "a body that waits for many short tasks behind it", || {
+        for (workers, turns) in [(2, 0), (2, 1000), (3, 10), (3, 10_000)] {
+            let (rt, x, y) = (runtime(workers), Handle::new(()), Handle::new(()));
+            for _ in 0..5 {
+                let ran = AtomicUsize::new(0);
+                rt.scope(|s| {
+                    s.spawn((x.inout(), y.inout()), |_| thread::sleep(Duration::from_micros(200)));
+                    s.spawn(x.inout(), |_| {
+                        while ran.load(Relaxed) < 1000 {
+                            thread::yield_now();
+                        }
+                    });
+                    for _ in 0..1000 {
+                        s.spawn(y.read(), |_| {
+                            (0..turns).for_each(|_| std::hint::spin_loop());
+                            ran.fetch_add(1, Relaxed);
+                        });
+                    }
+                })
+                .unwrap();
+                assert_eq!(ran.into_inner(), 1000, "{workers} workers");
+            }
+        }
+    });
+}
+
+/// A body waits for a datum whose task another worker has stolen, and which ends only if this worker runs what comes behind it.
+#[test]
+fn wait_on_when_the_task_was_stolen() {
+    limit(20, "a body that waits for a stolen task", || {
+        let rt = runtime(2);
+        for stolen in [false, true] {
+            for _ in 0..50 {
+                let (entered, begun, released) =
+                    (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+                let seen = rt.scope(|s| {
+                    if stolen {
+                        // Before the parent in the stack: whoever does not run it steals the parent.
+                        s.spawn((), |()| wait_for(&entered));
+                    }
+                    let parent = s.nest((), |s, ()| {
+                        entered.store(true, Relaxed);
+                        let mut x = s.unset();
+                        s.spawn(x.write(), |x| {
+                            begun.store(true, Relaxed);
+                            wait_for(&released);
+                            x.set(7);
+                        });
+                        s.spawn((), |()| released.store(true, Relaxed));
+                        // This body has not looked at its stack, so it was stolen.
+                        wait_for(&begun);
+                        *s.wait_on(&mut x).unwrap()
+                    });
+                    s.wait(parent).unwrap()
+                });
+                assert_eq!(seen.unwrap(), 7);
+            }
+        }
+    });
+}
+
+/// A full window behind a parent, which the body that spawns does not run itself: it waits for no more than there is.
+#[test]
+fn room_where_places_are_no_tasks() {
+    limit(20, "room after many sets", || {
+        for workers in [1, 2] {
+            let (rt, xs) = (runtime(workers), [0; 20].map(Handle::new));
+            rt.scope(|s| {
+                s.nest((), |s, ()| _ = s.spawn((), |()| ()));
+                for n in 0..300 {
+                    xs.iter().for_each(|x| s.set(x, n));
+                    let large = [n; 300];
+                    s.spawn((), move |()| assert!(large.iter().all(|&one| one == n)));
+                }
+            })
+            .unwrap();
+            assert!(xs.into_iter().all(|x| x.into_inner().unwrap() == 299), "{workers} workers");
+        }
+    });
+}
+
+/// As above; what waits are combinations for the most part, which no thief takes.
+#[test]
+fn room_among_combinations() {
+    limit(20, "room among combinations", || {
+        for workers in [1, 2] {
+            let rt: OnStack = Runtime::builder().workers(workers).window(512).build_with().unwrap();
+            let x = Handle::new(0);
+            rt.scope(|s| {
+                s.nest((), |s, ()| _ = s.spawn((), |()| ()));
+                for n in 1..=2000_u64 {
+                    s.spawn(x.reduce(Sum), |x: &mut u64| *x += 1);
+                    s.spawn(x.read(), move |x| assert_eq!(*x, n));
+                }
+            })
+            .unwrap();
+            assert_eq!(x.into_inner().unwrap(), 2000, "{workers} workers");
+        }
+    });
+}
+
+/// A sum whose parts take time to combine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Slow(Duration);
+
+impl Reducer<u64> for Slow {
+    fn identity(&self, _like: &u64) -> u64 {
+        0
+    }
+
+    fn combine(&self, into: &mut u64, part: u64) {
+        spin_for(self.0);
+        *into += part;
+    }
+}
+
+fn spin_for(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// A walk ends at one of several combinations that a reader entails; the owner runs the last of them when the next walk begins.
+#[test]
+fn combinations_where_a_walk_ends() {
+    limit(60, "a reader of three reductions", || {
+        let (rt, [none, some]) = (runtime(2), [0, 3].map(Duration::from_millis));
+        // However many of them a walk looks at in vain.
+        for others in [0, 1, 2, 59, 60, 61].repeat(5) {
+            let (x, [a, b, c], begun) = (Handle::new(0), [0; 3].map(Handle::new), AtomicBool::new(false));
+            rt.scope(|s| {
+                s.spawn(x.inout(), |_| {
+                    wait_for(&begun);
+                    spin_for(some);
+                });
+                s.spawn((), |()| begun.store(true, Relaxed));
+                (0..others).for_each(|_| _ = s.spawn(x.inout(), |x| *x += 1));
+                for (sum, takes) in [(&a, none), (&b, none), (&c, some)] {
+                    s.spawn((x.inout(), sum.reduce(Slow(takes))), |(_x, sum)| *sum += 1);
+                }
+                s.spawn((a.read(), b.read(), c.read()), |sums| assert_eq!(sums, (&1, &1, &1)));
+            })
+            .unwrap();
+            assert_eq!(x.into_inner().unwrap(), others);
+        }
+    });
+}
+
+/// Thieves go on where the last walk ended, but not in a frame that has been emptied meanwhile, and filled with other tasks.
+#[test]
+fn a_frame_is_used_again_and_again() {
+    limit(60, "a body that waits again and again", || {
+        let (rt, mut x, y) = (runtime(3), Handle::new(0), Handle::new(0));
+        let readers = &AtomicUsize::new(0);
+        rt.scope(|s| {
+            for round in 1..=2000 {
+                for step in 0..3 {
+                    s.spawn(x.inout(), move |x| {
+                        assert_eq!(*x, 3 * (round - 1) + step);
+                        *x += 1;
+                    });
+                    for _ in 0..3 {
+                        s.spawn((x.read(), y.read()), move |(x, _y)| {
+                            assert_eq!(*x, 3 * (round - 1) + step + 1);
+                            readers.fetch_add(1, Relaxed);
+                        });
+                    }
+                }
+                s.spawn(y.inout(), |y| *y += 1);
+                assert_eq!(*s.wait_on(&mut x).unwrap(), 3 * round);
+            }
+        })
+        .unwrap();
+        assert_eq!((y.into_inner().unwrap(), readers.load(Relaxed)), (2000, 18_000));
+    });
+}

@@ -1,0 +1,24 @@
+//! The task pool that is nothing else: each task once, on every pool and every memory manager, whatever its users do.
+
+mod bounds;
+mod each_once;
+mod phases;
+mod values;
+
+use millpond::Idle;
+use millpond::memory::any::AnyMemory;
+use millpond::memory::variants::by_name as manager_of;
+use millpond::pool::any::AnyPool;
+use millpond::pool::params::Params;
+use millpond::pool::variants::by_name as pool_of;
+use millpond::taskpool::TaskPool;
+
+/// A task pool whose parts are chosen by name.
+type Any<A> = TaskPool<A, AnyMemory, AnyPool>;
+
+/// That of these names.
+fn any<A: Send>(workers: usize, pool: &str, memory: &str) -> Any<A> {
+    let memory = manager_of(memory).expect("a memory manager");
+    let pool = pool_of(pool, Params::default()).expect("a pool");
+    TaskPool::create_with(workers, &memory, &pool, Idle::Hybrid)
+}
