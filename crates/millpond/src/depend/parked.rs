@@ -204,7 +204,8 @@ unsafe impl Scheme for Parked {
         own(record).prefetch();
     }
 
-    #[inline]
+    // The table of `AnyScheme` is a second caller: without this the default engine would call it too.
+    #[inline(always)]
     unsafe fn issue(local: &mut Local<Generation>, meta: &ParkedMeta, record: &Record) -> bool {
         let mode = record.mode();
         let next = match meta.tail() {
