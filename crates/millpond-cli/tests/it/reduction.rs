@@ -1,8 +1,6 @@
 //! The workload `reduction`, as the command runs it.
 
-mod common;
-
-use common::{fails, json};
+use crate::common::{fails, json, words};
 use serde_json::json;
 
 #[test]
@@ -28,7 +26,7 @@ fn options_out_of_range_or_at_odds() {
     let says = "--need and --preconditions cannot be used together: eager steps list no preconditions, strict ones all";
     fails(&["run", "reduction", "--need", "2", "--preconditions", "strict"], 2, says);
     // 800 gigabytes of tiles.
-    let ran = common::words("run reduction --tiles 1000 --iterations 10000 --size 100");
+    let ran = words("run reduction --tiles 1000 --iterations 10000 --size 100");
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
     assert!(ran.stderr.starts_with("error: --iterations 10000 is out of range: expected 1..="), "{ran:?}");
 }

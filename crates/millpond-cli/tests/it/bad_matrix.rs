@@ -1,9 +1,7 @@
 //! Matrices that cannot be factored: exit status 1, one line on stderr that names the file and the place, nothing
 //! on stdout, and no output file left behind.
 
-mod common;
-
-use common::{Dir, f8, fails, npy};
+use crate::common::{Dir, f8, fails, millpond, npy};
 
 /// Factoring the file fails with these words after its name, and leaves the directory as it was.
 #[track_caller]
@@ -138,7 +136,7 @@ fn headers_that_promise_too_much() {
     // Four zeros are not a matrix of 2^20 x 2^20, and nobody asks the system for one.
     let dir = Dir::new("memory");
     let file = dir.file("a.mtx", coordinate("1048576 1048576 1"));
-    let ran = common::millpond(&["run", "cholesky", "--json", "--input", &file]);
+    let ran = millpond(&["run", "cholesky", "--json", "--input", &file]);
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
     let says = format!("error: {file}: line 2: the matrix is too large: order 1048576, at most ");
     assert!(ran.stderr.starts_with(&says) && ran.stderr.ends_with(" with the memory available\n"), "{ran:?}");

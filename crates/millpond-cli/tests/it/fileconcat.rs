@@ -1,8 +1,6 @@
 //! The workload `fileconcat`: what it writes, and what the command says of directories that are no good.
 
-mod common;
-
-use common::{Dir, fails, json};
+use crate::common::{Dir, fails, json, words};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -108,7 +106,7 @@ fn options_out_of_range_or_at_odds() {
     fails(&["run", "fileconcat", "--block", "0"], 2, "invalid value '0' for '--block <N>': expected 1..=16777216");
     fails(&["run", "fileconcat", "--need", "one"], 2, "--need one: expected all, none, or a number");
     // 2^54 bytes.
-    let ran = common::words("run fileconcat --files 16777216 --length 1073741824");
+    let ran = words("run fileconcat --files 16777216 --length 1073741824");
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
     assert!(ran.stderr.starts_with("error: --files 16777216 is out of range: expected 1..="), "{ran:?}");
 }

@@ -1,8 +1,6 @@
 //! The workload `routing`, as the command runs it.
 
-mod common;
-
-use common::{fails, json};
+use crate::common::{fails, json};
 use serde_json::json;
 
 #[test]

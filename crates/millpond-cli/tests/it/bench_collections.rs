@@ -1,8 +1,6 @@
 //! The suites of `millpond bench` about Collections, at sizes that take no time.
 
-mod common;
-
-use common::{fails, json};
+use crate::common::{fails, json};
 use serde_json::Value;
 
 fn rows(line: &str) -> Vec<Value> {

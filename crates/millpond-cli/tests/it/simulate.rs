@@ -1,8 +1,6 @@
 //! `millpond simulate`: what it prints and writes, and what it refuses.
 
-mod common;
-
-use common::{Dir, fails, json, millpond, words};
+use crate::common::{Dir, fails, json, millpond, words};
 use serde_json::{Value, json};
 
 fn number(object: &Value, name: &str) -> f64 {

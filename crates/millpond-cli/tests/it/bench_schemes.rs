@@ -1,8 +1,6 @@
 //! The suites of `millpond bench` that measure every dependence scheme, at sizes that take no time.
 
-mod common;
-
-use common::{Dir, fails, json, words};
+use crate::common::{Dir, fails, json, words};
 use millpond::catalogue::{Row, SCHEMES};
 use millpond::depend::Mode;
 use serde_json::Value;

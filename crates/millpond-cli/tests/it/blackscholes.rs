@@ -1,9 +1,7 @@
 //! Options from a file: those that can be priced are; others get exit status 1, one line on stderr that names the file and
 //! the place, nothing on stdout, and no output file left behind.
 
-mod common;
-
-use common::{Dir, fails, millpond};
+use crate::common::{Dir, fails, json, millpond};
 
 /// Two options of PARSEC's data.
 const CALL: &str = "42.00 40.00 0.1000 0.00 0.20 0.50 C 0.00 4.759423036851750055";
@@ -32,7 +30,7 @@ fn options_of_parsec_are_priced() {
     for text in [format!("2\n{CALL}\n{PUT}\n"), format!("2\r\n{CALL}\r\n{PUT}"), format!("\n2\n\n{CALL}\n{PUT}\n\n")] {
         let input = dir.file("in.txt", text);
         let line = format!("run blackscholes --json --granularity 1 --input {input} --output {output}");
-        let found = common::json(&line);
+        let found = json(&line);
         assert_eq!((&found["tasks"], &found["result"]["options"]), (&2.into(), &2.into()));
         assert!(found["params"]["seed"].is_null());
         let prices = std::fs::read_to_string(&output).expect("the prices");

@@ -1,8 +1,6 @@
 //! Wrong arguments: exit status 2, one line on stderr with the valid names or range, nothing on stdout.
 
-mod common;
-
-use common::{Dir, fails};
+use crate::common::{Dir, fails, words};
 
 #[track_caller]
 fn refused(line: &str, says: &str) {
@@ -77,7 +75,7 @@ fn options_in_a_wrong_place() {
 fn without_a_near_name_all_valid_ones_are_listed() {
     let all = "the nearest valid: cholesky, matmul, fib, fib-join, knary, nqueens, stencil, synthetic, grammar, porting, blackscholes, cholesky-cnc, inverse, fileconcat, reduction, denoise, routing";
     refused("run zzz", &format!("unknown workload 'zzz'; {all}"));
-    let ran = common::words("run fib --zzz");
+    let ran = words("run fib --zzz");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
     for option in ["--n", "--cutoff", "--workers", "--json"] {
         assert!(ran.stderr.contains(option), "{option}: {ran:?}");
@@ -144,7 +142,7 @@ fn options_of_the_suites() {
 fn orders_beyond_the_memory_get_the_range() {
     // 28 and 48 TB: more than any machine that this runs on.
     for line in ["run cholesky --n 1048576 --json", "run matmul --n 1048576 --json"] {
-        let ran = common::words(line);
+        let ran = words(line);
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
         assert!(ran.stderr.starts_with("error: --n 1048576 is out of range: expected 1..="), "{ran:?}");
         assert!(ran.stderr.ends_with(" (with the memory available)\n"), "{ran:?}");
@@ -154,11 +152,11 @@ fn orders_beyond_the_memory_get_the_range() {
 #[test]
 fn tiles_beyond_the_memory_get_the_range() {
     for workload in ["cholesky", "matmul"] {
-        let range = common::words(&format!("run {workload} --n 1048576")).stderr;
+        let range = words(&format!("run {workload} --n 1048576")).stderr;
         let most = range.split_once("..=").and_then(|(_, rest)| rest.split_once(' ')).expect("the greatest order").0;
         // Others use the machine, so not quite the greatest.
         let n = most.parse::<u64>().expect("a number") * 3 / 4;
-        let ran = common::words(&format!("run {workload} --n {n} --tile 1"));
+        let ran = words(&format!("run {workload} --n {n} --tile 1"));
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
         assert!(ran.stderr.starts_with("error: --tile 1 is out of range: expected "), "{ran:?}");
         assert!(ran.stderr.ends_with(&format!("..={n} (with the memory available)\n")), "{ran:?}");

@@ -1,8 +1,6 @@
 //! The workload `denoise`: pictures of each kind, and what the command says of those that are no good.
 
-mod common;
-
-use common::{Dir, fails, json};
+use crate::common::{Dir, fails, json, millpond, words};
 use png::{BitDepth, ColorType, Decoder, Encoder, Transformations};
 use serde_json::json;
 use std::fs;
@@ -134,7 +132,7 @@ fn a_picture_beyond_the_memory_is_refused_in_a_line() {
     encoder.set_color(ColorType::Grayscale);
     drop(encoder.write_header().expect("a header"));
     let file = dir.file("huge.png", file);
-    let ran = common::millpond(&["run", "denoise", "--input", &file]);
+    let ran = millpond(&["run", "denoise", "--input", &file]);
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (1, "", 1), "{ran:?}");
     let says = "2000000000 x 2000000000 cells of 1 channels are more than memory can hold\n";
     assert!(ran.stderr.ends_with(says), "{ran:?}");
@@ -153,7 +151,7 @@ fn options_out_of_range_or_at_odds() {
     let missing = dir.path("no/out.png");
     let says = format!("{missing}: cannot write: No such file or directory (os error 2)");
     fails(&["run", "denoise", "--input", &file, "--output", &missing], 1, &says);
-    let ran = common::words("run denoise --size 65536 --iterations 65536 --tile 2");
+    let ran = words("run denoise --size 65536 --iterations 65536 --tile 2");
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
     assert!(ran.stderr.starts_with("error: --size 65536 is out of range: expected 32..="), "{ran:?}");
 }

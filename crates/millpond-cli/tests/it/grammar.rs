@@ -1,8 +1,6 @@
 //! The workloads `grammar` and `synthetic`, and what the command says of grammars that are no good.
 
-mod common;
-
-use common::{Dir, fails, json};
+use crate::common::{Dir, fails, json};
 use millpond::catalogue::{MEMORY, POOLS};
 use serde_json::json;
 

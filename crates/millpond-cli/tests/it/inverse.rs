@@ -1,9 +1,7 @@
 //! `millpond run inverse` and `run cholesky-cnc` on files: the answers; and matrices that have none, arguments and files that
 //! cannot be used: one line on stderr that names the file and the place, nothing on stdout, and no output file left behind.
 
-mod common;
-
-use common::{Dir, f8, fails, json, npy};
+use crate::common::{Dir, f8, fails, json, millpond, npy};
 
 /// Runs a workload on a file; it fails with these words after the file's name, and leaves the directory as it was.
 #[track_caller]
@@ -148,12 +146,12 @@ fn arguments_out_of_range() {
         let says =
             "--need and --preconditions cannot be used together: eager steps list no preconditions, strict ones all";
         fails(&["run", workload, "--need", "1", "--preconditions", "strict"], 2, says);
-        let ran = common::millpond(&["run", workload, "--n", "1048576", "--json"]);
+        let ran = millpond(&["run", workload, "--n", "1048576", "--json"]);
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
         assert!(ran.stderr.starts_with("error: --n 1048576 is out of range: expected 1..="), "{ran:?}");
         assert!(ran.stderr.ends_with(" (with the memory available)\n"), "{ran:?}");
         // So many steps are more than so many numbers.
-        let ran = common::millpond(&["run", workload, "--n", "4000", "--tile", "1", "--json"]);
+        let ran = millpond(&["run", workload, "--n", "4000", "--tile", "1", "--json"]);
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
         assert!(ran.stderr.starts_with("error: --tile 1 is out of range: expected "), "{ran:?}");
         assert!(ran.stderr.ends_with("..=4000 (with the memory available)\n"), "{ran:?}");

@@ -1,8 +1,6 @@
 //! The suites of `millpond bench` that measure every pool with every memory manager, at sizes that take no time.
 
-mod common;
-
-use common::{Dir, fails, json, words};
+use crate::common::{Dir, fails, json, words};
 use millpond::catalogue::{MEMORY, POOLS};
 use serde_json::Value;
 

@@ -1,8 +1,6 @@
 //! `millpond run` and `list` as their contract says.
 
-mod common;
-
-use common::{Dir, f8, json, npy, words};
+use crate::common::{Dir, f8, json, npy, words};
 use serde_json::{Value, json};
 
 fn keys(object: &Value) -> Vec<&str> {

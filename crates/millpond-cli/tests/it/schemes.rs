@@ -1,8 +1,6 @@
 //! `--scheme`, whose names are those of `list schemes`, wherever something runs.
 
-mod common;
-
-use common::{fails, json, words};
+use crate::common::{fails, json, words};
 use serde_json::Value;
 
 /// The rows of `list schemes`.

@@ -1,5 +1,4 @@
 //! Runs the command and looks at what it leaves behind.
-#![allow(dead_code)]
 
 use serde_json::Value;
 use std::io::Read;

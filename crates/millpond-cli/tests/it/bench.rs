@@ -1,8 +1,6 @@
 //! `millpond bench` as its contract says: every suite, at sizes that take no time.
 
-mod common;
-
-use common::{Dir, fails, json, words};
+use crate::common::{Dir, fails, json, words};
 use serde_json::Value;
 
 /// What every row has.

@@ -1,0 +1,20 @@
+//! The integration tests of the command. They are one binary, so they are linked once. Each module is a subject.
+
+mod bad_arguments;
+mod bad_matrix;
+mod bench;
+mod bench_collections;
+mod bench_pools;
+mod bench_schemes;
+mod blackscholes;
+mod common;
+mod denoise;
+mod fileconcat;
+mod grammar;
+mod inverse;
+mod profile;
+mod reduction;
+mod routing;
+mod run;
+mod schemes;
+mod simulate;
