@@ -1,12 +1,10 @@
 //! Threads that race for slots, through every table: outside of the graph, and as its steps.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use common::{limited, runtime};
+use crate::common::{limited, runtime};
 use millpond_cnc::{Blocked, Items, Kind, Preconditions, Settings, Table, graph_with};
 
 const TABLES: [Table; 3] = [Table::Open, Table::Sharded, Table::SplitOrdered];

@@ -1,14 +1,12 @@
 //! What goes wrong in the user's code: closures and keys that panic, and values that are dropped whatever happens.
 
-mod common;
-
 use std::fmt::{self, Debug, Formatter};
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{limited, runtime};
+use crate::common::{limited, runtime};
 use millpond_cnc::{Blocked, Error, Graph, Kind, Preconditions, Settings, StepName, Table, graph, graph_with};
 
 /// All ways to wait, before a step begins and within it.

@@ -1,13 +1,11 @@
 //! The states of a step (FP Figure 1): *prescribed, ready, running, blocked, finished*. Eager steps are never prescribed,
 //! strict ones are never blocked, flexible ones may be both.
 
-mod common;
-
 use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{limited, runtime};
+use crate::common::{limited, runtime};
 use millpond_cnc::{Blocked, Graph, Limit, Preconditions, Settings, graph_with};
 
 use Event::{Began, Ended, Got, Prescribed};

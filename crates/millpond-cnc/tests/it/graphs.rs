@@ -1,10 +1,8 @@
 //! Graphs as wholes: several collections and threads outside, what items take, and one runtime for many graphs.
 
-mod common;
-
 use std::thread;
 
-use common::{limited, runtime};
+use crate::common::{limited, runtime};
 use millpond_cnc::{Blocked, By, Graph, ItemMemory, Kind, Preconditions, Settings, StepName, graph, graph_with};
 
 /// The error of a second put names both steps and both tags, of whatever collections and types they are.

@@ -3,14 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-mod common;
-#[path = "../../millpond/tests/it/common/rng.rs"]
-mod rng;
-
-use common::{limited, runtime};
+use crate::common::{limited, runtime};
+use crate::rng::Rng;
 use millpond::Runtime;
 use millpond_cnc::{Blocked, Kind, Limit, Preconditions, Settings, Table, graph_with};
-use rng::Rng;
 
 /// What a step gets.
 #[derive(Clone, Debug)]

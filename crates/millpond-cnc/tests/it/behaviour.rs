@@ -1,8 +1,6 @@
 //! What a graph does, in every mode and for any number of workers; and how it fails.
 
-mod common;
-
-use common::{limited, runtime};
+use crate::common::{limited, runtime};
 use millpond::Spawn;
 use millpond_cnc::{Blocked, By, Graph, ItemName, Kind, Limit, Preconditions, Settings, StepName, graph, graph_with};
 

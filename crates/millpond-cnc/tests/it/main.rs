@@ -1,0 +1,14 @@
+//! The integration tests of the collections. They are one binary, so they are linked once. Each module is a subject.
+
+#[path = "../../../millpond/tests/it/common/alone.rs"]
+mod alone;
+mod behaviour;
+mod common;
+mod failures;
+mod graphs;
+mod random;
+#[path = "../../../millpond/tests/it/common/rng.rs"]
+mod rng;
+mod stacks;
+mod stress;
+mod transitions;
