@@ -1,11 +1,9 @@
 //! Each program in `ui/` breaks one rule of portable tasks; the compiler must refuse it, with the message beside it.
 //!
-//! After a change of a message: `TRYBUILD=overwrite cargo test -p millpond-dist --test ui`, and read the difference as a
+//! After a change of a message: `TRYBUILD=overwrite cargo test -p millpond-dist --test it ui`, and read the difference as a
 //! user would.
 
-mod common;
-
-use common::limit;
+use crate::common::limit;
 
 #[test]
 fn must_not_compile() {

@@ -1,9 +1,7 @@
 //! What comes up while portable tasks run at their spawn: thieves beside leaves that take long, small windows, sessions, leaves
 //! that open scopes, a cancelled scope.
 
-mod common;
-
-use common::limit;
+use crate::common::limit;
 use millpond::depend::stack::Stack;
 use millpond::{CancelToken, DefaultMemory, DefaultPool, Handle, Inline, Kind, Out, Runtime, Spawn};
 use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};

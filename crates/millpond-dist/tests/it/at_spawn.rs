@@ -1,9 +1,7 @@
 //! Portable tasks that run at their spawn on the dataflow stack: in place of their closures and frames are calls, and nobody can
 //! tell but by what they do besides.
 
-mod common;
-
-use common::limit;
+use crate::common::{limit, silence_expected_panics};
 use millpond::depend::stack::Stack;
 use millpond::{DefaultMemory, DefaultPool, Error, Handle, Inline, Kind, Out, Runtime};
 use millpond_dist::{Handles, ParentScope, ParentTask, Portable, PortableParent, R, Rw, SpawnPortable, W, portable};
@@ -186,11 +184,7 @@ fn failing(rt: &OnStack, how: How) -> (Error, Result<u64, Error>, Result<u64, Er
 
 #[test]
 fn failures_are_those_of_tasks() {
-    std::panic::set_hook(Box::new(|info| {
-        if info.payload_as_str() != Some("expected") {
-            eprintln!("{info}");
-        }
-    }));
+    silence_expected_panics();
     let poisoned = |result: Result<u64, Error>| matches!(result.expect_err("poisoned").kind(), Kind::Poisoned { .. });
     everywhere("failures", |rt| {
         for how in [How::Leaf, How::Below, How::Itself] {

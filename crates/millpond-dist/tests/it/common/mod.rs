@@ -1,0 +1,8 @@
+//! What the tests have in common: a limit against hangs, and reports of expected panics.
+
+#[path = "../../../../millpond/tests/it/common/limit.rs"]
+mod limit;
+#[path = "../../../../millpond/tests/it/common/panics.rs"]
+mod panics;
+pub use limit::limit;
+pub use panics::silence_expected_panics;
