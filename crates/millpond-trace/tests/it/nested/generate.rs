@@ -1,7 +1,7 @@
 //! Random programs.
 
-use super::cases::Random;
 use super::program::{Access, Body, Does, Mode, Op, Right, Step, Task};
+use crate::cases::Random;
 
 /// How deep scopes and forks nest.
 const DEPTH: usize = 3;

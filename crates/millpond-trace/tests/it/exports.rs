@@ -1,13 +1,11 @@
 //! What is exported holds what its readers take for granted: drawings are XML, the edges of graphs have nodes.
 
-mod programs;
-
 use std::collections::HashSet;
 
+use crate::programs::{joins, nested_waits, recorded, recordings, runtime};
 use millpond::record::Recorder;
 use millpond::{Handle, Inline, Runtime, Spawn};
 use millpond_trace::{DotError, Recording};
-use programs::{joins, nested_waits, recorded, recordings, runtime};
 
 /// A drawing: tags are closed in order, attributes quoted, and nothing is left that XML forbids.
 fn assert_xml(text: &str) {

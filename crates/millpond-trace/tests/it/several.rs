@@ -9,13 +9,11 @@ use millpond::record::Recorder;
 use millpond::{Handle, Inline, Runtime, Spawn};
 use millpond_trace::{DotError, Profile, Recording, Report, Writer};
 
-#[path = "../../millpond/tests/it/common/mod.rs"]
-mod common;
 #[expect(dead_code, reason = "they are run only")]
-#[path = "../../millpond/tests/it/events/programs.rs"]
+#[path = "../../../millpond/tests/it/events/programs.rs"]
 mod programs;
 
-use common::{builder, join_all, limit};
+use crate::common::{builder, join_all, limit};
 use programs::PROGRAMS;
 
 thread_local! {

@@ -4,29 +4,23 @@
 //! configuration and the program made as small as possible. Many, optimized:
 //!
 //! ```text
-//! MILLPOND_CASES=20000 cargo test --profile quick -p millpond-trace --test nested
+//! MILLPOND_CASES=20000 cargo test --profile quick -p millpond-trace --test it -- nested::
 //! ```
 
 use std::time::Duration;
 
 use millpond::{Error, Inline, Runtime};
 
-mod cases;
 mod execute;
 mod generate;
-#[expect(dead_code, reason = "the watchdog uses a part of it only")]
-#[path = "../../../millpond/tests/it/common/lock.rs"]
-mod lock;
 mod program;
 mod reference;
 mod shrink;
 mod slots;
-#[path = "../../../millpond/tests/it/common/watchdog.rs"]
-mod watchdog;
 
-use cases::Random;
+use crate::cases::{self, Random};
+use crate::common::watchdog::Watchdog;
 use program::Body;
-use watchdog::Watchdog;
 
 /// As many as a plain `cargo test` has time for: some seconds.
 const CASES: u64 = 4000;

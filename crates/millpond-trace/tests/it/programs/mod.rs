@@ -1,5 +1,4 @@
 //! Programs to export: with every kind of access, wait and failure.
-#![allow(dead_code)]
 
 use std::time::{Duration, Instant};
 

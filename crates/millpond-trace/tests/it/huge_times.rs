@@ -1,13 +1,11 @@
 //! Times as large as numbers are: a recording may come from anywhere, and no sum of its times may overflow.
 
-mod programs;
-
 use std::panic::Location;
 
+use crate::programs::told;
 use millpond::depend::Mode;
 use millpond::record::{Cause, Role, What};
 use millpond_trace::{Recording, Writer};
-use programs::told;
 
 const END: u64 = u64::MAX - 1;
 

@@ -1,19 +1,17 @@
 //! A timeline holds what its readers take for granted: slices that nest, arrows with two ends, numbers that belong
 //! together; and says why nothing ran where nothing did.
 
-mod programs;
-
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::programs::{chain, recorded, recordings, runtime, told, work};
 use millpond::depend::stack::Stack;
 use millpond::record::{Role, What};
 use millpond::{DefaultMemory, DefaultPool, Handle, Inline, Runtime, Spawn};
 use millpond_trace::{Profile, Recording, Writer};
-use programs::{chain, recorded, recordings, runtime, told, work};
 use serde_json::Value;
 
 struct Trace(Vec<Value>);

@@ -13,16 +13,8 @@ use millpond_trace::{DotError, Recording, Writer};
 use rustix::time::{ClockId, clock_gettime};
 use serde::de::IgnoredAny;
 
-#[path = "nested/cases.rs"]
-mod cases;
-#[expect(dead_code, reason = "the watchdog uses a part of it only")]
-#[path = "../../millpond/tests/it/common/lock.rs"]
-mod lock;
-#[path = "../../millpond/tests/it/common/watchdog.rs"]
-mod watchdog;
-
-use cases::Random;
-use watchdog::Watchdog;
+use crate::cases::{self, Random};
+use crate::common::watchdog::Watchdog;
 
 /// As many as a plain `cargo test` has time for: some seconds.
 const CASES: u64 = 10_000;
