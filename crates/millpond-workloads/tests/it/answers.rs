@@ -1,9 +1,7 @@
 //! Every workload, serial and as tasks under every dependence scheme, gives the right answer; and the checks see a
 //! wrong one.
 
-mod common;
-
-use common::limited;
+use crate::common::limited;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Runtime, on_runtime};
 use millpond_dist::portable;

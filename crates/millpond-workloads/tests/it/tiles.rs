@@ -1,9 +1,7 @@
 //! Tiled linear algebra as Concurrent Collections: the same as the serial programs to the last bit, in every mode; matrices
 //! that have no answer; and a check that sees a wrong one.
 
-mod common;
-
-use common::limited;
+use crate::common::limited;
 use millpond::Runtime;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond_cnc::{Blocked, Limit, Preconditions, Settings, graph_with};

@@ -60,7 +60,7 @@ fn ran(text: &str, set: &str) -> (u64, u64) {
 #[test]
 fn the_synthetic_algorithm_has_as_many_tasks_as_in_the_paper() {
     // TP Table 4; `{10f} {50f} {100f}` or `{100f}` each.
-    let text = include_str!("../grammars/synthetic.grammar");
+    let text = include_str!("../../grammars/synthetic.grammar");
     let tasks: Vec<_> = [15, 20, 25].iter().map(|k| ran(text, &format!("k={k},f=1")).0).collect();
     assert_eq!(tasks, [5_149, 57_290, 635_593]);
     assert_eq!(ran(text, "k=2,f=3"), (4, 3 * (3 * 100 + 160)));
@@ -94,7 +94,7 @@ fn the_examples_mean_what_they_say() {
 
 #[test]
 fn what_is_drawn_depends_on_the_seed_alone() {
-    let grammar = Grammar::new("drawn", include_str!("../grammars/noise.grammar"));
+    let grammar = Grammar::new("drawn", include_str!("../../grammars/noise.grammar"));
     let units = |seed| {
         let mut job = grammar.prepare(seed, "chains=100").expect("a grammar");
         job.serial(&mut Stopwatch::default()).expect("the serial program");
@@ -243,7 +243,7 @@ impl Draw {
 
 #[test]
 fn nothing_that_looks_like_a_grammar_panics() {
-    let whole = concat!(include_str!("../grammars/search.grammar"), include_str!("../grammars/noise.grammar"));
+    let whole = concat!(include_str!("../../grammars/search.grammar"), include_str!("../../grammars/noise.grammar"));
     let mut draw = Draw(3);
     for case in 0..2000 {
         let mut text: Vec<char> = whole.chars().collect();
