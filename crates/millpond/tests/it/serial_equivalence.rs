@@ -39,10 +39,10 @@ use crate::common::watchdog::Watchdog;
 use config::Config;
 use program::Program;
 
-/// As many as a plain `cargo test` has time for: some ten seconds.
-const CASES: u64 = 10_000;
-/// Of those that are run with every part.
-const CASES_UNDER_ALL: u64 = 300;
+/// The cases of a plain `cargo test`: a few seconds. The lane `random` of `.ci/run` asks for more.
+const CASES: u64 = if cfg!(debug_assertions) { 2000 } else { 10_000 };
+/// The cases that every part runs.
+const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 60 } else { 300 };
 
 fn number(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {
