@@ -1,5 +1,7 @@
 //! The integration tests of the collections. They are one binary, so they are linked once. Each module is a subject.
 
+#[path = "../../../millpond/tests/it/common/alone.rs"]
+mod alone;
 mod behaviour;
 mod common;
 mod failures;

@@ -1,10 +1,18 @@
-//! More steps wait than the system has stacks for. Alone in its process, whose stacks these are.
+//! More steps wait than the system has stacks for.
 
+use crate::alone::alone;
+use crate::common::limited;
 use millpond::{Runtime, WaitError};
 use millpond_cnc::{Blocked, Kind, Preconditions, Settings, graph_with};
 
 #[test]
 fn stacks_run_out() {
+    limited(|| _ = alone("stacks::steps_take_all_stacks", |_| false));
+}
+
+#[test]
+#[ignore = "run by `stacks_run_out`, in a process of its own, whose stacks these are"]
+fn steps_take_all_stacks() {
     let eager = Settings { preconditions: Preconditions::Eager, blocked: Blocked::Fiber, ..Settings::default() };
     let rt = Runtime::builder().workers(1).stack_size(128 << 10).build().expect("a runtime");
     let steps = 100_000;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::programs::{chain, recorded, recordings, runtime, told, work};
+
 use millpond::record::{Role, What};
 use millpond::{Handle, Inline, Runtime, Spawn, StackEngine};
 use millpond_trace::{Profile, Recording, Writer};
