@@ -130,10 +130,7 @@ impl Serialize for Accesses<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let &Accesses(run, task, data) = self;
         let accesses = run.accesses_of(task).iter().zip(data.of_accesses(&run.body(task).accesses));
-        let text = |(access, datum): (&Access, Datum)| {
-            let mode = access.mode;
-            Text(std::fmt::from_fn(move |f| write!(f, "{mode} {datum}")))
-        };
+        let text = |(access, datum): (&Access, Datum)| format!("{} {datum}", access.mode);
         serializer.collect_seq(accesses.map(text))
     }
 }

@@ -259,7 +259,7 @@ impl<'a, W: Write> Trace<'a, W> {
     fn waits(&mut self) -> io::Result<()> {
         for (id, stand) in (0..).zip(self.stands) {
             let half = |ph, at| {
-                let name = Text(std::fmt::from_fn(|f| write!(f, "wait: {}", stand.why)));
+                let name = format!("wait: {}", stand.why);
                 Event { id: Some(id), ..Event::new(ph, "wait", name, self.at(at), self.tid(stand.track)) }
             };
             let args = Stood { body: Some(Text(Unique(self.run, stand.body))), ..self.stood(stand) };
@@ -275,7 +275,7 @@ impl<'a, W: Write> Trace<'a, W> {
         let run = self.run;
         for (ix, task) in run.tasks().filter(|(_, task)| task.started.is_none()) {
             let Some(ended) = task.ended else { continue };
-            let name = Text(format_args!("refused: {}", run.title(ix)));
+            let name = format!("refused: {}", run.title(ix));
             let event = Event::new("i", "refused", name, self.at(ended), 1);
             self.event(&Event { s: Some("p"), args: Some(self.began(ix)), ..event })?;
         }

@@ -103,7 +103,7 @@ impl<W: Write> Svg<W> {
 
     pub(super) fn line(&mut self, from: Point, to: Point, class: &str) -> io::Result<()> {
         let ((x1, y1), (x2, y2)) = (from, to);
-        let place = format_args!("x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\"");
+        let place = format!("x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\"");
         writeln!(self.out, "<line {place} class=\"{class}\"/>")
     }
 
@@ -128,7 +128,7 @@ impl<W: Write> Svg<W> {
 
     /// A text that reads upwards, around a point.
     pub(super) fn upward(&mut self, (x, y): Point, class: &str, text: &str) -> io::Result<()> {
-        let (place, turn) = (format_args!("x=\"{x:.1}\" y=\"{y:.1}\""), format_args!("rotate(-90 {x:.1} {y:.1})"));
+        let (place, turn) = (format!("x=\"{x:.1}\" y=\"{y:.1}\""), format!("rotate(-90 {x:.1} {y:.1})"));
         let text = Escaped(text);
         writeln!(self.out, "<text {place} text-anchor=\"middle\" transform=\"{turn}\" class=\"{class}\">{text}</text>")
     }
