@@ -2,9 +2,11 @@
 
 use std::marker::PhantomData;
 
+#[cfg(feature = "catalogue")]
 pub(crate) mod catalogue;
 pub(crate) mod store;
 
+#[cfg(feature = "catalogue")]
 pub use self::catalogue::Catalogue;
 use crate::depend::Scheme;
 use crate::depend::tracker::{Of, Tracker};
@@ -22,6 +24,7 @@ pub type DefaultPool = Split;
 /// The default dependence scheme.
 pub type DefaultScheme = chosen::Scheme;
 /// The scheme of the default engine, by name.
+#[cfg(feature = "catalogue")]
 pub(crate) const DEFAULT_SCHEME: &str =
     if cfg!(millpond_scheme = "stack") { StackEngine::NAME } else { <DefaultScheme as Scheme>::NAME };
 /// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.

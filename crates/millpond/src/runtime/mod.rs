@@ -22,6 +22,8 @@ pub(crate) mod gate;
 pub(crate) mod issue;
 pub(crate) mod join;
 mod noted;
+#[cfg(feature = "signal")]
+mod on_signal;
 mod pin;
 pub(crate) mod quiesce;
 #[cfg(all(test, not(loom)))]
@@ -38,7 +40,6 @@ mod window;
 pub use builder::{BuildError, Builder};
 use cancel::Cancels;
 use domain::Domain;
-use dumps::OnSignal;
 use scope::Scope;
 use session::Session;
 use shared::Shared;
@@ -46,7 +47,7 @@ use shared::Shared;
 use crate::access::Root;
 use crate::caught::catch;
 use crate::engine::store::TaskStore;
-use crate::engine::{Choices, DefaultEngine, Engine};
+use crate::engine::{DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
 use crate::record::{Recorder, Recording};
@@ -79,7 +80,8 @@ pub struct Runtime<E: Engine = DefaultEngine> {
 /// The threads of a runtime, and what they share.
 pub(crate) struct Inner<E: Engine> {
     // First: it is dropped while the runtime is there.
-    _on_signal: Option<OnSignal<E>>,
+    #[cfg(feature = "signal")]
+    _on_signal: Option<on_signal::OnSignal>,
     shared: Arc<Shared<E>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Works in the place of a scope's caller while there is none: started by the first session.
@@ -169,7 +171,8 @@ impl<E: Engine> Runtime<E> {
     }
 
     /// Which parts it has, of those that its type allows.
-    pub(crate) fn choices(&self) -> &Choices<E> {
+    #[cfg(feature = "catalogue")]
+    pub(crate) fn choices(&self) -> &crate::engine::Choices<E> {
         self.shared().choices()
     }
 

@@ -168,6 +168,7 @@ impl<E: Engine> Shared<E> {
     }
 
     /// Which parts it has, of those that its type allows.
+    #[cfg(feature = "catalogue")]
     pub(crate) fn choices(&self) -> &Choices<E> {
         &self.choices
     }
