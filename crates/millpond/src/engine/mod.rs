@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 #[cfg(feature = "catalogue")]
 pub(crate) mod catalogue;
+pub(crate) mod linked;
 pub(crate) mod store;
 
 #[cfg(feature = "catalogue")]
@@ -15,6 +16,7 @@ use crate::memory::slab::Slabs;
 use crate::pool::Pool;
 use crate::pool::split::Split;
 pub use crate::stack::StackEngine;
+use linked::Linked;
 use store::{InPool, TaskStore};
 
 /// The default memory manager.
@@ -58,7 +60,7 @@ mod chosen {
     pub use crate::depend::two_locks::TwoLocks as Scheme;
 
     #[cfg(not(millpond_scheme = "stack"))]
-    pub type Engine = super::Parts<super::DefaultMemory, super::DefaultPool, Scheme>;
+    pub type Engine = super::DefaultParts;
     #[cfg(millpond_scheme = "stack")]
     pub type Engine = crate::stack::StackEngine;
 }
@@ -85,7 +87,7 @@ mod chosen {
 /// Runtime::new()?.scope(|s| twice(s.door(), || ()).map(Precondition::satisfy))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Engine: Sized + 'static {
+pub trait Engine: Linked + Sized + 'static {
     /// Where task blocks come from.
     type Memory: Memory;
     /// Where ready tasks wait.
@@ -96,6 +98,17 @@ pub trait Engine: Sized + 'static {
     /// Where the tasks of a scope stay until they run.
     #[doc(hidden)]
     type Tasks: TaskStore<Self>;
+}
+
+/// The engine of the default parts: as [`Parts`] of them, but compiled in this crate. Never a value.
+#[derive(Debug)]
+pub enum DefaultParts {}
+
+impl Engine for DefaultParts {
+    type Memory = DefaultMemory;
+    type Pool = DefaultPool;
+    type Tracker = Of<DefaultScheme>;
+    type Tasks = InPool;
 }
 
 /// The engine made of these three parts, called directly. Never a value.

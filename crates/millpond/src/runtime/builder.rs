@@ -1,6 +1,7 @@
 //! The builder: the choices of a runtime, and what may be wrong with them.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Once};
 
 use super::config::{self, Config, Inline, LEAST_STACK, MOST_WORKERS};
@@ -326,14 +327,14 @@ impl Builder {
         let threads = Mutex::new(threads);
         let stand_in = Once::new();
         Ok(Runtime {
-            inner: Arc::new(Inner {
+            inner: ManuallyDrop::new(Arc::new(Inner {
                 #[cfg(feature = "signal")]
                 _on_signal: on_signal,
                 shared,
                 threads,
                 stand_in,
                 _recording: recording,
-            }),
+            })),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The runtime: what a program holds, opens scopes with and drops; its parts in the files beside this.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
@@ -74,11 +75,11 @@ use crate::worker::{Worker, WorkerCounts};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Runtime<E: Engine = DefaultEngine> {
-    inner: Arc<Inner<E>>,
+    inner: ManuallyDrop<Arc<Inner<E>>>,
 }
 
 /// The threads of a runtime, and what they share.
-pub(crate) struct Inner<E: Engine> {
+pub struct Inner<E: Engine> {
     // First: it is dropped while the runtime is there.
     #[cfg(feature = "signal")]
     _on_signal: Option<on_signal::OnSignal>,
@@ -88,6 +89,13 @@ pub(crate) struct Inner<E: Engine> {
     stand_in: Once,
     /// Keeps account of unfinished tasks, if the builder has asked for it.
     _recording: Option<Recording>,
+}
+
+impl<E: Engine> Drop for Runtime<E> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only call, and the runtime is not used afterwards.
+        unsafe { E::drop_runtime(&mut self.inner) }
+    }
 }
 
 impl<E: Engine> std::fmt::Debug for Runtime<E> {
@@ -290,7 +298,7 @@ where
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
     }
-    worker.end_scope(&domain);
+    E::end_scope(worker, &domain);
     if record != 0 {
         worker.log.close(record, before);
     }
@@ -304,7 +312,7 @@ where
 
 impl<E: Engine> Worker<E> {
     /// The closure of a root scope has ended: waits for what is outstanding.
-    pub(crate) fn end_scope(&self, domain: &Domain) {
+    pub(crate) fn end_scope_here(&self, domain: &Domain) {
         self.combine_open(domain);
         E::Tasks::end_scope(self, domain);
         self.wait_for_doors(domain);

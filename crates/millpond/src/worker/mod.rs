@@ -375,6 +375,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// All preconditions of a task are met: it takes its exclusions and goes into the pool. A waiter is woken.
+    #[inline]
     pub(crate) fn ready(&self, task: TaskRef, why: Put) {
         if let Some(task) = Self::begin(task) {
             self.put(task, why);
