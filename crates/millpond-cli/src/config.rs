@@ -4,7 +4,7 @@ use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{Family, MEMORY, POOL, SCHEME};
 use clap::ArgMatches;
-use millpond::catalogue::{self, AnyRuntime, Names};
+use millpond::catalogue::{self, AnyRuntime, Names, Registry};
 use millpond::{Builder, Inline, Runtime, StackEngine};
 use millpond_workloads::RunsOn;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// What a runtime is built from.
 #[derive(Debug, Clone)]
 pub struct Config {
+    registry: Registry,
     runs_on: RunsOn,
     /// Threads that run tasks.
     pub workers: usize,
@@ -27,15 +28,16 @@ pub struct Config {
 
 impl Config {
     /// Reads the options of a runtime.
-    pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
-        Self::of(RunsOn::Runtime, matches)
+    pub fn new(matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
+        Self::of(RunsOn::Runtime, matches, registry)
     }
 
     /// Reads the options of what a workload runs on.
-    pub fn of(runs_on: RunsOn, matches: &ArgMatches) -> Result<Self, Failure> {
+    pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let word = |name, default: &str| matches.get_one::<String>(name).map_or(default, String::as_str).to_owned();
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
         let this = Self {
+            registry: registry.clone(),
             runs_on,
             workers: size("workers").unwrap_or_else(default_workers),
             scheme: member(matches, &SCHEME),
@@ -54,7 +56,7 @@ impl Config {
     /// The stack replaces the two other families.
     fn check(&self) -> Result<(), Failure> {
         let beside = [(&POOL, &self.pool), (&MEMORY, &self.memory)];
-        let given = beside.into_iter().find(|(family, name)| *name != family.default_member());
+        let given = beside.into_iter().find(|(family, name)| *name != family.default);
         match given.filter(|_| self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME) {
             None => Ok(()),
             Some((Family { option, .. }, name)) => Err(Failure::Usage(format!(
@@ -73,7 +75,9 @@ impl Config {
         let builder = Runtime::builder().workers(self.workers).window(self.window).inline(inline);
         let builder = builder.deterministic(self.deterministic).pin(self.pin);
         let names = Names { scheme: &self.scheme, pool: &self.pool, memory: &self.memory };
-        AnyRuntime::build(builder, names).map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+        self.registry
+            .build(builder, names)
+            .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
     }
 
     /// The same with another number of workers.
@@ -163,7 +167,7 @@ fn named(matches: &ArgMatches, family: &Family) -> Option<String> {
 }
 
 fn member(matches: &ArgMatches, family: &Family) -> String {
-    named(matches, family).unwrap_or_else(|| family.default_member().to_owned())
+    named(matches, family).unwrap_or_else(|| family.default.to_owned())
 }
 
 #[cfg(test)]
@@ -172,14 +176,14 @@ mod tests {
 
     fn config(option: &str, name: &str) -> Config {
         let given = ["millpond", "run", "--workers", "1", option, name, "fib"];
-        let matches = crate::args::command().try_get_matches_from(given).expect("arguments");
+        let matches = crate::args::command(&Registry::default()).try_get_matches_from(given).expect("arguments");
         let (_, matches) = crate::run::named(matches.subcommand_matches("run").expect("run")).expect("a workload");
-        Config::new(matches).expect("a configuration")
+        Config::new(matches, &Registry::default()).expect("a configuration")
     }
 
     #[test]
     fn the_runtime_has_the_scheme_that_was_named() {
-        for name in SCHEME.names() {
+        for name in SCHEME.names(&Registry::default()) {
             let config = config("--scheme", name);
             assert_eq!(config.build().expect("a runtime").names().scheme, name);
             assert_eq!(config.json()["scheme"], name);
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_runtime_has_the_pool_that_was_named() {
-        for name in POOL.names() {
+        for name in POOL.names(&Registry::default()) {
             let config = config("--pool", name);
             assert_eq!(config.build().expect("a runtime").names().pool, name);
             assert_eq!(config.json()["pool"], name);
@@ -204,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_runtime_has_the_memory_manager_that_was_named() {
-        for name in MEMORY.names() {
+        for name in MEMORY.names(&Registry::default()) {
             let config = config("--memory", name);
             assert_eq!(config.build().expect("a runtime").names().memory, name);
             assert_eq!(config.json()["memory"], name);

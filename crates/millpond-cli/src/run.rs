@@ -8,13 +8,14 @@ use crate::report::Report;
 use crate::rss;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use millpond::catalogue::Registry;
 use millpond_workloads::{Job, Probe, RunsOn, Stopwatch, Verdict, Workload};
 
 /// Runs the workload that was named; says whether its answer was right.
-pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
+pub fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
     not_applicable(workload, matches)?;
-    let config = Config::of(workload.runs_on, matches)?;
+    let config = Config::of(workload.runs_on, matches, registry)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
     let measured = measure(job.as_mut(), workload, &config, reps, matches.get_flag("serial"))?;

@@ -3,7 +3,7 @@
 //! pays. A target of its own, since some 400 task pools take minutes to compile.
 //!
 //! ```sh
-//! cargo bench -p millpond-cli --bench matrix -- --workers 2 --k 22 --f 4 > matrix.csv
+//! cargo bench --profile max -p millpond-bench --bench matrix -- --workers 2 --k 22 --f 4 > matrix.csv
 //! ```
 #![forbid(unsafe_code)]
 
