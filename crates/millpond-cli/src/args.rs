@@ -3,6 +3,7 @@
 use crate::bench::{SUITES, Suite};
 use crate::families::FAMILIES;
 use crate::profile::outputs::OUTPUTS;
+use crate::tuning;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use millpond::Builder;
@@ -68,7 +69,7 @@ fn profile(registry: &Registry) -> Command {
 
 /// The options of workloads on Collections, which have them as their own: here only so that others can refuse them.
 fn of_collections() -> impl Iterator<Item = Arg> {
-    ["preconditions", "blocked", "need"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
+    ["preconditions", "blocked", "need", "item-table"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
 }
 
 /// An option with a file as its value.
@@ -79,6 +80,7 @@ pub fn file(name: &'static str, help: &'static str) -> Arg {
 /// The options that say how a workload is run.
 pub fn run_args(registry: &Registry) -> Vec<Arg> {
     let mut args = runtime_args(registry);
+    args.extend(tuning::args());
     args.push(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"));
     args
 }

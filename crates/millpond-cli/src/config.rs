@@ -3,10 +3,11 @@
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{Family, MEMORY, POOL, SCHEME};
+use crate::tuning::Tuning;
 use clap::ArgMatches;
 use millpond::catalogue::{self, AnyRuntime, Names, Registry};
-use millpond::{Builder, Inline, Runtime, StackEngine};
-use millpond_workloads::RunsOn;
+use millpond::{BuildError, Builder, Inline, Runtime, StackEngine};
+use millpond_workloads::{PoolParts, RunsOn};
 use serde_json::{Value, json};
 
 /// What a runtime is built from.
@@ -22,18 +23,26 @@ pub struct Config {
     deterministic: bool,
     window: usize,
     pin: bool,
-    /// Preconditions and blocked steps, if it is for Collections.
-    collections: Option<[String; 2]>,
+    tuning: Tuning,
+    /// Preconditions and blocked steps, if it is for Collections; and the table of items, if it was given.
+    collections: Option<([String; 2], Option<String>)>,
 }
 
 impl Config {
-    /// Reads the options of a runtime.
+    /// Reads the options of a runtime that is measured by a suite.
     pub fn new(matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
-        Self::of(RunsOn::Runtime, matches, registry)
+        Self::read(RunsOn::Runtime, matches, registry)
     }
 
     /// Reads the options of what a workload runs on.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
+        let config = Self::read(runs_on, matches, registry)?;
+        let pool = registry.pools().find(|row| row.name == config.pool);
+        let tuning = Tuning::new(matches, pool.expect("a pool of the registry"))?;
+        Ok(Self { tuning, ..config })
+    }
+
+    fn read(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let word = |name, default: &str| matches.get_one::<String>(name).map_or(default, String::as_str).to_owned();
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
         let this = Self {
@@ -46,8 +55,11 @@ impl Config {
             deterministic: matches.get_flag("deterministic"),
             window: size("window").unwrap_or(Builder::DEFAULT_WINDOW),
             pin: matches.get_flag("pin"),
-            collections: (runs_on == RunsOn::Collections)
-                .then(|| [word("preconditions", "flexible"), word("blocked", "resume")]),
+            tuning: Tuning::default(),
+            collections: (runs_on == RunsOn::Collections).then(|| {
+                let modes = [word("preconditions", "flexible"), word("blocked", "resume")];
+                (modes, matches.get_one::<String>("item-table").cloned())
+            }),
         };
         this.check()?;
         Ok(this)
@@ -67,17 +79,31 @@ impl Config {
 
     /// Builds the runtime, of the parts that were named.
     pub fn build(&self) -> Result<AnyRuntime, Failure> {
-        self.build_inline(Inline::Auto)
+        self.build_by(|builder| builder)
     }
 
     /// Builds the runtime, with a rule of its own for what runs inline.
     pub fn build_inline(&self, inline: Inline) -> Result<AnyRuntime, Failure> {
-        let builder = Runtime::builder().workers(self.workers).window(self.window).inline(inline);
-        let builder = builder.deterministic(self.deterministic).pin(self.pin);
+        self.build_by(|builder| builder.inline(inline))
+    }
+
+    fn build_by(&self, change: impl FnOnce(Builder) -> Builder) -> Result<AnyRuntime, Failure> {
+        let builder = Runtime::builder().workers(self.workers).window(self.window);
+        let builder = self.tuning.apply(builder.deterministic(self.deterministic).pin(self.pin));
         let names = Names { scheme: &self.scheme, pool: &self.pool, memory: &self.memory };
-        self.registry
-            .build(builder, names)
-            .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+        let built = self.registry.build_of(change(builder), names, self.tuning.params());
+        built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+    }
+
+    /// The parts of a task pool that were named.
+    pub fn pool_parts(&self) -> Result<PoolParts, Failure> {
+        let failed = |error: BuildError| Failure::Failed(format!("cannot make the task pool: {error}"));
+        Ok(PoolParts {
+            workers: self.workers,
+            pool: self.registry.pool(&self.pool, self.tuning.params()).map_err(failed)?,
+            memory: self.registry.memory_manager(&self.memory).map_err(failed)?,
+            idle: self.tuning.idle(),
+        })
     }
 
     /// The same with another number of workers.
@@ -113,9 +139,15 @@ impl Config {
             "deterministic": of_runtime(json!(self.deterministic)),
             "window": of_runtime(json!(self.window)),
         });
-        if let Some([preconditions, blocked]) = &self.collections {
+        if let Some(([preconditions, blocked], table)) = &self.collections {
             config["preconditions"] = json!(preconditions);
             config["blocked"] = json!(blocked);
+            if let Some(table) = table {
+                config["item_table"] = json!(table);
+            }
+        }
+        for (option, value) in self.tuning.given() {
+            config[option.replace('-', "_")] = value.clone();
         }
         config
     }
@@ -123,22 +155,25 @@ impl Config {
     /// The configuration as a line of text.
     pub fn text(&self) -> String {
         if self.runs_on == RunsOn::TaskPool {
-            return format!("{} workers, pool {}, memory {}", self.workers, self.pool, self.memory);
+            let tuning = self.tuning.text();
+            return format!("{} workers, pool {}, memory {}{tuning}", self.workers, self.pool, self.memory);
         }
         let parts = match beside(&self.scheme, &self.pool) {
             Value::Null => String::new(),
             _ => format!(", pool {}, memory {}", self.pool, self.memory),
         };
         format!(
-            "{} workers, scheme {}{parts}, window {}{}{}{}",
+            "{} workers, scheme {}{parts}, window {}{}{}{}{}",
             self.workers,
             self.scheme,
             self.window,
             if self.deterministic { ", deterministic" } else { "" },
             if self.pin { ", pinned" } else { "" },
-            self.collections.as_ref().map_or(String::new(), |[preconditions, blocked]| {
-                format!(", preconditions {preconditions}, blocked {blocked}")
+            self.collections.as_ref().map_or(String::new(), |([preconditions, blocked], table)| {
+                let table = table.as_ref().map_or(String::new(), |table| format!(", item-table {table}"));
+                format!(", preconditions {preconditions}, blocked {blocked}{table}")
             }),
+            self.tuning.text(),
         )
     }
 }

@@ -42,6 +42,7 @@ mod simulate;
 mod stats;
 mod suggest;
 pub mod suites;
+mod tuning;
 
 use clap::{ArgMatches, Command};
 use failure::Failure;

@@ -28,8 +28,8 @@ pub fn run(suite: &str, matches: &ArgMatches) -> Failure {
         Ok(own) => own,
         Err(error) => return Failure::Failed(format!("bench {suite}: cannot find {PROGRAM}: {error}")),
     };
-    let place = |place: &&str| own.parent().unwrap_or(&own).join(place).join(PROGRAM);
-    let Some(program) = PLACES.iter().map(|near| place(near)).find(|program| program.is_file()) else {
+    let place = |near: &str| own.parent().unwrap_or(&own).join(near).join(PROGRAM);
+    let Some(program) = PLACES.into_iter().map(place).find(|program| program.is_file()) else {
         return Failure::Failed(format!("bench {suite} is a suite of {PROGRAM}, which is not built: {BUILD}"));
     };
     let args = matches.get_many::<OsString>("args").into_iter().flatten();

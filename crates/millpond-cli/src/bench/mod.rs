@@ -84,14 +84,14 @@ impl Suite {
     }
 
     fn measure(&self, matches: &ArgMatches, registry: &Registry) -> Result<Vec<Row>, Failure> {
-        let reps = matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
+        let reps = || matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
         match self.measure {
             Measure::Runtime(suite) => {
                 let config = Config::new(matches, registry)?;
-                suite(&Request { matches, config, reps, progress: Progress::new() })
+                suite(&Request { matches, config, reps: reps(), progress: Progress::new() })
             }
-            Measure::Pools(suite) => suite(&pools::Request::new(matches, registry, reps)),
-            Measure::Own(suite) => suite(matches, reps),
+            Measure::Pools(suite) => suite(&pools::Request::new(matches, registry, reps())),
+            Measure::Own(suite) => suite(matches, reps()),
             Measure::Elsewhere => Err(elsewhere::run(self.name, matches)),
         }
     }

@@ -12,6 +12,7 @@ mod denoise;
 mod fileconcat;
 mod grammar;
 mod inverse;
+mod parts;
 mod profile;
 mod reduction;
 mod routing;
