@@ -1,4 +1,4 @@
-//! A runtime for each dependence scheme, its calls to the scheme compiled into it.
+//! A runtime for each dependence scheme, which calls its scheme directly.
 //!
 //! [`AnyRuntime`](millpond::catalogue::AnyRuntime) has three engines, which is enough to run a program on any parts.
 //! A scheme there is called through a table of functions unless it is the default one. Here all schemes are called alike.

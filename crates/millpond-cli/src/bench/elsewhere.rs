@@ -1,5 +1,5 @@
-//! Suites that another program has: `millpond-bench`, where each part is compiled for itself. That takes minutes, so
-//! the program is built only when a user asks for it.
+//! Suites of another program, `millpond-bench`, which is compiled once for each scheme. That takes minutes, so the program
+//! is built only when a user asks for it.
 
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
@@ -16,7 +16,7 @@ const BUILD: &str = "cargo build --profile max -p millpond-bench";
 /// Where it may be: beside this program, or where the command above puts it.
 const PLACES: [&str; 2] = [".", "../max"];
 
-/// Whatever was given.
+/// All arguments after the suite, unread.
 pub fn args() -> Vec<Arg> {
     let args = Arg::new("args").value_name("OPTIONS").value_parser(clap::value_parser!(OsString));
     vec![args.num_args(0..).trailing_var_arg(true).allow_hyphen_values(true)]
