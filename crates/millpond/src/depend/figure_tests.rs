@@ -94,7 +94,7 @@ impl<D: Scheme> Steps<D> {
             next = NonNull::new(granted.link().cast());
             // SAFETY: from a release, once.
             if unsafe { D::granted(granted) } {
-                self.note(TaskRef(granted.task()));
+                self.note(granted.task());
             }
         }
         while let Some(task) = D::find(&self.shared) {
