@@ -9,8 +9,8 @@ pub mod named;
 mod poison;
 pub mod slab;
 mod system;
-#[cfg(all(test, not(loom)))]
-mod testing;
+#[cfg(all(any(test, feature = "conformance"), not(loom)))]
+pub(crate) mod testing;
 pub mod variants;
 
 /// Every block is aligned to half a cache line; one of more than 96 bytes begins a line.
