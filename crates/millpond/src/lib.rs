@@ -155,12 +155,14 @@ mod access;
 pub mod catalogue;
 mod caught;
 mod clock;
+#[cfg(all(any(test, feature = "conformance"), not(loom)))]
+pub mod conformance;
 pub mod depend;
 mod engine;
 mod error;
 mod handle;
 pub mod item;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(any(test, feature = "conformance"), not(loom)))]
 #[path = "../tests/it/common/limit.rs"]
 mod limit;
 pub mod memory;

@@ -183,7 +183,7 @@ impl<D: Modelled> World<D> {
             // SAFETY: granted below, so not released yet.
             let record = unsafe { record.as_ref() };
             next = NonNull::new(record.link().cast());
-            let task = TaskRef(record.task());
+            let task = record.task();
             // SAFETY: it came from a release.
             if unsafe { D::granted(record) } {
                 todo.push(self.number(task));

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 pub use tracker::AnyScheme;
 
-use crate::task::{Record, TaskRef};
+pub use crate::task::{Record, TaskRef};
 
 /// Makes each of some generic functions a test of every scheme, run by `$run::<Scheme>`.
 #[cfg(test)]
@@ -172,9 +172,8 @@ pub struct Released {
 
 /// When a task is ready.
 ///
-/// Implemented by the members of the family ([`catalogue::SCHEMES`](crate::catalogue::SCHEMES)); a user only names one,
-/// as a parameter of [`Runtime`](crate::Runtime). Called by the runtime alone: at a spawn, on the thread of the scope, and
-/// on any worker when a task is complete. A task is issued access by access, then as a whole:
+/// Members of the catalogue implement it ([`catalogue::SCHEMES`](crate::catalogue::SCHEMES)), and so can other crates.
+/// Only the runtime calls the functions. A task is issued access by access, then as a whole:
 ///
 /// ```text
 ///   issue(access) … issue(access)  enter(task) ─── true ────────────────────────────▶ ready
@@ -182,6 +181,47 @@ pub struct Released {
 ///                                                      ├─▶ granted(access) ── true ─▶ ready
 ///                                                      └─▶ has_ready, find() ──────▶ ready   (a scheme that searches)
 /// ```
+///
+/// # Which thread calls what
+///
+/// The *issuer* of a version is the thread that runs the body whose scope owns the handle. There is one at a time.
+/// Another thread becomes the issuer only after the runtime has synchronized the two.
+///
+/// | function | thread | at the same time as |
+/// |---|---|---|
+/// | `is_idle`, `is_ready`, `issue`, `enter` | the issuer | `release` of earlier accesses, on workers |
+/// | `release`, then `granted` for each granted record | any worker, or the issuer | `issue`, and other releases |
+/// | `prefetch` | the worker that is about to run the task | `issue` and `release` |
+/// | `find`, `has_ready` | any worker | everything |
+/// | `retire`, `forget` | the issuer, or the thread that drops the handle; no worker's `Local` is there | `retire`: releases |
+///
+/// `Local` belongs to the worker context of the calling thread, so that only one thread uses it at a time. No function may
+/// call back into the runtime, or run code of the user.
+///
+/// # The life of a `Meta`
+///
+/// 1. It begins as 64 zeroed bytes. No constructor runs: zeroed bytes are a valid `Meta` of an unused version. So a
+///    field is a number, an atomic, an `Option<NonNull<_>>` or an `Option<Box<_>>`, and no `Mutex<Vec<_>>`.
+/// 2. The scheme changes it through `&Meta`. It stays at its address. Only its own scheme looks at it.
+/// 3. It is never dropped. Before the bytes are used for something else, or freed, the runtime calls exactly one of:
+///    - [`forget`](Scheme::forget), if the version is idle and stays: another scope, perhaps of another scheme, takes
+///      the handle. Then the bytes are zeroed.
+///    - [`retire`](Scheme::retire), if no further access will be issued: the handle is dropped, or a `write` has started
+///      a new version. If it returns `true`, the caller frees the version. If `false`, the release that returns
+///      [`Released::last`] is the last access to the bytes, and its caller frees the version.
+///
+///    So a `Meta` that owns memory frees it in `forget`, in a `retire` that returns `true`, and in a release that
+///    returns `last`.
+///
+/// # The two words of a record
+///
+/// A [`Record`] has a *link*, to chain accesses that wait, and a word of the scheme's *own*. See there.
+///
+/// # Order
+///
+/// Consecutive accesses that [share](Mode::shares) a mode form a *generation*. An access is granted when all accesses of
+/// earlier generations are released. A `write` is issued only if the version is idle. The scheme does not check the
+/// exclusion of `commutative` accesses; the runtime does.
 ///
 /// ```
 /// use millpond::depend::{Mode, Scheme, parked::Parked};
@@ -199,7 +239,8 @@ pub struct Released {
 /// [`granted`](Scheme::granted) count a task's accesses that wait, with a guard while it is issued: without them, a
 /// scheme must see to it. Zeroed bytes are a valid `Meta` that nobody uses.
 pub unsafe trait Scheme: Send + Sync + 'static {
-    /// What the scheme keeps beside a version: at most 64 bytes.
+    /// What the scheme keeps beside a version: at most 64 bytes, aligned to at most 8. Zeroed bytes are a valid one. It is
+    /// never dropped.
     type Meta: Send + Sync;
 
     /// What the scheme keeps with a worker.
@@ -255,7 +296,7 @@ pub unsafe trait Scheme: Send + Sync + 'static {
     /// The record came from [`Released::granted`], once.
     #[inline]
     unsafe fn granted(record: &Record) -> bool {
-        TaskRef(record.task()).header().meet()
+        record.task().header().meet()
     }
 
     /// Removes a granted access.
@@ -278,22 +319,24 @@ pub unsafe trait Scheme: Send + Sync + 'static {
         false
     }
 
-    /// Lets go of what is kept of past accesses, none of which is outstanding: the bytes of `meta` are used for something else.
+    /// Frees what the scheme keeps of past accesses. The caller then zeroes the bytes of `meta`, for another scope and
+    /// perhaps another scheme. The provided one is a [`retire`](Scheme::retire) whose result is not needed.
     ///
     /// # Safety
     ///
-    /// Only the thread that issues calls it.
-    #[doc(hidden)]
+    /// No access to the version is outstanding. Only the issuer calls it. No function uses `meta` before it is zeroed.
     unsafe fn forget(meta: &Self::Meta) {
         // SAFETY: the caller's; nothing is issued before the bytes are new.
         let _idle = unsafe { Self::retire(meta) };
     }
 
-    /// Says that no further access will be issued. True if none is outstanding: the caller then frees the version;
-    /// else the last release says so.
+    /// Tells the scheme that no further access will be issued. True if no access is outstanding: the scheme has freed
+    /// what it keeps, and the caller frees the version. Otherwise the release of the last access does so, and returns
+    /// [`Released::last`].
     ///
     /// # Safety
     ///
-    /// Only the thread that issues calls it, and it issues nothing on this version afterwards.
+    /// Only the issuer calls it, or the thread that drops the handle. It is called once, and nothing is issued on this
+    /// version afterwards.
     unsafe fn retire(meta: &Self::Meta) -> bool;
 }

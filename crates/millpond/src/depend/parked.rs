@@ -246,7 +246,7 @@ unsafe impl Scheme for Parked {
 
     #[inline]
     unsafe fn granted(record: &Record) -> bool {
-        let task = TaskRef(record.task());
+        let task = record.task();
         task.header().accesses() < 2 || task.records()[task.index_of(record) + 1..].iter().all(pass)
     }
 

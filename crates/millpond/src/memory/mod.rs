@@ -11,8 +11,8 @@ pub mod named;
 mod poison;
 pub mod slab;
 mod system;
-#[cfg(all(test, not(loom)))]
-mod testing;
+#[cfg(all(any(test, feature = "conformance"), not(loom)))]
+pub(crate) mod testing;
 #[cfg(feature = "catalogue")]
 pub mod variants;
 
@@ -33,8 +33,12 @@ pub struct Block {
 
 /// Where task blocks come from.
 ///
-/// Implemented by the members of the family ([`slab::Slabs`], and [`named::Named`] for those of the paper); a user only names one, as a parameter of
-/// [`Runtime`](crate::Runtime). Called by the runtime's workers: `alloc` once a spawn, `free` once a task.
+/// [`slab::Slabs`] and [`named::Named`] implement it, and so can other crates. Only the runtime's workers call the
+/// methods: `alloc` once per spawn, `free` once per task. A manager that frees to the system returns 0 from
+/// [`largest_stable`](Memory::largest_stable).
+///
+/// A `Local` goes from thread to thread with its seat, and one thread uses it at a time. The manager and its local parts
+/// are dropped in any order.
 ///
 /// ```
 /// use millpond::memory::{BLOCK_ALIGN, Memory, slab::Slabs};

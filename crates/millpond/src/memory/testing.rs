@@ -1,4 +1,4 @@
-//! What the tests of all memory managers use.
+//! What the tests of all memory managers use, and `conformance::memory`.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -7,48 +7,48 @@ use super::{Block, Memory};
 use crate::sync::Mutex;
 
 /// A manager of one seat, with a choice.
-pub(super) fn one_seat<M: Memory>(choice: &M::Choice) -> (M, M::Local) {
+pub(crate) fn one_seat<M: Memory>(choice: &M::Choice) -> (M, M::Local) {
     let (manager, mut locals) = M::with(1, choice);
     let local = locals.remove(0);
     (manager, local)
 }
 
 /// Frees a block that the test holds.
-pub(super) fn free<M: Memory>(manager: &M, local: &mut M::Local, block: Block) {
+pub(crate) fn free<M: Memory>(manager: &M, local: &mut M::Local, block: Block) {
     // SAFETY: the tests pass each block once, and a local part of its manager.
     unsafe { manager.free(local, block) };
 }
 
-pub(super) fn first_word(block: Block) -> u64 {
+pub(crate) fn first_word(block: Block) -> u64 {
     // SAFETY: a block has at least 64 bytes, aligned; this thread holds it, and its first word is initialized.
     unsafe { block.start.cast::<u64>().read() }
 }
 
-pub(super) fn set_first_word(block: Block, word: u64) {
+pub(crate) fn set_first_word(block: Block, word: u64) {
     // SAFETY: as in `first_word`.
     unsafe { block.start.cast::<u64>().write(word) };
 }
 
-pub(super) fn fill(block: Block, bytes: usize, byte: u8) {
+pub(crate) fn fill(block: Block, bytes: usize, byte: u8) {
     // SAFETY: the block has `bytes` bytes, and this thread holds it.
     unsafe { block.start.write_bytes(byte, bytes) };
 }
 
 /// A block on its way to another thread, and what its first word says.
-pub(super) struct Sent(pub(super) Block, pub(super) u64);
+pub(crate) struct Sent(pub(crate) Block, pub(crate) u64);
 
 // SAFETY: the block is its receiver's: the sender forgets it.
 unsafe impl Send for Sent {}
 
 /// A bounded queue of them. Not std's channel, whose hand-over ThreadSanitizer does not see.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<VecDeque<Sent>>);
+pub(crate) struct Queue(Mutex<VecDeque<Sent>>);
 
 impl Queue {
     const BOUND: usize = 256;
 
     /// Gives the block back if the queue is full.
-    pub(super) fn push(&self, sent: Sent) -> Option<Sent> {
+    pub(crate) fn push(&self, sent: Sent) -> Option<Sent> {
         let mut queue = self.0.lock();
         if queue.len() == Self::BOUND {
             return Some(sent);
@@ -57,25 +57,26 @@ impl Queue {
         None
     }
 
-    pub(super) fn push_waiting(&self, mut sent: Sent) {
+    #[cfg(test)]
+    pub(crate) fn push_waiting(&self, mut sent: Sent) {
         while let Some(back) = self.push(sent) {
             thread::yield_now();
             sent = back;
         }
     }
 
-    pub(super) fn pop(&self) -> Option<Sent> {
+    pub(crate) fn pop(&self) -> Option<Sent> {
         self.0.lock().pop_front()
     }
 }
 
-pub(super) fn free_sent<M: Memory>(manager: &M, local: &mut M::Local, Sent(block, word): Sent) {
+pub(crate) fn free_sent<M: Memory>(manager: &M, local: &mut M::Local, Sent(block, word): Sent) {
     assert_eq!(first_word(block), word);
     free(manager, local, block);
 }
 
 /// Several threads, each with a seat, allocate blocks of these sizes in turn and free each other's.
-pub(super) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: usize, sizes: &[usize]) {
+pub(crate) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: usize, sizes: &[usize]) {
     const THREADS: usize = 4;
     let (manager, locals) = M::with(THREADS, choice);
     let queues: [Queue; THREADS] = Default::default();
@@ -111,8 +112,8 @@ pub(super) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: 
 
 /// Plants a use after free in a process of its own, which runs the calling test again, and expects AddressSanitizer to
 /// end it. `name` tells the plants of one test apart.
-#[cfg(millpond_asan)]
-pub(super) fn use_after_free_is_caught<M: Memory>(choice: &M::Choice, name: &str) {
+#[cfg(all(test, millpond_asan))]
+pub(crate) fn use_after_free_is_caught<M: Memory>(choice: &M::Choice, name: &str) {
     use std::env;
     use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Pools: where ready tasks wait, and who finds them (TP §3).
 
-use crate::task::TaskRef;
+pub use crate::task::TaskRef;
 
 #[cfg(feature = "catalogue")]
 pub mod any;
@@ -48,8 +48,11 @@ pub enum Leave {
 /// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker
 /// touches.
 ///
-/// Implemented by the members of the family ([`split::Split`], and [`named::Named`] for those of the paper); a user only names one, as a parameter of
-/// [`Runtime`](crate::Runtime). Called by the runtime's workers alone, which have no tasks to show to anybody else.
+/// [`split::Split`] and [`named::Named`] implement it, and so can other crates. Only the runtime calls the methods. No
+/// method calls back into the runtime. A method may hold a lock of the pool's own while it calls `wanted`.
+///
+/// A `Local` goes from thread to thread with its seat, and one thread uses it at a time. The runtime drops a pool when no
+/// task is in it.
 ///
 /// ```
 /// use millpond::pool::{Pool, split::Split};
@@ -62,7 +65,8 @@ pub enum Leave {
 /// # Safety
 ///
 /// An implementor hands every task that was put to exactly one taker, and what happened before the
-/// put happens before the take. The runtime dereferences what it takes.
+/// put happens before the take. The runtime dereferences what it takes. `take_if` calls `wanted` with a task that the
+/// pool holds, and returns no other one.
 pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Local: Send + 'static;

@@ -1,16 +1,14 @@
 //! What all pools promise, and what tells those of the paper apart.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
-
 use super::any::{AnyLocal, AnyPool, Chosen};
 use super::params::{Filling, LockKind, Params, Share};
-use super::testing::{Payloads, join, number, task};
+use super::testing::{number, task};
 use super::variants::{ROWS, by_name};
 use super::*;
+use crate::conformance::pool::each_task_once;
 use crate::limit::limit;
 
-/// The pools of the tables with several parameters. (The default one asks tasks what they are, which these cannot say.)
+/// The pools of the tables with several parameters. (`conformance::pool` tests the default one.)
 fn all() -> impl Iterator<Item = Chosen> {
     let params = [
         Params::default(),
@@ -58,53 +56,10 @@ fn each_task_is_taken_once() {
     limit(300, "each task once", || {
         for choice in all() {
             for seats in [1, 2, 3, 8] {
-                each_task_once(choice.clone(), seats);
+                each_task_once::<AnyPool>(&choice, seats, choice.name());
             }
         }
     });
-}
-
-fn each_task_once(choice: Chosen, seats: usize) {
-    let tasks = if cfg!(any(millpond_tsan, millpond_asan)) { 200 } else { 2000 };
-    let (pool, locals) = AnyPool::with(seats, &choice);
-    let (mut payloads, left) = (Payloads::new(tasks * seats), AtomicUsize::new(tasks * seats));
-    thread::scope(|scope| {
-        let (pool, payloads, left) = (&pool, &payloads, &left);
-        let work = |seat: usize, mut local: AnyLocal| {
-            let mut taken = |task: TaskRef| {
-                payloads.empty(task);
-                left.fetch_sub(1, Relaxed);
-            };
-            for n in seat * tasks + 1..=(seat + 1) * tasks {
-                pool.put(&mut local, payloads.fill(n), Put::Spawned);
-                match n % 7 {
-                    0 => pool.take(&mut local).into_iter().for_each(&mut taken),
-                    1 => pool
-                        .take_if(&mut local, |task| number(task).is_multiple_of(2))
-                        .0
-                        .into_iter()
-                        .for_each(&mut taken),
-                    2 => pool.steal(&mut local).into_iter().for_each(&mut taken),
-                    3 => _ = pool.expose(&mut local),
-                    _ => {}
-                }
-                if n % 500 == 0 {
-                    pool.leave(&mut local, Leave::Seat);
-                }
-            }
-            pool.leave(&mut local, Leave::Body);
-            while left.load(Relaxed) > 0 {
-                match pool.take(&mut local).or_else(|| pool.steal(&mut local)) {
-                    Some(task) => taken(task),
-                    None => thread::yield_now(),
-                }
-            }
-        };
-        let threads = locals.into_iter().enumerate().map(|(seat, local)| scope.spawn(move || work(seat, local)));
-        join(threads.collect());
-    });
-    payloads.check();
-    assert!(!pool.has_work(), "{} with {seats}", choice.name());
 }
 
 #[test]

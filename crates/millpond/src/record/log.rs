@@ -195,7 +195,7 @@ impl Log {
 
     /// Access `record` of a task was granted since `by` was released.
     pub(crate) fn granted(&self, record: &Record, by: &Record) {
-        let (task, by) = (TaskRef(record.task()), TaskRef(by.task()));
+        let (task, by) = (record.task(), by.task());
         let waits = task.header().role() == task::Role::Wait;
         let access = if waits { Event::WAIT } else { task.place_of(record) };
         self.note(What::Granted { task: task.record_id(), by: by.record_id(), access });
@@ -217,7 +217,7 @@ impl Log {
 
     /// A task was handed the exclusion of access `record` by task `by`.
     pub(crate) fn handed(&self, record: &Record, by: TaskRef) {
-        let task = TaskRef(record.task());
+        let task = record.task();
         self.note(What::Handed { task: task.record_id(), by: by.record_id(), access: task.place_of(record) });
     }
 

@@ -150,6 +150,12 @@ impl Header {
         }
     }
 
+    /// The header of a task with this priority, for tests of pools.
+    #[cfg(all(any(test, feature = "conformance"), not(loom)))]
+    pub(crate) fn with_priority(self, priority: i8) -> Self {
+        Header { priority, ..self }
+    }
+
     /// What leads from one chunk of a stack to another.
     pub(crate) fn of_jump(vtable: &'static VTable, to: u64) -> Self {
         let here = NonNull::dangling();

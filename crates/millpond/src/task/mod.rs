@@ -32,7 +32,13 @@ pub(crate) use laid::{Laid, size as laid_size};
 pub use record::Record;
 pub(crate) use state::State;
 
-/// A reference to a task block, one word.
+/// A task, as schemes and pools see it: one word, never null.
+///
+/// A pool copies it, stores it and compares it. The type of the task, its body and its data stay hidden. A pool that
+/// keeps tasks in atomics stores [`as_ptr`](TaskRef::as_ptr) and gets the task back by [`from_ptr`](TaskRef::from_ptr).
+///
+/// The runtime runs a task that a pool returns, and frees its block afterwards. So a pool forgets a task before it
+/// returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TaskRef(pub(crate) NonNull<Header>);
@@ -177,10 +183,30 @@ impl TaskRef {
         unsafe { self.0.as_ref() }
     }
 
-    /// The priority that the task was spawned with, 0 unless given.
+    /// The priority that the task was spawned with, 0 by default. Larger ones come first.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a pool that holds the task: the task was put into it, and the pool has not returned it.
     #[inline]
-    pub fn priority(self) -> i8 {
+    pub unsafe fn priority(self) -> i8 {
         self.header().priority
+    }
+
+    /// The task as a pointer, for storage in an `AtomicPtr`. Do not follow it.
+    #[inline]
+    pub fn as_ptr(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// The task of a pointer.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from [`as_ptr`](TaskRef::as_ptr).
+    #[inline]
+    pub unsafe fn from_ptr(pointer: NonNull<()>) -> TaskRef {
+        TaskRef(pointer.cast())
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::ptr::{self, NonNull};
 
-use super::Header;
+use super::TaskRef;
 use crate::depend::{Meta, Mode};
 use crate::handle::Version;
 use crate::handle::reduction::Reduction;
@@ -10,6 +10,16 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_for_write};
 
 /// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
+///
+/// The runtime writes the record before it calls [`Scheme::issue`](crate::depend::Scheme::issue). A scheme reads its
+/// mode, its task and its version, and has two words in it:
+///
+/// | word | type | when the scheme may use it |
+/// |---|---|---|
+/// | link ([`link`](Record::link)) | a pointer, atomic | from `issue` until the scheme grants the access. In [`Released::granted`](crate::depend::Released::granted) it points at the next granted record, or is null |
+/// | own ([`read_own`](Record::read_own)) | a pointer, not atomic | from `issue` until `release` returns |
+///
+/// Both words are null at `issue`. After the grant, the link belongs to the runtime.
 ///
 /// ```text
 ///   0  target    the version, or the reduction that stands before it
@@ -70,7 +80,7 @@ impl Record {
         self.target.addr().get()
     }
 
-    /// The mode by which the scheme orders the access.
+    /// The mode by which the scheme orders the access. It is `Inout` for a `write` that cannot start a new version.
     #[inline]
     pub fn mode(&self) -> Mode {
         if self.behind & AS_INOUT == 0 { self.declared() } else { Mode::Inout }
@@ -82,13 +92,13 @@ impl Record {
         Mode::of(self.behind & DECLARED)
     }
 
-    /// The task whose access this is.
+    /// The task that declares the access.
     #[inline]
-    pub(crate) fn task(&self) -> NonNull<Header> {
+    pub fn task(&self) -> TaskRef {
         let header = ptr::from_ref(self).addr() - (self.behind >> BEHIND_SHIFT) as usize * UNIT;
         // Exposed when the header got its place (`TaskRef::expose`).
         let header = ptr::with_exposed_provenance_mut(header);
-        NonNull::new(header).expect("a record lies behind its header")
+        TaskRef(NonNull::new(header).expect("a record lies behind its header"))
     }
 
     /// The generation of the datum that the access belongs to, counted by the front end.
@@ -134,15 +144,55 @@ impl Record {
         (self.declared() == Mode::Reduce).then(|| unsafe { self.target.cast().as_ref() })
     }
 
-    /// The link, for whoever holds the record: the scheme until it grants it, then the exclusion, then the body.
+    /// The link: a word for the scheme until it grants the access. The load is relaxed.
     #[inline]
     pub fn link(&self) -> *mut () {
         self.link.load(Ordering::Relaxed)
     }
 
-    /// Sets the link; see [`link`](Record::link).
+    /// Sets the link. The store is relaxed: the scheme's lock, or its atomics, must order it.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the scheme that the record was issued to, and the access is not granted. If the scheme returns the
+    /// record in [`Released::granted`](crate::depend::Released::granted), the link is null or points at another record
+    /// that the same release grants.
     #[inline]
-    pub fn set_link(&self, to: *mut ()) {
+    pub unsafe fn write_link(&self, to: *mut ()) {
+        self.set_link(to);
+    }
+
+    /// The scheme's own word. The load is not atomic.
+    ///
+    /// # Safety
+    ///
+    /// The record is issued and not released. No other thread writes the word at the same time.
+    #[inline]
+    pub unsafe fn read_own(&self) -> *mut () {
+        self.own()
+    }
+
+    /// Sets the scheme's own word. The store is not atomic.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the scheme that the record was issued to. The record is not released. No other thread reads or
+    /// writes the word at the same time.
+    #[inline]
+    pub unsafe fn write_own(&self, to: *mut ()) {
+        self.set_own(to);
+    }
+
+    /// A number of the version that is accessed. Two outstanding accesses have the same number exactly if they are
+    /// accesses to the same version. It is the address of the version's `Meta`.
+    #[inline]
+    pub fn version_id(&self) -> usize {
+        self.version_at().addr().get()
+    }
+
+    /// `write_link` for the runtime, which also links records that are granted.
+    #[inline]
+    pub(crate) fn set_link(&self, to: *mut ()) {
         self.link.store(to, Ordering::Relaxed);
     }
 
@@ -154,15 +204,15 @@ impl Record {
         }
     }
 
-    /// What the scheme keeps with the access, from its issue to its release; under the scheme's own protection.
+    /// `read_own` for the schemes of this crate.
     #[inline]
-    pub fn own(&self) -> *mut () {
+    pub(crate) fn own(&self) -> *mut () {
         self.own.get()
     }
 
-    /// Sets what the scheme keeps; see [`own`](Record::own).
+    /// `write_own` for the schemes of this crate.
     #[inline]
-    pub fn set_own(&self, to: *mut ()) {
+    pub(crate) fn set_own(&self, to: *mut ()) {
         self.own.set(to);
     }
 }

@@ -236,7 +236,7 @@ impl<E: Engine> Worker<E> {
         if last {
             // SAFETY: the scheme says that this was the last access to a retired version.
             if let Err(caught) = unsafe { Version::free(version) } {
-                report_drop(TaskRef(record.task()), &caught);
+                report_drop(record.task(), &caught);
             }
         }
     }
@@ -244,7 +244,7 @@ impl<E: Engine> Worker<E> {
     /// Access `record` was granted since `by` was released.
     #[inline]
     fn grant(&self, record: &Record, by: &Record) {
-        let task = TaskRef(record.task());
+        let task = record.task();
         if task.header().has(flag::RECORDED) {
             self.log.granted(record, by);
         }

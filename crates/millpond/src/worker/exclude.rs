@@ -47,7 +47,7 @@ fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef>
     let record = version.exclusion.release()?;
     // SAFETY: the record's task waits, so it is alive; it is ours now.
     let record = unsafe { record.as_ref() };
-    let task = TaskRef(record.task());
+    let task = record.task();
     handed(record);
     acquire_after(task, record.version()).then_some(task)
 }
@@ -56,7 +56,7 @@ impl<E: Engine> Worker<E> {
     /// Gives an exclusion of task `by` back; the task that is handed it goes on to its next ones, or into the pool.
     pub(super) fn release_exclusion(&self, by: TaskRef, version: &Version) {
         let note = |record: &Record| {
-            if TaskRef(record.task()).header().has(flag::RECORDED) {
+            if record.task().header().has(flag::RECORDED) {
                 self.log.handed(record, by);
             }
         };

@@ -95,7 +95,9 @@ unsafe impl Pool for Split {
 
     #[inline]
     fn put(&self, local: &mut Seat, task: TaskRef, why: Put) -> bool {
-        self.put_at(local, task, task.priority(), why)
+        // SAFETY: the task is being put into this pool.
+        let priority = unsafe { task.priority() };
+        self.put_at(local, task, priority, why)
     }
 
     #[inline]

@@ -1,0 +1,13 @@
+//! A pool, a memory manager and a scheme that are not in the crate `millpond`. The tests run them alone, together, and
+//! with members of the catalogue.
+//!
+//! They are simple, not fast: each is behind locks, or asks the system.
+
+pub mod memory;
+pub mod pool;
+pub mod scheme;
+
+/// The guide's code is compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/write-your-own.md")]
+struct WriteYourOwn;

@@ -1,0 +1,34 @@
+//! Tests for a pool, a memory manager or a scheme that another crate implements. Cargo feature `conformance`.
+//!
+//! Call the functions from a test, each with your type. The members of the catalogue pass the same tests.
+//!
+//! | function | tests |
+//! |---|---|
+//! | [`pool`] | each task goes to one taker; what others must find, they find |
+//! | [`memory`](fn@memory) | blocks are aligned, apart, and usable on all threads |
+//! | [`scheme`](fn@scheme) | an access is granted when, and only when, it may be |
+//! | [`runtime`](fn@runtime) | programs on a runtime of parts chosen by name give the serial result |
+//!
+//! A function panics if the part breaks its contract, and says how. If the part hangs, the function aborts the process
+//! after a minute or two. ThreadSanitizer sees more than these tests: run them under it, too.
+//!
+//! ```
+//! use millpond::{DefaultMemory, DefaultPool, DefaultScheme, conformance};
+//!
+//! conformance::pool::<DefaultPool>();
+//! conformance::memory::<DefaultMemory>();
+//! conformance::scheme::<DefaultScheme>();
+//! ```
+
+mod memory;
+pub(crate) mod pool;
+mod runtime;
+pub(crate) mod scheme;
+#[cfg(test)]
+mod tests;
+
+pub use self::memory::memory;
+pub use self::pool::pool;
+pub use self::runtime::runtime;
+pub use self::scheme::scheme;
+use crate::limit;
