@@ -23,17 +23,18 @@ use crate::runtime::shared::Shared;
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
-/// What programs call of an engine. Each method is that of the same name, with `_here` behind it.
+/// What programs call of an engine. The methods have names that user code does not ask for: the compiler
+/// suggests traits by the names of their methods.
 pub trait Linked: Sized {
     fn make_room(worker: &Worker<Self>, domain: &Domain, bytes: usize)
     where
         Self: Engine;
 
-    fn combine(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64)
+    fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64)
     where
         Self: Engine;
 
-    fn wait(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain)
+    fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain)
     where
         Self: Engine;
 
@@ -53,7 +54,7 @@ pub trait Linked: Sized {
     where
         Self: Engine;
 
-    fn enter(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>))
+    fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>))
     where
         Self: Engine;
 
@@ -74,11 +75,11 @@ macro_rules! linked {
             }
 
             #[cold]
-            fn combine(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
+            fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
                 worker.combine_here(domain, reduction, order);
             }
 
-            fn wait(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain) {
+            fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain) {
                 worker.wait_here(waiter, domain);
             }
 
@@ -97,7 +98,7 @@ macro_rules! linked {
                 worker.end_scope_here(domain);
             }
 
-            fn enter(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>)) {
+            fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>)) {
                 shared.enter_here(run);
             }
 

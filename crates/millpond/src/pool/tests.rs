@@ -178,9 +178,11 @@ fn the_task_at_the_working_end_is_taken_if_it_is_wanted() {
     }
 }
 
+/// A part holds its pool, so a task that is put with it comes out of that pool, whatever pool is asked.
 #[test]
-#[should_panic(expected = "another pool")]
-fn a_local_part_of_another_row_is_refused() {
-    let (pool, _locals) = pool("dq1", 1);
-    pool.take(&mut self::pool("dq2", 1).1[0]);
+fn a_local_part_of_another_row_reaches_its_own_pool() {
+    let ((one, mut ones), (other, mut others)) = (pool("dq1", 1), pool("dq2", 1));
+    one.put(&mut others[0], task(7), Put::Spawned);
+    assert_eq!(one.take(&mut ones[0]).map(number), None);
+    assert_eq!(other.take(&mut others[0]).map(number), Some(7));
 }

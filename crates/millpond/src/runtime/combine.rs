@@ -43,7 +43,7 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
 impl<E: Engine> Worker<E> {
     /// Spawns the task that ends the open reduction of a datum. Its place in reference order is `order`.
     pub(crate) fn combine(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
-        E::combine(self, domain, reduction, order);
+        E::combine_reduction(self, domain, reduction, order);
     }
 
     pub(crate) fn combine_here(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {

@@ -181,7 +181,7 @@ impl<E: Engine> Worker<E> {
     /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the worker runs
     /// other tasks: on this stack only what lies below `domain`, since that cannot wait for this body.
     pub(crate) fn wait(&self, waiter: &Waiter, domain: &Domain) {
-        E::wait(self, waiter, domain);
+        E::wait_below(self, waiter, domain);
     }
 
     pub(crate) fn wait_here(&self, waiter: &Waiter, domain: &Domain) {
