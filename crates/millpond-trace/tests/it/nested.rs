@@ -4,7 +4,7 @@
 //! configuration and the program made as small as possible. Many, optimized:
 //!
 //! ```text
-//! MILLPOND_CASES=20000 cargo test --profile quick -p millpond-trace --test it -- nested::
+//! MILLPOND_CASES=20000 cargo test --release -p millpond-trace --test it -- nested::
 //! ```
 
 use std::time::Duration;

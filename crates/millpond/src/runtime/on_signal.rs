@@ -21,7 +21,7 @@ use crate::record::dump::Dump;
 use crate::sync::Mutex;
 
 impl Builder {
-    /// Prints a [dump](Runtime::dump) to the error output whenever the process gets this signal, by its number: say
+    /// Prints a [dump](crate::Runtime::dump) to the error output whenever the process gets this signal, by its number: say
     /// `SIGUSR1`, 10 on most machines. Then [`dumps`](Builder::dumps) are on, whatever else is said.
     ///
     /// ```

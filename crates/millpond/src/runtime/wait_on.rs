@@ -143,8 +143,9 @@ fn busy(place: &'static Location<'static>) -> Error {
     Error::new(Label::place(place), Kind::Busy { arg: 0 })
 }
 
-/// Who waits for a datum.
-struct Who {
+/// A body that waits for a datum, and what orders the accesses to it.
+struct Who<T> {
+    tracker: T,
     /// In a recording; 0 if it is not recorded.
     body: Id,
     place: &'static Location<'static>,
@@ -158,20 +159,19 @@ struct Who {
 ///
 /// As `Worker::wait_on`. The waiter is new; `issue` is `Worker::issue_accesses`, and `wait` returns when it was woken.
 unsafe fn await_access<T: Tracker>(
-    tracker: T,
     domain: &Domain,
     datum: &Datum,
     mode: Mode,
-    who: Who,
+    who: Who<T>,
     issue: impl FnOnce(TaskRef) -> bool,
     wait: impl FnOnce(&Waiter),
     release: impl FnOnce(&Record),
 ) {
     let group = datum.enter_group(mode);
-    if tracker.is_ready(datum.version().meta(), mode) {
+    if who.tracker.is_ready(datum.version().meta(), mode) {
         return;
     }
-    let Who { body, place, waiter } = who;
+    let Who { body, place, waiter, .. } = who;
     let header = Header::on_stack(&WAIT, domain.into(), place);
     let extras = Extras { id: body, label: Label::place(place), bytes: 0 };
     let record = Record::new(datum.current().cast(), offset_of!(Waiting, record), group, mode, false);
@@ -258,8 +258,8 @@ impl<E: Engine> Worker<E> {
         let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
         let until = |body| unsafe {
-            let who = Who { body, place, waiter: Waiter::new(self.seat()) };
-            await_access(self.tracker(), domain, datum, mode, who, issue, wait, release);
+            let who = Who { tracker: self.tracker(), body, place, waiter: Waiter::new(self.seat()) };
+            await_access(domain, datum, mode, who, issue, wait, release);
         };
         match domain.record() {
             0 => until(0),
@@ -437,9 +437,9 @@ impl<E: Engine> Shared<E> {
             let issue = |task| self.visit(|worker| unsafe { worker.issue_accesses(task) });
             let (wait, release) =
                 (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
-            let who = Who { body: domain.record(), place, waiter: at.waiter() };
+            let who = Who { tracker: self.tracker(), body: domain.record(), place, waiter: at.waiter() };
             // SAFETY: as the caller promises; the waiter is of the place that waits.
-            unsafe { await_access(self.tracker(), domain, datum, mode, who, issue, wait, release) }
+            unsafe { await_access(domain, datum, mode, who, issue, wait, release) }
         });
     }
 

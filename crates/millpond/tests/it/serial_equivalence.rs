@@ -6,7 +6,7 @@
 //! possible. A million, optimized:
 //!
 //! ```text
-//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --profile quick -p millpond --test it -- serial_equivalence::random
+//! MILLPOND_CASES=1000000 MILLPOND_SEED=1 cargo test --release -p millpond --test it -- serial_equivalence::random
 //! ```
 
 use std::sync::Arc;
@@ -31,6 +31,7 @@ mod shrink;
 mod slots;
 mod value;
 
+use crate::common::rng::Rng;
 use crate::common::silence_expected_panics;
 use crate::common::watchdog::Watchdog;
 use config::Config;
@@ -40,6 +41,9 @@ use program::Program;
 const CASES: u64 = if cfg!(debug_assertions) { 2000 } else { 10_000 };
 /// The cases that every part runs.
 const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 60 } else { 300 };
+
+/// How many combinations of a scheme, a pool and a memory manager are drawn.
+const COMBINATIONS: u64 = 200;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {
@@ -52,8 +56,8 @@ fn number(name: &str, otherwise: u64) -> u64 {
 fn config_of(seed: u64) -> Config {
     let config = Config::of(seed);
     let Ok(parts) = std::env::var("MILLPOND_PARTS") else { return config };
-    let named = Names::star().find(|names| names.to_string() == parts);
-    config.with(named.unwrap_or_else(|| panic!("MILLPOND_PARTS is {parts}, which is none of the star")))
+    let named = Names::all().find(|names| names.to_string() == parts);
+    config.with(named.unwrap_or_else(|| panic!("MILLPOND_PARTS is {parts}, which is no combination of the catalogue")))
 }
 
 /// What is wrong with one run of a program, if anything is.
@@ -140,6 +144,20 @@ fn every_part_gives_the_serial_result() {
         for names in Names::star() {
             Case { seed, config: config.with(names), program: &program, repeats: 1 }.check(&dog);
         }
+    }
+}
+
+/// Any scheme with any pool and any memory manager: combinations drawn at random, each with a program of its own.
+#[test]
+fn random_combinations_give_the_serial_result() {
+    silence_expected_panics();
+    let all: Vec<_> = Names::all().collect();
+    let (from, mut rng) = (number("MILLPOND_SEED", 0), Rng::new(number("MILLPOND_SEED", 0)));
+    let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 20)));
+    for seed in from..from + COMBINATIONS {
+        let config = Config::of(seed).with(all[rng.below(all.len())]);
+        let program = generate::program(seed, config.deterministic);
+        Case { seed, config, program: &program, repeats: 1 }.check(&dog);
     }
 }
 

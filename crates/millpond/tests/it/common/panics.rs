@@ -11,7 +11,9 @@ pub fn silence_expected_panics() {
     ONCE.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            let text = info.payload_as_str().unwrap_or_default();
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+            let text = text.unwrap_or_default();
             let expected =
                 text.starts_with("expected") || text.contains("cannot use a session in a spawn on another session");
             if !expected {
