@@ -233,7 +233,7 @@ mod tests {
 
     /// Addresses, which other threads can be told.
     fn alloc_all<B>(count: usize) -> HashSet<usize> {
-        (0..count).map(|_| alloc::<B>().expose_provenance().get()).collect()
+        (0..count).map(|_| alloc::<B>().as_ptr().expose_provenance()).collect()
     }
 
     #[test]
