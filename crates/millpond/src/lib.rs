@@ -182,7 +182,7 @@ pub use access::{
 };
 #[cfg(feature = "catalogue")]
 pub use engine::Catalogue;
-pub use engine::{DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts, StackEngine};
+pub use engine::{DefaultEngine, DefaultMemory, DefaultParts, DefaultPool, DefaultScheme, Engine, Parts, StackEngine};
 pub use error::{Error, Kind, Label};
 pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};

@@ -8,6 +8,7 @@ pub(crate) use super::atomic::Ordering;
 static COUNT: Count = Count::new(0);
 
 /// How many there were by now, in the whole process; those that failed, too.
+#[cfg(test)]
 pub(crate) fn read_modify_writes() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }
