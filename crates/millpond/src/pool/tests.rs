@@ -179,8 +179,9 @@ fn the_task_at_the_working_end_is_taken_if_it_is_wanted() {
 }
 
 #[test]
-#[should_panic(expected = "another pool")]
-fn a_local_part_of_another_row_is_refused() {
+fn a_local_part_reaches_the_pool_that_it_was_made_with() {
     let (pool, _locals) = pool("dq1", 1);
-    pool.take(&mut self::pool("dq2", 1).1[0]);
+    let (other, mut locals) = self::pool("dq2", 1);
+    pool.put(&mut locals[0], task(1), Put::Spawned);
+    assert_eq!(other.take(&mut locals[0]).map(number), Some(1));
 }
