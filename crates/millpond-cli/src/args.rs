@@ -1,42 +1,45 @@
 //! The command line, made from the tables of workloads, families and suites.
 
-use crate::bench::SUITES;
+use crate::bench::{SUITES, Suite};
 use crate::families::FAMILIES;
 use crate::profile::outputs::OUTPUTS;
+use crate::tuning;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use millpond::Builder;
+use millpond::catalogue::Registry;
 use millpond_workloads::{Kind, Opt, Options, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
-/// The most workers, repetitions and tasks in flight that can be asked for.
+/// The most workers that can be asked for.
 pub const MAX_WORKERS: u64 = 1024;
+/// The most repetitions.
 const MAX_REPS: u64 = 1_000_000;
-/// So many are never in flight.
+/// The most tasks in flight. Memory ends before there are so many.
 pub const MAX_WINDOW: u64 = 1 << 32;
 
 /// The whole command.
-pub fn command() -> Command {
+pub fn command(registry: &Registry) -> Command {
     Command::new("millpond")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A task-dataflow runtime: run its jobs, list its parts, measure")
         .subcommand_required(true)
         .disable_help_subcommand(true)
-        .subcommand(run())
-        .subcommand(profile())
+        .subcommand(run(registry))
+        .subcommand(profile(registry))
         .subcommand(crate::simulate::options::command())
         .subcommand(list())
-        .subcommand(bench())
+        .subcommand(suites("bench", SUITES, registry).about("Measure the runtime"))
 }
 
-fn run() -> Command {
+fn run(registry: &Registry) -> Command {
     let command = Command::new("run")
         .about("Run a workload and check its answer")
         .subcommand_required(true)
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
         .disable_help_subcommand(true)
-        .args(run_args())
+        .args(run_args(registry))
         .arg(flag("serial", "Time the serial program too"))
         .arg(flag("verbose", "Show every repetition and the configuration"))
         .arg(flag("json", "Print one JSON object"))
@@ -45,7 +48,7 @@ fn run() -> Command {
     command.subcommands(WORKLOADS.iter().map(workload))
 }
 
-fn profile() -> Command {
+fn profile(registry: &Registry) -> Command {
     let command = Command::new("profile")
         .about("Run a workload and say where its time went")
         .long_about(
@@ -55,7 +58,7 @@ fn profile() -> Command {
         .subcommand_value_name("WORKLOAD")
         .subcommand_help_heading("Workloads")
         .disable_help_subcommand(true)
-        .args(run_args())
+        .args(run_args(registry))
         .arg(flag("json", "Print one JSON object"))
         .args(of_collections())
         .args(OUTPUTS.iter().map(|output| file(output.option, output.help)))
@@ -66,7 +69,7 @@ fn profile() -> Command {
 
 /// The options of workloads on Collections, which have them as their own: here only so that others can refuse them.
 fn of_collections() -> impl Iterator<Item = Arg> {
-    ["preconditions", "blocked", "need"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
+    ["preconditions", "blocked", "need", "item-table"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
 }
 
 /// An option with a file as its value.
@@ -75,14 +78,15 @@ pub fn file(name: &'static str, help: &'static str) -> Arg {
 }
 
 /// The options that say how a workload is run.
-pub fn run_args() -> Vec<Arg> {
-    let mut args = runtime_args();
+pub fn run_args(registry: &Registry) -> Vec<Arg> {
+    let mut args = runtime_args(registry);
+    args.extend(tuning::args());
     args.push(integer("reps", "R", 1, MAX_REPS, "Run R times [default: 1]"));
     args
 }
 
 /// The options that choose a runtime.
-fn runtime_args() -> Vec<Arg> {
+pub fn runtime_args(registry: &Registry) -> Vec<Arg> {
     let mut args = vec![
         integer("workers", "N", 1, MAX_WORKERS, "Threads that run tasks [default: the cores allowed]"),
         flag("pin", "Keep each worker on a core of its own"),
@@ -96,13 +100,12 @@ fn runtime_args() -> Vec<Arg> {
         flag("deterministic", "The same answer to the last bit in every run"),
     ];
     args.extend(FAMILIES.iter().map(|family| {
-        let help = format!("The part that decides {} [default: {}]", family.decides, family.default_member());
+        let help = format!("The part that decides {} [default: {}]", family.decides, family.default);
         Arg::new(family.option)
             .long(family.option)
             .value_name("NAME")
             .help(help)
-            .value_parser(PossibleValuesParser::new(family.names()))
-            .hide_possible_values(family.members.len() == 1)
+            .value_parser(PossibleValuesParser::new(family.names(registry)))
     }));
     args
 }
@@ -131,18 +134,20 @@ fn list() -> Command {
         .arg(flag("json", "Print one JSON object"))
 }
 
-fn bench() -> Command {
-    let suites = SUITES.iter().map(|suite| {
-        Command::new(suite.name)
-            .about(suite.summary)
-            .args(suite.choice().unwrap_or_else(runtime_args))
+/// A command whose subcommands are suites.
+pub fn suites(name: &'static str, suites: &'static [Suite], registry: &Registry) -> Command {
+    let suites = suites.iter().map(|suite| {
+        let command = Command::new(suite.name).about(suite.summary).args(suite.args(registry));
+        if suite.is_elsewhere() {
+            // The program that has the suite reads all arguments, `--help` too.
+            return command.disable_help_flag(true);
+        }
+        command
             .arg(integer("reps", "R", 1, 1000, "Repetitions of each point [default: 5]"))
             .arg(flag("json", "Print one JSON object").conflicts_with("csv"))
             .arg(file("csv", "Write the rows to FILE as CSV"))
-            .args((suite.args)())
     });
-    Command::new("bench")
-        .about("Measure the runtime")
+    Command::new(name)
         .subcommand_required(true)
         .subcommand_value_name("SUITE")
         .subcommand_help_heading("Suites")
@@ -207,6 +212,6 @@ pub fn options(workload: &Workload, matches: &ArgMatches) -> Options {
 mod tests {
     #[test]
     fn the_tables_make_a_sound_command() {
-        super::command().debug_assert();
+        super::command(&millpond::catalogue::Registry::default()).debug_assert();
     }
 }

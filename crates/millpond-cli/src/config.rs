@@ -3,15 +3,17 @@
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{Family, MEMORY, POOL, SCHEME};
+use crate::tuning::Tuning;
 use clap::ArgMatches;
-use millpond::catalogue::{self, AnyRuntime, Names};
-use millpond::{Builder, Inline, Runtime, StackEngine};
-use millpond_workloads::RunsOn;
+use millpond::catalogue::{self, AnyRuntime, Names, Registry};
+use millpond::{BuildError, Builder, Inline, Runtime, StackEngine};
+use millpond_workloads::{PoolParts, RunsOn};
 use serde_json::{Value, json};
 
 /// What a runtime is built from.
 #[derive(Debug, Clone)]
 pub struct Config {
+    registry: Registry,
     runs_on: RunsOn,
     /// Threads that run tasks.
     pub workers: usize,
@@ -21,21 +23,30 @@ pub struct Config {
     deterministic: bool,
     window: usize,
     pin: bool,
-    /// Preconditions and blocked steps, if it is for Collections.
-    collections: Option<[String; 2]>,
+    tuning: Tuning,
+    /// Preconditions and blocked steps, if it is for Collections; and the table of items, if it was given.
+    collections: Option<([String; 2], Option<String>)>,
 }
 
 impl Config {
-    /// Reads the options of a runtime.
-    pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
-        Self::of(RunsOn::Runtime, matches)
+    /// Reads the options of a runtime that is measured by a suite.
+    pub fn new(matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
+        Self::read(RunsOn::Runtime, matches, registry)
     }
 
     /// Reads the options of what a workload runs on.
-    pub fn of(runs_on: RunsOn, matches: &ArgMatches) -> Result<Self, Failure> {
+    pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
+        let config = Self::read(runs_on, matches, registry)?;
+        let pool = registry.pools().find(|row| row.name == config.pool);
+        let tuning = Tuning::new(matches, pool.expect("a pool of the registry"))?;
+        Ok(Self { tuning, ..config })
+    }
+
+    fn read(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let word = |name, default: &str| matches.get_one::<String>(name).map_or(default, String::as_str).to_owned();
         let size = |name| matches.get_one::<u64>(name).map(|n| *n as usize);
         let this = Self {
+            registry: registry.clone(),
             runs_on,
             workers: size("workers").unwrap_or_else(default_workers),
             scheme: member(matches, &SCHEME),
@@ -44,8 +55,11 @@ impl Config {
             deterministic: matches.get_flag("deterministic"),
             window: size("window").unwrap_or(Builder::DEFAULT_WINDOW),
             pin: matches.get_flag("pin"),
-            collections: (runs_on == RunsOn::Collections)
-                .then(|| [word("preconditions", "flexible"), word("blocked", "resume")]),
+            tuning: Tuning::default(),
+            collections: (runs_on == RunsOn::Collections).then(|| {
+                let modes = [word("preconditions", "flexible"), word("blocked", "resume")];
+                (modes, matches.get_one::<String>("item-table").cloned())
+            }),
         };
         this.check()?;
         Ok(this)
@@ -54,7 +68,7 @@ impl Config {
     /// The stack replaces the two other families.
     fn check(&self) -> Result<(), Failure> {
         let beside = [(&POOL, &self.pool), (&MEMORY, &self.memory)];
-        let given = beside.into_iter().find(|(family, name)| *name != family.default_member());
+        let given = beside.into_iter().find(|(family, name)| *name != family.default);
         match given.filter(|_| self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME) {
             None => Ok(()),
             Some((Family { option, .. }, name)) => Err(Failure::Usage(format!(
@@ -65,15 +79,31 @@ impl Config {
 
     /// Builds the runtime, of the parts that were named.
     pub fn build(&self) -> Result<AnyRuntime, Failure> {
-        self.build_inline(Inline::Auto)
+        self.build_by(|builder| builder)
     }
 
     /// Builds the runtime, with a rule of its own for what runs inline.
     pub fn build_inline(&self, inline: Inline) -> Result<AnyRuntime, Failure> {
-        let builder = Runtime::builder().workers(self.workers).window(self.window).inline(inline);
-        let builder = builder.deterministic(self.deterministic).pin(self.pin);
+        self.build_by(|builder| builder.inline(inline))
+    }
+
+    fn build_by(&self, change: impl FnOnce(Builder) -> Builder) -> Result<AnyRuntime, Failure> {
+        let builder = Runtime::builder().workers(self.workers).window(self.window);
+        let builder = self.tuning.apply(builder.deterministic(self.deterministic).pin(self.pin));
         let names = Names { scheme: &self.scheme, pool: &self.pool, memory: &self.memory };
-        AnyRuntime::build(builder, names).map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+        let built = self.registry.build_of(change(builder), names, self.tuning.params());
+        built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
+    }
+
+    /// The parts of a task pool that were named.
+    pub fn pool_parts(&self) -> Result<PoolParts, Failure> {
+        let failed = |error: BuildError| Failure::Failed(format!("cannot make the task pool: {error}"));
+        Ok(PoolParts {
+            workers: self.workers,
+            pool: self.registry.pool(&self.pool, self.tuning.params()).map_err(failed)?,
+            memory: self.registry.memory_manager(&self.memory).map_err(failed)?,
+            idle: self.tuning.idle(),
+        })
     }
 
     /// The same with another number of workers.
@@ -109,9 +139,15 @@ impl Config {
             "deterministic": of_runtime(json!(self.deterministic)),
             "window": of_runtime(json!(self.window)),
         });
-        if let Some([preconditions, blocked]) = &self.collections {
+        if let Some(([preconditions, blocked], table)) = &self.collections {
             config["preconditions"] = json!(preconditions);
             config["blocked"] = json!(blocked);
+            if let Some(table) = table {
+                config["item_table"] = json!(table);
+            }
+        }
+        for (option, value) in self.tuning.given() {
+            config[option.replace('-', "_")] = value.clone();
         }
         config
     }
@@ -119,22 +155,25 @@ impl Config {
     /// The configuration as a line of text.
     pub fn text(&self) -> String {
         if self.runs_on == RunsOn::TaskPool {
-            return format!("{} workers, pool {}, memory {}", self.workers, self.pool, self.memory);
+            let tuning = self.tuning.text();
+            return format!("{} workers, pool {}, memory {}{tuning}", self.workers, self.pool, self.memory);
         }
         let parts = match beside(&self.scheme, &self.pool) {
             Value::Null => String::new(),
             _ => format!(", pool {}, memory {}", self.pool, self.memory),
         };
         format!(
-            "{} workers, scheme {}{parts}, window {}{}{}{}",
+            "{} workers, scheme {}{parts}, window {}{}{}{}{}",
             self.workers,
             self.scheme,
             self.window,
             if self.deterministic { ", deterministic" } else { "" },
             if self.pin { ", pinned" } else { "" },
-            self.collections.as_ref().map_or(String::new(), |[preconditions, blocked]| {
-                format!(", preconditions {preconditions}, blocked {blocked}")
+            self.collections.as_ref().map_or(String::new(), |([preconditions, blocked], table)| {
+                let table = table.as_ref().map_or(String::new(), |table| format!(", item-table {table}"));
+                format!(", preconditions {preconditions}, blocked {blocked}{table}")
             }),
+            self.tuning.text(),
         )
     }
 }
@@ -163,7 +202,7 @@ fn named(matches: &ArgMatches, family: &Family) -> Option<String> {
 }
 
 fn member(matches: &ArgMatches, family: &Family) -> String {
-    named(matches, family).unwrap_or_else(|| family.default_member().to_owned())
+    named(matches, family).unwrap_or_else(|| family.default.to_owned())
 }
 
 #[cfg(test)]
@@ -172,14 +211,14 @@ mod tests {
 
     fn config(option: &str, name: &str) -> Config {
         let given = ["millpond", "run", "--workers", "1", option, name, "fib"];
-        let matches = crate::args::command().try_get_matches_from(given).expect("arguments");
+        let matches = crate::args::command(&Registry::default()).try_get_matches_from(given).expect("arguments");
         let (_, matches) = crate::run::named(matches.subcommand_matches("run").expect("run")).expect("a workload");
-        Config::new(matches).expect("a configuration")
+        Config::new(matches, &Registry::default()).expect("a configuration")
     }
 
     #[test]
     fn the_runtime_has_the_scheme_that_was_named() {
-        for name in SCHEME.names() {
+        for name in SCHEME.names(&Registry::default()) {
             let config = config("--scheme", name);
             assert_eq!(config.build().expect("a runtime").names().scheme, name);
             assert_eq!(config.json()["scheme"], name);
@@ -195,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_runtime_has_the_pool_that_was_named() {
-        for name in POOL.names() {
+        for name in POOL.names(&Registry::default()) {
             let config = config("--pool", name);
             assert_eq!(config.build().expect("a runtime").names().pool, name);
             assert_eq!(config.json()["pool"], name);
@@ -204,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_runtime_has_the_memory_manager_that_was_named() {
-        for name in MEMORY.names() {
+        for name in MEMORY.names(&Registry::default()) {
             let config = config("--memory", name);
             assert_eq!(config.build().expect("a runtime").names().memory, name);
             assert_eq!(config.json()["memory"], name);

@@ -1,9 +1,10 @@
-//! The families of exchangeable parts as data: options, help, `list` and the refusals are made from the runtime's
-//! catalogue.
+//! The families of exchangeable parts as data: options, help, `list` and the refusals are made from them and from the
+//! registry of the program.
 
-use millpond::catalogue::{MEMORY as MEMORIES, POOLS, Row, SCHEMES};
+use millpond::catalogue::{MEMORY as MEMORIES, POOLS, Registry, Row, SCHEMES};
 
 /// A family of parts, one of which a runtime is built with.
+#[derive(Debug)]
 pub struct Family {
     /// The option that chooses, without its dashes.
     pub option: &'static str,
@@ -11,33 +12,49 @@ pub struct Family {
     pub plural: &'static str,
     /// What the family decides.
     pub decides: &'static str,
-    /// The members; the first is the default.
-    pub members: &'static [Row],
+    /// The member that a runtime has unless another is named.
+    pub default: &'static str,
+    members: fn(&Registry) -> Vec<Row>,
 }
 
 impl Family {
-    /// The member that a runtime has unless another is named.
-    pub fn default_member(&self) -> &'static str {
-        self.members[0].name
+    /// The members that a registry has; those of the catalogue come first.
+    pub fn members(&self, registry: &Registry) -> Vec<Row> {
+        (self.members)(registry)
     }
 
-    /// The names of all members.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.members.iter().map(|m| m.name)
+    /// The names of these members.
+    pub fn names(&self, registry: &Registry) -> impl Iterator<Item = &'static str> + use<> {
+        self.members(registry).into_iter().map(|row| row.name)
     }
 }
 
 /// When a task is ready.
-pub static SCHEME: Family =
-    Family { option: "scheme", plural: "schemes", decides: "when a task is ready", members: SCHEMES };
+pub static SCHEME: Family = Family {
+    option: "scheme",
+    plural: "schemes",
+    decides: "when a task is ready",
+    default: SCHEMES[0].name,
+    members: |registry| registry.schemes().copied().collect(),
+};
 
 /// Where ready tasks wait.
-pub static POOL: Family =
-    Family { option: "pool", plural: "pools", decides: "where ready tasks wait and who finds them", members: POOLS };
+pub static POOL: Family = Family {
+    option: "pool",
+    plural: "pools",
+    decides: "where ready tasks wait and who finds them",
+    default: POOLS[0].name,
+    members: |registry| registry.pools().copied().collect(),
+};
 
 /// Where task blocks come from.
-pub static MEMORY: Family =
-    Family { option: "memory", plural: "memory", decides: "where task blocks come from", members: MEMORIES };
+pub static MEMORY: Family = Family {
+    option: "memory",
+    plural: "memory",
+    decides: "where task blocks come from",
+    default: MEMORIES[0].name,
+    members: |registry| registry.memory().copied().collect(),
+};
 
 /// Every family, in the order of their options.
 pub static FAMILIES: [&Family; 3] = [&SCHEME, &POOL, &MEMORY];

@@ -6,7 +6,7 @@ use crate::report::print;
 use clap::ArgMatches;
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{ContentArrangement, Table};
-use millpond::catalogue::Row;
+use millpond::catalogue::{Registry, Row};
 use millpond::depend::Mode;
 use millpond_workloads::{Kind, Opt, WORKLOADS, Workload};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 const WIDTH: u16 = 150;
 
 /// Prints one list, or all of them.
-pub fn list(matches: &ArgMatches) -> Result<bool, Failure> {
+pub fn list(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let what = matches.get_one::<String>("what").map(String::as_str);
     let wanted = |name: &str| what.is_none_or(|what| what == name);
     let families = FAMILIES.iter().filter(|family| wanted(family.plural));
@@ -24,14 +24,14 @@ pub fn list(matches: &ArgMatches) -> Result<bool, Failure> {
         if wanted("workloads") {
             object.insert("workloads".into(), WORKLOADS.iter().map(workload_json).collect());
         }
-        object.extend(families.map(|family| (family.plural.to_owned(), family_json(family))));
+        object.extend(families.map(|family| (family.plural.to_owned(), family_json(family, registry))));
         print(&Value::Object(object).to_string())?;
     } else {
         let mut tables = Vec::new();
         if wanted("workloads") {
             tables.push(table("workloads", WORKLOADS.iter().map(|w| (w.name, workload_text(w)))));
         }
-        tables.extend(families.map(|family| family_table(family)));
+        tables.extend(families.map(|family| family_table(family, registry)));
         print(&tables.join("\n"))?;
     }
     Ok(true)
@@ -47,23 +47,27 @@ fn table(name: &str, rows: impl Iterator<Item = (&'static str, String)>) -> Stri
 }
 
 /// A family: with the columns of a scheme, or of the paper's table, where its members say what such a part says.
-fn family_table(family: &Family) -> String {
+fn family_table(family: &Family, registry: &Registry) -> String {
+    let members = family.members(registry);
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     // The terminal's, if there is one.
     table.set_width(table.width().map_or(WIDTH, |width| width.min(WIDTH)));
-    let first = &family.members[0];
+    let first = members[0];
     if first.modes.is_some() {
         table.set_header([family.plural, "source", "modes", "complexity", ""]);
-        for row in family.members {
+        for row in &members {
             let complexity = row.complexity.unwrap_or_default();
             table.add_row([row.name, row.source, &modes_text(row), complexity, row.summary]);
         }
         return table.to_string();
     }
     table.set_header([family.plural, "source"].into_iter().chain(first.columns.iter().map(|column| column.0)));
-    for row in family.members {
-        table.add_row([row.name, row.source].into_iter().chain(row.columns.iter().map(|column| column.1)));
+    for row in &members {
+        let columns = row.columns.iter().map(|column| column.1);
+        // A part that a program adds may have no columns.
+        let columns = columns.chain(row.columns.is_empty().then_some(row.summary));
+        table.add_row([row.name, row.source].into_iter().chain(columns));
     }
     table.to_string()
 }
@@ -116,7 +120,7 @@ fn option_json(opt: &Opt) -> Value {
     Value::Object(object)
 }
 
-fn family_json(family: &Family) -> Value {
+fn family_json(family: &Family, registry: &Registry) -> Value {
     let member = |row: &Row| {
         json!({
             "name": row.name,
@@ -126,8 +130,8 @@ fn family_json(family: &Family) -> Value {
             "modes": words(row),
             "complexity": row.complexity,
             "parts": row.columns.iter().map(|(head, text)| (head.replace(' ', "_"), json!(text))).collect::<Map<_, _>>(),
-            "default": row.name == family.default_member(),
+            "default": row.name == family.default,
         })
     };
-    family.members.iter().map(member).collect()
+    family.members(registry).iter().map(member).collect()
 }

@@ -12,6 +12,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The line. It is shown by a thread of its own, which sleeps nearly all the time.
 pub struct Progress(Option<(Sender<String>, JoinHandle<()>)>);
 
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Progress {
     /// Starts to wait; the line appears after a second.
     pub fn new() -> Self {

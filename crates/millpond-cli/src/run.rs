@@ -8,13 +8,14 @@ use crate::report::Report;
 use crate::rss;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use millpond_workloads::{Job, Probe, RunsOn, Stopwatch, Verdict, Workload};
+use millpond::catalogue::{AnyRuntime, Registry};
+use millpond_workloads::{Error, Job, PoolParts, Probe, RunsOn, Stopwatch, Verdict, Workload};
 
 /// Runs the workload that was named; says whether its answer was right.
-pub fn run(matches: &ArgMatches) -> Result<bool, Failure> {
+pub fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
     not_applicable(workload, matches)?;
-    let config = Config::of(workload.runs_on, matches)?;
+    let config = Config::of(workload.runs_on, matches, registry)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
     let measured = measure(job.as_mut(), workload, &config, reps, matches.get_flag("serial"))?;
@@ -39,11 +40,17 @@ pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), F
 /// Refuses options that say nothing to a workload: those of Collections if it has none, and those of a runtime if it is on
 /// a task pool alone.
 pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
-    const OF_COLLECTIONS: [(&str, &str); 3] =
-        [("preconditions", "preconditions"), ("blocked", "blocked steps"), ("need", "preconditions")];
-    const OF_RUNTIMES: [(&str, &str); 4] = [
+    const OF_COLLECTIONS: [(&str, &str); 4] = [
+        ("preconditions", "preconditions"),
+        ("blocked", "blocked steps"),
+        ("need", "preconditions"),
+        ("item-table", "items"),
+    ];
+    const OF_RUNTIMES: [(&str, &str); 6] = [
         ("scheme", "dependences"),
         ("window", "window"),
+        ("inline", "tasks that run at their spawn"),
+        ("stack-size", "stacks"),
         ("deterministic", "order to keep"),
         ("pin", "workers of a runtime's"),
     ];
@@ -74,6 +81,28 @@ pub struct Measured {
     pub verdict: Verdict,
 }
 
+/// What a job runs on.
+enum Place {
+    Runtime(AnyRuntime),
+    TaskPool(PoolParts),
+}
+
+impl Place {
+    fn of(workload: &Workload, config: &Config) -> Result<Self, Failure> {
+        match workload.runs_on {
+            RunsOn::TaskPool => config.pool_parts().map(Self::TaskPool),
+            RunsOn::Runtime | RunsOn::Collections => config.build().map(Self::Runtime),
+        }
+    }
+
+    fn run(&self, job: &mut dyn Job, probe: &mut dyn Probe) -> Result<(), Error> {
+        match self {
+            Self::Runtime(runtime) => job.run(runtime, probe),
+            Self::TaskPool(parts) => job.run_in_pool(parts, probe),
+        }
+    }
+}
+
 fn measure(
     job: &mut dyn Job,
     workload: &Workload,
@@ -89,12 +118,12 @@ fn measure(
         job.serial(&mut watch)?;
         serial_seconds = Some(watch.elapsed.as_secs_f64());
     }
-    let runtime = config.build()?;
+    let place = Place::of(workload, config)?;
     let (mut seconds, mut peak, mut verdict) = (Vec::new(), 0, None::<Verdict>);
     for rep in 1..=reps {
         progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
         let mut meter = Meter::default();
-        job.run(&runtime, &mut meter)?;
+        place.run(job, &mut meter)?;
         seconds.push(meter.watch.elapsed.as_secs_f64());
         peak = meter.peak.max(peak);
         progress.say(|| format!("{}: check {rep} of {reps}", workload.name));

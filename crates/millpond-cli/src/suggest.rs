@@ -5,10 +5,10 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// What is wrong with the command line.
-pub fn refusal(error: &clap::Error) -> Failure {
+pub fn refusal(error: &clap::Error, command: &Command) -> Failure {
     let line = match error.kind() {
-        ErrorKind::InvalidSubcommand => invalid_name(error),
-        ErrorKind::UnknownArgument => unknown_option(error),
+        ErrorKind::InvalidSubcommand => invalid_name(error, command),
+        ErrorKind::UnknownArgument => unknown_option(error, command),
         ErrorKind::InvalidValue => invalid_value(error),
         ErrorKind::MissingSubcommand => {
             let names = strings(error, ContextKind::ValidSubcommand);
@@ -26,36 +26,29 @@ fn first_line(error: &clap::Error) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-fn invalid_name(error: &clap::Error) -> Option<String> {
+fn invalid_name(error: &clap::Error, command: &Command) -> Option<String> {
     let given = string(error, ContextKind::InvalidSubcommand)?;
     let args: Vec<String> = std::env::args().collect();
-    let (what, valid) = known_subcommands(&args);
-    Some(unknown(what, &given, &valid))
+    let (what, valid) = known_subcommands(command, &args);
+    Some(unknown(&what, &given, &valid))
 }
 
 /// The kind of name that was expected, and the names that are valid there.
-fn known_subcommands(args: &[String]) -> (&'static str, Vec<String>) {
-    let command = crate::args::command();
-    let word = args.get(1).map(String::as_str).unwrap_or_default();
-    let what = match word {
-        "run" | "profile" => "workload",
-        "simulate" => "program",
-        "bench" => "suite",
-        _ => "command",
-    };
-    let within = command.find_subcommand(word).unwrap_or(&command);
+fn known_subcommands(command: &Command, args: &[String]) -> (String, Vec<String>) {
+    let within = args.get(1).and_then(|word| command.find_subcommand(word)).unwrap_or(command);
+    let what = within.get_subcommand_value_name().unwrap_or("command").to_ascii_lowercase();
     (what, within.get_subcommands().map(|c| c.get_name().to_owned()).collect())
 }
 
-fn unknown_option(error: &clap::Error) -> Option<String> {
+fn unknown_option(error: &clap::Error, command: &Command) -> Option<String> {
     let given = string(error, ContextKind::InvalidArg)?;
     if !given.starts_with('-') {
         return Some(format!("unexpected argument '{given}'"));
     }
     // What stands before the option decides where it was looked for.
     let before: Vec<String> = std::env::args().take_while(|word| !word.starts_with(&given)).collect();
-    let (depth, valid) = known_options(&before);
-    let belongs: Vec<_> = crate::args::command().get_subcommands().filter(|c| has(c, &given)).map(name).collect();
+    let (depth, valid) = known_options(command, &before);
+    let belongs: Vec<_> = command.get_subcommands().filter(|c| has(c, &given)).map(name).collect();
     if depth == 0 && !belongs.is_empty() {
         return Some(format!("option '{given}' must come after its command: {}", belongs.join(", ")));
     }
@@ -74,8 +67,8 @@ fn has(command: &Command, option: &str) -> bool {
 
 /// The options that are valid where the command line names a command, and perhaps a workload or a suite; and how many
 /// of these it names.
-fn known_options(args: &[String]) -> (usize, Vec<String>) {
-    let mut command = crate::args::command();
+fn known_options(command: &Command, args: &[String]) -> (usize, Vec<String>) {
+    let mut command = command.clone();
     command.build();
     let (mut depth, mut within) = (0, &command);
     for word in args.iter().skip(1) {

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::options::{Kind, Opt, Options, Value};
 use millpond::catalogue::AnyRuntime;
 use millpond::on_runtime;
-use millpond_cnc::{Blocked, Graph, Limit, Preconditions, Settings, graph_with};
+use millpond_cnc::{Blocked, Graph, Limit, Preconditions, Settings, Table, graph_with};
 
 /// When a step starts.
 pub(crate) const PRECONDITIONS: Opt = Opt {
@@ -27,16 +27,23 @@ pub(crate) const NEED: Opt = Opt::text(
     "How many of its preconditions a step lists under flexible ones [default: as the workload has it]",
 );
 
+/// Where items lie whose keys are hashed.
+const ITEM_TABLE: Opt = Opt {
+    name: "item-table",
+    help: "How items with hashed keys are found",
+    kind: Kind::Choice(&["open", "sharded", "split-ordered"]),
+};
+
 /// A workload's own options, and the choices of Collections.
 pub(crate) const fn options<const OWN: usize, const ALL: usize>(own: [Opt; OWN]) -> [Opt; ALL] {
-    assert!(ALL == OWN + 3);
+    assert!(ALL == OWN + 4);
     let mut all = [PRECONDITIONS; ALL];
     let mut at = 0;
     while at < OWN {
         all[at] = own[at];
         at += 1;
     }
-    [all[OWN], all[OWN + 1], all[OWN + 2]] = [PRECONDITIONS, BLOCKED, NEED];
+    [all[OWN], all[OWN + 1], all[OWN + 2], all[OWN + 3]] = [PRECONDITIONS, BLOCKED, NEED, ITEM_TABLE];
     all
 }
 
@@ -52,6 +59,11 @@ pub(crate) fn settings(options: &Options, need: Limit) -> Result<Settings, Error
         "replay" => Blocked::Replay,
         _ => Blocked::Resume,
     };
+    let table = match options.get_choice(&ITEM_TABLE) {
+        "sharded" => Table::Sharded,
+        "split-ordered" => Table::SplitOrdered,
+        _ => Table::Open,
+    };
     let limit = match options.get_text(&NEED) {
         "" => need,
         given => limit(given)?,
@@ -60,7 +72,7 @@ pub(crate) fn settings(options: &Options, need: Limit) -> Result<Settings, Error
         let why = "eager steps list no preconditions, strict ones all";
         return Err(Error::Conflict { one: NEED.name, other: PRECONDITIONS.name, why });
     }
-    Ok(Settings { preconditions, blocked, limit, ..Settings::default() })
+    Ok(Settings { preconditions, blocked, limit, table })
 }
 
 fn limit(given: &str) -> Result<Limit, Error> {

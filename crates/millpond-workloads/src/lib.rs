@@ -41,4 +41,4 @@ mod workload;
 
 pub use error::Error;
 pub use options::{Kind, Opt, Options, Value};
-pub use workload::{Job, Probe, RunsOn, Stopwatch, Verdict, WORKLOADS, Workload, find};
+pub use workload::{Job, PoolParts, Probe, RunsOn, Stopwatch, Verdict, WORKLOADS, Workload, find};

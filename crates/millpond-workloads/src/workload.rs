@@ -5,7 +5,12 @@ use crate::{
     Error, blackscholes, cholesky, cholesky_cnc, denoise, fib, fib_join, fileconcat, grammar, inverse, knary, matmul,
     nqueens, porting, reduction, routing, stencil, synthetic,
 };
-use millpond::catalogue::AnyRuntime;
+use millpond::Idle;
+use millpond::catalogue::{AnyRuntime, Registry};
+use millpond::memory::any::Chosen as ChosenMemory;
+use millpond::on_runtime;
+use millpond::pool::any::Chosen as ChosenPool;
+use millpond::pool::params::Params;
 use std::time::{Duration, Instant};
 
 /// A workload: a row of data before it is code.
@@ -27,7 +32,7 @@ pub struct Workload {
 pub enum RunsOn {
     /// A runtime: a scope's tasks with data, windows and a dependence scheme.
     Runtime,
-    /// A task pool and nothing else, of the runtime's pool and memory manager; of these both may differ from the defaults.
+    /// A task pool and nothing else: a pool and a memory manager.
     TaskPool,
     /// A runtime, as a graph of Concurrent Collections.
     Collections,
@@ -73,6 +78,16 @@ pub trait Job {
     /// Runs the task program; `probe` brackets the part to be timed.
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error>;
 
+    /// Runs the task program in a task pool, for a workload that needs no more ([`RunsOn::TaskPool`]); `probe` brackets
+    /// the part to be timed.
+    ///
+    /// # Panics
+    ///
+    /// If the workload needs a runtime.
+    fn run_in_pool(&mut self, _parts: &PoolParts, _probe: &mut dyn Probe) -> Result<(), Error> {
+        unreachable!("the workload needs a runtime")
+    }
+
     /// Runs the serial program; `probe` brackets the part to be timed.
     fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error>;
 
@@ -82,6 +97,36 @@ pub trait Job {
     /// Writes the last answer where the options asked for it, if they did.
     fn save(&self) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// What a task pool is built from, for a workload that needs no runtime ([`RunsOn::TaskPool`]).
+#[derive(Debug, Clone)]
+pub struct PoolParts {
+    /// Threads that run tasks.
+    pub workers: usize,
+    /// Where tasks wait.
+    pub pool: ChosenPool,
+    /// Where task blocks come from.
+    pub memory: ChosenMemory,
+    /// What a worker does that finds no task.
+    pub idle: Idle,
+}
+
+impl PoolParts {
+    /// As many workers as a runtime has, and parts of the same names.
+    ///
+    /// # Panics
+    ///
+    /// If a part of the runtime is not in the catalogue.
+    pub fn of(runtime: &AnyRuntime) -> Self {
+        let (names, registry) = (runtime.names(), Registry::default());
+        Self {
+            workers: on_runtime!(runtime, rt => rt.workers()),
+            pool: registry.pool(names.pool, Params::default()).expect("a pool of the catalogue"),
+            memory: registry.memory_manager(names.memory).expect("a memory manager of the catalogue"),
+            idle: Idle::default(),
+        }
     }
 }
 

@@ -151,6 +151,7 @@
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
 
 mod access;
+#[cfg(feature = "catalogue")]
 pub mod catalogue;
 mod caught;
 mod clock;
@@ -179,7 +180,9 @@ pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
-pub use engine::{Catalogue, DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts, StackEngine};
+#[cfg(feature = "catalogue")]
+pub use engine::Catalogue;
+pub use engine::{DefaultEngine, DefaultMemory, DefaultPool, DefaultScheme, Engine, Parts, StackEngine};
 pub use error::{Error, Kind, Label};
 pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};

@@ -22,7 +22,10 @@ pub(crate) mod tracked;
 
 pub(crate) mod barrier;
 mod locked;
-pub(crate) use locked::{Locked, Spinning};
+pub(crate) mod system;
+#[cfg(feature = "catalogue")]
+pub(crate) use locked::Locked;
+pub(crate) use locked::Spinning;
 
 #[cfg(all(not(loom), not(millpond_tsan)))]
 mod lock {
@@ -326,11 +329,7 @@ pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
 
 /// Asks the system for huge pages, before memory is used; no more than a hint.
 pub(crate) fn prefer_huge_pages(start: std::ptr::NonNull<u8>, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: what memory holds stays as it is, and whether the system heeds the advice makes no difference.
-    let _no_hint = unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
-    #[cfg(not(target_os = "linux"))]
-    let _no_hint = (start, bytes);
+    system::advise_huge_pages(start, bytes);
 }
 
 /// Asks the processor for cache lines that are written soon; no more than a hint.

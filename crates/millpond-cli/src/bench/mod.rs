@@ -4,70 +4,95 @@ mod bimodal;
 mod bytes;
 mod collections;
 mod cost;
+mod elsewhere;
 mod grain;
-mod graph;
+pub mod graph;
 mod idle;
 mod metg;
-mod options;
+pub mod options;
 mod pools;
-mod rank_sum;
-mod row;
-mod schemes;
-mod shares;
-mod spin;
-mod stack;
+pub mod rank_sum;
+pub mod row;
+pub mod shares;
+pub mod spin;
 
+use crate::args::runtime_args;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use clap::{Arg, ArgMatches};
+use millpond::catalogue::Registry;
 use row::Row;
 use std::path::PathBuf;
 
 /// A suite: a row of data before it is code.
+#[derive(Debug)]
 pub struct Suite {
     /// Its name on the command line.
     pub name: &'static str,
     /// One line that says what it measures.
     pub summary: &'static str,
     /// Its own options.
-    pub args: fn() -> Vec<Arg>,
+    args: fn() -> Vec<Arg>,
     /// Takes the measurements.
     measure: Measure,
 }
 
 /// What a suite measures.
+#[derive(Debug)]
 enum Measure {
     /// One runtime, chosen by the options.
     Runtime(fn(&Request) -> Result<Vec<Row>, Failure>),
-    /// All dependence schemes in one run.
-    Schemes(fn(&schemes::Request) -> Result<Vec<Row>, Failure>),
     /// All pools and memory managers in one run.
     Pools(fn(&pools::Request) -> Result<Vec<Row>, Failure>),
     /// What its own options choose; with so many repetitions.
-    Own { choice: fn() -> Vec<Arg>, measure: fn(&ArgMatches, usize) -> Result<Vec<Row>, Failure> },
+    Own(fn(&ArgMatches, usize) -> Result<Vec<Row>, Failure>),
+    /// Another program has the suite.
+    Elsewhere,
 }
 
 impl Suite {
-    /// The options that choose what is measured, if there are others than those of one runtime.
-    pub fn choice(&self) -> Option<Vec<Arg>> {
-        match self.measure {
-            Measure::Runtime(_) => None,
-            Measure::Schemes(_) => Some(schemes::args()),
-            Measure::Pools(_) => Some(pools::args()),
-            Measure::Own { choice, .. } => Some(choice()),
-        }
+    /// A suite that reads all of its options itself, but for `--reps`, whose value `measure` gets, `--json` and `--csv`.
+    pub const fn new(
+        name: &'static str,
+        summary: &'static str,
+        args: fn() -> Vec<Arg>,
+        measure: fn(&ArgMatches, usize) -> Result<Vec<Row>, Failure>,
+    ) -> Self {
+        Self { name, summary, args, measure: Measure::Own(measure) }
     }
 
-    fn measure(&self, matches: &ArgMatches) -> Result<Vec<Row>, Failure> {
-        let reps = matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
+    /// A suite of another program.
+    const fn elsewhere(name: &'static str, summary: &'static str) -> Self {
+        Self { name, summary, args: elsewhere::args, measure: Measure::Elsewhere }
+    }
+
+    /// Whether another program has it.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.measure, Measure::Elsewhere)
+    }
+
+    /// All of its options, but for those that every suite has.
+    pub(crate) fn args(&self, registry: &Registry) -> Vec<Arg> {
+        let mut args = match self.measure {
+            Measure::Runtime(_) => runtime_args(registry),
+            Measure::Pools(_) => pools::args(registry),
+            Measure::Own(_) | Measure::Elsewhere => Vec::new(),
+        };
+        args.extend((self.args)());
+        args
+    }
+
+    fn measure(&self, matches: &ArgMatches, registry: &Registry) -> Result<Vec<Row>, Failure> {
+        let reps = || matches.get_one::<u64>("reps").map_or(5, |reps| *reps as usize);
         match self.measure {
             Measure::Runtime(suite) => {
-                suite(&Request { matches, config: Config::new(matches)?, reps, progress: Progress::new() })
+                let config = Config::new(matches, registry)?;
+                suite(&Request { matches, config, reps: reps(), progress: Progress::new() })
             }
-            Measure::Schemes(suite) => schemes::Request::new(matches, reps).measure(suite),
-            Measure::Pools(suite) => suite(&pools::Request::new(matches, reps)),
-            Measure::Own { measure, .. } => measure(matches, reps),
+            Measure::Pools(suite) => suite(&pools::Request::new(matches, registry, reps())),
+            Measure::Own(suite) => suite(matches, reps()),
+            Measure::Elsewhere => Err(elsewhere::run(self.name, matches)),
         }
     }
 }
@@ -104,14 +129,17 @@ pub static SUITES: &[Suite] = &[
         args: bytes::args,
         measure: Measure::Runtime(bytes::measure),
     },
-    stack::SUITE,
-    schemes::SPAWN,
-    schemes::SLOW_PATH,
-    schemes::THREE_GENERATIONS,
-    schemes::TASK_SIZE,
-    schemes::ARGUMENTS,
-    schemes::MATMUL,
-    schemes::CHOLESKY,
+    Suite::elsewhere(
+        "stack",
+        "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
+    ),
+    Suite::elsewhere("spawn", "Every scheme: cycles to spawn and run a ready task, by annotation"),
+    Suite::elsewhere("slow-path", "Every scheme: ns to issue, wake and release tasks behind a held object"),
+    Suite::elsewhere("three-gen", "Every scheme: the same behind a generation of readers"),
+    Suite::elsewhere("task-size", "Every scheme: delay and efficiency against the length of tasks that read"),
+    Suite::elsewhere("args", "Every scheme: the slow path against the number of arguments"),
+    Suite::elsewhere("matmul-graph", "Every scheme: delay of tasks in the graph of a matrix product, in two orders"),
+    Suite::elsewhere("cholesky-graph", "Every scheme: delay of tasks in the graph of a Cholesky factorisation"),
     pools::POOLS_SUITE,
     pools::MEMORY_SUITE,
     collections::STACK_ALLOC,
@@ -127,13 +155,19 @@ struct Request<'a> {
 }
 
 /// Runs the suite that was named; says whether every row was verified.
-pub fn bench(matches: &ArgMatches) -> Result<bool, Failure> {
+pub fn bench(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
+    measure(SUITES, matches, registry)
+}
+
+/// Runs the one of these suites that was named; says whether every row was verified.
+pub fn measure(suites: &[Suite], matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let missing = || Failure::Usage("expected a suite".to_owned());
     let (name, matches) = matches.subcommand().ok_or_else(missing)?;
-    let suite = SUITES.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
-    let csv = matches.get_one::<PathBuf>("csv");
+    let suite = suites.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
+    // Not an option here if another program has the suite.
+    let csv = matches.try_get_one::<PathBuf>("csv").unwrap_or_default();
     csv.map_or(Ok(()), |file| millpond_workloads::output::require(file))?;
-    let rows = suite.measure(matches)?;
+    let rows = suite.measure(matches, registry)?;
     if let Some(file) = csv {
         row::write_csv(file, &rows)?;
     }

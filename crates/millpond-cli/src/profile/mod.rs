@@ -14,7 +14,7 @@ use crate::stats::median;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use middle::Middle;
-use millpond::catalogue::AnyRuntime;
+use millpond::catalogue::{AnyRuntime, Registry};
 use millpond::on_runtime;
 use millpond::record::{Recorder, Recording as InProgress};
 use millpond_trace::{Recording, Report as Profile, Writer};
@@ -25,23 +25,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Profiles the workload that was named, or a recording; says whether the workload's answer was right.
-pub fn profile(matches: &ArgMatches) -> Result<bool, Failure> {
+pub fn profile(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     match matches.get_one::<PathBuf>("read") {
         Some(_) if matches.subcommand().is_some() => {
             Err(Failure::Usage("--read takes a recording instead of a workload: give one of the two".to_owned()))
         }
-        Some(file) => read(file, matches),
+        Some(file) => read(file, matches, registry),
         None if matches.subcommand().is_none() => {
             let names: Vec<_> = millpond_workloads::WORKLOADS.iter().map(|w| w.name).collect();
             Err(Failure::Usage(format!("expected --read FILE or one of {}", names.join(", "))))
         }
-        None => run(matches),
+        None => run(matches, registry),
     }
 }
 
 /// Profiles a recording that was written before.
-fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
-    nothing_runs(matches)?;
+fn read(file: &Path, matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
+    nothing_runs(matches, registry)?;
     let outputs = Outputs::new(matches, &[("read", file)])?;
     let failed = |error: millpond_trace::ReadError| Failure::Failed(error.to_string());
     let progress = Progress::new();
@@ -61,8 +61,8 @@ fn read(file: &Path, matches: &ArgMatches) -> Result<bool, Failure> {
 }
 
 /// Refuses what says how to run, where nothing is to be run.
-fn nothing_runs(matches: &ArgMatches) -> Result<(), Failure> {
-    let args = args::run_args();
+fn nothing_runs(matches: &ArgMatches, registry: &Registry) -> Result<(), Failure> {
+    let args = args::run_args(registry);
     let given = args.iter().map(|arg| arg.get_id().as_str());
     let given: Vec<_> = given.filter(|id| matches.value_source(id) == Some(ValueSource::CommandLine)).collect();
     if given.is_empty() {
@@ -72,7 +72,7 @@ fn nothing_runs(matches: &ArgMatches) -> Result<(), Failure> {
     Err(Failure::Usage(format!("--read takes a recording instead of a run: it cannot be used with --{given}")))
 }
 
-fn run(matches: &ArgMatches) -> Result<bool, Failure> {
+fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
     if workload.runs_on == RunsOn::TaskPool {
         let says = "runs on a task pool alone, which records nothing";
@@ -80,7 +80,7 @@ fn run(matches: &ArgMatches) -> Result<bool, Failure> {
     }
     not_applicable(workload, matches)?;
     let outputs = Outputs::new(matches, &args::files(workload, matches))?;
-    let config = Config::of(workload.runs_on, matches)?;
+    let config = Config::of(workload.runs_on, matches, registry)?;
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     outputs.check_size(job.tasks())?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);

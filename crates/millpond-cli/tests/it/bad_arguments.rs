@@ -30,21 +30,14 @@ fn unknown_names_get_the_nearest_valid_ones() {
         "run fib --memory cgbkbo",
         "unknown memory 'cgbkbo'; the nearest valid: cgbkb, cgbko, cgbkob; all: default, bs, l, bk, dl, dlf, dbk, dbko, dgbk, dgbko, dgbkof, cl, clf, clb, cgbk, cgbkb, cgbko, cgbkob, cgbk1, cgbk1b",
     );
-    refused(
-        "run fib --pool dq8 --memory bs",
-        "only one family at a time may differ from its default: --pool, --memory",
-    );
-    refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile");
+    refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile, --idle");
     refused("run fib --worker 5", "unknown option '--worker'; the nearest valid: --workers");
     refused("run matmul --order ikj", "unknown order 'ikj'; the nearest valid: ijk, kij");
     for workload in ["fib", "knary", "nqueens", "stencil"] {
         let line = format!("run {workload} --tasks closure");
         refused(&line, "unknown tasks 'closure'; the nearest valid: closures; all: portable, closures");
     }
-    refused(
-        "run fib-join --tasks portable",
-        "unknown option '--tasks'; the nearest valid: --n, --cutoff, --workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --reps, --serial, --verbose, --json, --help",
-    );
+    refused("run fib-join --tasks portable", "unknown option '--tasks'; the nearest valid: --stack-size");
 }
 
 #[test]
@@ -64,9 +57,9 @@ fn options_of_collections() {
 fn options_in_a_wrong_place() {
     refused("--workers 2 run fib", "option '--workers' must come after its command: run, profile, bench");
     refused("--zzz", "unknown option '--zzz'; the nearest valid: --help, --version");
-    let own = "--workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --reps";
+    let own = "--workers, --pin, --window, --deterministic, --scheme, --pool, --memory, --pool-queues, --pool-threshold, --pool-filling, --pool-share, --pool-lock, --idle, --inline, --stack-size, --reps";
     let all = format!("--n, --cutoff, --tasks, {own}, --serial, --verbose, --json, --help");
-    refused("run fib --tile 5", &format!("unknown option '--tile'; the nearest valid: {all}"));
+    refused("run fib --qqq 5", &format!("unknown option '--qqq'; the nearest valid: {all}"));
     refused("run fib -n 5", "unknown option '-n'; the nearest valid: --n");
     refused("list pools --jsn", "unknown option '--jsn'; the nearest valid: --json");
 }

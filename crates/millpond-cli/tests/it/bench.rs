@@ -1,6 +1,6 @@
 //! `millpond bench` as its contract says: every suite, at sizes that take no time.
 
-use crate::common::{Dir, fails, json, words};
+use crate::common::{Dir, json, words};
 use serde_json::Value;
 
 /// What every row has.
@@ -106,67 +106,6 @@ fn bytes() {
         assert!((64.0..1000.0).contains(&number(row, "bytes_per_task")), "{row}");
         assert_eq!((number(&row["config"], "workers"), number(row, "reps")), (1.0, 2.0));
     }
-}
-
-/// The rows of a shape of `stack`: with every size, one for each of the schemes, whose workers steal if there are others.
-#[track_caller]
-fn of_stack(shape: &str, varied: &str, sizes: &[u64], schemes: &[&str]) {
-    let rows = rows(&format!("stack --shape {shape} --tasks 3000 --reps 1"), &format!("{varied} scheme steals"));
-    let found = rows.iter().map(|row| (row[varied].as_u64().expect("a size"), row["scheme"].as_str().expect("a name")));
-    assert!(found.eq(sizes.iter().flat_map(|size| schemes.iter().map(|scheme| (*size, *scheme)))), "{rows:?}");
-    for row in &rows {
-        assert_eq!(
-            (&row["shape"], &row["params"][varied], &row["runtime"]),
-            (&shape.into(), &row[varied], &row["scheme"])
-        );
-        // What is ready may be given away before the long body has begun.
-        assert!(number(row, "median_seconds") > 0.0 || matches!(shape, "give" | "behind"), "{row}");
-        assert!(number(row, "tasks") <= 3000.0, "{row}");
-        assert!(number(&row["config"], "workers") > 1.0 || number(row, "steals") == 0.0, "{row}");
-    }
-}
-
-#[test]
-fn stack_of_leaves() {
-    of_stack("accesses", "accesses", &[1, 2, 3, 4, 6, 8], &["stack", "parked"]);
-    of_stack("number", "number", &[1000], &["stack", "parked"]);
-    of_stack("give", "ready", &[1, 100], &["stack", "parked"]);
-    of_stack("behind", "ready", &[100, 1000], &["stack", "parked"]);
-}
-
-#[test]
-fn stack_of_parents() {
-    of_stack("depth", "depth", &[10, 100, 1000], &["stack", "parked"]);
-    for shape in ["fib", "fib-2"] {
-        of_stack(shape, "n", &[13], &["stack", "parked", "parked-queued"]);
-    }
-}
-
-#[test]
-fn stack_from_both_ends() {
-    let rows = rows("stack --shape ends --workers 3 --tasks 3000 --reps 2", "program scheme steals");
-    let programs = ["fib", "fib-uncut", "nqueens", "knary", "stencil"];
-    assert_eq!(rows.len(), 2 * programs.len());
-    for (both, program) in rows.chunks(2).zip(programs) {
-        assert!(both.iter().all(|row| row["program"] == program && row["shape"] == "ends"), "{both:?}");
-        assert_eq!([&both[0]["scheme"], &both[1]["scheme"]], ["stack", "stack-newest"]);
-        assert_eq!([&both[0]["config"]["steal_from"], &both[1]["config"]["steal_from"]], ["oldest", "newest"]);
-        assert!(number(&both[0]["config"], "workers") == 3.0 && number(&both[0], "tasks") <= 3000.0, "{both:?}");
-        assert!(both[0]["tasks"] == both[1]["tasks"] && both[0]["params"] == both[1]["params"], "{both:?}");
-    }
-}
-
-#[test]
-fn stack_of_what_is_not_measured() {
-    let refused = |line: &str, says: &str| fails(&line.split(' ').collect::<Vec<_>>(), 2, says);
-    let workers = "--workers is for --shape ends: the other shapes have one worker or two";
-    refused("bench stack --shape accesses --workers 4", workers);
-    let newest = "--scheme stack-newest: these shapes are measured on parked, stack";
-    refused("bench stack --shape depth --scheme stack --scheme stack-newest", newest);
-    refused(
-        "bench stack --shape ends --scheme parked",
-        "--scheme parked: these shapes are measured on stack, stack-newest",
-    );
 }
 
 #[test]

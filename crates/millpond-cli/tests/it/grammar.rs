@@ -84,12 +84,12 @@ fn what_says_nothing_to_a_task_pool_is_refused() {
         ("--window 5", "--window: synthetic has no window"),
         ("--deterministic", "--deterministic: synthetic has no order to keep"),
         ("--pin", "--pin: synthetic has no workers of a runtime's"),
+        ("--inline never", "--inline: synthetic has no tasks that run at their spawn"),
+        ("--stack-size 1000000", "--stack-size: synthetic has no stacks"),
     ] {
         let line = format!("run synthetic {option}");
         fails(&line.split(' ').collect::<Vec<_>>(), 2, &format!("{what}; its own options: --k, --f"));
     }
     fails(&["profile", "synthetic"], 2, "synthetic runs on a task pool alone, which records nothing");
-    let two = "only one family at a time may differ from its default: --pool, --memory";
-    fails(&["run", "grammar", "--pool", "dq8", "--memory", "bs"], 2, two);
     fails(&["run", "synthetic", "--k", "41"], 2, "invalid value '41' for '--k <N>': expected 0..=40");
 }

@@ -15,7 +15,7 @@ const TILE: Opt = Opt::integer("tile", "Cells along a side of a tile", (2, 1 << 
 const ITERATIONS: Opt = Opt::integer("iterations", "Iterations at most", (1, 1 << 16), Some(100));
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 10] = collections::options([INPUT, OUTPUT, SIZE, NOISE, SEED, TILE, ITERATIONS]);
+pub const OPTIONS: [Opt; 11] = collections::options([INPUT, OUTPUT, SIZE, NOISE, SEED, TILE, ITERATIONS]);
 
 /// What a cell takes: as it came, cut into tiles, in the tiles of up to four iterations, as it is found by the tasks and by
 /// the serial program, what that one works on, and what it is without noise (at most 45 bytes, by `peak_rss_bytes` of `run

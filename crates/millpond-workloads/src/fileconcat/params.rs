@@ -16,7 +16,7 @@ const OUTPUT: Opt = Opt::path("output", "Write the concatenation to FILE");
 const BLOCK: Opt = Opt::integer("block", "Bytes of a block", (1, 1 << 24), Some(1 << 12));
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 9] = collections::options([FILES, LENGTH, SEED, DIR, OUTPUT, BLOCK]);
+pub const OPTIONS: [Opt; 10] = collections::options([FILES, LENGTH, SEED, DIR, OUTPUT, BLOCK]);
 
 /// What a file takes beside its bytes, at most: its inode and that of a concatenation, their places in the tables.
 const FILE: u64 = 2048;

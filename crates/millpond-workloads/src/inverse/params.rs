@@ -5,7 +5,7 @@ use crate::options::{Opt, Options};
 use crate::{Error, collections};
 
 /// The options of this workload: those of `cholesky`, and the choices of Collections.
-pub const OPTIONS: [Opt; 8] = collections::options(cholesky::OPTIONS);
+pub const OPTIONS: [Opt; 9] = collections::options(cholesky::OPTIONS);
 
 /// The matrix, its inverse and their product, and a matrix as tiles; and where each step's item has been (175 bytes, by
 /// `peak_rss_bytes` of `run inverse --n 100 --tile 1`).

@@ -21,7 +21,7 @@ const LATE: Opt = Opt::integer(
 const SEED: Opt = Opt::integer("seed", "Seed of the tiles", (0, u64::MAX), Some(1));
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 9] = collections::options([TILES, ITERATIONS, SIZE, WORK, LATE, SEED]);
+pub const OPTIONS: [Opt; 10] = collections::options([TILES, ITERATIONS, SIZE, WORK, LATE, SEED]);
 
 /// What is reduced.
 #[derive(Debug, Clone, Copy)]

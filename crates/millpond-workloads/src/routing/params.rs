@@ -18,7 +18,7 @@ const FAILURES: Opt = Opt::integer(
 );
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 6] = collections::options([ROUTERS, FAILURES, SEED]);
+pub const OPTIONS: [Opt; 7] = collections::options([ROUTERS, FAILURES, SEED]);
 
 /// Of a router's round its own table and its links, which say what else it gets; of what comes after a round the first two
 /// tables, of which mostly one has changed.

@@ -18,9 +18,8 @@ pub use tasks::{Step, init, tasks};
 
 use crate::Error;
 use crate::options::{Options, Value};
-use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
+use crate::workload::{Job, PoolParts, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
-use millpond::on_runtime;
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "synthetic",
@@ -52,8 +51,11 @@ impl Job for Synthetic {
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        let workers = on_runtime!(runtime, rt => rt.workers());
-        self.ran = tasks(self.params, workers, runtime.names(), probe);
+        self.run_in_pool(&PoolParts::of(runtime), probe)
+    }
+
+    fn run_in_pool(&mut self, parts: &PoolParts, probe: &mut dyn Probe) -> Result<(), Error> {
+        self.ran = tasks(self.params, parts, probe);
         Ok(())
     }
 

@@ -1,17 +1,13 @@
 //! The task program, on a task pool and nothing else, as the paper runs it: no scope, no data.
 
 use super::{Params, work};
-use crate::workload::Probe;
-use millpond::catalogue::Names;
+use crate::workload::{PoolParts, Probe};
 use millpond::memory::Memory;
 use millpond::memory::any::AnyMemory;
-use millpond::memory::variants::by_name as manager_of;
 use millpond::pool::Pool;
 use millpond::pool::any::AnyPool;
-use millpond::pool::params::Params as PoolParams;
-use millpond::pool::variants::by_name as pool_of;
 use millpond::taskpool::{TaskPool, Worker};
-use millpond::{DefaultMemory, DefaultPool, Idle};
+use millpond::{DefaultMemory, DefaultPool};
 
 /// The argument of a task `A(i)`.
 #[derive(Debug, Clone, Copy)]
@@ -48,29 +44,25 @@ fn task<M: Memory, P: Pool>(worker: &mut Worker<'_, Step, M, P>, Step { i, f }: 
     work(100 * f);
 }
 
-/// Runs all tasks, in a pool of the parts of these names; how many they were.
-///
-/// # Panics
-///
-/// If the catalogue has no pool or memory manager of that name.
-pub fn tasks(params: Params, workers: usize, names: Names<'_>, probe: &mut dyn Probe) -> u64 {
-    let default = Names::default();
-    if (names.pool, names.memory) == (default.pool, default.memory) {
-        return run::<DefaultMemory, DefaultPool>(params, workers, &(), &(), probe);
+/// Runs all tasks, in a pool of these parts; how many they were. The default parts are called directly, others through
+/// tables of functions.
+pub fn tasks(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> u64 {
+    let PoolParts { pool, memory, .. } = parts;
+    if (pool.name(), memory.name()) == (DefaultPool::NAME, DefaultMemory::NAME) {
+        run::<DefaultMemory, DefaultPool>(params, parts, &(), &(), probe)
+    } else {
+        run::<AnyMemory, AnyPool>(params, parts, memory, pool, probe)
     }
-    let memory = manager_of(names.memory).expect("a memory manager of the catalogue");
-    let pool = pool_of(names.pool, PoolParams::default()).expect("a pool of the catalogue");
-    run::<AnyMemory, AnyPool>(params, workers, &memory, &pool, probe)
 }
 
 fn run<M: Memory, P: Pool>(
     params: Params,
-    workers: usize,
+    parts: &PoolParts,
     memory: &M::Choice,
     pool: &P::Choice,
     probe: &mut dyn Probe,
 ) -> u64 {
-    let pool: TaskPool<Step, M, P> = TaskPool::create_with(workers, memory, pool, Idle::default());
+    let pool: TaskPool<Step, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
     probe.start();
     init(&pool, params);
     pool.run_all();

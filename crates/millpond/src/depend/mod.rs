@@ -30,12 +30,16 @@ macro_rules! tests_of_every_scheme {
     };
 }
 
+#[cfg(feature = "catalogue")]
 mod chain;
 #[cfg(all(test, not(loom)))]
 mod figure_tests;
+#[cfg(feature = "catalogue")]
 pub mod graph;
+#[cfg(feature = "catalogue")]
 pub mod hypergraph;
 pub(crate) mod in_order;
+#[cfg(feature = "catalogue")]
 pub mod list;
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -43,8 +47,10 @@ pub mod parked;
 #[cfg(all(test, millpond_counted))]
 mod rmw_tests;
 mod store;
+#[cfg(feature = "catalogue")]
 pub mod tickets;
 pub(crate) mod tracker;
+#[cfg(feature = "catalogue")]
 pub mod two_locks;
 
 /// How the accesses of a generation behave among themselves; what a scheme sees of an access mode.

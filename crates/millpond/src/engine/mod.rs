@@ -2,9 +2,12 @@
 
 use std::marker::PhantomData;
 
+#[cfg(feature = "catalogue")]
 pub(crate) mod catalogue;
+pub(crate) mod linked;
 pub(crate) mod store;
 
+#[cfg(feature = "catalogue")]
 pub use self::catalogue::Catalogue;
 use crate::depend::Scheme;
 use crate::depend::tracker::{Of, Tracker};
@@ -13,6 +16,7 @@ use crate::memory::slab::Slabs;
 use crate::pool::Pool;
 use crate::pool::split::Split;
 pub use crate::stack::StackEngine;
+use linked::Linked;
 use store::{InPool, TaskStore};
 
 /// The default memory manager.
@@ -22,6 +26,7 @@ pub type DefaultPool = Split;
 /// The default dependence scheme.
 pub type DefaultScheme = chosen::Scheme;
 /// The scheme of the default engine, by name.
+#[cfg(feature = "catalogue")]
 pub(crate) const DEFAULT_SCHEME: &str =
     if cfg!(millpond_scheme = "stack") { StackEngine::NAME } else { <DefaultScheme as Scheme>::NAME };
 /// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
@@ -55,7 +60,7 @@ mod chosen {
     pub use crate::depend::two_locks::TwoLocks as Scheme;
 
     #[cfg(not(millpond_scheme = "stack"))]
-    pub type Engine = super::Parts<super::DefaultMemory, super::DefaultPool, Scheme>;
+    pub type Engine = super::DefaultParts;
     #[cfg(millpond_scheme = "stack")]
     pub type Engine = crate::stack::StackEngine;
 }
@@ -82,7 +87,7 @@ mod chosen {
 /// Runtime::new()?.scope(|s| twice(s.door(), || ()).map(Precondition::satisfy))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Engine: Sized + 'static {
+pub trait Engine: Linked + Sized + 'static {
     /// Where task blocks come from.
     type Memory: Memory;
     /// Where ready tasks wait.
@@ -93,6 +98,17 @@ pub trait Engine: Sized + 'static {
     /// Where the tasks of a scope stay until they run.
     #[doc(hidden)]
     type Tasks: TaskStore<Self>;
+}
+
+/// The engine of the default parts: as [`Parts`] of them, but compiled in this crate. Never a value.
+#[derive(Debug)]
+pub enum DefaultParts {}
+
+impl Engine for DefaultParts {
+    type Memory = DefaultMemory;
+    type Pool = DefaultPool;
+    type Tracker = Of<DefaultScheme>;
+    type Tasks = InPool;
 }
 
 /// The engine made of these three parts, called directly. Never a value.

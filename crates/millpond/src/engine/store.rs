@@ -48,7 +48,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     }
 
     /// Spawns a leaf.
-    fn spawn<'s, 'env, B, A, F, O>(
+    fn spawn_leaf<'s, 'env, B, A, F, O>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -60,7 +60,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's;
 
     /// Spawns a parent.
-    fn nest<'s, 'env, B, A, F, O>(
+    fn spawn_parent<'s, 'env, B, A, F, O>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -113,7 +113,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     fn drain_for(_worker: &Worker<E>, _domain: &Domain, _cause: Cause, _on: u64) {}
 
     /// Polls a future, on behalf of a scope's body.
-    fn block_on<F: Future>(worker: &Worker<E>, domain: &Domain, future: F) -> F::Output {
+    fn block_on_in_body<F: Future>(worker: &Worker<E>, domain: &Domain, future: F) -> F::Output {
         worker.block_on(future, |waiter| worker.wait(waiter, domain))
     }
 
@@ -125,11 +125,11 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
 
     /// A task that this worker alone knows, and runs before those of the pool.
     #[inline(always)]
-    fn next(_worker: &Worker<E>) -> Option<TaskRef> {
+    fn next_errand(_worker: &Worker<E>) -> Option<TaskRef> {
         None
     }
 
-    /// Does what a task of [`next`](TaskStore::next) stands for.
+    /// Does what a task of [`next_errand`](TaskStore::next_errand) stands for.
     fn run_errand(_worker: &Worker<E>, _task: TaskRef) -> Option<TaskRef> {
         unreachable!("only stacks have errands")
     }
@@ -137,9 +137,9 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     /// A join takes the result of a stolen task that has ended: its scope's stack goes on behind it.
     fn pass_theft(_worker: &Worker<E>, _closure: TaskRef) {}
 
-    /// Looks for work outside of the pool; true if [`next`](TaskStore::next) has something.
+    /// Looks for work outside of the pool; true if [`next_errand`](TaskStore::next_errand) has something.
     #[inline(always)]
-    fn steal(_worker: &Worker<E>) -> bool {
+    fn steal_errands(_worker: &Worker<E>) -> bool {
         false
     }
 
@@ -165,7 +165,7 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
     fn seat(_index: usize) {}
 
     #[inline(always)]
-    fn spawn<'s, 'env, B, A, F, O>(
+    fn spawn_leaf<'s, 'env, B, A, F, O>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -180,7 +180,7 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
     }
 
     #[inline(always)]
-    fn nest<'s, 'env, B, A, F, O>(
+    fn spawn_parent<'s, 'env, B, A, F, O>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,

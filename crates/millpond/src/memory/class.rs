@@ -54,6 +54,7 @@ pub(super) struct Tag(pub(super) u32);
 
 const SYSTEM: u32 = 1 << 31;
 const CLASS_BITS: u32 = 8;
+#[cfg(feature = "catalogue")]
 const LINES_BITS: u32 = 29;
 
 /// Seats that fit a tag.
@@ -74,6 +75,7 @@ impl Tag {
     /// A block that begins `skipped` units behind what the system gave, of `lines` cache lines in all; `None` if the tag
     /// cannot hold so many (32 GiB).
     #[inline]
+    #[cfg(feature = "catalogue")]
     pub(super) fn plain(lines: usize, skipped: usize) -> Option<Tag> {
         debug_assert!(skipped < 4);
         (lines < 1 << LINES_BITS).then_some(Tag((skipped << LINES_BITS | lines) as u32))
@@ -100,6 +102,7 @@ impl Tag {
 
     /// What [`plain`](Tag::plain) was given.
     #[inline]
+    #[cfg(feature = "catalogue")]
     pub(super) fn plain_parts(self) -> (usize, usize) {
         ((self.0 & ((1 << LINES_BITS) - 1)) as usize, (self.0 >> LINES_BITS) as usize)
     }

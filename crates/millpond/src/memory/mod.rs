@@ -2,15 +2,18 @@
 
 use std::ptr::NonNull;
 
+#[cfg(feature = "catalogue")]
 pub mod any;
 mod chunk;
 mod class;
+#[cfg(feature = "catalogue")]
 pub mod named;
 mod poison;
 pub mod slab;
 mod system;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 pub(crate) mod testing;
+#[cfg(feature = "catalogue")]
 pub mod variants;
 
 /// Every block is aligned to half a cache line; one of more than 96 bytes begins a line.

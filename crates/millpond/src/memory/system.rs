@@ -4,9 +4,10 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::class::Tag;
-use super::{BLOCK_ALIGN, Block, LINE};
+use super::{Block, LINE};
 
 /// The alignment that the system gives without being asked.
+#[cfg(feature = "catalogue")]
 const GIVEN: usize = 16;
 
 /// A block too large for any size class.
@@ -37,8 +38,9 @@ fn layout_of(bytes: usize) -> Layout {
 /// A block of any size, as `malloc` gives it: to be asked for a larger alignment costs it several times as much, so it is
 /// asked for more bytes, and the block begins where it may.
 #[inline]
+#[cfg(feature = "catalogue")]
 pub(super) fn plain_block(size: usize) -> Block {
-    let align = if size > 96 { LINE } else { BLOCK_ALIGN };
+    let align = if size > 96 { LINE } else { super::BLOCK_ALIGN };
     let lines = (size + (align - GIVEN)).div_ceil(LINE).max(1);
     let memory = ask(plain_layout(lines));
     let skip = memory.addr().get().wrapping_neg() % align;
@@ -55,6 +57,7 @@ pub(super) fn plain_block(size: usize) -> Block {
 ///
 /// `block` came from there; nobody uses it any more.
 #[inline]
+#[cfg(feature = "catalogue")]
 pub(super) unsafe fn free_plain(block: Block) {
     let (lines, skipped) = Tag(block.tag).plain_parts();
     // SAFETY: it begins so far behind what the system gave.
@@ -63,6 +66,7 @@ pub(super) unsafe fn free_plain(block: Block) {
     unsafe { dealloc(memory.as_ptr(), plain_layout(lines)) };
 }
 
+#[cfg(feature = "catalogue")]
 fn plain_layout(lines: usize) -> Layout {
     Layout::from_size_align(lines * LINE, GIVEN).expect("a tag holds less than the address space")
 }

@@ -178,10 +178,11 @@ fn the_task_at_the_working_end_is_taken_if_it_is_wanted() {
     }
 }
 
+/// A part holds its pool, so a task that is put with it comes out of that pool, whatever pool is asked.
 #[test]
-fn a_local_part_reaches_the_pool_that_it_was_made_with() {
-    let (pool, _locals) = pool("dq1", 1);
-    let (other, mut locals) = self::pool("dq2", 1);
-    pool.put(&mut locals[0], task(1), Put::Spawned);
-    assert_eq!(other.take(&mut locals[0]).map(number), Some(1));
+fn a_local_part_of_another_row_reaches_its_own_pool() {
+    let ((one, mut ones), (other, mut others)) = (pool("dq1", 1), pool("dq2", 1));
+    one.put(&mut others[0], task(7), Put::Spawned);
+    assert_eq!(one.take(&mut ones[0]).map(number), None);
+    assert_eq!(other.take(&mut others[0]).map(number), Some(7));
 }

@@ -1,10 +1,12 @@
 //! The builder: the choices of a runtime, and what may be wrong with them.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Once};
 
 use super::config::{self, Config, Inline, LEAST_STACK, MOST_WORKERS};
-use super::dumps::{self, OnSignal};
+#[cfg(feature = "signal")]
+use super::on_signal;
 use super::shared::Shared;
 use super::{Inner, Runtime, start};
 use crate::engine::{Choices, Engine};
@@ -67,6 +69,7 @@ pub enum BuildError {
     /// The system started no thread.
     Thread(io::Error),
     /// Dumps cannot be printed on this signal ([`Builder::dump_on_signal`]).
+    #[cfg(feature = "signal")]
     Signal {
         /// The signal.
         signal: i32,
@@ -88,8 +91,9 @@ impl std::fmt::Display for BuildError {
                 write!(f, "the scheme `stack` takes no {family}: it replaces pool and memory manager (given: `{name}`)")
             }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
+            #[cfg(feature = "signal")]
             BuildError::Signal { signal, error } => {
-                write!(f, "cannot dump on signal {}: {error}", dumps::name_of(*signal))
+                write!(f, "cannot dump on signal {}: {error}", on_signal::name_of(*signal))
             }
         }
     }
@@ -98,7 +102,9 @@ impl std::fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BuildError::Thread(error) | BuildError::Signal { error, .. } => Some(error),
+            BuildError::Thread(error) => Some(error),
+            #[cfg(feature = "signal")]
+            BuildError::Signal { error, .. } => Some(error),
             BuildError::OutOfRange { .. } | BuildError::NoSuch { .. } | BuildError::BesideStack { .. } => None,
         }
     }
@@ -311,10 +317,8 @@ impl Builder {
         let config = self.checked()?;
         let shared = Shared::<E>::new(config, choices);
         let recording = shared.live().map(|live| shared.recorder.add(live.clone()));
-        let signal = shared.config.dump_signal;
-        let on_signal =
-            signal.map(|signal| OnSignal::new(signal, &shared).map_err(|error| BuildError::Signal { signal, error }));
-        let on_signal = on_signal.transpose()?;
+        #[cfg(feature = "signal")]
+        let on_signal = on_signal::begin(&shared)?;
         let threads = (1..shared.config.workers).map(|seat| start(&shared, seat)).collect::<Result<_, _>>();
         let threads = threads.map_err(|error| {
             shared.shut_down();
@@ -323,7 +327,14 @@ impl Builder {
         let threads = Mutex::new(threads);
         let stand_in = Once::new();
         Ok(Runtime {
-            inner: Arc::new(Inner { shared, threads, stand_in, _recording: recording, _on_signal: on_signal }),
+            inner: ManuallyDrop::new(Arc::new(Inner {
+                #[cfg(feature = "signal")]
+                _on_signal: on_signal,
+                shared,
+                threads,
+                stand_in,
+                _recording: recording,
+            })),
         })
     }
 
@@ -340,12 +351,10 @@ impl Builder {
         check("window", config.window, (1, u64::MAX >> 16))?;
         check("window_bytes", config.window_bytes, (1, u64::MAX))?;
         check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, 1 << 40))?;
-        if let Some(signal) = config.dump_signal {
-            if !dumps::can_be_taken(signal) {
-                let error = io::Error::new(io::ErrorKind::InvalidInput, "no handler may take it");
-                return Err(BuildError::Signal { signal, error });
-            }
-            config.dumps = true;
+        #[cfg(feature = "signal")]
+        {
+            on_signal::check(config.dump_signal)?;
+            config.dumps |= config.dump_signal.is_some();
         }
         if config.workers == 1 {
             config.inline = config.inline.alone();

@@ -42,8 +42,11 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
 
 impl<E: Engine> Worker<E> {
     /// Spawns the task that ends the open reduction of a datum. Its place in reference order is `order`.
-    #[cold]
     pub(crate) fn combine(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
+        E::combine_reduction(self, domain, reduction, order);
+    }
+
+    pub(crate) fn combine_here(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
         domain.remove_reduction(reduction);
         // SAFETY: an open reduction lives until its combine task.
         let label = unsafe { reduction.as_ref() }.label();

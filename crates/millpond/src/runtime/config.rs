@@ -60,6 +60,7 @@ pub(crate) struct Config {
     /// Whether the runtime keeps account of unfinished tasks.
     pub(crate) dumps: bool,
     /// Prints them.
+    #[cfg(feature = "signal")]
     pub(crate) dump_signal: Option<i32>,
     /// Of its own unless the builder was given one.
     pub(crate) recorder: Option<Recorder>,
@@ -93,6 +94,7 @@ impl Default for Config {
             stack_size: DEFAULT_STACK,
             tally_batch: 16,
             dumps: false,
+            #[cfg(feature = "signal")]
             dump_signal: None,
             recorder: None,
             annex: false,

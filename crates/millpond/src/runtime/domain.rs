@@ -438,6 +438,7 @@ impl Domain {
     }
 
     /// How deep it is nested: 0 at a root.
+    #[cfg(feature = "catalogue")]
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }

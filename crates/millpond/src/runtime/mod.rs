@@ -1,6 +1,7 @@
 //! The runtime: what a program holds, opens scopes with and drops; its parts in the files beside this.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
@@ -22,6 +23,8 @@ pub(crate) mod gate;
 pub(crate) mod issue;
 pub(crate) mod join;
 mod noted;
+#[cfg(feature = "signal")]
+mod on_signal;
 mod pin;
 pub(crate) mod quiesce;
 #[cfg(all(test, not(loom)))]
@@ -38,7 +41,6 @@ mod window;
 pub use builder::{BuildError, Builder};
 use cancel::Cancels;
 use domain::Domain;
-use dumps::OnSignal;
 use scope::Scope;
 use session::Session;
 use shared::Shared;
@@ -46,7 +48,7 @@ use shared::Shared;
 use crate::access::Root;
 use crate::caught::catch;
 use crate::engine::store::TaskStore;
-use crate::engine::{Choices, DefaultEngine, Engine};
+use crate::engine::{DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
 use crate::record::{Recorder, Recording};
@@ -73,19 +75,27 @@ use crate::worker::{Worker, WorkerCounts};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Runtime<E: Engine = DefaultEngine> {
-    inner: Arc<Inner<E>>,
+    inner: ManuallyDrop<Arc<Inner<E>>>,
 }
 
 /// The threads of a runtime, and what they share.
-pub(crate) struct Inner<E: Engine> {
+pub struct Inner<E: Engine> {
     // First: it is dropped while the runtime is there.
-    _on_signal: Option<OnSignal<E>>,
+    #[cfg(feature = "signal")]
+    _on_signal: Option<on_signal::OnSignal>,
     shared: Arc<Shared<E>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Works in the place of a scope's caller while there is none: started by the first session.
     stand_in: Once,
     /// Keeps account of unfinished tasks, if the builder has asked for it.
     _recording: Option<Recording>,
+}
+
+impl<E: Engine> Drop for Runtime<E> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only call, and the runtime is not used afterwards.
+        unsafe { E::drop_runtime(&mut self.inner) }
+    }
 }
 
 impl<E: Engine> std::fmt::Debug for Runtime<E> {
@@ -169,7 +179,8 @@ impl<E: Engine> Runtime<E> {
     }
 
     /// Which parts it has, of those that its type allows.
-    pub(crate) fn choices(&self) -> &Choices<E> {
+    #[cfg(feature = "catalogue")]
+    pub(crate) fn choices(&self) -> &crate::engine::Choices<E> {
         self.shared().choices()
     }
 
@@ -287,7 +298,7 @@ where
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
     }
-    worker.end_scope(&domain);
+    E::end_scope(worker, &domain);
     if record != 0 {
         worker.log.close(record, before);
     }
@@ -301,7 +312,7 @@ where
 
 impl<E: Engine> Worker<E> {
     /// The closure of a root scope has ended: waits for what is outstanding.
-    pub(crate) fn end_scope(&self, domain: &Domain) {
+    pub(crate) fn end_scope_here(&self, domain: &Domain) {
         self.combine_open(domain);
         E::Tasks::end_scope(self, domain);
         self.wait_for_doors(domain);

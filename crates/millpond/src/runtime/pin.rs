@@ -1,18 +1,13 @@
 //! Pinning: worker `i` to the `i`-th processor that the process may use.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
 use super::shared::Shared;
 use crate::engine::Engine;
+use crate::sync::system::Processors;
 
 /// Pins this thread; the processors that it could use before.
-fn pin(index: usize) -> Option<CpuSet> {
-    let before = sched_getaffinity(None).ok()?;
-    let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| before.is_set(cpu)).collect();
-    let mut one = CpuSet::new();
-    one.set(*allowed.get(index % allowed.len().max(1))?);
-    sched_setaffinity(None, &one).ok()?;
-    Some(before)
+fn pin(index: usize) -> Option<Processors> {
+    let before = Processors::of_this_thread()?;
+    before.nth(index)?.bind_this_thread().then_some(before)
 }
 
 /// Pins a worker thread for its life. A system that refuses leaves it where it is.
@@ -26,11 +21,11 @@ pub(crate) fn guest<E: Engine>(shared: &Shared<E>, seat: usize) -> Option<Unpin>
 }
 
 /// Gives a thread back the processors that it could use before.
-pub(crate) struct Unpin(CpuSet);
+pub(crate) struct Unpin(Processors);
 
 impl Drop for Unpin {
     fn drop(&mut self) {
         // A system that refuses leaves the thread pinned, which is no error.
-        let _ = sched_setaffinity(None, &self.0);
+        let _is_bound = self.0.bind_this_thread();
     }
 }

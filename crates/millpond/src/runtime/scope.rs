@@ -389,7 +389,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
-        E::Tasks::spawn(self, options, accesses, body)
+        E::Tasks::spawn_leaf(self, options, accesses, body)
     }
 
     #[inline(always)]
@@ -399,7 +399,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
         O: Send + 's,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
-        E::Tasks::nest(self, options, accesses, body)
+        E::Tasks::spawn_parent(self, options, accesses, body)
     }
 
     #[inline]
@@ -438,7 +438,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
-        E::Tasks::block_on(self.worker(), self.domain(), future)
+        E::Tasks::block_on_in_body(self.worker(), self.domain(), future)
     }
 
     fn cancel_token(&self) -> CancelToken {

@@ -168,6 +168,7 @@ impl<E: Engine> Shared<E> {
     }
 
     /// Which parts it has, of those that its type allows.
+    #[cfg(feature = "catalogue")]
     pub(crate) fn choices(&self) -> &Choices<E> {
         &self.choices
     }
@@ -210,8 +211,14 @@ impl<E: Engine> Shared<E> {
 
     /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
+        let (mut f, mut result) = (Some(f), None);
+        E::enter_as_worker(self, &mut |worker| result = f.take().map(|f| f(worker)));
+        result.expect("it ran, and did not panic")
+    }
+
+    pub(crate) fn enter_here(&self, f: &mut dyn FnMut(&Worker<E>)) {
         // The user's code on a front seat is a comparison of reducers, which is caught. A task of the scope may need
-        // the seat, and nobody sees that this thread, waiting for that task, has it.
+        // the seat, and no other thread sees that this thread, waiting for that task, has it.
         assert!(!visits_any(), "the comparison of two reducers cannot open a scope in a spawn on a session");
         if let Some(worker) = worker_within(self) {
             return f(worker);
@@ -219,7 +226,7 @@ impl<E: Engine> Shared<E> {
         current::step_back();
         let guest = Guest::new(self);
         let worker = guest.worker();
-        let run = || {
+        let mut run = || {
             let _entered = Enter::new(worker);
             let _pinned = super::pin::guest(worker.shared(), worker.seat().index());
             // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
@@ -232,7 +239,7 @@ impl<E: Engine> Shared<E> {
             Some(log) => log.waits_elsewhere(&worker.log, run),
             None => run(),
         });
-        result.unwrap_or_else(|payload| resume_unwind(payload))
+        result.unwrap_or_else(|payload| resume_unwind(payload));
     }
 
     /// Runs `f`, which spawns but does not run tasks, as the worker that this thread is, else on the front seat.

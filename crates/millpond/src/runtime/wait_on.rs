@@ -239,6 +239,20 @@ impl<E: Engine> Worker<E> {
     ///
     /// This thread runs the body of `domain`, on this worker; the scope has claimed the datum.
     unsafe fn await_datum(&self, domain: &Domain, datum: &Datum, mode: Mode, place: &'static Location<'static>) {
+        // SAFETY: the caller's.
+        unsafe { E::await_datum(self, domain, datum, mode, place) }
+    }
+
+    /// # Safety
+    ///
+    /// As `await_datum`.
+    pub(crate) unsafe fn await_datum_here(
+        &self,
+        domain: &Domain,
+        datum: &Datum,
+        mode: Mode,
+        place: &'static Location<'static>,
+    ) {
         // SAFETY: only this body issues on the datum; the record stays on its stack until it is released.
         let issue = |task| unsafe { self.issue_accesses(task) };
         let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));

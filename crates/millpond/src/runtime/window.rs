@@ -30,12 +30,11 @@ impl<E: Engine> Worker<E> {
     #[inline]
     pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
         if self.shared().may_be_full(domain, bytes) {
-            self.make_room(domain, bytes);
+            E::make_room(self, domain, bytes);
         }
     }
 
-    #[cold]
-    fn make_room(&self, domain: &Domain, bytes: usize) {
+    pub(crate) fn make_room_here(&self, domain: &Domain, bytes: usize) {
         let full = !self.shared().has_room(domain, bytes, false);
         if full || self.shared().should_empty(domain, self.shared().early()) {
             let make = || match full {

@@ -100,7 +100,7 @@ impl TaskStore<StackEngine> for InFrames {
     }
 
     #[inline(always)]
-    fn spawn<'s, 'env, B, A, F, O>(
+    fn spawn_leaf<'s, 'env, B, A, F, O>(
         scope: &Scope<'s, 'env, B, StackEngine>,
         options: Options,
         accesses: A,
@@ -129,7 +129,7 @@ impl TaskStore<StackEngine> for InFrames {
     }
 
     #[inline(always)]
-    fn nest<'s, 'env, B, A, F, O>(
+    fn spawn_parent<'s, 'env, B, A, F, O>(
         scope: &Scope<'s, 'env, B, StackEngine>,
         options: Options,
         accesses: A,
@@ -199,7 +199,7 @@ impl TaskStore<StackEngine> for InFrames {
         worker.finish_frame_for(domain, cause, on);
     }
 
-    fn block_on<F: Future>(worker: &Worker<StackEngine>, domain: &Domain, future: F) -> F::Output {
+    fn block_on_in_body<F: Future>(worker: &Worker<StackEngine>, domain: &Domain, future: F) -> F::Output {
         worker.block_on_in_frame(domain, future)
     }
 
@@ -207,7 +207,7 @@ impl TaskStore<StackEngine> for InFrames {
         shared.tasks.may_have_work()
     }
 
-    fn next(worker: &Worker<StackEngine>) -> Option<TaskRef> {
+    fn next_errand(worker: &Worker<StackEngine>) -> Option<TaskRef> {
         worker.tasks.errands.borrow_mut().pop_front()
     }
 
@@ -219,7 +219,7 @@ impl TaskStore<StackEngine> for InFrames {
         worker.pass_theft(closure);
     }
 
-    fn steal(worker: &Worker<StackEngine>) -> bool {
+    fn steal_errands(worker: &Worker<StackEngine>) -> bool {
         worker.steal_closure()
     }
 

@@ -319,7 +319,7 @@ impl Worker<StackEngine> {
             self.end_reduction(task);
         }
         if !is_in_place(task) {
-            self.retire(task, scope);
+            self.retire_apart(task, scope);
         }
     }
 }

@@ -6,20 +6,20 @@ mod imp {
     use crate::sync::atomic::{Ordering, fence};
     use std::sync::OnceLock;
 
-    use rustix::thread::{MembarrierCommand, membarrier};
+    use crate::sync::system::{Membarrier, membarrier};
 
     /// Whether the system interrupts for us; else both sides need a SeqCst fence. Always the same.
     pub(crate) fn is_asymmetric() -> bool {
         static ASYMMETRIC: OnceLock<bool> = OnceLock::new();
         *ASYMMETRIC.get_or_init(|| {
             // A sanitizer sees no barrier of the system.
-            !cfg!(millpond_tsan) && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+            !cfg!(millpond_tsan) && membarrier(Membarrier::Register)
         })
     }
 
     pub(crate) fn heavy() {
         if is_asymmetric() {
-            membarrier(MembarrierCommand::PrivateExpedited).expect("registered");
+            assert!(membarrier(Membarrier::Heavy), "the process is registered");
         } else {
             fence(Ordering::SeqCst);
         }

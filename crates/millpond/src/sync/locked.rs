@@ -37,6 +37,7 @@ impl Locked {
 
     /// Takes the lock, unless somebody has it.
     #[inline]
+    #[cfg(feature = "catalogue")]
     pub(crate) fn try_lock(&self) -> bool {
         let seen = if cfg!(loom) { 0 } else { self.0.load(Ordering::Relaxed) };
         seen & LOCKED == 0 && self.0.compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -67,6 +68,7 @@ impl Locked {
 
     /// What the word says, without the lock.
     #[inline]
+    #[cfg(feature = "catalogue")]
     pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Acquire) >> 1
     }

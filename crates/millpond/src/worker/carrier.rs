@@ -111,7 +111,7 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Idle);
         }
-        let steals = || E::Tasks::steal(self);
+        let steals = || E::Tasks::steal_errands(self);
         let found = || self.has_mail() || done() || shared.has_tasks() || steals();
         let owes = shared.sleep.wait_watching(self.seat.index(), found, || E::Tasks::nap(self));
         E::Tasks::end_nap(self);

@@ -177,7 +177,7 @@ impl<E: Engine> Worker<E> {
         if header.role() == Role::Combine {
             self.end_reduction(task);
         }
-        self.retire(task, scope);
+        self.retire_apart(task, scope);
         self.count_finished(domain)
     }
 
@@ -201,6 +201,7 @@ impl<E: Engine> Worker<E> {
 
     /// Gives exclusions back and releases all accesses, the last one first: a successor that needs several of them
     /// is granted the one that it waits for last, so it is looked at once.
+    #[inline]
     pub(crate) fn release(&self, task: TaskRef) {
         let excludes = task.header().has(flag::COMMUTATIVE);
         for record in task.records().iter().rev() {
@@ -267,9 +268,16 @@ impl<E: Engine> Worker<E> {
         unsafe { Datum::drop_part(datum) };
     }
 
+    /// As `retire`, but called: for loops that have no registers left.
+    #[inline(never)]
+    pub(crate) fn retire_apart(&self, task: TaskRef, scope: &Domain) {
+        self.retire(task, scope);
+    }
+
     /// Tells joins, and frees the block unless one keeps it.
-    #[inline]
-    pub(crate) fn retire(&self, task: TaskRef, scope: &Domain) {
+    // Always inlined: it ends every task that came from the pool.
+    #[inline(always)]
+    fn retire(&self, task: TaskRef, scope: &Domain) {
         let header = task.header();
         let usage = header.state().usage();
         let counted = header.has(flag::COUNTED);

@@ -258,7 +258,7 @@ impl<E: Engine> Worker<E> {
 
     /// Puts errands where others find them.
     fn leave_errands(&self) {
-        while let Some(errand) = E::Tasks::next(self) {
+        while let Some(errand) = E::Tasks::next_errand(self) {
             self.put(errand, Put::Spawned);
         }
     }
@@ -328,7 +328,7 @@ impl<E: Engine> Worker<E> {
 
     #[inline]
     fn take(&self) -> Option<TaskRef> {
-        E::Tasks::next(self).or_else(|| self.shared().pool.take(self.pool_local()))
+        E::Tasks::next_errand(self).or_else(|| self.shared().pool.take(self.pool_local()))
     }
 
     /// A task for a worker that has none left: found by a search, where the scheme has one, which costs less than to look at
@@ -339,7 +339,7 @@ impl<E: Engine> Worker<E> {
             return found;
         }
         let Some(task) = self.shared().pool.steal(self.pool_local()) else {
-            return if E::Tasks::steal(self) { self.take() } else { None };
+            return if E::Tasks::steal_errands(self) { self.take() } else { None };
         };
         self.count_steal();
         if self.log.is_on() {
@@ -375,6 +375,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// All preconditions of a task are met: it takes its exclusions and goes into the pool. A waiter is woken.
+    #[inline]
     pub(crate) fn ready(&self, task: TaskRef, why: Put) {
         if let Some(task) = Self::begin(task) {
             self.put(task, why);

@@ -116,7 +116,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Before a body that may be long: others must be able to find what waits here.
-    #[inline]
+    #[inline(always)]
     fn expose_before(&self, kind: &'static VTable) {
         match self.shared().kinds.length(kind) {
             Length::Short => {}
@@ -181,6 +181,10 @@ impl<E: Engine> Worker<E> {
     /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the worker runs
     /// other tasks: on this stack only what lies below `domain`, since that cannot wait for this body.
     pub(crate) fn wait(&self, waiter: &Waiter, domain: &Domain) {
+        E::wait_below(self, waiter, domain);
+    }
+
+    pub(crate) fn wait_here(&self, waiter: &Waiter, domain: &Domain) {
         self.log.waits_for_others(|| self.wait_below(waiter, domain));
     }
 

@@ -49,7 +49,7 @@ const THROUGH: u32 = 4;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Waiter {
+pub struct Waiter {
     state: AtomicU32,
     /// Whether it waits for another runtime than its seat's.
     abroad: bool,

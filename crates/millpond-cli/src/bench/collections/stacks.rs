@@ -26,8 +26,8 @@ use std::time::Instant;
 pub const SUITE: Suite = Suite {
     name: "stack-alloc",
     summary: "Threads that only allocate and free what suspended steps are kept in",
-    args: Vec::new,
-    measure: Measure::Own { choice, measure },
+    args,
+    measure: Measure::Own(measure),
 };
 
 /// Steps of a thread in a repetition.
@@ -56,7 +56,7 @@ struct Kept {
     blocks: TaskPool<[u8; FUTURE]>,
 }
 
-fn choice() -> Vec<Arg> {
+fn args() -> Vec<Arg> {
     vec![
         integer(
             "threads",

@@ -21,8 +21,8 @@ use std::time::Instant;
 pub const SUITE: Suite = Suite {
     name: "preconditions",
     summary: "Time and memory under eager, strict and flexible preconditions",
-    args: Vec::new,
-    measure: Measure::Own { choice, measure },
+    args,
+    measure: Measure::Own(measure),
 };
 
 /// A suite takes about so long at most, unless more is allowed.
@@ -77,7 +77,7 @@ struct Run {
     config: Value,
 }
 
-fn choice() -> Vec<Arg> {
+fn args() -> Vec<Arg> {
     let workers = "Threads that run steps; may be repeated [default: the cores allowed]";
     let seconds = format!("Begin no repetition that would end beyond this [default: {SECONDS}]");
     vec![

@@ -3,11 +3,10 @@
 use crate::bench::row::Row;
 use crate::bench::shares::shares;
 use millpond::Idle;
+use millpond::catalogue::Registry;
 use millpond::memory::any::AnyMemory;
-use millpond::memory::variants::by_name as manager_of;
 use millpond::pool::any::AnyPool;
 use millpond::pool::params::Params;
-use millpond::pool::variants::by_name as pool_of;
 use millpond::taskpool::TaskPool;
 use millpond_workloads::synthetic::{self, Params as Load, Step};
 use serde_json::{Value, json};
@@ -43,9 +42,9 @@ impl Cell {
     }
 
     /// Runs it once more, in a pool of its own.
-    pub fn measure(&mut self, load: Load) {
-        let memory = manager_of(self.memory).expect("a name of the catalogue");
-        let pool = pool_of(self.pool, self.params).expect("a name of the catalogue");
+    pub fn measure(&mut self, registry: &Registry, load: Load) {
+        let memory = registry.memory_manager(self.memory).expect("a name of the registry");
+        let pool = registry.pool(self.pool, self.params).expect("a name of the registry");
         let pool: Pool = TaskPool::create_with(self.workers, &memory, &pool, Idle::Hybrid);
         synthetic::init(&pool, Load { k: WARM_UP, f: 0 });
         pool.run_all();

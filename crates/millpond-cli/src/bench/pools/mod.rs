@@ -2,7 +2,7 @@
 //! nothing else, for every pool with every manager. Each repetition goes round all of them.
 //!
 //! All are chosen at run time, the default ones too, so each pays the same for the choice, some 7 ns a task. Without
-//! that: `cargo bench -p millpond-workloads --bench matrix`.
+//! that: `cargo bench --profile max -p millpond-bench --bench matrix`.
 
 mod best;
 mod cell;
@@ -16,7 +16,7 @@ use crate::args::{MAX_WORKERS, integer};
 use crate::progress::Progress;
 use cell::Cell;
 use clap::{Arg, ArgAction, ArgMatches};
-use millpond::catalogue::{self, MEMORY, POOLS};
+use millpond::catalogue::{self, Registry};
 use millpond::pool::params::Params;
 use millpond_workloads::synthetic::Params as Load;
 use std::time::Instant;
@@ -34,6 +34,7 @@ const F: u64 = 4;
 /// What such a suite is asked for.
 pub struct Request<'a> {
     matches: &'a ArgMatches,
+    registry: &'a Registry,
     pub load: Load,
     pub workers: Vec<usize>,
     pools: Vec<&'static str>,
@@ -45,15 +46,16 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Reads the options that these suites share.
-    pub fn new(matches: &'a ArgMatches, reps: usize) -> Self {
+    pub fn new(matches: &'a ArgMatches, registry: &'a Registry, reps: usize) -> Self {
         let number = |name, default| matches.get_one::<u64>(name).copied().unwrap_or(default);
         let workers = numbers(matches, "workers", &powers_of_two(cores() as u64));
         Self {
             matches,
+            registry,
             load: Load { k: number("k", K), f: number("f", F) },
             workers: workers.into_iter().map(|n| n as usize).collect(),
-            pools: chosen(matches, "pool", POOLS),
-            managers: chosen(matches, "memory", MEMORY),
+            pools: chosen(matches, "pool", registry.pools()),
+            managers: chosen(matches, "memory", registry.memory()),
             reps,
             seconds: number("seconds", SECONDS) as f64,
             progress: Progress::new(),
@@ -90,7 +92,7 @@ impl<'a> Request<'a> {
             let (before, from) = cells.split_at_mut(first);
             for cell in from.iter_mut().chain(before) {
                 self.progress.say(|| format!("{}: {rep} of {}", cell.name(), self.reps));
-                cell.measure(self.load);
+                cell.measure(self.registry, self.load);
             }
         }
     }
@@ -102,18 +104,22 @@ fn powers_of_two(all: u64) -> Vec<u64> {
 }
 
 /// The members of a family that an option names, in their order, or all.
-fn chosen(matches: &ArgMatches, option: &str, members: &[catalogue::Row]) -> Vec<&'static str> {
-    members.iter().map(|row| row.name).filter(|name| wants(matches, option, name)).collect()
+fn chosen<'a>(
+    matches: &ArgMatches,
+    option: &str,
+    members: impl Iterator<Item = &'a catalogue::Row>,
+) -> Vec<&'static str> {
+    members.map(|row| row.name).filter(|name| wants(matches, option, name)).collect()
 }
 
 /// The options that these suites share, in the place of those that choose one runtime.
-pub fn args() -> Vec<Arg> {
+pub fn args(registry: &Registry) -> Vec<Arg> {
     let workers = "Threads that run tasks; may be repeated [default: 1, 2, 4 and so on, and the cores allowed]";
     let seconds = format!("Begin no repetition that would end beyond this [default: {SECONDS}]");
     vec![
         integer("workers", "N", 1, MAX_WORKERS, workers).action(ArgAction::Append),
-        names("pool", POOLS.iter().map(|row| row.name), "Measure this pool only; may be repeated"),
-        names("memory", MEMORY.iter().map(|row| row.name), "Measure this memory manager only; may be repeated"),
+        names("pool", registry.pools().map(|row| row.name), "Measure this pool only; may be repeated"),
+        names("memory", registry.memory().map(|row| row.name), "Measure this memory manager only; may be repeated"),
         integer("k", "K", 1, 40, format!("Initial tasks [default: {K}]")),
         integer("f", "F", 0, 1_000_000, format!("Length of a task, in hundreds of steps [default: {F}]")),
         integer("seconds", "S", 1, 1_000_000, seconds),

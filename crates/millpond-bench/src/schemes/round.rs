@@ -1,17 +1,12 @@
 //! Measuring: every point on every scheme, all by turns.
 
 use super::Request;
-use super::cycles::Timed;
 use super::plan::Trend;
-use crate::bench::row::Row;
-use crate::bench::shares::{ran, ran_since, shares};
-use crate::config::of_scheme;
-use crate::failure::Failure;
-use crate::rss;
-use crate::stats::median;
-use millpond::catalogue::{AnyRuntime, Names};
+use crate::cycles::Timed;
+use crate::engines::StaticRuntime;
 use millpond::depend::Mode;
-use millpond::{Engine, Inline, Runtime, on_runtime};
+use millpond::{Engine, Inline, Runtime};
+use millpond_cli::suites::{Failure, Row, median, of_scheme, rss, shares};
 use millpond_workloads::matrix::memory::available;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -162,20 +157,20 @@ pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Res
 
 /// The runtimes that are there.
 #[derive(Default)]
-struct Engines(Vec<(Setting, AnyRuntime)>);
+struct Engines(Vec<(Setting, StaticRuntime)>);
 
 impl Engines {
     /// The place of a runtime, which is built when it is first asked for.
     fn find(&mut self, setting: Setting, scheme: &str, pin: bool) -> Result<usize, Failure> {
-        let is_it = |(its, runtime): &(Setting, AnyRuntime)| *its == setting && runtime.names().scheme == scheme;
+        let is_it = |(its, runtime): &(Setting, StaticRuntime)| *its == setting && runtime.scheme() == scheme;
         if let Some(place) = self.0.iter().position(is_it) {
             return Ok(place);
         }
         let builder =
             Runtime::builder().workers(setting.workers).inline(setting.inline).window(setting.window).pin(pin);
-        let runtime = AnyRuntime::build(builder, Names { scheme, ..Names::default() })
+        let runtime = StaticRuntime::build(builder, scheme)
             .map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
-        self.0.push((setting, runtime));
+        self.0.push((setting, runtime.expect("a scheme of the catalogue")));
         Ok(self.0.len() - 1)
     }
 }
@@ -238,10 +233,10 @@ impl Cell {
     }
 
     /// Runs it once, and counts who ran its bodies.
-    fn run<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<Timed, Failure> {
+    fn run<P: Program>(&mut self, runtime: &StaticRuntime, program: &P) -> Result<Timed, Failure> {
         let before = ran(runtime);
-        let (timed, right) = on_runtime!(runtime, rt => program.run(rt))?;
-        let ran = ran_since(&before, runtime);
+        let (timed, right) = on_scheme!(runtime, rt => program.run(rt))?;
+        let ran: Vec<_> = ran(runtime).iter().zip(before).map(|(now, before)| now - before).collect();
         self.verified &= right && ran.iter().sum::<u64>() == program.bodies();
         self.ran.resize(ran.len(), 0);
         self.ran.iter_mut().zip(ran).for_each(|(sum, ran)| *sum += ran);
@@ -249,7 +244,7 @@ impl Cell {
     }
 
     /// A repetition: one run, or the median of several short ones.
-    fn measure<P: Program>(&mut self, runtime: &AnyRuntime, program: &P) -> Result<(), Failure> {
+    fn measure<P: Program>(&mut self, runtime: &StaticRuntime, program: &P) -> Result<(), Failure> {
         let begun = Instant::now();
         if self.short {
             self.run(runtime, program)?;
@@ -267,4 +262,9 @@ impl Cell {
         self.cycles.push(median(&cycles));
         Ok(())
     }
+}
+
+/// How many bodies each worker has run so far.
+fn ran(runtime: &StaticRuntime) -> Vec<u64> {
+    on_scheme!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).collect()
 }

@@ -2,28 +2,27 @@
 //! for a while. None runs at its spawn: each goes through the scheme and the pool, and is stolen or not.
 
 use super::compare;
-use super::cycles::{Timed, Watch};
 use super::round::{Point, Program, Setting, measure};
 use super::{Request, cores, workers};
-use crate::args::integer;
-use crate::bench::row::Row;
-use crate::bench::spin::{self, spin};
-use crate::bench::{Measure, Suite};
-use crate::failure::Failure;
+use crate::cycles::{Timed, Watch};
 use clap::{Arg, ArgAction};
 use millpond::depend::Mode;
 use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
+use millpond_cli::suites::{
+    Failure, Row, Suite, integer,
+    spin::{self, spin},
+};
 use serde_json::json;
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The suite.
-pub const SUITE: Suite = Suite {
-    name: "task-size",
-    summary: "Every scheme: delay and efficiency against the length of tasks that read",
-    args,
-    measure: Measure::Schemes(suite),
-};
+pub const SUITE: Suite = Suite::new(
+    "task-size",
+    "Every scheme: delay and efficiency against the length of tasks that read",
+    || super::args(args()),
+    |matches, reps| Request::new(matches, reps).measure(suite),
+);
 
 /// The lengths of the bodies unless others are asked for, in nanoseconds.
 const BODIES: [u64; 12] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000];

@@ -1,15 +1,13 @@
 //! Tasks on the dataflow stack, and beside it the default scheme, by turns; where tasks create tasks, also that scheme without
 //! tasks that run at their spawn.
 
-use super::super::row::Row;
 use super::point::Point;
 use super::tasks::{self, Ran, Size};
 use super::{Request, halved};
-use crate::config::of_scheme;
-use crate::failure::Failure;
 use millpond::depend::Scheme;
 use millpond::depend::parked::Parked;
 use millpond::{DefaultEngine, Engine, Inline, Runtime, StackEngine};
+use millpond_cli::suites::{Failure, Row, of_scheme};
 use serde_json::json;
 
 /// Some tasks, as many of them as a size says.

@@ -6,28 +6,23 @@ mod point;
 mod shapes;
 mod tasks;
 
-use super::options::{names, wants};
-use super::row::Row;
-use super::{Measure, Suite};
-use crate::args::{MAX_WORKERS, integer};
-use crate::failure::Failure;
-use crate::progress::Progress;
 use clap::{Arg, ArgMatches};
+use millpond_cli::suites::{Failure, MAX_WORKERS, Progress, Row, Suite, integer, names, wants};
 use shapes::SHAPES;
 use std::iter;
 
 /// The row in the table of suites.
-pub const SUITE: Suite = Suite {
-    name: "stack",
-    summary: "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
-    args: Vec::new,
-    measure: Measure::Own { choice, measure },
-};
+pub const SUITE: Suite = Suite::new(
+    "stack",
+    "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
+    args,
+    measure,
+);
 
 /// The most tasks of a run unless fewer are asked for.
 const MOST: u64 = 100_000_000;
 
-fn choice() -> Vec<Arg> {
+fn args() -> Vec<Arg> {
     let all = SHAPES.iter().map(|shape| shape.name).chain([ends::NAME]);
     vec![
         names("shape", all, "Measure these tasks only; may be repeated"),

@@ -2,29 +2,26 @@
 //! its own, and with those of the paper's blackscholes.
 
 use super::annotation::Gate;
-use super::cycles::{Timed, Watch};
 use super::round::{Point, Program, measure};
 use super::slow_path::{held, ladder};
 use super::{Request, workers};
-use crate::args::integer;
-use crate::bench::row::Row;
-use crate::bench::{Measure, Suite};
-use crate::failure::Failure;
+use crate::cycles::{Timed, Watch};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction};
 use millpond::depend::Mode;
 use millpond::{Engine, Handle, Out, Root, Runtime, Spawn};
+use millpond_cli::suites::{Failure, Row, Suite, integer};
 use serde_json::json;
 use std::array;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The suite.
-pub const SUITE: Suite = Suite {
-    name: "args",
-    summary: "Every scheme: the slow path against the number of arguments",
-    args,
-    measure: Measure::Schemes(suite),
-};
+pub const SUITE: Suite = Suite::new(
+    "args",
+    "Every scheme: the slow path against the number of arguments",
+    || super::args(args()),
+    |matches, reps| Request::new(matches, reps).measure(suite),
+);
 
 /// Numbers of arguments, each compiled for itself.
 const COUNTS: [u64; 7] = [1, 2, 4, 8, 12, 16, 20];

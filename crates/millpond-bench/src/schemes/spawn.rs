@@ -3,25 +3,21 @@
 //! annotation costs beyond that; and the part of each annotation beyond this.
 
 use super::annotation::{ANNOTATIONS, Annotation, Object};
-use super::cycles::{self, Timed, Watch};
 use super::round::{Cell, Measured, Point, Program, Setting, measure};
 use super::{Request, names};
-use crate::args::integer;
-use crate::bench::row::Row;
-use crate::bench::{Measure, Suite};
-use crate::failure::Failure;
-use crate::stats::{least, median};
+use crate::cycles::{self, Timed, Watch};
 use clap::Arg;
 use millpond::{Builder, Engine, Inline, Runtime};
+use millpond_cli::suites::{Failure, Row, Suite, integer, least, median};
 use serde_json::json;
 
 /// The suite.
-pub const SUITE: Suite = Suite {
-    name: "spawn",
-    summary: "Every scheme: cycles to spawn and run a ready task, by annotation",
-    args,
-    measure: Measure::Schemes(suite),
-};
+pub const SUITE: Suite = Suite::new(
+    "spawn",
+    "Every scheme: cycles to spawn and run a ready task, by annotation",
+    || super::args(args()),
+    |matches, reps| Request::new(matches, reps).measure(suite),
+);
 
 /// How a ready task is run.
 static SHAPES: &[(&str, Setting)] = &[

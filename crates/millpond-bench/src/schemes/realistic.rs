@@ -3,41 +3,36 @@
 //! tasks. None runs at its spawn, so that the schemes have all of the graph.
 
 use super::compare;
-use super::cycles::{self, Timed, Watch};
 use super::round::{Point, Program, Setting, measure};
 use super::{Request, cores, names, workers};
-use crate::args::integer;
-use crate::bench::graph::Graph;
-use crate::bench::row::Row;
-use crate::bench::spin;
-use crate::bench::{Measure, Suite};
-use crate::failure::Failure;
+use crate::cycles::{self, Timed, Watch};
 use clap::{Arg, ArgAction};
 use millpond::depend::Mode;
 use millpond::{Engine, Handle, Inline, Runtime};
+use millpond_cli::suites::{Failure, Row, Suite, graph::Graph, integer, spin};
 use serde_json::json;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// Figs. 12 and 13.
-pub const MATMUL: Suite = Suite {
-    name: "matmul-graph",
-    summary: "Every scheme: delay of tasks in the graph of a matrix product, in two orders",
-    args: || {
+pub const MATMUL: Suite = Suite::new(
+    "matmul-graph",
+    "Every scheme: delay of tasks in the graph of a matrix product, in two orders",
+    || {
         let shapes =
             names("shape", MATMUL_SHAPES.iter().map(|shape| shape.0), "Measure this order only; may be repeated");
         args(integer("d", "D", 1, 128, "Tiles along a side: D^3 tasks [default: 128]"), Some(shapes))
     },
-    measure: Measure::Schemes(|request| suite(request, MATMUL_SHAPES, ("d", 128))),
-};
+    |matches, reps| Request::new(matches, reps).measure(|request| suite(request, MATMUL_SHAPES, ("d", 128))),
+);
 
 /// Fig. 14.
-pub const CHOLESKY: Suite = Suite {
-    name: "cholesky-graph",
-    summary: "Every scheme: delay of tasks in the graph of a Cholesky factorisation",
-    args: || args(integer("t", "T", 1, 128, "Tiles along a side [default: 128]"), None),
-    measure: Measure::Schemes(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
-};
+pub const CHOLESKY: Suite = Suite::new(
+    "cholesky-graph",
+    "Every scheme: delay of tasks in the graph of a Cholesky factorisation",
+    || args(integer("t", "T", 1, 128, "Tiles along a side [default: 128]"), None),
+    |matches, reps| Request::new(matches, reps).measure(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
+);
 
 /// A name, and the graph of so many tiles along a side.
 type Shape = (&'static str, fn(u32) -> Graph);
@@ -55,7 +50,7 @@ const WINDOW: usize = 1 << 16;
 fn args(side: Arg, shapes: Option<Arg>) -> Vec<Arg> {
     let help = "Measure tasks of so many cycles only; may be repeated [default: 0..500000]";
     let cycles = integer("cycles", "C", 0, 10_000_000, help).action(ArgAction::Append);
-    [workers("the cores allowed"), side, cycles].into_iter().chain(shapes).collect()
+    super::args([workers("the cores allowed"), side, cycles].into_iter().chain(shapes).collect())
 }
 
 struct Run {

@@ -3,32 +3,29 @@
 //! annotation in question (Figs. 8 and 9).
 
 use super::annotation::{ANNOTATIONS, Annotation, Gate, Object};
-use super::cycles::{Timed, Watch};
 use super::round::{Point, Program, Setting, measure};
 use super::{Request, names, workers};
-use crate::args::{MAX_WINDOW, integer};
-use crate::bench::row::Row;
-use crate::bench::{Measure, Suite};
-use crate::failure::Failure;
+use crate::cycles::{Timed, Watch};
 use clap::{Arg, ArgAction};
 use millpond::{Engine, Inline, Runtime};
+use millpond_cli::suites::{Failure, MAX_WINDOW, Row, Suite, integer};
 use serde_json::json;
 
 /// One generation.
-pub const SLOW_PATH: Suite = Suite {
-    name: "slow-path",
-    summary: "Every scheme: ns to issue, wake and release tasks behind a held object",
-    args,
-    measure: Measure::Schemes(|request| suite(request, "slow-path", false)),
-};
+pub const SLOW_PATH: Suite = Suite::new(
+    "slow-path",
+    "Every scheme: ns to issue, wake and release tasks behind a held object",
+    || super::args(args()),
+    |matches, reps| Request::new(matches, reps).measure(|request| suite(request, "slow-path", false)),
+);
 
 /// Three, with the artificial task.
-pub const THREE_GENERATIONS: Suite = Suite {
-    name: "three-gen",
-    summary: "Every scheme: the same behind a generation of readers",
-    args,
-    measure: Measure::Schemes(|request| suite(request, "three-gen", true)),
-};
+pub const THREE_GENERATIONS: Suite = Suite::new(
+    "three-gen",
+    "Every scheme: the same behind a generation of readers",
+    || super::args(args()),
+    |matches, reps| Request::new(matches, reps).measure(|request| suite(request, "three-gen", true)),
+);
 
 /// Tasks in a generation, as in the figures.
 const SIZES: [u64; 6] = [1, 10, 100, 1000, 10_000, 100_000];

@@ -1,4 +1,4 @@
-//! The suites of `millpond bench` that measure every dependence scheme, at sizes that take no time.
+//! The suites that measure every dependence scheme, at sizes that take no time.
 
 use crate::common::{Dir, fails, json, words};
 use millpond::catalogue::{Row, SCHEMES};
@@ -20,7 +20,7 @@ fn number(row: &Value, field: &str) -> f64 {
 /// The rows of a suite: each with the fields of the contract and those that the suite adds, verified.
 #[track_caller]
 fn rows(line: &str, adds: &str) -> Vec<Value> {
-    let bench = json(&format!("bench {line} --json"));
+    let bench = json(&format!("{line} --json"));
     assert_eq!(bench["suite"], line.split(' ').next().expect("a suite"));
     let rows = bench["rows"].as_array().expect("rows").clone();
     for row in &rows {
@@ -170,8 +170,7 @@ fn some_schemes_and_some_points() {
 #[test]
 fn what_takes_too_long_is_left_out_and_said() {
     // The first length says what the second will take.
-    let line =
-        "bench task-size --scheme list --tasks 2000 --body-ns 10000 --body-ns 100000 --workers 1 --reps 1 --seconds 1";
+    let line = "task-size --scheme list --tasks 2000 --body-ns 10000 --body-ns 100000 --workers 1 --reps 1 --seconds 1";
     let ran = words(&format!("{line} --json"));
     assert_eq!(ran.status, 0, "{ran:?}");
     let rows: Value = serde_json::from_str(&ran.stdout).expect("a JSON object");
@@ -182,7 +181,7 @@ fn what_takes_too_long_is_left_out_and_said() {
 
 #[test]
 fn rows_as_csv_and_as_a_table() {
-    let line = "bench args --args 2 --tasks 9 --workers 1 --reps 1";
+    let line = "args --args 2 --tasks 9 --workers 1 --reps 1";
     let (dir, points) = (Dir::new("schemes-csv"), SCHEMES.len());
     let file = dir.path("rows.csv");
     let ran = words(&format!("{line} --csv {file}"));
@@ -197,24 +196,24 @@ fn rows_as_csv_and_as_a_table() {
 #[test]
 fn wrong_options() {
     let refused = |line: &str, says: &str| fails(&line.split(' ').collect::<Vec<_>>(), 2, says);
-    refused("bench spawn --spawns 0", "invalid value '0' for '--spawns <N>': expected 1..=1000000000");
-    refused("bench slow-path --tasks 1000001", "invalid value '1000001' for '--tasks <N>': expected 1..=1000000");
+    refused("spawn --spawns 0", "invalid value '0' for '--spawns <N>': expected 1..=1000000000");
+    refused("slow-path --tasks 1000001", "invalid value '1000001' for '--tasks <N>': expected 1..=1000000");
     refused(
-        "bench slow-path --mode reed",
+        "slow-path --mode reed",
         "unknown mode 'reed'; the nearest valid: read; all: read, write, inout, commutative, concurrent, reduce-scalar, reduce-object",
     );
-    refused("bench three-gen --workers 1025", "invalid value '1025' for '--workers <N>': expected 1..=1024");
-    refused("bench args --args 3", "unknown args '3'; the nearest valid: 1, 2, 4, 8, 12, 16, 20");
-    refused("bench matmul-graph --d 129", "invalid value '129' for '--d <D>': expected 1..=128");
-    refused("bench cholesky-graph --t 0", "invalid value '0' for '--t <T>': expected 1..=128");
-    refused("bench task-size --seconds 0", "invalid value '0' for '--seconds <S>': expected 1..=1000000");
+    refused("three-gen --workers 1025", "invalid value '1025' for '--workers <N>': expected 1..=1024");
+    refused("args --args 3", "unknown args '3'; the nearest valid: 1, 2, 4, 8, 12, 16, 20");
+    refused("matmul-graph --d 129", "invalid value '129' for '--d <D>': expected 1..=128");
+    refused("cholesky-graph --t 0", "invalid value '0' for '--t <T>': expected 1..=128");
+    refused("task-size --seconds 0", "invalid value '0' for '--seconds <S>': expected 1..=1000000");
     refused(
-        "bench spawn --scheme lists",
+        "spawn --scheme lists",
         "unknown scheme 'lists'; the nearest valid: list; all: parked, graph, embedded-graph, hypergraph, embedded-hypergraph, list, two-lock-list, tickets, stack",
     );
     // One runtime cannot be chosen here.
     for option in ["--pool", "--memory", "--window", "--deterministic"] {
-        let ran = words(&format!("bench spawn {option} default"));
+        let ran = words(&format!("spawn {option} default"));
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.lines().count()), (2, "", 1), "{ran:?}");
         assert!(ran.stderr.starts_with(&format!("error: unknown option '{option}'")), "{ran:?}");
     }

@@ -1,10 +1,7 @@
 //! A point of the suite: times, steals, and who ran how much.
 
-use super::super::row::Row;
-use super::super::shares::shares;
-use crate::failure::Failure;
-use crate::stats::median;
 use millpond::WorkerCounts;
+use millpond_cli::suites::{Failure, Row, median, shares};
 use serde_json::json;
 use std::time::{Duration, Instant};
 

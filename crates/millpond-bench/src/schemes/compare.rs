@@ -1,11 +1,9 @@
 //! What a row says beside its times where tasks do work: how much of the time was not work, and whether a scheme
 //! differs from the one that the others are compared with.
 
-use super::cycles;
 use super::round::{Cell, Measured};
-use crate::bench::rank_sum;
-use crate::bench::row::Row;
-use crate::stats::median;
+use crate::cycles;
+use millpond_cli::suites::{Row, median, rank_sum};
 use serde_json::json;
 
 /// The scheme that the others are compared with.

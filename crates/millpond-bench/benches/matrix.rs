@@ -1,9 +1,9 @@
 //! The whole matrix: every pool with every memory manager, on the paper's synthetic algorithm (TP §7.2), each pair
-//! compiled by itself. Where `millpond bench pools` chooses at run time, and all pay the same for the choice, here nobody
-//! pays. A target of its own, since some 400 task pools take minutes to compile.
+//! compiled by itself. `millpond bench pools` chooses at run time, which costs every pair the same; here no pair pays for a
+//! choice. This is a target of its own because some 400 task pools take minutes to compile.
 //!
 //! ```sh
-//! cargo bench -p millpond-cli --bench matrix -- --workers 2 --k 22 --f 4 > matrix.csv
+//! cargo bench --profile max -p millpond-bench --bench matrix -- --workers 2 --k 22 --f 4 > matrix.csv
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,12 @@
 //! At which end of a stack thieves begin: the paper says both (DDS §2, §4). Programs on runtimes that differ in nothing else,
 //! by turns.
 
-use super::super::row::Row;
 use super::point::Point;
 use super::{Request, halved};
-use crate::config::of_scheme;
-use crate::failure::Failure;
 use millpond::catalogue::{AnyRuntime, Names};
 use millpond::stack::policy::End;
 use millpond::{Runtime, StackEngine, on_runtime};
+use millpond_cli::suites::{Failure, Row, of_scheme};
 use millpond_workloads::{Job, Options, Stopwatch, Value};
 use serde_json::json;
 use std::time::Duration;

@@ -8,7 +8,6 @@
 mod annotation;
 mod arguments;
 mod compare;
-mod cycles;
 mod plan;
 mod realistic;
 mod round;
@@ -16,13 +15,9 @@ mod slow_path;
 mod spawn;
 mod task_size;
 
-use super::options::{self, cores, names};
-use super::row::Row;
-use crate::args::{MAX_WORKERS, integer};
-use crate::failure::Failure;
-use crate::progress::Progress;
 use clap::{Arg, ArgAction, ArgMatches};
 use millpond::catalogue::{self, SCHEMES};
+use millpond_cli::suites::{self, Failure, MAX_WORKERS, Progress, Row, cores, integer, names};
 use std::cell::RefCell;
 
 /// A suite takes about so long at most, unless more is allowed.
@@ -42,10 +37,10 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Reads the options that these suites share.
-    pub fn new(matches: &'a ArgMatches, reps: usize) -> Self {
+    fn new(matches: &'a ArgMatches, reps: usize) -> Self {
         Self {
             matches,
-            schemes: SCHEMES.iter().filter(|row| options::wants(matches, "scheme", row.name)).collect(),
+            schemes: SCHEMES.iter().filter(|row| suites::wants(matches, "scheme", row.name)).collect(),
             reps,
             seconds: matches.get_one::<u64>("seconds").copied().unwrap_or(SECONDS) as f64,
             pin: matches.get_flag("pin"),
@@ -54,8 +49,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Takes the measurements; then what was left out is said.
-    pub fn measure(self, suite: fn(&Request) -> Result<Vec<Row>, Failure>) -> Result<Vec<Row>, Failure> {
+    /// Takes the measurements; then says what was left out.
+    fn measure(self, suite: fn(&Request) -> Result<Vec<Row>, Failure>) -> Result<Vec<Row>, Failure> {
         let rows = suite(&self);
         drop(self.progress);
         for line in self.left_out.into_inner() {
@@ -66,7 +61,7 @@ impl<'a> Request<'a> {
 
     /// The values of an option that may be repeated, in order, each once.
     fn numbers(&self, name: &str, default: &[u64]) -> Vec<u64> {
-        options::numbers(self.matches, name, default)
+        suites::numbers(self.matches, name, default)
     }
 
     fn number(&self, name: &str, default: u64) -> u64 {
@@ -80,20 +75,21 @@ impl<'a> Request<'a> {
 
     /// Whether a name is among those of an option that may be repeated, or none is.
     fn wants(&self, option: &str, name: &str) -> bool {
-        options::wants(self.matches, option, name)
+        suites::wants(self.matches, option, name)
     }
 }
 
-/// The options that these suites share, in the place of those that choose one runtime.
-pub fn args() -> Vec<Arg> {
+/// A suite's own options, and those that these suites share.
+fn args(own: Vec<Arg>) -> Vec<Arg> {
     let schemes = SCHEMES.iter().map(|row| row.name);
     let pin = Arg::new("pin").long("pin").action(ArgAction::SetTrue);
     let seconds = format!("Begin no repetition, and no point of a hundredth, beyond this [default: {SECONDS}]");
-    vec![
+    let shared = [
         names("scheme", schemes, "Measure this scheme only; may be repeated"),
         pin.help("Keep each worker on a core of its own"),
         integer("seconds", "S", 1, 1_000_000, seconds),
-    ]
+    ];
+    shared.into_iter().chain(own).collect()
 }
 
 /// Numbers of workers to measure with.

@@ -1,0 +1,37 @@
+//! Suites that compare parts of the runtime at the level of nanoseconds. Each scheme is an engine of its own, called
+//! directly: nothing is chosen within the time that a suite measures.
+//!
+//! ```sh
+//! cargo run --profile max -p millpond-bench -- spawn
+//! ```
+//!
+//! `millpond bench SUITE` runs these suites too, once this package is built. The package is not a default member of the
+//! workspace, because each suite is compiled once for each scheme.
+// One instruction needs unsafe code: `cycles`.
+#![deny(unsafe_code)]
+
+mod cycles;
+#[macro_use]
+pub mod engines;
+mod schemes;
+mod stack;
+
+use millpond_cli::suites::{self, Suite};
+use std::process::ExitCode;
+
+/// Every suite.
+pub static SUITES: &[Suite] = &[
+    stack::SUITE,
+    schemes::SPAWN,
+    schemes::SLOW_PATH,
+    schemes::THREE_GENERATIONS,
+    schemes::TASK_SIZE,
+    schemes::ARGUMENTS,
+    schemes::MATMUL,
+    schemes::CHOLESKY,
+];
+
+/// Runs the command with the arguments of the process.
+pub fn main() -> ExitCode {
+    suites::main("millpond-bench", "Compare the parts of millpond, each compiled for itself", SUITES)
+}

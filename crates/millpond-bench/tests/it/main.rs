@@ -1,0 +1,19 @@
+//! The program `millpond-bench`, run as a user runs it.
+
+mod common;
+mod schemes;
+mod stack;
+
+/// `millpond bench` lists the suites of this package without being built with it.
+#[test]
+fn the_command_lists_these_suites() {
+    let own = millpond_bench::SUITES.iter().map(|suite| (suite.name, suite.summary));
+    assert!(millpond_cli::suites::elsewhere().eq(own));
+}
+
+#[test]
+fn suites_have_names() {
+    let all = "stack, spawn, slow-path, three-gen, task-size, args, matmul-graph, cholesky-graph";
+    common::fails(&[], 2, &format!("a name is missing: expected one of {all}"));
+    common::fails(&["spwan"], 2, "unknown suite 'spwan'; the nearest valid: spawn");
+}

@@ -1,0 +1,99 @@
+//! The `millpond` command as a library: run the jobs, list the parts, measure, profile, simulate.
+//!
+//! A program that adds parts of its own to a [`Registry`] gets the whole command with them. The new part has a name in
+//! `list`, `run`, `profile` and the suites of `bench` that choose at run time:
+//!
+//! ```no_run
+//! use millpond::catalogue::{Registry, Row};
+//! use millpond::memory::named::{Named, Parts, Variant};
+//! use millpond::memory::variants::Bs;
+//!
+//! #[derive(Debug)]
+//! enum Mine {}
+//!
+//! impl Variant for Mine {
+//!     const NAME: &'static str = "mine";
+//!     const PARTS: Parts = Bs::PARTS;
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     let row = Row::of_memory::<Named<Mine>>("a memory manager of mine", "this program");
+//!     millpond_cli::main(Registry::default().with_memory::<Named<Mine>>(row).expect("the name is free"))
+//! }
+//! ```
+//!
+//! The output is a contract. With `--json` the command prints one object on stdout and nothing else. A failure or a
+//! refusal leaves stdout empty and prints one line on stderr. The exit status is 0 if the answer is verified, 1 if it
+//! is wrong or the run failed, 2 if the arguments are wrong.
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod config;
+mod failure;
+mod families;
+mod list;
+mod profile;
+mod progress;
+mod report;
+mod rss;
+mod run;
+mod simulate;
+mod stats;
+mod suggest;
+pub mod suites;
+mod tuning;
+
+use clap::{ArgMatches, Command};
+use failure::Failure;
+use millpond::catalogue::Registry;
+use std::process::ExitCode;
+
+/// Runs the command with the arguments of the process. The parts that it offers are those of the registry.
+pub fn main(registry: Registry) -> ExitCode {
+    let registered = millpond_dist::portable::check().map_err(Failure::from);
+    status(registered.and_then(|()| parsed(&mut args::command(&registry), |matches| dispatch(matches, &registry))))
+}
+
+/// Reads the arguments of the process as those of a command, and does what they ask for.
+fn parsed(command: &mut Command, run: impl FnOnce(&ArgMatches) -> Result<bool, Failure>) -> Result<bool, Failure> {
+    match command.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => run(&matches),
+        // Help and version, which were asked for.
+        Err(error) if !error.use_stderr() => error.print().map(|()| true).map_err(Failure::output),
+        Err(error) => Err(suggest::refusal(&error, command)),
+    }
+}
+
+/// The exit status of a command that says whether every answer was right.
+fn status(ran: Result<bool, Failure>) -> ExitCode {
+    match ran {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Runs what was asked for; says whether every answer was right.
+fn dispatch(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
+    match matches.subcommand() {
+        Some(("run", m)) => run::run(m, registry),
+        Some(("list", m)) => list::list(m, registry),
+        Some(("bench", m)) => bench::bench(m, registry),
+        Some(("profile", m)) => profile::profile(m, registry),
+        Some(("simulate", m)) => simulate::simulate(m),
+        _ => Err(Failure::Usage("expected one of: run, profile, simulate, list, bench".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// `main` checks the tasks of the workloads: the linker has kept them.
+    #[test]
+    fn the_portable_tasks_of_the_workloads_are_registered() {
+        let registry = millpond_dist::portable::registry().expect("each name is registered once");
+        for name in ["fib", "knary.first", "nqueens.place", "stencil.step"] {
+            assert_eq!(registry.get(name).expect("a task").name(), name);
+        }
+    }
+}

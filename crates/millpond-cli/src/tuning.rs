@@ -1,0 +1,174 @@
+//! The options of `run` and `profile` that tune a pool or a runtime: rows of data before they are code.
+
+use crate::args::integer;
+use crate::failure::Failure;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches};
+use millpond::catalogue::Row;
+use millpond::pool::params::{Filling, LockKind, Params, Share};
+use millpond::{Builder, Idle, Inline};
+use serde_json::{Value, json};
+
+/// The least and the greatest stack of a body that may wait, in bytes.
+const STACKS: (u64, u64) = (128 << 10, 1 << 40);
+
+/// Parameters of the paper's pools, as options and as a pool's row names them.
+const PARAMETERS: [(&str, &str); 5] = [
+    ("pool-queues", "queues"),
+    ("pool-threshold", "threshold"),
+    ("pool-filling", "filling"),
+    ("pool-share", "share"),
+    ("pool-lock", "lock"),
+];
+
+const FILLINGS: &[(&str, Filling)] = &[("generous", Filling::Generous), ("greedy", Filling::Greedy)];
+const SHARES: &[(&str, Share)] = &[("one", Share::One), ("half", Share::Half), ("workers", Share::Workers)];
+const LOCKS: &[(&str, LockKind)] = &[("system", LockKind::System), ("spin", LockKind::Spin)];
+const IDLES: &[(&str, Idle)] = &[("hybrid", Idle::Hybrid), ("busy", Idle::Busy), ("sleep", Idle::Sleep)];
+const INLINES: &[(&str, Inline)] = &[("auto", Inline::Auto), ("always", Inline::Always), ("never", Inline::Never)];
+
+/// The options.
+pub fn args() -> [Arg; 8] {
+    let share = Arg::new("pool-share").long("pool-share").value_name("TASKS").value_parser(share);
+    [
+        integer("pool-queues", "N", 1, 1024, "Of rq1 to rq3: queues for each worker [default: 4]"),
+        integer("pool-threshold", "N", 4, 1 << 20, "Of sdq1: tasks that a worker keeps for itself [default: 4]"),
+        words("pool-filling", FILLINGS, "Of dq8: when a worker shows its tasks to others [default: generous]"),
+        share.help("Of pools that steal: tasks taken at once: one, half, workers or a number [default: one]"),
+        words("pool-lock", LOCKS, "Of the paper's pools: which locks they have [default: system]"),
+        words("idle", IDLES, "What a worker does that finds no task [default: hybrid]"),
+        words("inline", INLINES, "Whether a ready leaf runs at its spawn [default: auto]"),
+        integer(
+            "stack-size",
+            "BYTES",
+            STACKS.0,
+            STACKS.1,
+            "Reserved for the stack of a body that may wait [default: 2097152]",
+        ),
+    ]
+}
+
+fn words<T>(name: &'static str, choices: &'static [(&'static str, T)], help: &'static str) -> Arg {
+    let parser = PossibleValuesParser::new(choices.iter().map(|(word, _)| *word));
+    Arg::new(name).long(name).value_name("WHICH").value_parser(parser).help(help)
+}
+
+fn share(text: &str) -> Result<Share, String> {
+    let word = SHARES.iter().find(|(word, _)| *word == text).map(|(_, share)| *share);
+    let number = || text.parse().ok().filter(|number| (1..=1 << 20).contains(number)).map(Share::Constant);
+    word.or_else(number).ok_or_else(|| format!("expected one, half, workers, or 1..={}", 1 << 20))
+}
+
+/// What was given, applied to the defaults.
+#[derive(Debug, Clone, Default)]
+pub struct Tuning {
+    params: Params,
+    idle: Idle,
+    inline: Inline,
+    stack_size: Option<usize>,
+    /// Each option that was given, and its value.
+    given: Vec<(&'static str, Value)>,
+}
+
+impl Tuning {
+    /// Reads the options; refuses parameters that the pool does not have.
+    pub fn new(matches: &ArgMatches, pool: &Row) -> Result<Self, Failure> {
+        let mut tuning = Self::default();
+        let number = |option| matches.get_one::<u64>(option).map(|number| *number as usize);
+        for (option, name) in PARAMETERS {
+            if matches.contains_id(option) && !pool.params.contains(&name) {
+                return Err(has_not(pool, option));
+            }
+        }
+        let params = &mut tuning.params;
+        let mut given = |option, value: Option<Value>| tuning.given.extend(value.map(|value| (option, value)));
+        given("pool-queues", set(&mut params.queues, number("pool-queues")));
+        given("pool-threshold", set(&mut params.threshold, number("pool-threshold")));
+        given("pool-filling", choose(&mut params.filling, FILLINGS, matches, "pool-filling"));
+        if let Some(&share) = matches.get_one::<Share>("pool-share") {
+            params.share = share;
+            let word = SHARES.iter().find(|(_, of)| *of == share).map(|(word, _)| json!(word));
+            given("pool-share", word.or(if let Share::Constant(tasks) = share { Some(json!(tasks)) } else { None }));
+        }
+        given("pool-lock", choose(&mut params.lock, LOCKS, matches, "pool-lock"));
+        given("idle", choose(&mut tuning.idle, IDLES, matches, "idle"));
+        given("inline", choose(&mut tuning.inline, INLINES, matches, "inline"));
+        tuning.stack_size = number("stack-size");
+        given("stack-size", tuning.stack_size.map(|bytes| json!(bytes)));
+        Ok(tuning)
+    }
+
+    /// The pool's parameters.
+    pub fn params(&self) -> Params {
+        self.params
+    }
+
+    /// What a worker does that finds no task.
+    pub fn idle(&self) -> Idle {
+        self.idle
+    }
+
+    /// Each option that was given, and its value.
+    pub fn given(&self) -> &[(&'static str, Value)] {
+        &self.given
+    }
+
+    /// The same as the end of a line of text.
+    pub fn text(&self) -> String {
+        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.given.iter().map(|(option, value)| format!(", {option} {}", word(value))).collect()
+    }
+
+    /// Tells the builder of a runtime.
+    pub fn apply(&self, builder: Builder) -> Builder {
+        let builder = builder.idle(self.idle).inline(self.inline);
+        match self.stack_size {
+            Some(bytes) => builder.stack_size(bytes),
+            None => builder,
+        }
+    }
+}
+
+fn set(place: &mut usize, given: Option<usize>) -> Option<Value> {
+    let number = given?;
+    *place = number;
+    Some(json!(number))
+}
+
+fn choose<T: Copy>(place: &mut T, choices: &[(&'static str, T)], matches: &ArgMatches, option: &str) -> Option<Value> {
+    let given = matches.get_one::<String>(option)?;
+    let (word, choice) = choices.iter().find(|(word, _)| word == given)?;
+    *place = *choice;
+    Some(json!(word))
+}
+
+fn has_not(pool: &Row, option: &str) -> Failure {
+    let has: Vec<_> = PARAMETERS.iter().filter(|(_, name)| pool.params.contains(name)).collect();
+    let has: Vec<_> = has.into_iter().map(|(option, _)| format!("--{option}")).collect();
+    Failure::Usage(if has.is_empty() {
+        format!("--{option}: the pool {} has no parameters", pool.name)
+    } else {
+        format!("--{option}: the pool {} has no such parameter; its parameters: {}", pool.name, has.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millpond::catalogue::POOLS;
+
+    #[test]
+    fn every_parameter_of_a_pool_has_an_option() {
+        for row in POOLS {
+            assert!(row.params.iter().all(|name| PARAMETERS.iter().any(|parameter| parameter.1 == *name)), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_that_help_names() {
+        let Params { queues, threshold, filling, share, lock } = Params::default();
+        assert_eq!((queues, threshold), (4, 4));
+        assert_eq!((filling, share, lock), (FILLINGS[0].1, SHARES[0].1, LOCKS[0].1));
+        assert_eq!((Idle::default(), Inline::default()), (IDLES[0].1, INLINES[0].1));
+    }
+}

@@ -1,0 +1,113 @@
+//! A program that adds a pool and a memory manager of its own to the registry is the whole command with them. This test
+//! is such a program, and runs itself as a user runs the command.
+
+use millpond::catalogue::{Registry, Row};
+use millpond::memory::named::{Named as NamedMemory, Parts, Variant as MemoryVariant};
+use millpond::memory::variants::Dlf;
+use millpond::pool::named::{Named as NamedPool, Variant as PoolVariant};
+use millpond::pool::variants::Dq8;
+use serde_json::Value;
+use std::process::{Command, ExitCode};
+
+/// Set where this program is the command.
+const IS_COMMAND: &str = "MILLPOND_TEST_IS_COMMAND";
+
+/// Parts of the paper under another name.
+enum OwnPool {}
+
+impl PoolVariant for OwnPool {
+    const NAME: &'static str = "own-pool";
+    type Placement = <Dq8 as PoolVariant>::Placement;
+    type Wake = <Dq8 as PoolVariant>::Wake;
+}
+
+#[derive(Debug)]
+enum OwnMemory {}
+
+impl MemoryVariant for OwnMemory {
+    const NAME: &'static str = "own-memory";
+    const PARTS: Parts = Dlf::PARTS;
+}
+
+fn registry() -> Registry {
+    let pool = Row::of_pool::<NamedPool<OwnPool>>("a pool of this program", "this test");
+    let memory = Row::of_memory::<NamedMemory<OwnMemory>>("a memory manager of this program", "this test");
+    let registry = Registry::default().with_pool::<NamedPool<OwnPool>>(pool);
+    registry.and_then(|registry| registry.with_memory::<NamedMemory<OwnMemory>>(memory)).expect("the names are free")
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(IS_COMMAND).is_some() {
+        return millpond_cli::main(registry());
+    }
+    the_lists_have_them();
+    runs_have_them();
+    suites_have_them();
+    refusals_name_them();
+    ExitCode::SUCCESS
+}
+
+/// Exit status, stdout and stderr.
+fn run(line: &str) -> (Option<i32>, String, String) {
+    let own = std::env::current_exe().expect("this program");
+    let output = Command::new(own).args(line.split(' ')).env(IS_COMMAND, "").output().expect("it runs");
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    (output.status.code(), stdout, stderr)
+}
+
+#[track_caller]
+fn json(line: &str) -> Value {
+    let (status, stdout, stderr) = run(line);
+    assert_eq!((status, stderr.as_str()), (Some(0), ""), "{line}: {stdout}");
+    serde_json::from_str(&stdout).expect("a JSON object")
+}
+
+fn the_lists_have_them() {
+    let lists = json("list --json");
+    for (family, name) in [("pools", "own-pool"), ("memory", "own-memory")] {
+        let last = lists[family].as_array().and_then(|rows| rows.last()).expect("rows");
+        assert_eq!(
+            (&last["name"], &last["source"], &last["default"]),
+            (&name.into(), &"this test".into(), &false.into())
+        );
+        let table = run(&format!("list {family}")).1;
+        assert!(table.contains(name), "{table}");
+    }
+}
+
+fn runs_have_them() {
+    for line in [
+        "run cholesky --n 100 --tile 25 --scheme list --pool own-pool --memory own-memory --workers 2 --json",
+        "run synthetic --k 12 --f 0 --pool own-pool --memory own-memory --workers 2 --json",
+        "run synthetic --k 12 --f 0 --pool own-pool --workers 2 --json",
+        "profile fib --n 10 --memory own-memory --pool own-pool --workers 2 --json",
+    ] {
+        let run = json(line);
+        assert_eq!((&run["verified"], &run["config"]["pool"]), (&true.into(), &"own-pool".into()), "{line}");
+    }
+}
+
+fn suites_have_them() {
+    let rows = |line: &str| json(line)["rows"].as_array().expect("rows").clone();
+    let only = rows("bench pools --shape best --pool own-pool --memory own-memory --k 6 --reps 1 --workers 1 --json");
+    assert_eq!((only.len(), &only[0]["pool"], &only[0]["memory"]), (1, &"own-pool".into(), &"own-memory".into()));
+    let all = rows("bench memory --shape dq8 --k 6 --reps 1 --workers 1 --json");
+    assert!(all.iter().any(|row| row["memory"] == "own-memory"), "{all:?}");
+    // Each point of this suite is a process of its own.
+    let bytes = rows("bench bytes --shape own --pool own-pool --tasks 1000 --reps 2 --json");
+    assert_eq!((bytes.len(), &bytes[0]["config"]["pool"]), (1, &"own-pool".into()));
+}
+
+fn refusals_name_them() {
+    let (status, stdout, stderr) = run("run fib --pool own-pol");
+    assert_eq!((status, stdout.as_str()), (Some(2), ""));
+    assert!(
+        stderr.starts_with("error: unknown pool 'own-pol'; the nearest valid: own-pool; all: default, "),
+        "{stderr}"
+    );
+    let says = "error: --pool-share: the pool own-pool has no parameters\n";
+    assert_eq!(run("run fib --pool own-pool --pool-share half").2, says);
+    let stack = run("run fib --scheme stack --memory own-memory");
+    assert_eq!((stack.0, stack.1.as_str()), (Some(2), ""));
+    assert!(stack.2.starts_with("error: --memory own-memory beside --scheme stack"), "{}", stack.2);
+}

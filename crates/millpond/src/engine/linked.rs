@@ -1,0 +1,117 @@
+//! The parts of an engine that are compiled once, in this crate, and linked to programs.
+//!
+//! A function that is generic over its engine is compiled again in every program that calls it. What a program calls and
+//! what does not depend on its types goes through a method of [`Linked`]: the implementation for an engine of this crate is
+//! no generic function, so programs only link to it.
+
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+#[cfg(feature = "catalogue")]
+use super::Catalogue;
+use super::{DefaultParts, Engine, Parts, StackEngine};
+use crate::depend::{Mode, Scheme};
+use crate::handle::Datum;
+use crate::handle::reduction::Reduction;
+use crate::memory::Memory;
+use crate::pool::Pool;
+use crate::runtime::Inner;
+use crate::runtime::domain::Domain;
+use crate::runtime::shared::Shared;
+use crate::worker::Worker;
+use crate::worker::wait::Waiter;
+
+/// What programs call of an engine. The methods have names that user code does not ask for: the compiler
+/// suggests traits by the names of their methods.
+pub trait Linked: Sized {
+    fn make_room(worker: &Worker<Self>, domain: &Domain, bytes: usize)
+    where
+        Self: Engine;
+
+    fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64)
+    where
+        Self: Engine;
+
+    fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain)
+    where
+        Self: Engine;
+
+    /// # Safety
+    ///
+    /// As `Worker::await_datum_here`.
+    unsafe fn await_datum(
+        worker: &Worker<Self>,
+        domain: &Domain,
+        datum: &Datum,
+        mode: Mode,
+        place: &'static Location<'static>,
+    ) where
+        Self: Engine;
+
+    fn end_scope(worker: &Worker<Self>, domain: &Domain)
+    where
+        Self: Engine;
+
+    fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>))
+    where
+        Self: Engine;
+
+    /// # Safety
+    ///
+    /// Called once; `inner` is not used afterwards.
+    unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>)
+    where
+        Self: Engine;
+}
+
+macro_rules! linked {
+    ($engine:ty $(, $($parameter:ident: $bound:ident),*)?) => {
+        impl $(<$($parameter: $bound),*>)? Linked for $engine {
+            #[cold]
+            fn make_room(worker: &Worker<Self>, domain: &Domain, bytes: usize) {
+                worker.make_room_here(domain, bytes);
+            }
+
+            #[cold]
+            fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
+                worker.combine_here(domain, reduction, order);
+            }
+
+            fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain) {
+                worker.wait_here(waiter, domain);
+            }
+
+            unsafe fn await_datum(
+                worker: &Worker<Self>,
+                domain: &Domain,
+                datum: &Datum,
+                mode: Mode,
+                place: &'static Location<'static>,
+            ) {
+                // SAFETY: the caller's.
+                unsafe { worker.await_datum_here(domain, datum, mode, place) }
+            }
+
+            fn end_scope(worker: &Worker<Self>, domain: &Domain) {
+                worker.end_scope_here(domain);
+            }
+
+            fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>)) {
+                shared.enter_here(run);
+            }
+
+            unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>) {
+                // SAFETY: the caller's.
+                unsafe { ManuallyDrop::drop(inner) }
+            }
+        }
+    };
+}
+
+linked!(DefaultParts);
+linked!(StackEngine);
+#[cfg(feature = "catalogue")]
+linked!(Catalogue);
+linked!(Parts<M, P, D>, M: Memory, P: Pool, D: Scheme);
