@@ -121,7 +121,7 @@ unsafe impl Memory for Shifted {
 }
 
 #[test]
-#[should_panic(expected = "shifted: alignment of 124 bytes")]
+#[should_panic(expected = "shifted: alignment of 101 bytes")]
 fn a_memory_manager_that_does_not_align() {
     conformance::memory::<Shifted>();
 }
