@@ -10,7 +10,8 @@
 //! | [`runtime`](fn@runtime) | programs on a runtime of parts chosen by name give the serial result |
 //!
 //! A function panics if the part breaks its contract, and says how. If the part hangs, the function aborts the process
-//! after a minute or two. ThreadSanitizer sees more than these tests: run them under it, too.
+//! after a minute or two. ThreadSanitizer also finds a missing order between a put and a take: run the tests under it. Use
+//! `-Zbuild-std`, since it must see into the locks of std.
 //!
 //! ```
 //! use millpond::{DefaultMemory, DefaultPool, DefaultScheme, conformance};

@@ -151,7 +151,7 @@ impl<D: Scheme> Drop for Steps<D> {
             unsafe { handle.datum().version().meta().reset() };
         }
         for block in &self.blocks {
-            // SAFETY: leaked by `task`, and known to nobody any more.
+            // SAFETY: `task` leaked it, and nothing refers to it any more.
             drop(unsafe { Box::from_raw(block.as_ptr()) });
         }
     }
@@ -260,7 +260,7 @@ pub(crate) fn a_write_never_waits<D: Scheme>() {
     assert_eq!(steps.release(again), []);
 }
 
-/// All of a generation are woken together, in the order of issue or not, and nobody of the next.
+/// A release grants a whole generation, in any order, and no access of the next one.
 pub(crate) fn generations_follow_one_another<D: Scheme>() {
     let mut steps = Steps::<D>::new(1);
     let (head, _) = steps.spawn(&[(0, Inout)]);

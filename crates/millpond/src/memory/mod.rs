@@ -53,10 +53,11 @@ pub struct Block {
 /// # Safety
 ///
 /// `alloc` returns a block of at least `size` bytes that nobody else uses until it is freed, aligned to 64 if `size` is
-/// more than 96, else to [`BLOCK_ALIGN`]; its first word is initialized. The memory of a block of up to
-/// [`largest_stable`](Memory::largest_stable) bytes stays mapped until the manager and all its local parts are dropped, is
-/// zeroed before its first use, is only ever used for blocks of one size, and the manager never writes the first 8 bytes
-/// of it: a stale reader may still load them.
+/// more than 96, else to [`BLOCK_ALIGN`]; its first word is initialized.
+///
+/// A block of up to [`largest_stable`](Memory::largest_stable) bytes is *stable*, since a stale reader may still load its
+/// first 8 bytes. Its memory stays mapped as long as the manager and its local parts exist. It is only ever used for
+/// blocks of one size. Its first 8 bytes are 0 before the first use, and the manager never writes them afterwards.
 pub unsafe trait Memory: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Local: Send + 'static;
