@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use millpond::catalogue::{AnyRuntime, Names, POOLS};
+use millpond::catalogue::{AnyRuntime, Names, POOLS, SCHEMES};
 use millpond::{Inline, Spawn, on_runtime};
 
 use crate::common::{builder, limit, tasks};
@@ -29,7 +29,9 @@ fn on_every_pool_with_few_workers_and_many() {
         for workers in [1, 2, 3, 8] {
             // What may run at its spawn goes through the pool all the same.
             let builder = builder(workers).inline(Inline::Never);
-            let any = AnyRuntime::build(builder, Names { pool: row.name, ..Names::default() }).expect("a runtime");
+            // The first scheme, and not the default one: that may be the stack, which takes no pool.
+            let names = Names { scheme: SCHEMES[0].name, pool: row.name, ..Names::default() };
+            let any = AnyRuntime::build(builder, names).expect("a runtime");
             let seen: Box<[AtomicU8]> = (0..tasks()).map(|_| AtomicU8::new(0)).collect();
             let run = format!("each body once on {}, {workers} workers", row.name);
             limit(LIMIT, run.clone(), || on_runtime!(&any, rt => rt.scope(|s| node(s, 0, &seen)))).expect("no failure");
