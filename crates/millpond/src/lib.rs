@@ -146,9 +146,15 @@
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).
-//! * [`CancelToken`], [`Reducer`], [`catalogue`] (the exchangeable parts).
+//! * [`CancelToken`], [`Reducer`].
+//! * [`StackEngine`] (Cargo feature `stack`): the dataflow stack. [`catalogue`] (Cargo feature `catalogue`): the exchangeable
+//!   parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
+
+// What only the stack uses of the other modules stays without the feature: it costs no code, and there is one layout of a
+// task and of a scope. A build with all features finds what nobody uses.
+#![cfg_attr(not(feature = "stack"), allow(dead_code, unused_imports))]
 
 mod access;
 #[cfg(feature = "catalogue")]
@@ -170,7 +176,11 @@ mod moved;
 pub mod pool;
 pub mod record;
 mod runtime;
+#[cfg(feature = "stack")]
 pub mod stack;
+#[cfg(not(feature = "stack"))]
+#[path = "stack/absent.rs"]
+mod stack;
 mod sync;
 mod task;
 pub mod taskpool;
@@ -182,7 +192,9 @@ pub use access::{
 };
 #[cfg(feature = "catalogue")]
 pub use engine::Catalogue;
-pub use engine::{DefaultEngine, DefaultMemory, DefaultParts, DefaultPool, DefaultScheme, Engine, Parts, StackEngine};
+#[cfg(feature = "stack")]
+pub use engine::StackEngine;
+pub use engine::{DefaultEngine, DefaultMemory, DefaultParts, DefaultPool, DefaultScheme, Engine, Parts};
 pub use error::{Error, Kind, Label};
 pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};

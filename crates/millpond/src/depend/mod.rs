@@ -38,6 +38,7 @@ mod figure_tests;
 pub mod graph;
 #[cfg(feature = "catalogue")]
 pub mod hypergraph;
+#[cfg(feature = "stack")]
 pub(crate) mod in_order;
 #[cfg(feature = "catalogue")]
 pub mod list;

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "catalogue")]
 use super::Catalogue;
-use super::{DefaultParts, Engine, Parts, StackEngine};
+#[cfg(feature = "stack")]
+use super::StackEngine;
+use super::{DefaultParts, Engine, Parts};
 use crate::depend::{Mode, Scheme};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
@@ -111,6 +113,7 @@ macro_rules! linked {
 }
 
 linked!(DefaultParts);
+#[cfg(feature = "stack")]
 linked!(StackEngine);
 #[cfg(feature = "catalogue")]
 linked!(Catalogue);

@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::memory::slab::Slabs;
 use crate::pool::Pool;
 use crate::pool::split::Split;
+#[cfg(feature = "stack")]
 pub use crate::stack::StackEngine;
 use linked::Linked;
 use store::{InPool, TaskStore};

@@ -83,6 +83,18 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
         tracker.ops()
     }
 
+    /// Makes a datum the scope's, unless another has it.
+    #[inline(always)]
+    fn claim(tracker: E::Tracker, domain: &Domain, datum: &Datum) -> bool {
+        datum.claim(domain.claim(), tracker)
+    }
+
+    /// Whether tasks of the scope, which a stack holds and whose body calls, perhaps use the current version.
+    #[inline(always)]
+    fn is_in_use(_domain: &Domain, _datum: &Datum) -> bool {
+        false
+    }
+
     /// Takes a combine task whose accesses the stack of its scope orders; false if there is no such stack.
     #[inline(always)]
     fn combine(_worker: &Worker<E>, _domain: &Domain, _task: TaskRef) -> bool {

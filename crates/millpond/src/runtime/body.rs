@@ -10,8 +10,10 @@ use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
 use crate::caught::{Caught, catch};
 use crate::depend::Mode;
+use crate::engine::Engine;
+#[cfg(feature = "stack")]
+use crate::engine::StackEngine;
 use crate::engine::store::TaskStore;
-use crate::engine::{Engine, StackEngine};
 use crate::error::{Error, Kind};
 use crate::handle::Version;
 use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
@@ -319,6 +321,7 @@ where
     }
 }
 
+#[cfg(feature = "stack")]
 impl<'s, 'env: 's, B, A, F, O> ParentCode<'s, 'env, StackEngine, B, A, F, O>
 where
     A: Accesses<'s, B>,

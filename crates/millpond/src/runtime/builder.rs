@@ -12,6 +12,7 @@ use super::{Inner, Runtime, start};
 use crate::engine::{Choices, Engine};
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
+#[cfg(feature = "stack")]
 use crate::stack::policy::End;
 use crate::sync::Mutex;
 use crate::worker::sleep::Idle;
@@ -231,7 +232,7 @@ impl Builder {
     }
 
     /// For the [`StackEngine`](crate::StackEngine): at which end of a stack a thief begins to look;
-    /// [`End::Oldest`] by default. It changes how often is stolen, never the result.
+    /// [`End::Oldest`] by default. It changes how often is stolen, never the result. Cargo feature `stack`.
     ///
     /// ```
     /// use millpond::stack::policy::End;
@@ -242,6 +243,7 @@ impl Builder {
     /// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 42)))??, 42);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[cfg(feature = "stack")]
     pub fn steal_from(mut self, end: End) -> Self {
         self.config.steal_from = end;
         self

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
+#[cfg(feature = "stack")]
 use crate::stack::policy::End;
 use crate::worker::sleep::Idle;
 
@@ -52,6 +53,7 @@ pub(crate) struct Config {
     pub(crate) deterministic: bool,
     pub(crate) idle: Idle,
     pub(crate) inline: Inline,
+    #[cfg(feature = "stack")]
     pub(crate) steal_from: End,
     pub(crate) pin: bool,
     pub(crate) stack_size: usize,
@@ -89,6 +91,7 @@ impl Default for Config {
             deterministic: false,
             idle: Idle::default(),
             inline: Inline::default(),
+            #[cfg(feature = "stack")]
             steal_from: End::default(),
             pin: false,
             stack_size: DEFAULT_STACK,

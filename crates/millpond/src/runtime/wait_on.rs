@@ -10,8 +10,7 @@ use super::domain::Domain;
 use super::shared::Shared;
 use crate::access::{CanRead, CanWrite};
 use crate::depend::Mode;
-use crate::depend::in_order::InOrder;
-use crate::depend::tracker::{Of, Tracker};
+use crate::depend::tracker::Tracker;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
@@ -127,11 +126,6 @@ fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Re
     }
 }
 
-/// Whether tasks of the scope, which a stack holds and whose body calls, perhaps use the current version.
-fn is_in_use<E: Engine>(domain: &Domain, datum: &Datum) -> bool {
-    datum.version().meta().of::<InOrder>().is_in_use() && !E::Tasks::is_drained(domain)
-}
-
 /// The stack of the scope whose body calls, if it has one.
 #[inline(always)]
 fn frames<E: Engine>(domain: &Domain) -> Option<&Frames> {
@@ -218,7 +212,7 @@ impl<E: Engine> Worker<E> {
         }
         if frames::<E>(domain).is_some() {
             datum.enter_group(R::WAIT);
-            if is_in_use::<E>(domain, datum) {
+            if E::Tasks::is_in_use(domain, datum) {
                 E::Tasks::drain_for(self, domain, Self::cause_of(R::WAIT), datum.number());
             }
             return lend(datum, place);
@@ -308,7 +302,7 @@ impl<E: Engine> Worker<E> {
     ) -> Result<Replaced<T>, T> {
         let datum = handle.datum();
         // First, since a place in reference order that is no task's has its price in a frame.
-        if frames::<E>(domain).is_some() && is_in_use::<E>(domain, datum) {
+        if frames::<E>(domain).is_some() && E::Tasks::is_in_use(domain, datum) {
             return Err(value);
         }
         let (order, storage) = self.begin_set(domain, datum, place);
@@ -328,7 +322,7 @@ impl<E: Engine> Worker<E> {
         }
         datum.enter_group(Mode::Write);
         if frames::<E>(domain).is_some() {
-            let storage = if is_in_use::<E>(domain, datum) { Storage::Shared } else { Storage::Own(None) };
+            let storage = if E::Tasks::is_in_use(domain, datum) { Storage::Shared } else { Storage::Own(None) };
             return (order, Some(storage));
         }
         (order, Some(datum.rename(self.tracker(), self.shared().config.renames.as_ref())))
@@ -366,11 +360,7 @@ impl<E: Engine> Worker<E> {
     /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
     fn admit_now(&self, domain: &Domain, datum: &Datum) -> bool {
         let claim = domain.claim();
-        let take = || match frames::<E>(domain) {
-            Some(_) => datum.claim(claim, Of::<InOrder>::default()),
-            None => datum.claim(claim, self.tracker()),
-        };
-        if !datum.is_claimed_by(claim) && !take() {
+        if !datum.is_claimed_by(claim) && !E::Tasks::claim(self.tracker(), domain, datum) {
             return false;
         }
         if let Some(reduction) = datum.reduction() {

@@ -34,7 +34,7 @@ use crate::sync::barrier;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 
-/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Never a value.
+/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Cargo feature `stack`. Never a value.
 ///
 /// ```
 /// use millpond::{Runtime, Spawn, StackEngine};
@@ -168,6 +168,17 @@ impl TaskStore<StackEngine> for InFrames {
     #[inline(always)]
     fn ops_of_own(tracker: Of<Parked>, domain: &Domain) -> &'static SchemeOps {
         if domain.frames().is_some() { SchemeOps::of::<InOrder>() } else { tracker.ops() }
+    }
+
+    fn claim(tracker: Of<Parked>, domain: &Domain, datum: &Datum) -> bool {
+        match domain.frames() {
+            Some(_) => datum.claim(domain.claim(), Of::<InOrder>::default()),
+            None => datum.claim(domain.claim(), tracker),
+        }
+    }
+
+    fn is_in_use(domain: &Domain, datum: &Datum) -> bool {
+        datum.version().meta().of::<InOrder>().is_in_use() && !Self::is_drained(domain)
     }
 
     fn combine(worker: &Worker<StackEngine>, domain: &Domain, task: TaskRef) -> bool {

@@ -5,6 +5,7 @@ use std::ptr::{self, NonNull};
 
 use super::{Datum, ORPHAN, REDUCING};
 use crate::depend::Mode;
+#[cfg(feature = "stack")]
 use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::storage;
@@ -56,6 +57,7 @@ impl Whole {
 
     /// A datum of a nested scope's own, which lies with the stack that holds the scope's tasks. `settle` must follow, and what
     /// is missing: the place of its value.
+    #[cfg(feature = "stack")]
     #[inline(always)]
     pub(crate) fn own<T>(domain: &Domain) -> Whole {
         let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
