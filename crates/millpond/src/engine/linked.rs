@@ -22,6 +22,7 @@ use crate::pool::Pool;
 use crate::runtime::Inner;
 use crate::runtime::domain::Domain;
 use crate::runtime::shared::Shared;
+use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
@@ -33,6 +34,14 @@ pub trait Linked: Sized {
         Self: Engine;
 
     fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64)
+    where
+        Self: Engine;
+
+    fn try_exclude_all(worker: &Worker<Self>, task: TaskRef) -> bool
+    where
+        Self: Engine;
+
+    fn release_exclusions(worker: &Worker<Self>, task: TaskRef)
     where
         Self: Engine;
 
@@ -79,6 +88,14 @@ macro_rules! linked {
             #[cold]
             fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
                 worker.combine_here(domain, reduction, order);
+            }
+
+            fn try_exclude_all(worker: &Worker<Self>, task: TaskRef) -> bool {
+                worker.try_exclude_all_here(task)
+            }
+
+            fn release_exclusions(worker: &Worker<Self>, task: TaskRef) {
+                worker.release_exclusions_here(task);
             }
 
             fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain) {

@@ -45,9 +45,20 @@ const KEEPS: bool = !cfg!(any(loom, millpond_tsan, millpond_asan));
 /// A block for a `B`.
 #[inline]
 pub(super) fn alloc<B>() -> NonNull<B> {
-    let layout = Layout::new::<B>();
-    let kept = class_of(layout).and_then(|class| with_shelf(class, Shelf::take).flatten());
-    kept.unwrap_or_else(|| from_system(layout)).cast()
+    alloc_of(Layout::new::<B>()).cast()
+}
+
+// Not generic, so that a program has it once: so `free_of`.
+#[inline]
+fn alloc_of(layout: Layout) -> NonNull<u8> {
+    let kept = match class_of(layout) {
+        Some(class) => with_shelf(class, Shelf::take).flatten(),
+        None => None,
+    };
+    match kept {
+        Some(block) => block,
+        None => from_system(layout),
+    }
 }
 
 /// Takes a block back.
@@ -57,12 +68,20 @@ pub(super) fn alloc<B>() -> NonNull<B> {
 /// It came from `alloc::<B>`, and nobody uses it.
 #[inline]
 pub(super) unsafe fn free<B>(block: NonNull<B>) {
-    let layout = Layout::new::<B>();
+    // SAFETY: the caller's, of that layout.
+    unsafe { free_of(block.cast(), Layout::new::<B>()) };
+}
+
+/// # Safety
+///
+/// It came from `alloc_of` for this layout, and nobody uses it.
+#[inline]
+unsafe fn free_of(block: NonNull<u8>, layout: Layout) {
     // SAFETY: a block of that class, which the caller gives up.
-    let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block.cast()) };
+    let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block) };
     if class_of(layout).and_then(|class| with_shelf(class, keep)).is_none() {
         // SAFETY: came from the system in this layout, perhaps by way of a shelf of its class.
-        unsafe { dealloc(block.as_ptr().cast(), layout) };
+        unsafe { dealloc(block.as_ptr(), layout) };
     }
 }
 

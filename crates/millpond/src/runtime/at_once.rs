@@ -69,7 +69,12 @@ impl<E: Engine> Look<'_, E> {
     fn is_first(&self, datum: &Datum) -> bool {
         if self.few {
             let target = datum.current().addr().get();
-            self.records.get().iter().all(|record| record.target() != target)
+            for record in self.records.get() {
+                if record.target() == target {
+                    return false;
+                }
+            }
+            true
         } else {
             datum.note_use(self.order, self.records.count).is_none()
         }

@@ -116,7 +116,7 @@ fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
 #[inline]
 pub(crate) unsafe fn write_body<S, F>(room: NonNull<()>, body: Body<S, F>) {
     let room: NonNull<Body<S, F>> = room.cast();
-    debug_assert!(room.is_aligned());
+    debug_assert_eq!(room.addr().get() % align_of::<Body<S, F>>(), 0);
     // SAFETY: the block has room for it.
     unsafe { room.write(body) }
 }
@@ -142,7 +142,7 @@ unsafe fn discard<S, F, O>(task: TaskRef) {
 /// Where the result of a joined task is.
 pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
     let room: NonNull<Result<O, Error>> = room::<S, F, O>(task).cast();
-    debug_assert!(room.is_aligned());
+    debug_assert_eq!(room.addr().get() % align_of::<Result<O, Error>>(), 0);
     room
 }
 
@@ -250,8 +250,10 @@ where
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
         // SAFETY: the task was drafted with `A`, and runs.
         let value = unsafe { call_leaf::<B, A, F, O>(task.records(), &shape, f) };
-        let value = value.map_err(|caught| panicked(task, &caught))?;
-        keep::<A::Shape, F, O>(task, value);
+        match value {
+            Ok(value) => keep::<A::Shape, F, O>(task, value),
+            Err(caught) => return Err(panicked(task, &caught)),
+        }
         Ok(())
     }
 }

@@ -343,7 +343,7 @@ impl<O, K: Release> Pending<O, K> {
     pub(crate) fn new<S, F>(spawned: Spawned, release: K) -> Self {
         let Spawned { task, usage, order, domain, record, counted } = spawned;
         // A counted task keeps its block, and such is every task with a result.
-        let result = must_count::<O>().then(|| result_at::<S, F, O>(task));
+        let result = if must_count::<O>() { Some(result_at::<S, F, O>(task)) } else { None };
         let (watching, holds) = (Cell::new(None), Cell::new(counted));
         Pending { task: task.0, usage, order, domain, counted, result, watching, holds, record, release }
     }

@@ -302,7 +302,10 @@ where
     if record != 0 {
         worker.log.close(record, before);
     }
-    let value = result.unwrap_or_else(|caught| caught.resume());
+    let value = match result {
+        Ok(value) => value,
+        Err(caught) => caught.resume(),
+    };
     match domain.first_failure() {
         Some(error) => Err(error),
         None if domain.is_cancelled() => Err(Error::new(Label::place(place), Kind::Cancelled)),

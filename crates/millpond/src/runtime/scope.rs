@@ -173,7 +173,10 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         self.domain().count_inline();
         worker.free(task);
-        outcome.map(|()| value.expect("a body that ended well has a value"))
+        match outcome {
+            Ok(()) => Ok(value.expect("a body that ended well has a value")),
+            Err(error) => Err(error),
+        }
     }
 
     /// Spawns a leaf as a task; it may still run here.

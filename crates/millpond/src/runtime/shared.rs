@@ -212,7 +212,11 @@ impl<E: Engine> Shared<E> {
     /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
-        E::enter_as_worker(self, &mut |worker| result = f.take().map(|f| f(worker)));
+        E::enter_as_worker(self, &mut |worker| {
+            if let Some(f) = f.take() {
+                result = Some(f(worker));
+            }
+        });
         result.expect("it ran, and did not panic")
     }
 

@@ -67,6 +67,15 @@ impl<E: Engine> Worker<E> {
 
     /// Takes all exclusions if they are free, else none.
     pub(crate) fn try_exclude_all(&self, task: TaskRef) -> bool {
+        E::try_exclude_all(self, task)
+    }
+
+    /// Gives all exclusions of a task back.
+    pub(crate) fn release_exclusions(&self, task: TaskRef) {
+        E::release_exclusions(self, task);
+    }
+
+    pub(crate) fn try_exclude_all_here(&self, task: TaskRef) -> bool {
         let commutative = || task.records().iter().filter(|record| record.mode() == Mode::Commutative);
         let taken = commutative().take_while(|record| record.version().exclusion.try_acquire()).count();
         let all = taken == commutative().count();
@@ -76,8 +85,7 @@ impl<E: Engine> Worker<E> {
         all
     }
 
-    /// Gives all exclusions of a task back.
-    pub(crate) fn release_exclusions(&self, task: TaskRef) {
+    pub(crate) fn release_exclusions_here(&self, task: TaskRef) {
         let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
         commutative.for_each(|record| self.release_exclusion(task, record.version()));
     }
