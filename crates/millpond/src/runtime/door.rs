@@ -365,7 +365,7 @@ impl Precondition {
             // SAFETY: the task is held, so its scope is there.
             let doors = unsafe { self.0.header().domain().as_ref() }.doors();
             // SAFETY: held until now.
-            unsafe { doors.expect("a task that came through a door").let_in(self.0) };
+            unsafe { Doors::let_in(doors.expect("a task that came through a door").into(), self.0) };
         }
     }
 }
