@@ -3,7 +3,7 @@
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{Family, MEMORY, POOL, SCHEME};
-use crate::tuning::Tuning;
+use crate::tuning::{Tuning, not_with_stack};
 use clap::ArgMatches;
 use millpond::catalogue::{self, AnyRuntime, Names, Registry};
 use millpond::{BuildError, Builder, Inline, Runtime, StackEngine};
@@ -37,8 +37,9 @@ impl Config {
     /// Reads the options of what a workload runs on.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let config = Self::read(runs_on, matches, registry)?;
-        let pool = registry.pools().find(|row| row.name == config.pool);
-        let tuning = Tuning::new(matches, pool.expect("a pool of the registry"))?;
+        let pool = (!config.is_stack()).then(|| registry.pools().find(|row| row.name == config.pool));
+        let pool = pool.map(|pool| pool.expect("a pool of the registry"));
+        let tuning = Tuning::new(matches, pool, config.workers)?;
         Ok(Self { tuning, ..config })
     }
 
@@ -61,20 +62,16 @@ impl Config {
                 (modes, matches.get_one::<String>("item-table").cloned())
             }),
         };
-        this.check()?;
+        if this.is_stack() {
+            let given = [&POOL, &MEMORY].into_iter().find_map(|family| Some((family.option, named(matches, family)?)));
+            given.map_or(Ok(()), |(option, name)| Err(not_with_stack(option, &format!(" {name}"))))?;
+        }
         Ok(this)
     }
 
-    /// The stack replaces the two other families.
-    fn check(&self) -> Result<(), Failure> {
-        let beside = [(&POOL, &self.pool), (&MEMORY, &self.memory)];
-        let given = beside.into_iter().find(|(family, name)| *name != family.default);
-        match given.filter(|_| self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME) {
-            None => Ok(()),
-            Some((Family { option, .. }, name)) => Err(Failure::Usage(format!(
-                "--{option} {name} beside --scheme stack: the stack replaces pool and memory manager; leave out --{option}"
-            ))),
-        }
+    /// Whether it is for a runtime of the dataflow stack, which has no other part.
+    fn is_stack(&self) -> bool {
+        self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME
     }
 
     /// Builds the runtime, of the parts that were named.
@@ -116,11 +113,12 @@ impl Config {
         Self { window: MAX_WINDOW as usize, ..self.clone() }
     }
 
-    /// The options that ask for the same parts.
+    /// The options that ask for the same parts. With the scheme `stack` there are no others.
     pub fn parts(&self) -> Vec<String> {
         let named = [(&SCHEME, &self.scheme), (&POOL, &self.pool), (&MEMORY, &self.memory)];
+        let named = &named[..if self.is_stack() { 1 } else { 3 }];
         let mut args: Vec<_> =
-            named.into_iter().flat_map(|(family, name)| [format!("--{}", family.option), name.clone()]).collect();
+            named.iter().flat_map(|(family, name)| [format!("--{}", family.option), (*name).clone()]).collect();
         args.extend(self.deterministic.then(|| "--deterministic".to_owned()));
         args.extend(self.pin.then(|| "--pin".to_owned()));
         args

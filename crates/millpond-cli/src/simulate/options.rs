@@ -156,7 +156,7 @@ fn parsed<F>(name: &'static str, value: &'static str, help: &'static str, parse:
 where
     F: Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static,
 {
-    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse)
 }
 
 fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
