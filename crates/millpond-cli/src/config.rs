@@ -128,12 +128,12 @@ impl Config {
     pub fn json(&self) -> Value {
         let is_pool = self.runs_on == RunsOn::TaskPool;
         let of_runtime = |value: Value| if is_pool { Value::Null } else { value };
-        let beside_scheme = |name: &str| if is_pool { json!(name) } else { beside(&self.scheme, name) };
+        let with_scheme = |name: &str| if is_pool { json!(name) } else { with(&self.scheme, name) };
         let mut config = json!({
             "workers": self.workers,
             "scheme": of_runtime(json!(self.scheme)),
-            "pool": beside_scheme(&self.pool),
-            "memory": beside_scheme(&self.memory),
+            "pool": with_scheme(&self.pool),
+            "memory": with_scheme(&self.memory),
             "deterministic": of_runtime(json!(self.deterministic)),
             "window": of_runtime(json!(self.window)),
         });
@@ -156,7 +156,7 @@ impl Config {
             let tuning = self.tuning.text();
             return format!("{} workers, pool {}, memory {}{tuning}", self.workers, self.pool, self.memory);
         }
-        let parts = match beside(&self.scheme, &self.pool) {
+        let parts = match with(&self.scheme, &self.pool) {
             Value::Null => String::new(),
             _ => format!(", pool {}, memory {}", self.pool, self.memory),
         };
@@ -181,13 +181,13 @@ pub fn of_scheme(scheme: &str, workers: usize) -> Value {
     json!({
         "workers": workers,
         "scheme": scheme,
-        "pool": beside(scheme, catalogue::POOLS[0].name),
-        "memory": beside(scheme, catalogue::MEMORY[0].name),
+        "pool": with(scheme, catalogue::POOLS[0].name),
+        "memory": with(scheme, catalogue::MEMORY[0].name),
     })
 }
 
-/// A pool, or a memory manager, as it is reported beside a scheme: a dataflow stack is all three.
-fn beside(scheme: &str, part: &str) -> Value {
+/// A pool, or a memory manager, as it is reported with a scheme: the stack has neither.
+fn with(scheme: &str, part: &str) -> Value {
     if scheme == StackEngine::NAME { Value::Null } else { json!(part) }
 }
 
