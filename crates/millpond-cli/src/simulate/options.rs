@@ -135,7 +135,12 @@ pub fn command() -> Command {
         .args(machine)
         .mut_args(|arg| arg.global(true))
         .arg(file("trace", "Simulate a recording that `millpond profile --record` wrote, instead of a program"))
-        .arg(words("experiment", "NAME", EXPERIMENTS, "Simulate an experiment of the paper, and compare it with what was published"))
+        .arg(words(
+            "experiment",
+            "NAME",
+            EXPERIMENTS,
+            "Simulate an experiment of the paper, and compare it with what was published",
+        ))
         .subcommands(subjects)
 }
 

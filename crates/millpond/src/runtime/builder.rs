@@ -68,10 +68,12 @@ pub enum BuildError {
         /// Which one.
         name: String,
     },
-    /// The system does not reserve a stack of this size ([`Builder::stack_size`]).
+    /// The system does not reserve a stack of this size for each worker ([`Builder::stack_size`]).
     Stack {
         /// The size.
         bytes: usize,
+        /// How many workers there are to be.
+        workers: usize,
         /// What the system said.
         error: io::Error,
     },
@@ -102,8 +104,9 @@ impl std::fmt::Display for BuildError {
                     "the {family} `{name}` cannot be used with the scheme `stack`, which has no pool and no memory manager"
                 )
             }
-            BuildError::Stack { bytes, error } => {
-                write!(f, "cannot reserve a stack of {bytes} bytes (stack_size): {error}")
+            BuildError::Stack { bytes, workers, error } => {
+                let each = if *workers == 1 { String::new() } else { format!(" for each of {workers} workers") };
+                write!(f, "cannot reserve a stack of {bytes} bytes{each} (stack_size): {error}")
             }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
             #[cfg(feature = "signal")]
@@ -278,8 +281,8 @@ impl Builder {
     }
 
     /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory. From 128 KiB to
-    /// 1 GiB. [`build`](Builder::build) fails if the system does not reserve one such stack. If it refuses a later one, the
-    /// process ends with a message: that depends on how many bodies wait at a time.
+    /// 1 GiB. [`build`](Builder::build) fails if the system does not reserve one such stack for each worker. If it refuses a
+    /// further one, for the tasks that run while many bodies wait, the process ends with a message.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = bytes;
         self
@@ -306,7 +309,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a choice is out of its range, the system reserves no stack or starts no thread, or a signal cannot be caught.
+    /// If a choice is out of its range, the system reserves no stacks or starts no thread, or a signal cannot be caught.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with()
     }
@@ -368,8 +371,8 @@ impl Builder {
         check("window", config.window, (1, u64::MAX >> 16))?;
         check("window_bytes", config.window_bytes, (1, u64::MAX))?;
         check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, MOST_STACK as u64))?;
-        let bytes = config.stack_size;
-        fiber::try_stack(bytes).map_err(|error| BuildError::Stack { bytes, error })?;
+        let (workers, bytes) = (config.workers, config.stack_size);
+        fiber::try_stacks(workers, bytes).map_err(|error| BuildError::Stack { bytes, workers, error })?;
         #[cfg(feature = "signal")]
         {
             on_signal::check(config.dump_signal)?;

@@ -79,9 +79,9 @@ fn most_stacks() -> usize {
     })
 }
 
-/// Reserves a stack of this size, and gives it back: whether the system has one.
-pub(crate) fn try_stack(size: usize) -> io::Result<()> {
-    DefaultStack::new(size).map(drop)
+/// Reserves so many stacks of this size at once, and gives them back: whether the system has them.
+pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
+    (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
 }
 
 /// Why there is no other stack, and what helps.
