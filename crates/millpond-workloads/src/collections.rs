@@ -13,10 +13,10 @@ pub(crate) const PRECONDITIONS: Opt = Opt {
     kind: Kind::Choice(&["flexible", "eager", "strict"]),
 };
 
-/// How a step is kept that waits.
+/// How a waiting step is kept.
 const BLOCKED: Opt = Opt {
     name: "blocked",
-    help: "How a step is kept that waits for an item",
+    help: "How a step that waits for an item is kept",
     kind: Kind::Choice(&["resume", "fiber", "replay"]),
 };
 

@@ -105,7 +105,7 @@ pub fn command() -> Command {
             "at-once",
             "N",
             Config::AT_ONCE,
-            "Tasks that a thief takes at once in the mean, from 1 to 1e6 [default: 1; of a recording as recorded, or 1]",
+            "Tasks that a thief takes at once, on average, from 1 to 1e6 [default: 1; of a recording as recorded, or 1]",
         ),
         number(
             "bandwidth",

@@ -149,7 +149,12 @@ fn a_stack_that_the_system_refuses_is_a_failure() {
         assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(1), "", 1), "{workload}: {stderr}");
         assert!(stderr.starts_with(says), "{workload}: {stderr}");
     }
-    let (status, _, stderr) = limited("run nqueens --n 6 --workers 1");
+    // Enough for one, not for two.
+    let (status, stdout, stderr) = limited("run nqueens --n 6 --workers 2 --stack-size 536870912");
+    let says = "error: cannot start the runtime: cannot reserve a stack of 536870912 bytes for each of 2 workers (stack_size): ";
+    assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(1), "", 1), "{stderr}");
+    assert!(stderr.starts_with(says), "{stderr}");
+    let (status, _, stderr) = limited("run nqueens --n 6 --workers 1 --stack-size 536870912");
     assert_eq!((status, stderr.as_str()), (Some(0), ""));
 }
 
