@@ -349,7 +349,7 @@ fn tasks_for_a_while() {
         // Blocks are kept for the most tasks that were ever in flight, and that differs from round to round: with a
         // small window it is far below what the least leak comes to, in bytes a task.
         const LEAST_LEAK: usize = 4;
-        let (rounds, tasks) = (50, sized(10_000, 40_000));
+        let (rounds, tasks) = (50, sized(3_000, 40_000));
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Never), (2, Inline::Auto)] {
             let rt = builder(workers).window(64).inline(inline).build().unwrap();
             let round = |_| {

@@ -17,7 +17,7 @@ fn runtimes(workers: usize) -> [Runtime; 2] {
 #[test]
 fn a_chain_on_one_handle() {
     limit(60, "chain", || {
-        let n = 1_000_000_u64;
+        let n = sized(100_000, 1_000_000) as u64;
         for rt in [1, 2, 8].into_iter().flat_map(runtimes) {
             let sum = Handle::new(0_u64);
             rt.scope(|s| {
@@ -58,7 +58,7 @@ fn many_readers_then_a_writer() {
     limit(60, "readers, then a writer", || {
         // The graph scheme looks for each along their list when it is released (TG §4.1).
         let readers = if Names::default().scheme == "graph" { 5_000 } else { 100_000 };
-        let rounds = 5;
+        let rounds = sized(2, 5);
         for workers in [1, 2, 8] {
             // Room for all at once: every reader waits when the writer is spawned.
             let rt = builder(workers).window(readers + 2).inline(Inline::Never).build().unwrap();
@@ -93,7 +93,7 @@ fn many_readers_then_a_writer() {
 #[test]
 fn many_readers_that_run_as_they_are_spawned() {
     limit(60, "readers", || {
-        let (readers, rounds) = (100_000, 5);
+        let (readers, rounds) = (sized(20_000, 100_000), 5);
         for rt in [1, 2, 8].into_iter().flat_map(runtimes) {
             let (value, seen) = (Handle::new(0_u64), AtomicU64::new(0));
             let seen = &seen;
@@ -155,7 +155,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, depth: u64, value: Access<'_, u64, Inout, S:
 #[test]
 fn deep_recursion_without_waits() {
     limit(60, "recursion without waits", || {
-        let depth = 100_000;
+        let depth = sized(20_000, 100_000) as u64;
         for rt in [1, 2, 8].map(runtime) {
             let value = Handle::new(0);
             rt.scope(|s| descend(s, depth, value.inout(), false)).unwrap();
@@ -168,7 +168,7 @@ fn deep_recursion_without_waits() {
 fn deep_recursion_with_waits() {
     limit(60, "recursion with waits", || {
         // The sanitizers keep much memory for each stack.
-        let depth = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { 100_000 };
+        let depth = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { sized(20_000, 100_000) as u64 };
         for workers in [1, 2, 8] {
             let value = Handle::new(0);
             runtime(workers).scope(|s| descend(s, depth, value.inout(), true)).unwrap();

@@ -122,7 +122,7 @@ fn places(i: usize, data: usize) -> impl Iterator<Item = (usize, bool)> {
 }
 
 fn many_accesses<E: Engine>(rt: &Runtime<E>) {
-    let (tasks, data) = (sized(4_000, 40_000), 23);
+    let (tasks, data) = (sized(1_000, 40_000), 23);
     let handles: Vec<_> = (0..data as u64).map(Handle::new).collect();
     rt.scope(|s| {
         for i in 0..tasks {
