@@ -34,7 +34,9 @@ use crate::sync::barrier;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 
-/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Cargo feature `stack`. Never a value.
+/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Never a value.
+///
+/// Needs the Cargo feature `stack`.
 ///
 /// ```
 /// use millpond::{Runtime, Spawn, StackEngine};
