@@ -51,7 +51,7 @@ pub enum BuildError {
         /// What it takes.
         range: (u64, u64),
     },
-    /// A family has no member of this name ([`Registry`](crate::catalogue::Registry)).
+    /// A family has no member of this name (`catalogue::Registry`).
     NoSuch {
         /// What was to be chosen, in words.
         family: &'static str,
