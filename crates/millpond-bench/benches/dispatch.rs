@@ -1,22 +1,28 @@
-//! What a call through a table of functions costs: each scheme on its static engine and on the catalogue engine, in turns.
-//! All tasks go through the pool, on one worker, so that nothing else differs.
+//! What calls through tables of functions cost: each scheme on its static engine and on the catalogue engine, in turns.
+//! Pool and memory manager are the default ones on both. All tasks go through the pool, on one worker, so that nothing else
+//! differs.
 //!
 //! ```sh
 //! cargo bench --profile max -p millpond-bench --bench dispatch
 //! ```
+//!
+//! For tools that count instructions, `ENGINE=static` or `ENGINE=catalogue` runs one engine, `SCHEME=list` one scheme, and
+//! `RUNS=1` so many runs.
 #![forbid(unsafe_code)]
 
 use millpond::catalogue::{AnyRuntime, Names, SCHEMES};
-use millpond::{Builder, DefaultMemory, DefaultPool, Engine, Handle, Inline, Parts, Runtime, Spawn, on_runtime};
+use millpond::{
+    Builder, Catalogue, DefaultMemory, DefaultPool, Engine, Handle, Inline, Parts, Runtime, Spawn, StackEngine,
+};
 use millpond_bench::with_scheme;
 use std::time::Instant;
 
 /// Tasks of a run.
-const TASKS: u64 = 200_000;
+const TASKS: u64 = 20_000;
 /// Data, so that a task seldom waits for the one before it.
 const DATA: usize = 64;
-/// Runs of each engine.
-const RUNS: usize = 9;
+/// Runs of each engine: many short ones, of which some are not disturbed.
+const RUNS: usize = 101;
 
 /// Nanoseconds per task of a run: each task changes one datum and reads another.
 fn run<E: Engine>(rt: &Runtime<E>) -> f64 {
@@ -39,31 +45,41 @@ fn builder() -> Builder {
     Runtime::builder().workers(1).inline(Inline::Never)
 }
 
-fn median(runs: &mut [f64]) -> f64 {
-    runs.sort_by(f64::total_cmp);
-    runs[runs.len() / 2]
+/// The runtime of a scheme on the catalogue engine.
+fn by_table(scheme: &'static str) -> Runtime<Catalogue> {
+    match AnyRuntime::build(builder(), Names { scheme, ..Names::default() }).expect("a runtime") {
+        AnyRuntime::Catalogue(rt) => rt,
+        // By name the default scheme has the default engine; the catalogue engine is of the same parts unless told otherwise.
+        _ => builder().build_with().expect("a runtime"),
+    }
 }
 
-/// The medians of both engines.
-fn compare<E: Engine>(table: &AnyRuntime) -> (f64, f64) {
-    let direct: Runtime<E> = builder().build_with().expect("a runtime");
-    let (mut ones, mut others) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
-        ones.push(run(&direct));
-        others.push(on_runtime!(table, rt => run(rt)));
+/// The least times of both engines.
+fn compare<E: Engine>(scheme: &'static str, runs: usize, engine: Option<&str>) -> (f64, f64) {
+    let (direct, by_table) = (builder().build_with::<E>().expect("a runtime"), by_table(scheme));
+    let wanted = |name| engine.is_none_or(|engine| engine == name);
+    let mut least = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..runs {
+        if wanted("static") {
+            least.0 = least.0.min(run(&direct));
+        }
+        if wanted("catalogue") {
+            least.1 = least.1.min(run(&by_table));
+        }
     }
-    (median(&mut ones), median(&mut others))
+    least
 }
 
 fn main() {
-    println!("{:20} {:>10} {:>10} {:>10}", "scheme", "static ns", "table ns", "dispatch");
-    for row in SCHEMES.iter().filter(|row| row.name != "stack") {
-        // Another memory manager than the default one would be needed to have the default scheme on the catalogue engine.
-        let memory = if row.name == Names::default().scheme { "cgbkob" } else { "default" };
-        let table =
-            AnyRuntime::build(builder(), Names { scheme: row.name, memory, ..Names::default() }).expect("a runtime");
-        let (direct, by_table) = with_scheme!(row.name, D => compare::<Parts<DefaultMemory, DefaultPool, D>>(&table))
-            .expect("a scheme of the catalogue");
-        println!("{:20} {direct:10.1} {by_table:10.1} {:10.1}", row.name, by_table - direct);
+    let engine = std::env::var("ENGINE").ok();
+    let runs = std::env::var("RUNS").map_or(RUNS, |runs| runs.parse().expect("RUNS is a number"));
+    let only = std::env::var("SCHEME").ok();
+    println!("{:20} {:>10} {:>12} {:>10}", "scheme", "static ns", "catalogue ns", "dispatch");
+    let schemes = SCHEMES.iter().map(|row| row.name).filter(|name| *name != StackEngine::NAME);
+    for name in schemes.filter(|name| only.as_deref().is_none_or(|only| only == *name)) {
+        let (direct, by_table) =
+            with_scheme!(name, D => compare::<Parts<DefaultMemory, DefaultPool, D>>(name, runs, engine.as_deref()))
+                .expect("a scheme of the catalogue");
+        println!("{name:20} {direct:10.1} {by_table:12.1} {:10.1}", by_table - direct);
     }
 }

@@ -20,7 +20,7 @@ pub const MAX_WINDOW: u64 = 1 << 32;
 
 /// The whole command.
 pub fn command(registry: &Registry) -> Command {
-    Command::new("millpond")
+    let command = Command::new("millpond")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A task-dataflow runtime: run its jobs, list its parts, measure")
         .subcommand_required(true)
@@ -29,7 +29,16 @@ pub fn command(registry: &Registry) -> Command {
         .subcommand(profile(registry))
         .subcommand(crate::simulate::options::command())
         .subcommand(list())
-        .subcommand(suites("bench", SUITES, registry).about("Measure the runtime"))
+        .subcommand(suites("bench", SUITES, registry).about("Measure the runtime"));
+    negative_values(command)
+}
+
+/// Lets each option take a negative number as its value, so that a refusal says which values are valid. Otherwise `-1` reads
+/// as an unknown option.
+fn negative_values(command: Command) -> Command {
+    let takes_values = |arg: &Arg| arg.get_action().takes_values();
+    let command = command.mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg });
+    command.mut_subcommands(negative_values)
 }
 
 fn run(registry: &Registry) -> Command {
@@ -147,12 +156,13 @@ pub fn suites(name: &'static str, suites: &'static [Suite], registry: &Registry)
             .arg(flag("json", "Print one JSON object").conflicts_with("csv"))
             .arg(file("csv", "Write the rows to FILE as CSV"))
     });
-    Command::new(name)
+    let command = Command::new(name)
         .subcommand_required(true)
         .subcommand_value_name("SUITE")
         .subcommand_help_heading("Suites")
         .disable_help_subcommand(true)
-        .subcommands(suites)
+        .subcommands(suites);
+    negative_values(command)
 }
 
 /// An option with an integer value in `min..=max`.
@@ -167,7 +177,7 @@ pub fn integer(
         Ok(number) if (min..=max).contains(&number) => Ok(number),
         _ => Err(format!("expected {min}..={max}")),
     };
-    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse)
 }
 
 /// An option with one of a few words as its value.
@@ -213,5 +223,25 @@ mod tests {
     #[test]
     fn the_tables_make_a_sound_command() {
         super::command(&millpond::catalogue::Registry::default()).debug_assert();
+    }
+
+    /// Each option of each command reads `-1` as its value, and refuses it as such if at all.
+    #[test]
+    fn a_negative_number_is_a_value() {
+        fn check(command: &clap::Command, path: &[&str]) {
+            for inner in command.get_subcommands() {
+                check(inner, &[path, &[inner.get_name()]].concat());
+            }
+            for long in
+                command.get_arguments().filter(|arg| arg.get_action().takes_values()).filter_map(|a| a.get_long())
+            {
+                let option = format!("--{long}");
+                let words = [path, &[option.as_str(), "-1"]].concat();
+                let result = super::command(&millpond::catalogue::Registry::default()).try_get_matches_from(&words);
+                let error = result.err().map(|error| error.kind());
+                assert_ne!(error, Some(clap::error::ErrorKind::UnknownArgument), "{words:?}");
+            }
+        }
+        check(&super::command(&millpond::catalogue::Registry::default()), &["millpond"]);
     }
 }

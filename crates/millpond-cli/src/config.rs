@@ -3,7 +3,7 @@
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
 use crate::families::{Family, MEMORY, POOL, SCHEME};
-use crate::tuning::Tuning;
+use crate::tuning::{Tuning, not_with_stack};
 use clap::ArgMatches;
 use millpond::catalogue::{self, AnyRuntime, Names, Registry};
 use millpond::{BuildError, Builder, Inline, Runtime, StackEngine};
@@ -37,8 +37,9 @@ impl Config {
     /// Reads the options of what a workload runs on.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let config = Self::read(runs_on, matches, registry)?;
-        let pool = registry.pools().find(|row| row.name == config.pool);
-        let tuning = Tuning::new(matches, pool.expect("a pool of the registry"))?;
+        let pool = (!config.is_stack()).then(|| registry.pools().find(|row| row.name == config.pool));
+        let pool = pool.map(|pool| pool.expect("a pool of the registry"));
+        let tuning = Tuning::new(matches, pool, config.workers)?;
         Ok(Self { tuning, ..config })
     }
 
@@ -61,20 +62,16 @@ impl Config {
                 (modes, matches.get_one::<String>("item-table").cloned())
             }),
         };
-        this.check()?;
+        if this.is_stack() {
+            let given = [&POOL, &MEMORY].into_iter().find_map(|family| Some((family.option, named(matches, family)?)));
+            given.map_or(Ok(()), |(option, name)| Err(not_with_stack(option, &format!(" {name}"))))?;
+        }
         Ok(this)
     }
 
-    /// The stack replaces the two other families.
-    fn check(&self) -> Result<(), Failure> {
-        let beside = [(&POOL, &self.pool), (&MEMORY, &self.memory)];
-        let given = beside.into_iter().find(|(family, name)| *name != family.default);
-        match given.filter(|_| self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME) {
-            None => Ok(()),
-            Some((Family { option, .. }, name)) => Err(Failure::Usage(format!(
-                "--{option} {name} beside --scheme stack: the stack replaces pool and memory manager; leave out --{option}"
-            ))),
-        }
+    /// Whether it is for a runtime of the dataflow stack, which has no other part.
+    fn is_stack(&self) -> bool {
+        self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME
     }
 
     /// Builds the runtime, of the parts that were named.
@@ -116,11 +113,12 @@ impl Config {
         Self { window: MAX_WINDOW as usize, ..self.clone() }
     }
 
-    /// The options that ask for the same parts.
+    /// The options that ask for the same parts. With the scheme `stack` there are no others.
     pub fn parts(&self) -> Vec<String> {
         let named = [(&SCHEME, &self.scheme), (&POOL, &self.pool), (&MEMORY, &self.memory)];
+        let named = &named[..if self.is_stack() { 1 } else { 3 }];
         let mut args: Vec<_> =
-            named.into_iter().flat_map(|(family, name)| [format!("--{}", family.option), name.clone()]).collect();
+            named.iter().flat_map(|(family, name)| [format!("--{}", family.option), (*name).clone()]).collect();
         args.extend(self.deterministic.then(|| "--deterministic".to_owned()));
         args.extend(self.pin.then(|| "--pin".to_owned()));
         args
@@ -130,12 +128,12 @@ impl Config {
     pub fn json(&self) -> Value {
         let is_pool = self.runs_on == RunsOn::TaskPool;
         let of_runtime = |value: Value| if is_pool { Value::Null } else { value };
-        let beside_scheme = |name: &str| if is_pool { json!(name) } else { beside(&self.scheme, name) };
+        let with_scheme = |name: &str| if is_pool { json!(name) } else { with(&self.scheme, name) };
         let mut config = json!({
             "workers": self.workers,
             "scheme": of_runtime(json!(self.scheme)),
-            "pool": beside_scheme(&self.pool),
-            "memory": beside_scheme(&self.memory),
+            "pool": with_scheme(&self.pool),
+            "memory": with_scheme(&self.memory),
             "deterministic": of_runtime(json!(self.deterministic)),
             "window": of_runtime(json!(self.window)),
         });
@@ -158,7 +156,7 @@ impl Config {
             let tuning = self.tuning.text();
             return format!("{} workers, pool {}, memory {}{tuning}", self.workers, self.pool, self.memory);
         }
-        let parts = match beside(&self.scheme, &self.pool) {
+        let parts = match with(&self.scheme, &self.pool) {
             Value::Null => String::new(),
             _ => format!(", pool {}, memory {}", self.pool, self.memory),
         };
@@ -183,13 +181,13 @@ pub fn of_scheme(scheme: &str, workers: usize) -> Value {
     json!({
         "workers": workers,
         "scheme": scheme,
-        "pool": beside(scheme, catalogue::POOLS[0].name),
-        "memory": beside(scheme, catalogue::MEMORY[0].name),
+        "pool": with(scheme, catalogue::POOLS[0].name),
+        "memory": with(scheme, catalogue::MEMORY[0].name),
     })
 }
 
-/// A pool, or a memory manager, as it is reported beside a scheme: a dataflow stack is all three.
-fn beside(scheme: &str, part: &str) -> Value {
+/// A pool, or a memory manager, as it is reported with a scheme: the stack has neither.
+fn with(scheme: &str, part: &str) -> Value {
     if scheme == StackEngine::NAME { Value::Null } else { json!(part) }
 }
 

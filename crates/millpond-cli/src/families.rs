@@ -8,6 +8,8 @@ use millpond::catalogue::{MEMORY as MEMORIES, POOLS, Registry, Row, SCHEMES};
 pub struct Family {
     /// The option that chooses, without its dashes.
     pub option: &'static str,
+    /// What a message calls a member.
+    pub noun: &'static str,
     /// What `list` calls the whole family.
     pub plural: &'static str,
     /// What the family decides.
@@ -32,6 +34,7 @@ impl Family {
 /// When a task is ready.
 pub static SCHEME: Family = Family {
     option: "scheme",
+    noun: "scheme",
     plural: "schemes",
     decides: "when a task is ready",
     default: SCHEMES[0].name,
@@ -41,6 +44,7 @@ pub static SCHEME: Family = Family {
 /// Where ready tasks wait.
 pub static POOL: Family = Family {
     option: "pool",
+    noun: "pool",
     plural: "pools",
     decides: "where ready tasks wait and who finds them",
     default: POOLS[0].name,
@@ -50,6 +54,7 @@ pub static POOL: Family = Family {
 /// Where task blocks come from.
 pub static MEMORY: Family = Family {
     option: "memory",
+    noun: "memory manager",
     plural: "memory",
     decides: "where task blocks come from",
     default: MEMORIES[0].name,

@@ -1,24 +1,23 @@
 //! The `millpond` command as a library: run the jobs, list the parts, measure, profile, simulate.
 //!
-//! A program that adds parts of its own to a [`Registry`] gets the whole command with them. The new part has a name in
-//! `list`, `run`, `profile` and the suites of `bench` that choose at run time:
+//! A program that adds parts of its own to a [`Registry`] gets the whole command with them. A new scheme, pool or memory
+//! manager has a name in `list`, `run`, `profile` and the suites of `bench` that choose at run time. This program has
+//! one of each:
 //!
 //! ```no_run
+//! # use millpond_extension_tests as my_parts;
 //! use millpond::catalogue::{Registry, Row};
-//! use millpond::memory::named::{Named, Parts, Variant};
-//! use millpond::memory::variants::Bs;
-//!
-//! #[derive(Debug)]
-//! enum Mine {}
-//!
-//! impl Variant for Mine {
-//!     const NAME: &'static str = "mine";
-//!     const PARTS: Parts = Bs::PARTS;
-//! }
+//! use my_parts::{memory::Malloc, pool::RoundRobin, scheme::Queues};
 //!
 //! fn main() -> std::process::ExitCode {
-//!     let row = Row::of_memory::<Named<Mine>>("a memory manager of mine", "this program");
-//!     millpond_cli::main(Registry::default().with_memory::<Named<Mine>>(row).expect("the name is free"))
+//!     let scheme = Row::of_scheme::<Queues>("a queue per version", "my crate");
+//!     let pool = Row::of_pool::<RoundRobin>("a locked deque per worker", "my crate");
+//!     let memory = Row::of_memory::<Malloc>("the global allocator", "my crate");
+//!     let registry = Registry::default()
+//!         .with_scheme::<Queues>(scheme)
+//!         .and_then(|registry| registry.with_pool::<RoundRobin>(pool))
+//!         .and_then(|registry| registry.with_memory::<Malloc>(memory));
+//!     millpond_cli::main(registry.expect("the names are valid and new"))
 //! }
 //! ```
 //!

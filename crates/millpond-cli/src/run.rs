@@ -37,14 +37,14 @@ pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), F
     workload.map(|workload| (workload, matches)).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))
 }
 
-/// Refuses options that say nothing to a workload: those of Collections if it has none, and those of a runtime if it is on
-/// a task pool alone.
+/// Refuses options that do not apply to a workload: those of Collections that it does not have, and those of a runtime if it
+/// runs on a task pool alone.
 pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
     const OF_COLLECTIONS: [(&str, &str); 4] = [
         ("preconditions", "preconditions"),
         ("blocked", "blocked steps"),
         ("need", "preconditions"),
-        ("item-table", "items"),
+        ("item-table", "table of items"),
     ];
     const OF_RUNTIMES: [(&str, &str); 6] = [
         ("scheme", "dependences"),
@@ -54,12 +54,9 @@ pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), F
         ("deterministic", "order to keep"),
         ("pin", "workers of a runtime's"),
     ];
-    let foreign: &[_] = match workload.runs_on {
-        RunsOn::Runtime => &[&OF_COLLECTIONS[..]],
-        RunsOn::TaskPool => &[&OF_COLLECTIONS, &OF_RUNTIMES],
-        RunsOn::Collections => &[],
-    };
-    for (option, what) in foreign.iter().copied().flatten() {
+    let of_runtimes = if workload.runs_on == RunsOn::TaskPool { &OF_RUNTIMES[..] } else { &[] };
+    let is_own = |name: &str| workload.options.iter().any(|own| own.name == name);
+    for (option, what) in OF_COLLECTIONS.iter().filter(|(option, _)| !is_own(option)).chain(of_runtimes) {
         if matches.value_source(option) == Some(ValueSource::CommandLine) {
             let own: Vec<_> = workload.options.iter().map(|own| format!("--{}", own.name)).collect();
             let (name, own) = (workload.name, own.join(", "));

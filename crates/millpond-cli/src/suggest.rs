@@ -1,6 +1,7 @@
 //! Refusals in one line, with the nearest valid names.
 
 use crate::failure::Failure;
+use crate::families::FAMILIES;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -85,7 +86,9 @@ fn invalid_value(error: &clap::Error) -> Option<String> {
     let option = string(error, ContextKind::InvalidArg)?;
     let name = option.split_whitespace().next()?.trim_start_matches('-').trim_matches(['[', ']', '<', '>']);
     let valid = strings(error, ContextKind::ValidValue);
-    let says = unknown(if name == "WHAT" { "list" } else { name }, &given, &valid);
+    let family = FAMILIES.iter().find(|family| family.option == name);
+    let what = if name == "WHAT" { "list" } else { family.map_or(name, |family| family.noun) };
+    let says = unknown(what, &given, &valid);
     // They are few.
     let all_named = nearest(&given, &valid).len() == valid.len();
     Some(if all_named { says } else { format!("{says}; all: {}", valid.join(", ")) })

@@ -9,8 +9,12 @@ use millpond::pool::params::{Filling, LockKind, Params, Share};
 use millpond::{Builder, Idle, Inline};
 use serde_json::{Value, json};
 
-/// The least and the greatest stack of a body that may wait, in bytes.
-const STACKS: (u64, u64) = (128 << 10, 1 << 40);
+/// The least and the greatest stack of a body that may wait, in bytes: those of the runtime's builder.
+const STACKS: (u64, u64) = (128 << 10, 1 << 30);
+
+/// The most queues of a randomized pool, of all workers together. A worker without a task looks into each of them, and keeps
+/// an order of its own.
+const MAX_QUEUES: usize = 1 << 14;
 
 /// Parameters of the paper's pools, as options and as a pool's row names them.
 const PARAMETERS: [(&str, &str); 5] = [
@@ -31,20 +35,14 @@ const INLINES: &[(&str, Inline)] = &[("auto", Inline::Auto), ("always", Inline::
 pub fn args() -> [Arg; 8] {
     let share = Arg::new("pool-share").long("pool-share").value_name("TASKS").value_parser(share);
     [
-        integer("pool-queues", "N", 1, 1024, "Of rq1 to rq3: queues for each worker [default: 4]"),
-        integer("pool-threshold", "N", 4, 1 << 20, "Of sdq1: tasks that a worker keeps for itself [default: 4]"),
-        words("pool-filling", FILLINGS, "Of dq8: when a worker shows its tasks to others [default: generous]"),
-        share.help("Of pools that steal: tasks taken at once: one, half, workers or a number [default: one]"),
-        words("pool-lock", LOCKS, "Of the paper's pools: which locks they have [default: system]"),
-        words("idle", IDLES, "What a worker does that finds no task [default: hybrid]"),
+        integer("pool-queues", "N", 1, 1024, "Queues per worker (rq1 to rq3) [default: 4]"),
+        integer("pool-threshold", "N", 4, 1 << 20, "Tasks that a worker keeps to itself (sdq1) [default: 4]"),
+        words("pool-filling", FILLINGS, "When a worker makes its tasks public (dq8) [default: generous]"),
+        share.help("Tasks per steal (pools that steal): one, half, workers or a number [default: one]"),
+        words("pool-lock", LOCKS, "Lock type (the paper's pools) [default: system]"),
+        words("idle", IDLES, "What a worker does when it finds no task [default: hybrid]"),
         words("inline", INLINES, "Whether a ready leaf runs at its spawn [default: auto]"),
-        integer(
-            "stack-size",
-            "BYTES",
-            STACKS.0,
-            STACKS.1,
-            "Reserved for the stack of a body that may wait [default: 2097152]",
-        ),
+        integer("stack-size", "BYTES", STACKS.0, STACKS.1, "Stack size of a body that may wait [default: 2097152]"),
     ]
 }
 
@@ -71,18 +69,28 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Reads the options; refuses parameters that the pool does not have.
-    pub fn new(matches: &ArgMatches, pool: &Row) -> Result<Self, Failure> {
+    /// Reads the options; refuses parameters that the pool does not have. There is no pool with the scheme `stack`.
+    pub fn new(matches: &ArgMatches, pool: Option<&Row>, workers: usize) -> Result<Self, Failure> {
         let mut tuning = Self::default();
         let number = |option| matches.get_one::<u64>(option).map(|number| *number as usize);
         for (option, name) in PARAMETERS {
-            if matches.contains_id(option) && !pool.params.contains(&name) {
-                return Err(has_not(pool, option));
+            if matches.contains_id(option) {
+                let pool = pool.ok_or_else(|| not_with_stack(option, ""))?;
+                if !pool.params.contains(&name) {
+                    return Err(has_not(pool, option));
+                }
             }
         }
         let params = &mut tuning.params;
         let mut given = |option, value: Option<Value>| tuning.given.extend(value.map(|value| (option, value)));
         given("pool-queues", set(&mut params.queues, number("pool-queues")));
+        if matches.contains_id("pool-queues") && params.queues * workers > MAX_QUEUES {
+            let queues = params.queues;
+            return Err(Failure::Usage(format!(
+                "--pool-queues {queues} with --workers {workers} makes {} queues: at most {MAX_QUEUES} are possible",
+                queues * workers
+            )));
+        }
         given("pool-threshold", set(&mut params.threshold, number("pool-threshold")));
         given("pool-filling", choose(&mut params.filling, FILLINGS, matches, "pool-filling"));
         if let Some(&share) = matches.get_one::<Share>("pool-share") {
@@ -103,7 +111,7 @@ impl Tuning {
         self.params
     }
 
-    /// What a worker does that finds no task.
+    /// What a worker does when it finds no task.
     pub fn idle(&self) -> Idle {
         self.idle
     }
@@ -140,6 +148,13 @@ fn choose<T: Copy>(place: &mut T, choices: &[(&'static str, T)], matches: &ArgMa
     let (word, choice) = choices.iter().find(|(word, _)| word == given)?;
     *place = *choice;
     Some(json!(word))
+}
+
+/// The refusal of an option that chooses or tunes a pool or a memory manager; `value` is empty or has a space before it.
+pub fn not_with_stack(option: &str, value: &str) -> Failure {
+    Failure::Usage(format!(
+        "--{option}{value} cannot be used with --scheme stack, which has no pool and no memory manager: leave out --{option}"
+    ))
 }
 
 fn has_not(pool: &Row, option: &str) -> Failure {

@@ -1,11 +1,13 @@
-//! A program that adds a pool and a memory manager of its own to the registry is the whole command with them. This test
+//! A program that adds parts of its own to the registry is the whole command with them: two pools, a memory manager and a
+//! scheme, which is from another crate. This test
 //! is such a program, and runs itself as a user runs the command.
 
 use millpond::catalogue::{Registry, Row};
 use millpond::memory::named::{Named as NamedMemory, Parts, Variant as MemoryVariant};
 use millpond::memory::variants::Dlf;
 use millpond::pool::named::{Named as NamedPool, Variant as PoolVariant};
-use millpond::pool::variants::Dq8;
+use millpond::pool::variants::{Dq8, Rq1};
+use millpond_extension_tests::scheme::Queues;
 use serde_json::Value;
 use std::process::{Command, ExitCode};
 
@@ -14,6 +16,15 @@ const IS_COMMAND: &str = "MILLPOND_TEST_IS_COMMAND";
 
 /// Parts of the paper under another name.
 enum OwnPool {}
+
+/// A pool with one of the parameters that its parts have.
+enum Tuned {}
+
+impl PoolVariant for Tuned {
+    const NAME: &'static str = "own-tuned";
+    type Placement = <Rq1 as PoolVariant>::Placement;
+    type Wake = <Rq1 as PoolVariant>::Wake;
+}
 
 impl PoolVariant for OwnPool {
     const NAME: &'static str = "own-pool";
@@ -32,8 +43,16 @@ impl MemoryVariant for OwnMemory {
 fn registry() -> Registry {
     let pool = Row::of_pool::<NamedPool<OwnPool>>("a pool of this program", "this test");
     let memory = Row::of_memory::<NamedMemory<OwnMemory>>("a memory manager of this program", "this test");
-    let registry = Registry::default().with_pool::<NamedPool<OwnPool>>(pool);
-    registry.and_then(|registry| registry.with_memory::<NamedMemory<OwnMemory>>(memory)).expect("the names are free")
+    // Named, so refused if it is given and the pool has none.
+    let pool = Row { params: &["queues"], ..pool };
+    let tuned = Row { params: &["queues"], ..Row::of_pool::<NamedPool<Tuned>>("a pool with queues", "this test") };
+    let scheme = Row::of_scheme::<Queues>("a scheme of another crate", "this test");
+    Registry::default()
+        .with_tuned_pool::<NamedPool<Tuned>>(tuned, |params| *params)
+        .and_then(|registry| registry.with_pool::<NamedPool<OwnPool>>(pool))
+        .and_then(|registry| registry.with_memory::<NamedMemory<OwnMemory>>(memory))
+        .and_then(|registry| registry.with_scheme::<Queues>(scheme))
+        .expect("the names are free")
 }
 
 fn main() -> ExitCode {
@@ -64,7 +83,7 @@ fn json(line: &str) -> Value {
 
 fn the_lists_have_them() {
     let lists = json("list --json");
-    for (family, name) in [("pools", "own-pool"), ("memory", "own-memory")] {
+    for (family, name) in [("pools", "own-pool"), ("memory", "own-memory"), ("schemes", "queues")] {
         let last = lists[family].as_array().and_then(|rows| rows.last()).expect("rows");
         assert_eq!(
             (&last["name"], &last["source"], &last["default"]),
@@ -81,10 +100,16 @@ fn runs_have_them() {
         "run synthetic --k 12 --f 0 --pool own-pool --memory own-memory --workers 2 --json",
         "run synthetic --k 12 --f 0 --pool own-pool --workers 2 --json",
         "profile fib --n 10 --memory own-memory --pool own-pool --workers 2 --json",
+        "run stencil --n 1000 --steps 20 --scheme queues --pool own-pool --workers 2 --json",
+        "profile cholesky --n 100 --tile 25 --scheme queues --pool own-pool --workers 2 --json",
+        "run inverse --n 60 --tile 20 --scheme queues --pool own-pool --memory own-memory --workers 2 --json",
     ] {
         let run = json(line);
         assert_eq!((&run["verified"], &run["config"]["pool"]), (&true.into(), &"own-pool".into()), "{line}");
+        assert_eq!(line.contains(" queues "), run["config"]["scheme"] == "queues", "{line}");
     }
+    let run = json("run fib --n 10 --pool own-tuned --pool-queues 2 --workers 2 --json");
+    assert_eq!((&run["verified"], &run["config"]["pool_queues"]), (&true.into(), &2.into()));
 }
 
 fn suites_have_them() {
@@ -93,9 +118,13 @@ fn suites_have_them() {
     assert_eq!((only.len(), &only[0]["pool"], &only[0]["memory"]), (1, &"own-pool".into(), &"own-memory".into()));
     let all = rows("bench memory --shape dq8 --k 6 --reps 1 --workers 1 --json");
     assert!(all.iter().any(|row| row["memory"] == "own-memory"), "{all:?}");
+    let all = rows("bench pools --shape best --memory default --k 6 --reps 1 --workers 1 --json");
+    assert!(all.iter().any(|row| row["pool"] == "own-pool"), "{all:?}");
     // Each point of this suite is a process of its own.
     let bytes = rows("bench bytes --shape own --pool own-pool --tasks 1000 --reps 2 --json");
     assert_eq!((bytes.len(), &bytes[0]["config"]["pool"]), (1, &"own-pool".into()));
+    let bytes = rows("bench bytes --shape own --scheme queues --tasks 1000 --reps 2 --json");
+    assert_eq!((bytes.len(), &bytes[0]["config"]["scheme"]), (1, &"queues".into()));
 }
 
 fn refusals_name_them() {
@@ -105,9 +134,18 @@ fn refusals_name_them() {
         stderr.starts_with("error: unknown pool 'own-pol'; the nearest valid: own-pool; all: default, "),
         "{stderr}"
     );
-    let says = "error: --pool-share: the pool own-pool has no parameters\n";
-    assert_eq!(run("run fib --pool own-pool --pool-share half").2, says);
+    let (status, stdout, stderr) = run("run fib --scheme queue");
+    assert_eq!((status, stdout.as_str()), (Some(2), ""));
+    assert!(stderr.starts_with("error: unknown scheme 'queue'; the nearest valid: queues; all: parked, "), "{stderr}");
+    for option in ["--pool-share half", "--pool-queues 2"] {
+        let says =
+            format!("error: {}: the pool own-pool has no parameters\n", option.split(' ').next().expect("a word"));
+        let line = format!("run fib --pool own-pool {option}");
+        assert_eq!(run(&line), (Some(2), String::new(), says), "{line}");
+    }
+    let says = "error: --pool-share: the pool own-tuned has no such parameter; its parameters: --pool-queues\n";
+    assert_eq!(run("run fib --pool own-tuned --pool-share half"), (Some(2), String::new(), says.to_owned()));
     let stack = run("run fib --scheme stack --memory own-memory");
     assert_eq!((stack.0, stack.1.as_str()), (Some(2), ""));
-    assert!(stack.2.starts_with("error: --memory own-memory beside --scheme stack"), "{}", stack.2);
+    assert!(stack.2.starts_with("error: --memory own-memory cannot be used with --scheme stack"), "{}", stack.2);
 }

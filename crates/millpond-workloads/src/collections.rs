@@ -13,10 +13,10 @@ pub(crate) const PRECONDITIONS: Opt = Opt {
     kind: Kind::Choice(&["flexible", "eager", "strict"]),
 };
 
-/// How a step is kept that waits.
+/// How a waiting step is kept.
 const BLOCKED: Opt = Opt {
     name: "blocked",
-    help: "How a step is kept that waits for an item",
+    help: "How a step that waits for an item is kept",
     kind: Kind::Choice(&["resume", "fiber", "replay"]),
 };
 
@@ -34,16 +34,33 @@ const ITEM_TABLE: Opt = Opt {
     kind: Kind::Choice(&["open", "sharded", "split-ordered"]),
 };
 
+/// The choices of every workload on Collections.
+const CHOICES: [Opt; 3] = [PRECONDITIONS, BLOCKED, NEED];
+
+/// The same with that of a table, for workloads that have items with hashed keys.
+const CHOICES_AND_TABLE: [Opt; 4] = [PRECONDITIONS, BLOCKED, NEED, ITEM_TABLE];
+
 /// A workload's own options, and the choices of Collections.
 pub(crate) const fn options<const OWN: usize, const ALL: usize>(own: [Opt; OWN]) -> [Opt; ALL] {
-    assert!(ALL == OWN + 4);
+    joined(own, CHOICES_AND_TABLE)
+}
+
+/// The same for a workload that has no items with hashed keys.
+pub(crate) const fn options_without_table<const OWN: usize, const ALL: usize>(own: [Opt; OWN]) -> [Opt; ALL] {
+    joined(own, CHOICES)
+}
+
+const fn joined<const OWN: usize, const CHOICES: usize, const ALL: usize>(
+    own: [Opt; OWN],
+    choices: [Opt; CHOICES],
+) -> [Opt; ALL] {
+    assert!(ALL == OWN + CHOICES);
     let mut all = [PRECONDITIONS; ALL];
     let mut at = 0;
-    while at < OWN {
-        all[at] = own[at];
+    while at < ALL {
+        all[at] = if at < OWN { own[at] } else { choices[at - OWN] };
         at += 1;
     }
-    [all[OWN], all[OWN + 1], all[OWN + 2], all[OWN + 3]] = [PRECONDITIONS, BLOCKED, NEED, ITEM_TABLE];
     all
 }
 

@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -13,8 +14,9 @@ const PROGRAM: &str = "millpond-bench";
 /// The command that builds it.
 const BUILD: &str = "cargo build --profile max -p millpond-bench";
 
-/// Where it may be: beside this program, or where the command above puts it.
-const PLACES: [&str; 2] = [".", "../max"];
+/// Where it may be, seen from this program's directory. First where the command above puts it: numbers in the documentation
+/// are from that profile. Then in the same directory.
+const PLACES: [&str; 2] = ["../max", "."];
 
 /// All arguments after the suite, unread.
 pub fn args() -> Vec<Arg> {
@@ -22,17 +24,25 @@ pub fn args() -> Vec<Arg> {
     vec![args.num_args(0..).trailing_var_arg(true).allow_hyphen_values(true)]
 }
 
-/// Runs the suite in place of this program. Returns only if that fails.
+/// Runs the suite in place of this program. Returns only if that fails. A file that the system does not start is passed
+/// over.
 pub fn run(suite: &str, matches: &ArgMatches) -> Failure {
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => return Failure::Failed(format!("bench {suite}: cannot find {PROGRAM}: {error}")),
     };
-    let place = |near: &str| own.parent().unwrap_or(&own).join(near).join(PROGRAM);
-    let Some(program) = PLACES.into_iter().map(place).find(|program| program.is_file()) else {
-        return Failure::Failed(format!("bench {suite} is a suite of {PROGRAM}, which is not built: {BUILD}"));
-    };
-    let args = matches.get_many::<OsString>("args").into_iter().flatten();
-    let error = Command::new(&program).arg(suite).args(args).exec();
-    Failure::Failed(format!("cannot run {}: {error}", program.display()))
+    let args: Vec<_> = matches.get_many::<OsString>("args").into_iter().flatten().collect();
+    let mut refused = Vec::new();
+    for place in PLACES {
+        let program = own.parent().unwrap_or(&own).join(place).join(PROGRAM);
+        let error = Command::new(&program).arg(suite).args(&args).exec();
+        if error.kind() != ErrorKind::NotFound {
+            refused.push(format!("cannot run {}: {error}", program.display()));
+        }
+    }
+    Failure::Failed(if refused.is_empty() {
+        format!("bench {suite} is a suite of {PROGRAM}, which is not built: {BUILD}")
+    } else {
+        format!("bench {suite}: {}; to build {PROGRAM}: {BUILD}", refused.join(", "))
+    })
 }

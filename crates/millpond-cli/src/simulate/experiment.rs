@@ -1,4 +1,4 @@
-//! The paper's experiments: what is simulated beside what was published.
+//! The paper's experiments: what is simulated, compared with what was published.
 
 use super::options::{OF_MACHINES, given, seed};
 use super::{svg, write_svg};

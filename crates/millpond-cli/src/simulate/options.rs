@@ -105,7 +105,7 @@ pub fn command() -> Command {
             "at-once",
             "N",
             Config::AT_ONCE,
-            "Tasks that a thief takes at once in the mean, from 1 to 1e6 [default: 1; of a recording as recorded, or 1]",
+            "Tasks that a thief takes at once, on average, from 1 to 1e6 [default: 1; of a recording as recorded, or 1]",
         ),
         number(
             "bandwidth",
@@ -135,7 +135,12 @@ pub fn command() -> Command {
         .args(machine)
         .mut_args(|arg| arg.global(true))
         .arg(file("trace", "Simulate a recording that `millpond profile --record` wrote, instead of a program"))
-        .arg(words("experiment", "NAME", EXPERIMENTS, "Simulate an experiment of the paper, beside what was published"))
+        .arg(words(
+            "experiment",
+            "NAME",
+            EXPERIMENTS,
+            "Simulate an experiment of the paper, and compare it with what was published",
+        ))
         .subcommands(subjects)
 }
 
@@ -156,7 +161,7 @@ fn parsed<F>(name: &'static str, value: &'static str, help: &'static str, parse:
 where
     F: Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static,
 {
-    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse).allow_negative_numbers(true)
+    Arg::new(name).long(name).value_name(value).help(help).value_parser(parse)
 }
 
 fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {

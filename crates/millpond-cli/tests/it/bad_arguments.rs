@@ -28,7 +28,7 @@ fn unknown_names_get_the_nearest_valid_ones() {
     );
     refused(
         "run fib --memory cgbkbo",
-        "unknown memory 'cgbkbo'; the nearest valid: cgbkb, cgbko, cgbkob; all: default, bs, l, bk, dl, dlf, dbk, dbko, dgbk, dgbko, dgbkof, cl, clf, clb, cgbk, cgbkb, cgbko, cgbkob, cgbk1, cgbk1b",
+        "unknown memory manager 'cgbkbo'; the nearest valid: cgbkb, cgbko, cgbkob; all: default, bs, l, bk, dl, dlf, dbk, dbko, dgbk, dgbko, dgbkof, cl, clf, clb, cgbk, cgbkb, cgbko, cgbkob, cgbk1, cgbk1b",
     );
     refused("run cholesky --tiles 5", "unknown option '--tiles'; the nearest valid: --tile, --idle");
     refused("run fib --worker 5", "unknown option '--worker'; the nearest valid: --workers");

@@ -18,8 +18,13 @@ fn run(prepare: impl FnOnce(&Path), line: &str) -> Output {
 
 /// The shell stands for the program: it runs the script of the suite's name.
 fn put_program(at: &Path) {
+    put(at, "/bin/sh");
+}
+
+/// Puts a link to this file in the place of the program.
+fn put(at: &Path, file: &str) {
     std::fs::create_dir_all(at).expect("a directory");
-    std::os::unix::fs::symlink("/bin/sh", at.join("millpond-bench")).expect("a link");
+    std::os::unix::fs::symlink(file, at.join("millpond-bench")).expect("a link");
 }
 
 #[track_caller]
@@ -39,6 +44,35 @@ fn the_program_beside_the_command() {
 #[test]
 fn the_program_of_the_profile_max() {
     passes_on(&run(|at| put_program(&at.join("../max")), LINE));
+}
+
+/// The documented numbers are from the profile `max`: it comes before what is in the command's directory.
+#[test]
+fn the_profile_max_comes_first() {
+    let both = |at: &Path| {
+        put(at, "/bin/false");
+        put_program(&at.join("../max"));
+    };
+    passes_on(&run(both, LINE));
+}
+
+#[test]
+fn a_file_that_cannot_be_started_is_passed_over() {
+    let both = |at: &Path| {
+        put_program(at);
+        put(&at.join("../max"), "/etc/passwd");
+    };
+    passes_on(&run(both, LINE));
+}
+
+#[test]
+fn only_a_file_that_cannot_be_started() {
+    let output = run(|at| put(&at.join("../max"), "/etc/passwd"), LINE);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]));
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert!(text.starts_with("error: bench spawn: cannot run ") && text.lines().count() == 1, "{text}");
+    assert!(text.contains("max/millpond-bench: Permission denied"), "{text}");
+    assert!(text.ends_with("; to build millpond-bench: cargo build --profile max -p millpond-bench\n"), "{text}");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn wrong_arguments() {
     };
     fails(&["bench", "pools", "--pool", "dq11"], 2, &unknown("pool 'dq11'", "dq1, dq10, sdq1", &pools));
     let nearest = "dgbkof, dgbko, dgbk";
-    fails(&["bench", "memory", "--memory", "dgbkoff"], 2, &unknown("memory 'dgbkoff'", nearest, &managers));
+    fails(&["bench", "memory", "--memory", "dgbkoff"], 2, &unknown("memory manager 'dgbkoff'", nearest, &managers));
     fails(&["bench", "pools", "--k", "0"], 2, "invalid value '0' for '--k <K>': expected 1..=40");
     fails(&["bench", "memory", "--shape", "dq9"], 2, &unknown("shape 'dq9'", "dq8", &["average", "dq8", "default"]));
 }

@@ -2,6 +2,7 @@
 
 use crate::common::{fails, json, words};
 use serde_json::{Value, json};
+use std::process::Command;
 
 #[test]
 fn any_scheme_with_any_pool_and_any_memory_manager() {
@@ -21,12 +22,24 @@ fn any_scheme_with_any_pool_and_any_memory_manager() {
 
 #[test]
 fn the_stack_replaces_pool_and_memory_manager() {
-    let says = |option: &str, name: &str| {
-        let why = "the stack replaces pool and memory manager";
-        format!("--{option} {name} beside --scheme stack: {why}; leave out --{option}")
+    let refused = |line: &str, given: &str| {
+        let (option, with) = (given.split(' ').next().expect("an option"), "cannot be used with --scheme stack");
+        let says = format!("{given} {with}, which has no pool and no memory manager: leave out {option}");
+        fails(&line.split(' ').collect::<Vec<_>>(), 2, &says);
     };
-    fails(&["run", "fib", "--scheme", "stack", "--pool", "dq8"], 2, &says("pool", "dq8"));
-    fails(&["profile", "fib", "--scheme", "stack", "--memory", "bs"], 2, &says("memory", "bs"));
+    for command in ["run fib", "profile fib", "bench grain", "bench bytes", "run porting"] {
+        // The default names too: what counts is that the option was given.
+        for given in ["--pool dq8", "--pool default", "--memory bs", "--memory default"] {
+            refused(&format!("{command} --scheme stack {given}"), given);
+        }
+    }
+    refused("run fib --scheme stack --pool-lock spin", "--pool-lock");
+    refused("profile fib --scheme stack --pool-queues 2", "--pool-queues");
+    // Each repetition is a process of its own, which gets the same options.
+    let bytes = json("bench bytes --scheme stack --shape own --tasks 1000 --reps 2 --json");
+    assert_eq!(bytes["rows"][0]["config"]["pool"], Value::Null);
+    let run = json("run synthetic --k 9 --pool default --memory default --json");
+    assert_eq!(run["verified"], true);
 }
 
 /// What the configuration has beside what every one has.
@@ -84,8 +97,17 @@ fn tables_of_items() {
             assert_eq!(found, json!({ "item_table": table }), "{workload}");
         }
     }
-    let fib = "fib has no items; its own options: --n, --cutoff, --tasks";
-    fails(&["run", "fib", "--item-table", "open"], 2, &format!("--item-table: {fib}"));
+    // A workload without items that have hashed keys does not have the option.
+    for (workload, own) in [
+        ("fib", "--n, --cutoff, --tasks"),
+        ("porting", "--gets, --tasks, --seed, --preconditions, --blocked, --need"),
+        ("blackscholes", "--options, --granularity, --seed, --input, --output, --preconditions, --blocked, --need"),
+    ] {
+        let says = format!("--item-table: {workload} has no table of items; its own options: {own}");
+        for command in ["run", "profile"] {
+            fails(&[command, workload, "--item-table", "open"], 2, &says);
+        }
+    }
 }
 
 #[test]
@@ -99,8 +121,46 @@ fn what_a_part_does_not_have_is_refused() {
     refused("run fib --idle busi", "unknown idle 'busi'; the nearest valid: busy; all: hybrid, busy, sleep");
     let share = "expected one, half, workers, or 1..=1048576";
     refused("run fib --pool dq8 --pool-share two", &format!("invalid value 'two' for '--pool-share <TASKS>': {share}"));
-    let stack = "invalid value '1' for '--stack-size <BYTES>': expected 131072..=1099511627776";
-    refused("run fib --stack-size 1", stack);
+    refused("run fib --pool dq8 --pool-share -1", &format!("invalid value '-1' for '--pool-share <TASKS>': {share}"));
+    for bytes in ["1", "1073741825", "34359738368"] {
+        let stack = format!("invalid value '{bytes}' for '--stack-size <BYTES>': expected 131072..=1073741824");
+        refused(&format!("run fib --stack-size {bytes}"), &stack);
+    }
+    let queues = "--pool-queues 1024 with --workers 512 makes 524288 queues: at most 16384 are possible";
+    for workload in ["fib --n 15", "synthetic --k 9"] {
+        refused(&format!("run {workload} --pool rq1 --pool-queues 1024 --workers 512"), queues);
+    }
     let file = "--read takes a recording instead of a run: it cannot be used with --idle";
     refused("profile --read a.rec --idle busy", file);
+}
+
+/// The address space is bounded, so the system refuses a stack of 1 GiB.
+#[test]
+fn a_stack_that_the_system_refuses_is_a_failure() {
+    let limited = |line: &str| {
+        let script = format!("ulimit -v 1000000; exec {} {line}", env!("CARGO_BIN_EXE_millpond"));
+        let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+        (output.status.code(), stdout, stderr)
+    };
+    for workload in ["nqueens --n 6", "fib --n 10 --scheme stack", "fib --n 10 --pool dq3"] {
+        let (status, stdout, stderr) = limited(&format!("run {workload} --workers 1 --stack-size 1073741824"));
+        let says = "error: cannot start the runtime: cannot reserve a stack of 1073741824 bytes (stack_size): ";
+        assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(1), "", 1), "{workload}: {stderr}");
+        assert!(stderr.starts_with(says), "{workload}: {stderr}");
+    }
+    // Enough for one, not for two.
+    let (status, stdout, stderr) = limited("run nqueens --n 6 --workers 2 --stack-size 536870912");
+    let says = "error: cannot start the runtime: cannot reserve a stack of 536870912 bytes for each of 2 workers (stack_size): ";
+    assert_eq!((status, stdout.as_str(), stderr.lines().count()), (Some(1), "", 1), "{stderr}");
+    assert!(stderr.starts_with(says), "{stderr}");
+    let (status, _, stderr) = limited("run nqueens --n 6 --workers 1 --stack-size 536870912");
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+}
+
+/// A worker without a task looks into every queue of a randomized pool.
+#[test]
+fn the_most_queues_of_a_randomized_pool_can_be_used() {
+    let run = json("run fib --n 10 --pool rq1 --pool-queues 1024 --workers 16 --json");
+    assert_eq!((&run["verified"], &run["config"]["pool_queues"]), (&true.into(), &1024.into()));
 }

@@ -15,7 +15,7 @@ const INPUT: Opt = Opt::path("input", "Read the options from FILE, a text as PAR
 const OUTPUT: Opt = Opt::path("output", "Write the prices to FILE, one a line");
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 9] = collections::options([COUNT, GRANULARITY, SEED, INPUT, OUTPUT]);
+pub const OPTIONS: [Opt; 8] = collections::options_without_table([COUNT, GRANULARITY, SEED, INPUT, OUTPUT]);
 
 /// Bytes that an option takes: itself, its reference, its price, and that again when all prices are put together.
 const OPTION: u64 = 48 + 3 * 8;

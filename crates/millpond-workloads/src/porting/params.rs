@@ -8,7 +8,7 @@ const TASKS: Opt = Opt::integer("tasks", "Tasks", (1, 1 << 26), Some(100_000));
 const SEED: Opt = Opt::integer("seed", "Seed of the chains", (0, u64::MAX), Some(1));
 
 /// The options of this workload.
-pub const OPTIONS: [Opt; 7] = collections::options([GETS, TASKS, SEED]);
+pub const OPTIONS: [Opt; 6] = collections::options_without_table([GETS, TASKS, SEED]);
 
 /// Items that the chains go through: they stay in a core's own cache.
 const ITEMS: usize = 1 << 12;

@@ -4,7 +4,7 @@
 mod registry;
 mod runtime;
 
-pub use self::registry::{Registry, Taken};
+pub use self::registry::{Registry, RegistryError};
 pub use self::runtime::AnyRuntime;
 use crate::depend::{AnyScheme, Mode, Scheme};
 use crate::engine::{DEFAULT_SCHEME, DefaultMemory, DefaultPool, StackEngine};
@@ -36,7 +36,7 @@ pub struct Row {
     pub modes: Option<&'static [Mode]>,
     /// Of a memory manager or a pool: its parts, as the columns of the paper's tables name them.
     pub columns: &'static [(&'static str, &'static str)],
-    /// Of a pool: which of the [`Params`](crate::pool::params::Params) it has.
+    /// Of a pool: which of the [`Params`](crate::pool::params::Params) it has, by the names of their fields.
     pub params: &'static [&'static str],
 }
 

@@ -52,7 +52,7 @@ struct Entry<C> {
     place: Option<&'static Location<'static>>,
 }
 
-/// A family has a member of that name already.
+/// Why a part cannot be added to a [`Registry`].
 ///
 /// ```
 /// use millpond::catalogue::{Registry, Row};
@@ -63,26 +63,51 @@ struct Entry<C> {
 /// assert!(error.to_string().starts_with("there are two pools named `default`: one in millpond's catalogue, one added at "));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Taken {
-    family: &'static str,
-    name: &'static str,
-    first: Option<&'static Location<'static>>,
-    second: &'static Location<'static>,
+#[non_exhaustive]
+pub enum RegistryError {
+    /// The family has a member of this name.
+    Taken {
+        /// What the family is called.
+        family: &'static str,
+        /// The name.
+        name: &'static str,
+        /// Where the first member was added; none for a member of the catalogue.
+        first: Option<&'static Location<'static>>,
+        /// Where the second one was to be added.
+        second: &'static Location<'static>,
+    },
+    /// The name cannot be typed as the value of an option.
+    BadName {
+        /// What the family is called.
+        family: &'static str,
+        /// The name.
+        name: &'static str,
+        /// Where the part was to be added.
+        place: &'static Location<'static>,
+    },
 }
 
-impl fmt::Display for Taken {
+impl fmt::Display for RegistryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Taken { family, name, first, second } = self;
-        write!(f, "there are two {family}s named `{name}`: one ")?;
-        match first {
-            None => write!(f, "in millpond's catalogue")?,
-            Some(first) => write!(f, "added at {first}")?,
+        match self {
+            RegistryError::Taken { family, name, first, second } => {
+                write!(f, "there are two {family}s named `{name}`: one ")?;
+                match first {
+                    None => write!(f, "in millpond's catalogue")?,
+                    Some(first) => write!(f, "added at {first}")?,
+                }
+                write!(f, ", one added at {second}")
+            }
+            RegistryError::BadName { family, name, place } => {
+                let rule =
+                    "a name consists of ASCII letters, digits, `-` and `_`, is not empty, and does not start with `-`";
+                write!(f, "the {family} added at {place} cannot have the name {name:?}: {rule}")
+            }
         }
-        write!(f, ", one added at {second}")
     }
 }
 
-impl std::error::Error for Taken {}
+impl std::error::Error for RegistryError {}
 
 /// What a message calls a family.
 const SCHEME: &str = "scheme";
@@ -115,23 +140,58 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Taken`], if there is a scheme of that name.
+    /// [`RegistryError`], if there is a scheme of that name, or if it is no valid name.
     #[track_caller]
-    pub fn with_scheme<D: Scheme>(mut self, row: Row) -> Result<Self, Taken> {
+    pub fn with_scheme<D: Scheme>(mut self, row: Row) -> Result<Self, RegistryError> {
         let row = Row { name: D::NAME, modes: Some(D::MODES), ..row };
         add(&mut self.schemes, SCHEME, row, SchemeChoice::Tracker(AnyScheme::of::<D>()))?;
         Ok(self)
     }
 
-    /// Adds a pool with its default parameters.
+    /// Adds a pool with its default parameters. It has none of the [`Params`]: for a pool that has some, see
+    /// [`with_tuned_pool`](Registry::with_tuned_pool).
     ///
     /// # Errors
     ///
-    /// [`Taken`], if there is a pool of that name.
+    /// [`RegistryError`], if there is a pool of that name, or if it is no valid name.
     #[track_caller]
-    pub fn with_pool<P: Pool>(mut self, row: Row) -> Result<Self, Taken> {
+    pub fn with_pool<P: Pool>(self, row: Row) -> Result<Self, RegistryError> {
+        self.with_tuned_pool::<P>(Row { params: &[], ..row }, |_| P::Choice::default())
+    }
+
+    /// Adds a pool that has some of the [`Params`]: [`Row::params`] names them, and `choose` makes the pool's own parameters
+    /// of them. The command refuses an option for any other parameter.
+    ///
+    /// ```
+    /// use millpond::catalogue::{Registry, Row};
+    /// use millpond::pool::named::{Named, Variant};
+    /// use millpond::pool::variants::Rq1;
+    ///
+    /// enum Mine {}
+    ///
+    /// impl Variant for Mine {
+    ///     const NAME: &'static str = "mine";
+    ///     type Placement = <Rq1 as Variant>::Placement;
+    ///     type Wake = <Rq1 as Variant>::Wake;
+    /// }
+    ///
+    /// let row = Row { params: &["queues"], ..Row::of_pool::<Named<Mine>>("a pool of mine", "here") };
+    /// let registry = Registry::default().with_tuned_pool::<Named<Mine>>(row, |params| *params)?;
+    /// # assert_eq!(registry.pools().last().unwrap().params, ["queues"]);
+    /// # Ok::<(), millpond::catalogue::RegistryError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`with_pool`](Registry::with_pool).
+    #[track_caller]
+    pub fn with_tuned_pool<P: Pool>(
+        mut self,
+        row: Row,
+        choose: impl Fn(&Params) -> P::Choice + Send + Sync + 'static,
+    ) -> Result<Self, RegistryError> {
         let row = Row { name: P::NAME, ..row };
-        add(&mut self.pools, POOL, row, Arc::new(|_| ChosenPool::of::<P>(P::Choice::default())))?;
+        add(&mut self.pools, POOL, row, Arc::new(move |params| ChosenPool::of::<P>(choose(&params))))?;
         Ok(self)
     }
 
@@ -139,9 +199,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Taken`], if there is a memory manager of that name.
+    /// [`RegistryError`], if there is a memory manager of that name, or if it is no valid name.
     #[track_caller]
-    pub fn with_memory<M: Memory>(mut self, row: Row) -> Result<Self, Taken> {
+    pub fn with_memory<M: Memory>(mut self, row: Row) -> Result<Self, RegistryError> {
         let row = Row { name: M::NAME, ..row };
         add(&mut self.memory, MANAGER, row, ChosenMemory::of::<M>(M::Choice::default()))?;
         Ok(self)
@@ -166,8 +226,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`]; [`BuildError::NoSuch`], which names the valid ones; and [`BuildError::BesideStack`], if a
-    /// pool or a memory manager is to serve the stack.
+    /// As [`Builder::build`]; [`BuildError::NoSuch`], which names the valid ones; and [`BuildError::NotWithStack`], if a
+    /// pool or a memory manager is named with the scheme `stack`.
     pub fn build(&self, builder: Builder, names: Names<'_>) -> Result<AnyRuntime, BuildError> {
         self.build_of(builder, names, Params::default())
     }
@@ -191,7 +251,7 @@ impl Registry {
             SchemeChoice::Stack => {
                 let (family, name) =
                     if pool.row.name == DefaultPool::NAME { (MANAGER, memory.row.name) } else { (POOL, pool.row.name) };
-                Err(BuildError::BesideStack { family, name: name.to_owned() })
+                Err(BuildError::NotWithStack { family, name: name.to_owned() })
             }
             SchemeChoice::Tracker(tracker) => {
                 let choices = Choices { memory: memory.choice.clone(), pool: (pool.choice)(params), tracker };
@@ -231,13 +291,22 @@ impl fmt::Debug for Registry {
 }
 
 #[track_caller]
-fn add<C>(entries: &mut Vec<Entry<C>>, family: &'static str, row: Row, choice: C) -> Result<(), Taken> {
-    let second = Location::caller();
-    if let Some(entry) = entries.iter().find(|entry| entry.row.name == row.name) {
-        return Err(Taken { family, name: row.name, first: entry.place, second });
+fn add<C>(entries: &mut Vec<Entry<C>>, family: &'static str, row: Row, choice: C) -> Result<(), RegistryError> {
+    let (name, place) = (row.name, Location::caller());
+    if !is_valid(name) {
+        return Err(RegistryError::BadName { family, name, place });
     }
-    entries.push(Entry { row, choice, place: Some(second) });
+    if let Some(entry) = entries.iter().find(|entry| entry.row.name == name) {
+        return Err(RegistryError::Taken { family, name, first: entry.place, second: place });
+    }
+    entries.push(Entry { row, choice, place: Some(place) });
     Ok(())
+}
+
+/// Whether an option can have this value without quotes.
+fn is_valid(name: &str) -> bool {
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !name.is_empty() && !name.starts_with('-') && name.bytes().all(valid)
 }
 
 fn find<'a, C>(entries: &'a [Entry<C>], family: &'static str, name: &str) -> Result<&'a Entry<C>, BuildError> {
@@ -246,4 +315,27 @@ fn find<'a, C>(entries: &'a [Entry<C>], family: &'static str, name: &str) -> Res
         given: name.to_owned(),
         valid: entries.iter().map(|entry| entry.row.name).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_catalogue_are_valid_and_others_name_the_rule_and_the_place() {
+        let registry = Registry::default();
+        let rows = registry.schemes().chain(registry.pools()).chain(registry.memory());
+        assert!(rows.map(|row| row.name).chain(["My_pool-2"]).all(is_valid));
+        for name in ["", "a/b", "a b", "a\n", "--pool", "-", "pöol", "a=b", "a,b"] {
+            let line = line!() + 1;
+            let error = add(&mut Vec::new(), POOL, Row::new(name, "", ""), ()).unwrap_err().to_string();
+            let starts = format!("the pool added at {}:{line}:", file!());
+            assert!(error.starts_with(&starts), "{error}");
+            assert!(
+                error.contains(&format!("cannot have the name {name:?}: a name consists of ASCII letters")),
+                "{error}"
+            );
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
 }

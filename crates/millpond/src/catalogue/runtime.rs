@@ -1,5 +1,7 @@
 //! A runtime whose parts were chosen by name.
 
+use std::sync::LazyLock;
+
 use super::{Names, Registry};
 use crate::engine::{Catalogue, DEFAULT_SCHEME, DefaultMemory, DefaultPool, StackEngine};
 use crate::memory::Memory;
@@ -38,7 +40,9 @@ impl AnyRuntime {
     ///
     /// As [`Registry::build`].
     pub fn build(builder: Builder, names: Names<'_>) -> Result<Self, BuildError> {
-        Registry::default().build(builder, names)
+        /// Made once: a runtime needs three of its members.
+        static CATALOGUE: LazyLock<Registry> = LazyLock::new(Registry::default);
+        CATALOGUE.build(builder, names)
     }
 
     /// The names of its parts.

@@ -27,6 +27,8 @@ use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use slot::{Slot, Waits};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod slot;
 
 /// Who waits for an item.
@@ -230,7 +232,8 @@ impl<T> Counted<T> {
     /// Begins a use; false if there are no more.
     fn begin(&self) -> bool {
         let less = |left: u32| left.checked_sub(1);
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+        // Acquire: whoever has given this use back has looked at the value before.
+        self.left.fetch_update(Ordering::Acquire, Ordering::Relaxed, less).is_ok()
     }
 
     /// Drops the value.
@@ -274,7 +277,8 @@ impl<'i, T> Use<'i, T> {
 impl<T> Use<'_, T> {
     /// The use did not take place: the value may be got once more.
     pub fn give_back(self) {
-        std::mem::ManuallyDrop::new(self).0.left.fetch_add(1, Ordering::Relaxed);
+        // Release: the looks at the value come before what the next one does with it, who may take or drop it.
+        ManuallyDrop::new(self).0.left.fetch_add(1, Ordering::Release);
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Once};
 
-use super::config::{self, Config, Inline, LEAST_STACK, MOST_WORKERS};
+use super::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS};
 #[cfg(feature = "signal")]
 use super::on_signal;
 use super::shared::Shared;
@@ -15,6 +15,7 @@ use crate::record::Recorder;
 #[cfg(feature = "stack")]
 use crate::stack::policy::End;
 use crate::sync::Mutex;
+use crate::worker::fiber;
 use crate::worker::sleep::Idle;
 
 /// Chooses how a runtime works; made by [`Runtime::builder`].
@@ -60,12 +61,21 @@ pub enum BuildError {
         /// What there is.
         valid: Vec<&'static str>,
     },
-    /// The stack has no other pool and memory manager than its own ([`Registry`](crate::catalogue::Registry)).
-    BesideStack {
+    /// The scheme `stack` has neither a pool nor a memory manager ([`Registry`](crate::catalogue::Registry)).
+    NotWithStack {
         /// What was to be chosen, in words.
         family: &'static str,
         /// Which one.
         name: String,
+    },
+    /// The system does not reserve a stack of this size for each worker ([`Builder::stack_size`]).
+    Stack {
+        /// The size.
+        bytes: usize,
+        /// How many workers there are to be.
+        workers: usize,
+        /// What the system said.
+        error: io::Error,
     },
     /// The system started no thread.
     Thread(io::Error),
@@ -88,8 +98,15 @@ impl std::fmt::Display for BuildError {
             BuildError::NoSuch { family, given, valid } => {
                 write!(f, "there is no {family} `{given}`; the {family}s are {}", valid.join(", "))
             }
-            BuildError::BesideStack { family, name } => {
-                write!(f, "the scheme `stack` takes no {family}: it replaces pool and memory manager (given: `{name}`)")
+            BuildError::NotWithStack { family, name } => {
+                write!(
+                    f,
+                    "the {family} `{name}` cannot be used with the scheme `stack`, which has no pool and no memory manager"
+                )
+            }
+            BuildError::Stack { bytes, workers, error } => {
+                let each = if *workers == 1 { String::new() } else { format!(" for each of {workers} workers") };
+                write!(f, "cannot reserve a stack of {bytes} bytes{each} (stack_size): {error}")
             }
             BuildError::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
             #[cfg(feature = "signal")]
@@ -103,10 +120,10 @@ impl std::fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BuildError::Thread(error) => Some(error),
+            BuildError::Thread(error) | BuildError::Stack { error, .. } => Some(error),
             #[cfg(feature = "signal")]
             BuildError::Signal { error, .. } => Some(error),
-            BuildError::OutOfRange { .. } | BuildError::NoSuch { .. } | BuildError::BesideStack { .. } => None,
+            BuildError::OutOfRange { .. } | BuildError::NoSuch { .. } | BuildError::NotWithStack { .. } => None,
         }
     }
 }
@@ -264,7 +281,8 @@ impl Builder {
     }
 
     /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory. From 128 KiB to
-    /// 1 TiB.
+    /// 1 GiB. [`build`](Builder::build) fails if the system does not reserve one such stack for each worker. If it refuses a
+    /// further one, for the tasks that run while many bodies wait, the process ends with a message.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = bytes;
         self
@@ -291,7 +309,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a choice is out of its range, the system starts no thread, or a signal cannot be caught.
+    /// If a choice is out of its range, the system reserves no stacks or starts no thread, or a signal cannot be caught.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with()
     }
@@ -352,7 +370,9 @@ impl Builder {
         check("workers", config.workers as u64, (1, MOST_WORKERS as u64))?;
         check("window", config.window, (1, u64::MAX >> 16))?;
         check("window_bytes", config.window_bytes, (1, u64::MAX))?;
-        check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, 1 << 40))?;
+        check("stack_size", config.stack_size as u64, (LEAST_STACK as u64, MOST_STACK as u64))?;
+        let (workers, bytes) = (config.workers, config.stack_size);
+        fiber::try_stacks(workers, bytes).map_err(|error| BuildError::Stack { bytes, workers, error })?;
         #[cfg(feature = "signal")]
         {
             on_signal::check(config.dump_signal)?;

@@ -77,6 +77,8 @@ pub(crate) const DEFAULT_WINDOW: u64 = 4096;
 pub(crate) const DEFAULT_STACK: usize = 2 << 20;
 /// Less could not run a body on top of a waiting one.
 pub(crate) const LEAST_STACK: usize = 128 << 10;
+/// The largest stack: only a body that recurses very deeply needs more than the default.
+pub(crate) const MOST_STACK: usize = 1 << 30;
 /// More is surely a mistake.
 pub(crate) const MOST_WORKERS: usize = 4096;
 

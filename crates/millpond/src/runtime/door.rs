@@ -263,8 +263,8 @@ impl std::fmt::Display for WaitError {
             WaitError::Abandoned => f.write_str("what it waits for is gone"),
             WaitError::NoStack { waiting } => write!(
                 f,
-                "there is no memory for another stack, and {waiting} wait on this worker: raise vm.max_map_count, or \
-                 choose a smaller stack_size"
+                "the system reserves no other stack, and {waiting} wait on this worker: choose a smaller stack_size, or \
+                 raise vm.max_map_count or the limit on memory"
             ),
         }
     }
@@ -365,7 +365,7 @@ impl Precondition {
             // SAFETY: the task is held, so its scope is there.
             let doors = unsafe { self.0.header().domain().as_ref() }.doors();
             // SAFETY: held until now.
-            unsafe { doors.expect("a task that came through a door").let_in(self.0) };
+            unsafe { Doors::let_in(doors.expect("a task that came through a door").into(), self.0) };
         }
     }
 }

@@ -50,6 +50,7 @@ pub(crate) struct Doors {
 #[derive(Debug)]
 struct Ops {
     let_in: unsafe fn(NonNull<()>, TaskRef),
+    leave: unsafe fn(NonNull<()>, NonNull<Domain>),
     make: unsafe fn(NonNull<()>, &Doors, &'static VTable, Layout, Options) -> TaskRef,
     start: unsafe fn(NonNull<()>, TaskRef),
     wait: unsafe fn(NonNull<()>, &Doors, Place, Poller<'_>) -> Result<(), WaitError>,
@@ -81,14 +82,31 @@ impl Doors {
         Doors { seats: (0..seats).map(|_| CachePadded::default()).collect(), domain, shared, ops }
     }
 
-    /// All preconditions of a task are met: it goes to the workers.
+    /// All preconditions of a task are met: it goes to the workers. No reference: the task may end its scope before this
+    /// returns.
     ///
     /// # Safety
     ///
-    /// It was held.
-    pub(super) unsafe fn let_in(&self, task: TaskRef) {
-        // SAFETY: the runtime is there as long as the scope, which does not end before the task.
-        unsafe { (self.ops.let_in)(self.shared, task) }
+    /// It was held, behind these doors.
+    pub(super) unsafe fn let_in(this: NonNull<Doors>, task: TaskRef) {
+        // SAFETY: the scope does not end before the task.
+        let Doors { ops, shared, .. } = unsafe { this.as_ref() };
+        let (ops, shared) = (*ops, *shared);
+        // SAFETY: the runtime is there as long as the scope.
+        unsafe { (ops.let_in)(shared, task) }
+    }
+
+    /// Subtracts what keeps the scope outstanding, from any thread. No reference: the doors may be gone before it returns.
+    ///
+    /// # Safety
+    ///
+    /// It was counted, by [`Domain::count_hidden_spawn`].
+    pub(super) unsafe fn leave(this: NonNull<Doors>) {
+        // SAFETY: the scope, whose doors these are, is outstanding as long as it counts this.
+        let Doors { ops, shared, domain, .. } = unsafe { this.as_ref() };
+        let (ops, shared, domain) = (*ops, *shared, *domain);
+        // SAFETY: as above; and the runtime is there as long as the scope.
+        unsafe { (ops.leave)(shared, domain) }
     }
 
     /// Makes a task but for its payload: held, with one precondition. Bytes are not counted: while somebody outside holds
@@ -200,7 +218,7 @@ impl Doors {
 
 impl Ops {
     const fn of<E: Engine>() -> &'static Ops {
-        &Ops { let_in: let_in::<E>, make: make::<E>, start: start::<E>, wait: wait::<E> }
+        &Ops { let_in: let_in::<E>, leave: leave::<E>, make: make::<E>, start: start::<E>, wait: wait::<E> }
     }
 }
 
@@ -216,14 +234,29 @@ unsafe fn the<'a, E: Engine>(shared: NonNull<()>) -> &'a Shared<E> {
 ///
 /// As `the`, and `Doors::let_in`.
 unsafe fn let_in<E: Engine>(shared: NonNull<()>, task: TaskRef) {
-    // SAFETY: passed on. Who visits keeps the runtime from ending (`Shared::shut_down`).
-    unsafe { the::<E>(shared) }.visit(|worker| {
+    // SAFETY: passed on.
+    let shared = unsafe { the::<E>(shared) };
+    // The task may end its scope before this thread has left.
+    let _kept = shared.keep();
+    shared.visit(|worker| {
         worker.count_let_in(task);
         if task.header().has(flag::RECORDED) {
             worker.log.met(task);
         }
         worker.ready(task, Put::Spawned);
     });
+}
+
+/// # Safety
+///
+/// As `the`, and the scope counts what is subtracted here.
+unsafe fn leave<E: Engine>(shared: NonNull<()>, domain: NonNull<Domain>) {
+    // SAFETY: passed on.
+    let shared = unsafe { the::<E>(shared) };
+    // The scope may end by this, and its owner go on, while this thread still wakes it.
+    let _kept = shared.keep();
+    // SAFETY: passed on. It is a root scope, so nobody goes on with it.
+    let _complete = unsafe { domain.as_ref() }.finish(1);
 }
 
 /// # Safety
@@ -289,6 +322,7 @@ impl Doors {
     pub(super) fn of_nobody(seats: usize) -> Self {
         const OPS: &Ops = &Ops {
             let_in: |_, _| unreachable!(),
+            leave: |_, _| unreachable!(),
             make: |_, _, _, _, _| unreachable!(),
             start: |_, _| unreachable!(),
             wait: |_, _, _, _| unreachable!(),

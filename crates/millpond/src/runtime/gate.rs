@@ -19,7 +19,6 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::domain::Domain;
 use super::door::{Pending, WaitError};
 use super::doors::Doors;
 use super::spawn::{Options, Task};
@@ -195,10 +194,10 @@ impl<'env> Gate<'env> {
     ///
     /// Elsewhere than in such a task.
     pub fn stay(&self) -> Stay {
-        let domain = self.doors_inside().domain();
+        let doors = self.doors_inside();
         // SAFETY: a task of the scope runs here.
-        unsafe { domain.as_ref() }.count_hidden_spawn();
-        Stay(domain)
+        unsafe { doors.domain().as_ref() }.count_hidden_spawn();
+        Stay(doors.into())
     }
 
     fn doors_inside(&self) -> &Doors {
@@ -248,7 +247,7 @@ impl<'env> Gate<'env> {
 /// Something outside that a scope waits for; see [`Gate::stay`].
 #[derive(Debug)]
 #[must_use = "the scope stays as long as this is kept"]
-pub struct Stay(NonNull<Domain>);
+pub struct Stay(NonNull<Doors>);
 
 // SAFETY: it stands for a count of the scope, which does not end before that is subtracted, as any thread may do.
 unsafe impl Send for Stay {}
@@ -257,8 +256,8 @@ unsafe impl Sync for Stay {}
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        // SAFETY: the scope is outstanding as long as it counts this. It is a root, so nobody goes on with it.
-        _ = unsafe { self.0.as_ref() }.finish(1);
+        // SAFETY: counted in `stay`.
+        unsafe { Doors::leave(self.0) }
     }
 }
 

@@ -25,6 +25,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
+use std::sync::Weak;
 
 use super::config::Config;
 use crate::depend::tracker::Tracker;
@@ -46,6 +47,8 @@ use crate::worker::{Worker, WorkerCounts};
 const SPARE: usize = 4;
 
 pub struct Shared<E: Engine> {
+    /// Itself, for [`keep`](Shared::keep).
+    this: Weak<Shared<E>>,
     pub(crate) config: Config,
     choices: Choices<E>,
     // Before the pool and the memory manager: workers own local parts of both.
@@ -123,7 +126,8 @@ impl<E: Engine> Shared<E> {
         let guests = Mutex::new(Guests { seats: free, vacant: Vec::new(), annexes: Vec::new() });
         let shut_down = AtomicBool::new(false);
         let (kinds, benches, front) = (Kinds::new(), Benches::default(), Mutex::default());
-        let this = Shared {
+        let this = std::sync::Arc::new_cyclic(|this| Shared {
+            this: this.clone(),
             config,
             choices,
             workers,
@@ -140,8 +144,7 @@ impl<E: Engine> Shared<E> {
             shut_down,
             guests,
             front,
-        };
-        let this = std::sync::Arc::new(this);
+        });
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this
     }
@@ -200,11 +203,14 @@ impl<E: Engine> Shared<E> {
         self.shut_down.load(Ordering::Acquire)
     }
 
+    /// Keeps it, whoever drops the runtime meanwhile: for a thread from outside that does what a scope may end by. Called
+    /// before, while the scope keeps the runtime. What is dropped with the last one to keep it comes after all that the
+    /// others have done here.
+    pub(crate) fn keep(&self) -> std::sync::Arc<Self> {
+        self.this.upgrade().expect("a scope is open, and its runtime is there as long as that")
+    }
+
     pub(crate) fn shut_down(&self) {
-        // What threads that visited have done here is over, and seen to be.
-        if !visits(self) {
-            drop(self.front.lock());
-        }
         self.shut_down.store(true, Ordering::Release);
         self.sleep.wake_all();
     }

@@ -6,6 +6,7 @@
 //! keeps nothing there of the thread, so whoever has the worker's seat next may use it.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
@@ -78,6 +79,23 @@ fn most_stacks() -> usize {
     })
 }
 
+/// Reserves so many stacks of this size at once, and gives them back: whether the system has them.
+pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
+    (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
+}
+
+/// Why there is no other stack, and what helps.
+fn no_stack(size: usize, waiting: usize, stacks: usize, most: usize, error: &io::Error) -> String {
+    let remedy = if stacks >= most {
+        "the process has as many stacks as vm.max_map_count leaves room for: raise that, or choose a smaller window"
+    } else {
+        "choose a smaller stack_size or window, or raise the limit on memory (ulimit -v, vm.overcommit_memory)"
+    };
+    format!(
+        "millpond: cannot reserve a stack of {size} bytes to run a task while {waiting} wait on this worker ({error}): {remedy}"
+    )
+}
+
 /// Stacks kept for the next use; more than this many at once are rare and given back to the system.
 const KEPT: usize = 64;
 
@@ -124,11 +142,8 @@ impl Fibers {
             return fiber;
         }
         let stack = DefaultStack::new(self.stack_size).unwrap_or_else(|error| {
-            eprintln!(
-                "millpond: no memory for the stack of another waiting task ({error}); {} wait on this worker: \
-                 raise vm.max_map_count, or choose a smaller stack_size or window",
-                self.parked()
-            );
+            let stacks = STACKS.load(Ordering::Relaxed);
+            eprintln!("{}", no_stack(self.stack_size, self.parked(), stacks, most_stacks(), &error));
             std::process::abort()
         });
         Self::make(stack, worker, entry)
@@ -300,4 +315,22 @@ mod sanitizer {
     }
 
     pub(super) fn switch_to(_to: Handle) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_stack_names_its_size_and_the_cause() {
+        let error = io::Error::from(io::ErrorKind::OutOfMemory);
+        let text = |stacks| no_stack(1 << 30, 3, stacks, 10, &error);
+        for stacks in [9, 10] {
+            let says =
+                "cannot reserve a stack of 1073741824 bytes to run a task while 3 wait on this worker (out of memory)";
+            assert!(text(stacks).contains(says), "{}", text(stacks));
+        }
+        assert!(text(9).contains("smaller stack_size") && !text(9).contains("max_map_count"), "{}", text(9));
+        assert!(text(10).contains("vm.max_map_count") && !text(10).contains("stack_size"), "{}", text(10));
+    }
 }

@@ -73,16 +73,22 @@ fn check<T: Aligned>(inline: Inline) {
     }
 }
 
+fn check_all() {
+    for inline in [Inline::Never, Inline::Auto, Inline::Always] {
+        check::<Eight>(inline);
+        check::<Sixteen>(inline);
+        check::<Half>(inline);
+        check::<Line>(inline);
+        check::<Pair>(inline);
+        check::<Page>(inline);
+    }
+}
+
 #[test]
 fn bodies_and_results_lie_where_their_types_say() {
     limit(60, "bodies_and_results_lie_where_their_types_say", || {
-        for inline in [Inline::Never, Inline::Auto, Inline::Always] {
-            check::<Eight>(inline);
-            check::<Sixteen>(inline);
-            check::<Half>(inline);
-            check::<Line>(inline);
-            check::<Pair>(inline);
-            check::<Page>(inline);
-        }
+        // Code that is not optimized copies a body at each call, and a copy of a page takes two pages of stack.
+        let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(check_all).expect("a thread");
+        thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
     });
 }

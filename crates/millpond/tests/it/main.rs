@@ -33,3 +33,4 @@ mod stress;
 mod table1;
 mod taskpool;
 mod user_code;
+mod visits;

@@ -352,5 +352,8 @@ fn choices_out_of_range_name_the_range() {
     assert_eq!(text(builder(4097)), "workers is 4097, must be 1 to 4096");
     assert_eq!(text(builder(1).window(0)), "window is 0, must be 1 to 281474976710655");
     assert_eq!(text(builder(1).window_bytes(0)), "window_bytes is 0, must be 1 to 18446744073709551615");
-    assert!(text(builder(1).stack_size(1)).starts_with("stack_size is 1, must be "));
+    for bytes in [1, (1 << 30) + 1] {
+        let text = text(builder(1).stack_size(bytes));
+        assert_eq!(text, format!("stack_size is {bytes}, must be 131072 to 1073741824"));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{OnStack, limit, must_not_run, on_stack as runtime, sized};
+use crate::common::{OnStack, builder, limit, must_not_run, on_stack as runtime, sized};
 use millpond::stack::policy::End;
 use millpond::{Access, Handle, Inout, Kind, Runtime, Spawn, Sum, Write};
 
@@ -101,7 +101,9 @@ fn captures_of_all_sizes() {
     }
     limit(60, "captures of many bytes", || {
         for workers in [1, 2, 3] {
-            let (rt, sum) = (runtime(workers), &AtomicUsize::new(0));
+            // Code that is not optimized copies the captures at each call, so it needs more stack.
+            let rt: OnStack = builder(workers).stack_size(16 << 20).build_with().expect("the choices are in range");
+            let sum = &AtomicUsize::new(0);
             rt.scope(|s| {
                 for n in 0..200 {
                     s.nest((), move |s, ()| {

@@ -37,7 +37,7 @@ fn a_chain_on_one_handle() {
 #[test]
 fn a_chain_issued_before_it_may_start() {
     limit(60, "held chain", || {
-        let n = sized(300_000, 1_000_000);
+        let n = sized(100_000, 1_000_000);
         for workers in [1, 2] {
             let rt = builder(workers).window(n + 2).build().unwrap();
             let value = Handle::new(0);
@@ -258,7 +258,7 @@ fn serial_mix(n: usize) -> Vec<usize> {
 #[test]
 fn very_many_tasks_through_the_window() {
     limit(120, "very many tasks", || {
-        let n = sized(2_000_000, 10_000_000);
+        let n = sized(400_000, 10_000_000);
         for (workers, inline) in [(1, Inline::Auto), (2, Inline::Auto), (2, Inline::Never)] {
             let rt = builder(workers).window(256).inline(inline).build().unwrap();
             let ran = AtomicUsize::new(0);

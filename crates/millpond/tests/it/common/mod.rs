@@ -49,8 +49,8 @@ pub fn sized(debug: usize, release: usize) -> usize {
     if cfg!(debug_assertions) { debug } else { release }
 }
 
-/// How many tasks are counted, each with its own mark: `MILLPOND_TASKS`, or 10^5.
+/// How many tasks are counted, each with its own mark: `MILLPOND_TASKS`, or 10^5, or fewer if not optimized.
 pub fn tasks() -> usize {
-    let few = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { 100_000 };
+    let few = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { sized(20_000, 100_000) };
     std::env::var("MILLPOND_TASKS").map_or(few, |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
 }

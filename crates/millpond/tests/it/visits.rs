@@ -1,0 +1,158 @@
+//! Threads from outside that let a scope end, and are not through with its runtime when that is dropped.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{builder, limit, sized};
+use millpond::pool::split::{Seat, Split};
+use millpond::pool::{Leave, Pool, Put, TaskRef};
+use millpond::{DefaultMemory, DefaultScheme, Gate, Idle, Parts, Runtime};
+
+thread_local! {
+    /// Whether this thread is slow to leave the pool.
+    static IS_SLOW: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The runtime has been dropped.
+static RUNTIME_DROPPED: AtomicBool = AtomicBool::new(false);
+/// A thread has left the pool, and some pool was gone by then.
+static LEFT_TOO_LATE: AtomicBool = AtomicBool::new(false);
+/// How many pools there are.
+static POOLS: AtomicUsize = AtomicUsize::new(0);
+
+/// The default pool. A slow thread, once others have what it has put, waits in it until the runtime was dropped.
+struct Slow(Split);
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        POOLS.fetch_sub(1, SeqCst);
+    }
+}
+
+// SAFETY: the other pool's, which does all.
+unsafe impl Pool for Slow {
+    type Local = Seat;
+    type Choice = ();
+    const NAME: &'static str = "slow";
+    const HONOURS_PRIORITY: bool = Split::HONOURS_PRIORITY;
+
+    fn with(seats: usize, (): &()) -> (Self, Vec<Seat>) {
+        POOLS.fetch_add(1, SeqCst);
+        let (pool, locals) = Split::new(seats);
+        (Slow(pool), locals)
+    }
+
+    fn put(&self, local: &mut Seat, task: TaskRef, why: Put) -> bool {
+        self.0.put(local, task, why)
+    }
+
+    fn take(&self, local: &mut Seat) -> Option<TaskRef> {
+        self.0.take(local)
+    }
+
+    fn take_if(&self, local: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+        self.0.take_if(local, wanted)
+    }
+
+    fn steal(&self, local: &mut Seat) -> Option<TaskRef> {
+        self.0.steal(local)
+    }
+
+    fn expose(&self, local: &mut Seat) -> bool {
+        self.0.expose(local)
+    }
+
+    fn leave(&self, local: &mut Seat, leave: Leave) -> bool {
+        let public = self.0.leave(local, leave);
+        if IS_SLOW.get() {
+            let start = Instant::now();
+            while !RUNTIME_DROPPED.load(SeqCst) && start.elapsed() < Duration::from_secs(20) {
+                thread::yield_now();
+            }
+            // The pool that this thread is in is one of them.
+            LEFT_TOO_LATE.fetch_or(POOLS.load(SeqCst) == 0, SeqCst);
+        }
+        public
+    }
+
+    fn hungry(&self, searching: bool) {
+        self.0.hungry(searching);
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.0.is_hungry()
+    }
+
+    fn has_work(&self) -> bool {
+        self.0.has_work()
+    }
+}
+
+/// The last precondition of a scope's last task is met from outside; the scope ends, and the runtime with it, while the
+/// thread that met it is still in the pool: that of an annex, since there are more callers than seats.
+#[test]
+fn a_visitor_keeps_the_runtime() {
+    limit(60, "a visitor keeps the runtime", || {
+        type Engine = Parts<DefaultMemory, Slow, DefaultScheme>;
+        const SEATS: usize = 5;
+        let rt: Arc<Runtime<Engine>> = Arc::new(builder(1).idle(Idle::Busy).build_with().unwrap());
+        let (sat, seated) = channel();
+        let seats: Vec<_> = (0..SEATS)
+            .map(|_| {
+                let (rt, sat, (leave, left)) = (rt.clone(), sat.clone(), channel::<()>());
+                let caller = thread::spawn(move || {
+                    rt.scope(|_| {
+                        sat.send(()).unwrap();
+                        left.recv().unwrap_err();
+                    })
+                });
+                (leave, caller)
+            })
+            .collect();
+        (0..SEATS).for_each(|_| seated.recv().unwrap());
+        let (give, given) = channel::<millpond::Precondition>();
+        let visitor = thread::spawn(move || {
+            let precondition = given.recv().unwrap();
+            IS_SLOW.set(true);
+            precondition.satisfy();
+            IS_SLOW.set(false);
+        });
+        rt.scope(|s| {
+            let pending = s.door().pending(|| ());
+            give.send(pending.hold()).unwrap();
+        })
+        .unwrap();
+        for (leave, caller) in seats {
+            drop(leave);
+            caller.join().unwrap().unwrap();
+        }
+        drop(Arc::into_inner(rt).expect("the callers have left"));
+        RUNTIME_DROPPED.store(true, SeqCst);
+        visitor.join().unwrap();
+        assert!(!LEFT_TOO_LATE.load(SeqCst), "the pool was dropped while a thread was in it");
+        assert_eq!(POOLS.load(SeqCst), 0, "who leaves last drops the pool");
+    });
+}
+
+/// A scope ends by what another thread drops, and the runtime with it. The sanitizers see what is used too late.
+#[test]
+fn a_stay_ends_the_scope_and_the_runtime() {
+    limit(60, "a stay ends the scope and the runtime", || {
+        for round in 0..sized(200, 2000) {
+            let (gate, rt) = (OnceLock::<Gate>::new(), builder(1 + round % 2).build().unwrap());
+            let (give, given) = channel::<millpond::Stay>();
+            let dropper = thread::spawn(move || drop(given.recv().unwrap()));
+            rt.scope(|s| {
+                let gate = gate.get_or_init(|| s.gate());
+                drop(gate.pending(move || give.send(gate.stay()).unwrap()).unwrap());
+            })
+            .unwrap();
+            drop(rt);
+            dropper.join().unwrap();
+        }
+    });
+}
