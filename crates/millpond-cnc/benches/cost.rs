@@ -1,5 +1,5 @@
-//! What items and steps cost with one worker: `cargo bench -p millpond-cnc --bench cost [-- TEXT]`, the rows with that
-//! text. Rounds by turns, and the median of each row; nanoseconds.
+//! What items and steps cost with one worker: `cargo bench --profile max -p millpond-cnc --bench cost
+//! [-- TEXT]`, the rows with that text. Rounds by turns, and the median of each row; nanoseconds.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! What it costs to find or make the slot of a key: the item tables, and papaya's map doing the same.
 //!
-//! `cargo bench -p millpond-cnc --bench stores [-- TEXT]`, the rows with that text. Rounds by turns, each on a new table,
-//! and the median of each row; nanoseconds for each key and thread, first to put (make the slot and mark it), then to get
-//! (find it marked).
+//! `cargo bench --profile max -p millpond-cnc --bench stores [-- TEXT]`, the rows with that text. Rounds by turns,
+//! each on a new table, and the median of each row; nanoseconds for each key and thread, first to put (make the slot and
+//! mark it), then to get (find it marked).
 
 use std::hint::black_box;
 use std::sync::Barrier;

@@ -1,5 +1,6 @@
-//! What a portable task costs beside the same closure: `cargo bench -p millpond-dist --bench portable [-- TEXT]`, the rows with
-//! that text. Rounds by turns, and the median of each; nanoseconds a task, and the median of the rounds' ratios.
+//! What a portable task costs beside the same closure: `cargo bench --profile max -p millpond-dist --bench portable
+//! [-- TEXT]`, the rows with that text. Rounds by turns, and the median of each; nanoseconds a task, and the median of the
+//! rounds' ratios.
 
 use std::time::Instant;
 

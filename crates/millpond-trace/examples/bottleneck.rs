@@ -1,7 +1,7 @@
 //! The program of `docs/profiling.md`: counts the letters of a text, block by block, in three ways that give the same
 //! counts and differ in one word.
 //!
-//! `cargo run --release -p millpond-trace --example bottleneck -- inout|commutative|reduce [SCHEDULE.svg]`
+//! `cargo run --profile max -p millpond-trace --example bottleneck -- inout|commutative|reduce [SCHEDULE.svg]`
 
 use std::fs::File;
 use std::io::BufWriter;

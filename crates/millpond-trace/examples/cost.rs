@@ -1,6 +1,6 @@
 //! What recording costs: a million short tasks, and tasks of 10 µs, with and without, by turns.
 //!
-//! `cargo run --release -p millpond-trace --example cost`
+//! `cargo run --profile max -p millpond-trace --example cost`
 
 use std::time::{Duration, Instant};
 

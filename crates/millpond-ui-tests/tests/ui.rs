@@ -3,7 +3,7 @@
 //! After a change of a message: `TRYBUILD=overwrite cargo test -p millpond-ui-tests`, and read the difference as a
 //! user would. One program alone: `cargo test -p millpond-ui-tests -- must trybuild=rc_captured`.
 //!
-//! What must compile stands in `millpond/tests/accepted.rs`.
+//! What must compile stands in `millpond/tests/it/accepted.rs`.
 
 #[test]
 fn must_not_compile() {

@@ -1,5 +1,5 @@
 //! The kernels on hot tiles, beside another library's product:
-//! `cargo run --release -p millpond-workloads --example kernels [TILE]`.
+//! `cargo run --profile max -p millpond-workloads --example kernels [TILE]`.
 
 use millpond_workloads::matrix::{Tile, generate, kernels};
 use std::time::Instant;

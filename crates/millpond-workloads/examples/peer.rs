@@ -1,5 +1,5 @@
 //! The tile factorisation beside faer's own, on the same matrix, by turns:
-//! `cargo run --release -p millpond-workloads --example peer [N] [TILE] [WORKERS] [REPS]`.
+//! `cargo run --profile max -p millpond-workloads --example peer [N] [TILE] [WORKERS] [REPS]`.
 
 use faer::Par;
 use faer::dyn_stack::{MemBuffer, MemStack};

@@ -139,16 +139,26 @@
 //! for the result to be that of the serial program. A lock of your own held across a spawn that runs inline can
 //! deadlock as it would in serial code.
 //!
+//! # Cargo features
+//!
+//! All features are off by default. Each one makes the first build longer. None changes a program that compiles without it.
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `stack` | the dataflow stack: `StackEngine`, the module `stack` |
+//! | `catalogue` | the parts that are not the default ones, as types for [`Parts`] and by name: `catalogue`, `Catalogue`, `on_runtime!`; `depend::{graph, hypergraph, list, tickets, two_locks}`; `pool::{named, params, variants, any}`, `with_pool!`; `memory::{named, variants, any}`, `with_memory!`. Turns on `stack` |
+//! | `signal` | `Builder::dump_on_signal` |
+//! | `conformance` | the module `conformance`: tests for a part of your own. Turns on `catalogue` |
+//!
 //! # More
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
-//! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too ([`Builder::dump_on_signal`]).
+//! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
-//! * [`StackEngine`] (Cargo feature `stack`): the dataflow stack. [`catalogue`] (Cargo feature `catalogue`): the exchangeable
-//!   parts, by name.
+//! * `StackEngine`: the dataflow stack. `catalogue`: the exchangeable parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
 
@@ -169,7 +179,6 @@ mod error;
 mod handle;
 pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
-#[path = "../tests/it/common/limit.rs"]
 mod limit;
 pub mod memory;
 mod moved;

@@ -2,7 +2,7 @@
 //!
 //! A binary of its own: the linker collects the names of a whole binary, so these two would fail the tests of `it`.
 
-#[path = "../../millpond/tests/it/common/limit.rs"]
+#[path = "../../millpond/src/limit.rs"]
 mod limit;
 
 use limit::limit;

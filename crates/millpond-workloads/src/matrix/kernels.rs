@@ -1,7 +1,7 @@
 //! The kernels of tiled linear algebra, each on one core.
 //!
 //! faer's products were the fastest of those measured on tiles of 125 (GFLOP/s, one AVX-512 core, hot tiles: faer
-//! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --release -p millpond-workloads --example kernels`
+//! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --profile max -p millpond-workloads --example kernels`
 //! measures them again.
 
 use super::Tile;

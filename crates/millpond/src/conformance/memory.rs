@@ -38,7 +38,7 @@ fn blocks_are_aligned_and_apart<M: Memory>() {
     blocks.into_iter().for_each(|block| free(&manager, &mut local, block));
 }
 
-/// A stale reader may load the first word of a block that is free, or in use again.
+/// A stale reader may load the first word of a block that is free, or in use again, until the manager is dropped.
 fn stable_blocks_keep_their_first_word<M: Memory>() {
     let (manager, mut local) = one_seat::<M>(&M::Choice::default());
     let size = manager.largest_stable().min(200);
@@ -60,6 +60,12 @@ fn stable_blocks_keep_their_first_word<M: Memory>() {
         let is_kept = [0, address(&block)].contains(&first_word(block));
         assert!(is_kept, "{}: the first word of a block that is used again has changed", M::NAME);
     }
+    drop(local);
+    for block in &blocks {
+        let is_kept = [0, address(block)].contains(&first_word(*block));
+        assert!(is_kept, "{}: the first word of a block has changed with the drop of a local part", M::NAME);
+    }
+    drop(manager);
 }
 
 fn parts_end_in_any_order<M: Memory>() {

@@ -1,4 +1,6 @@
-//! Tests for a pool, a memory manager or a scheme that another crate implements. Cargo feature `conformance`.
+//! Tests for a pool, a memory manager or a scheme that another crate implements.
+//!
+//! Needs the Cargo feature `conformance`.
 //!
 //! Call the functions from a test, each with your type. The members of the catalogue pass the same tests.
 //!

@@ -1,5 +1,7 @@
 //! The graph scheme (TG §4.1, Fig. 2): an edge from every access to every access of the generation after its own.
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! Of a version the two youngest generations are known, each with its members that were not released; an access that is
 //! issued gets an edge from every member of the one before its own. Which list of members that is makes two schemes:
 //!

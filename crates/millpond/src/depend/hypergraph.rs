@@ -1,5 +1,7 @@
 //! The hypergraph scheme (TG §4.2, Fig. 3): an edge from generation to generation.
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! A generation is a thing of its own: how many of its members were not released, which of them wait, and the generation
 //! after it. Whoever releases the last member wakes all that wait in the next, at once. Which list the waiting members are
 //! in makes two schemes, `hypergraph` with nodes of its own, and `embedded-hypergraph` through the records. Issuing and

@@ -1,5 +1,7 @@
 //! The list scheme (TG §4.3, Fig. 4): all tasks that wait for a version are kept on one ordered list.
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! At any time a version works on two generations only: the *oldest*, of which it is enough to know how many
 //! accesses are not released, and the *youngest*, of which it is enough to know the mode. What lies between is a list
 //! of access records in issue order. The first of a generation says which is its last, and its last how many they are; for

@@ -177,7 +177,7 @@ pub struct Released {
 
 /// When a task is ready.
 ///
-/// Members of the catalogue implement it ([`catalogue::SCHEMES`](crate::catalogue::SCHEMES)), and so can other crates.
+/// Members of the catalogue implement it (`catalogue::SCHEMES`, Cargo feature `catalogue`), and so can other crates.
 /// Only the runtime calls the functions. A task is issued access by access, then as a whole:
 ///
 /// ```text

@@ -1,5 +1,7 @@
 //! The tickets scheme (TG §4.4, Fig. 5): no edges, but counters that are compared.
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! A version has a queue for each mode (R, W, C, P of the paper; N for `concurrent`): how many tickets were taken,
 //! `next`, and how many were served, `global`. An access takes a ticket of its own queue, and notes those that were taken
 //! from the others; it may go ahead when they were served. An `inout` waits for its own queue, too. All is O(1), for an

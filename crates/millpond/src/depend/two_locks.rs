@@ -1,5 +1,7 @@
 //! The list scheme with a lock for each end (TG §4.3): that of the oldest generation, and that of the youngest.
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! All is as in [`list`](super::list). With three generations or more `issue` and `release` touch nothing in common, and
 //! each takes the lock of its own end; with fewer, the generation that a release takes off the list may be the one that
 //! an issue appends to, and both take both. Both are O(1). The paper found one lock faster.

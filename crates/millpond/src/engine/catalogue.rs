@@ -8,8 +8,10 @@ use crate::pool::any::AnyPool;
 
 /// The engine that holds any scheme, any pool and any memory manager, chosen at run time. Never a value.
 ///
-/// A program that offers all parts is compiled once for it, and not once for each part. What a call through a table of
-/// functions costs per task is in `docs/performance.md`.
+/// A program that offers all parts is compiled once for it, and not once for each part. `docs/performance.md` has the cost of
+/// a call through a table of functions per task ("What a choice at run time costs").
+///
+/// Needs the Cargo feature `catalogue`.
 #[derive(Debug)]
 pub enum Catalogue {}
 

@@ -26,8 +26,8 @@ use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
-/// What programs call of an engine. The methods have names that user code does not ask for: the compiler
-/// suggests traits by the names of their methods.
+/// What programs call of an engine. The methods have unusual names: if user code calls a method that does not exist, the
+/// compiler suggests each trait that has a method of that name.
 pub trait Linked: Sized {
     fn make_room(worker: &Worker<Self>, domain: &Domain, bytes: usize)
     where

@@ -72,8 +72,8 @@ mod chosen {
 /// |---|---|
 /// | [`DefaultEngine`] | the default ones, called directly |
 /// | [`Parts<M, P, D>`](Parts) | any memory manager, pool and scheme that the program names as types, called directly |
-/// | [`Catalogue`] | any, chosen by name at run time, called through tables of functions |
-/// | [`StackEngine`] | the dataflow stack, which replaces all three |
+/// | `Catalogue` (Cargo feature `catalogue`) | any, chosen by name at run time, called through tables of functions |
+/// | `StackEngine` (Cargo feature `stack`) | the dataflow stack, which replaces all three |
 ///
 /// A function is generic over it where [`Spawn`](crate::Spawn) is not enough, since it names
 /// a [`Scope`](crate::Scope), a [`Session`](crate::Session) or a [`Door`](crate::Door) of any runtime:

@@ -1,4 +1,6 @@
 //! A memory manager that was chosen at run time: of this crate, or of any other that implements [`Memory`].
+//!
+//! Needs the Cargo feature `catalogue`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,6 +57,8 @@ pub struct AnyMemory {
     largest_stable: usize,
     /// Which manager it is: workers' parts have the same.
     number: u64,
+    /// Keeps stable blocks mapped.
+    _manager: Arc<dyn Send + Sync>,
 }
 
 /// What a worker keeps of an [`AnyMemory`].
@@ -84,7 +88,7 @@ impl Chosen {
             let (manager, number) = (Arc::new(manager), crate::sync::unique_number());
             let part = |local| AnyLocal { part: Box::new(PartOf { local, manager: manager.clone() }), number };
             let locals = locals.into_iter().map(part).collect();
-            (AnyMemory { largest_stable: manager.largest_stable(), number }, locals)
+            (AnyMemory { largest_stable: manager.largest_stable(), number, _manager: manager }, locals)
         };
         Chosen { name: M::NAME, make: Arc::new(make) }
     }
@@ -114,8 +118,8 @@ impl AnyMemory {
     }
 }
 
-// SAFETY: blocks are those of the manager that the worker's part was made with, which is this one (`check`). Each part
-// keeps the manager, so the memory stays until the last part is dropped.
+// SAFETY: blocks are those of the manager that the worker's part was made with, which is this one (`check`). This and each
+// part keep that manager, so the memory of stable blocks stays mapped at least as long as this.
 unsafe impl Memory for AnyMemory {
     type Local = AnyLocal;
     type Choice = Chosen;

@@ -33,7 +33,7 @@ pub struct Block {
 
 /// Where task blocks come from.
 ///
-/// [`slab::Slabs`] and [`named::Named`] implement it, and so can other crates. Only the runtime's workers call the
+/// [`slab::Slabs`] and `named::Named` implement it, and so can other crates. Only the runtime's workers call the
 /// methods: `alloc` once per spawn, `free` once per task. A manager that frees to the system returns 0 from
 /// [`largest_stable`](Memory::largest_stable).
 ///
@@ -55,9 +55,12 @@ pub struct Block {
 /// `alloc` returns a block of at least `size` bytes that nobody else uses until it is freed, aligned to 64 if `size` is
 /// more than 96, else to [`BLOCK_ALIGN`]; its first word is initialized.
 ///
-/// A block of up to [`largest_stable`](Memory::largest_stable) bytes is *stable*, since a stale reader may still load its
-/// first 8 bytes. Its memory stays mapped as long as the manager and its local parts exist. It is only ever used for
-/// blocks of one size. Its first 8 bytes are 0 before the first use, and the manager never writes them afterwards.
+/// A block of up to [`largest_stable`](Memory::largest_stable) bytes is *stable*: after it is freed, a reader may still
+/// load its first 8 bytes, until the manager is dropped. So:
+///
+/// - Its memory stays mapped until the manager is dropped, even if all local parts are dropped before.
+/// - It is only ever used for blocks of one size.
+/// - Its first 8 bytes are 0 before the first use, and the manager never writes them afterwards.
 pub unsafe trait Memory: Send + Sync + Sized + 'static {
     /// What one worker keeps for itself.
     type Local: Send + 'static;

@@ -1,4 +1,6 @@
 //! The memory managers of the paper's Table 1, each a line: a composition of the parts in [`named`](super::named).
+//!
+//! Needs the Cargo feature `catalogue`.
 
 use super::Memory;
 use super::any::Chosen;

@@ -1,5 +1,7 @@
 //! A pool that was chosen at run time: of this crate, or of any other that implements [`Pool`].
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! A worker's part is an object that holds the pool and the part of the pool's own type, so that each call needs one
 //! look into a table of functions and no check.
 

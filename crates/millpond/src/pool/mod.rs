@@ -48,7 +48,7 @@ pub enum Leave {
 /// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker
 /// touches.
 ///
-/// [`split::Split`] and [`named::Named`] implement it, and so can other crates. Only the runtime calls the methods. No
+/// [`split::Split`] and `named::Named` implement it, and so can other crates. Only the runtime calls the methods. No
 /// method calls back into the runtime. A method may hold a lock of the pool's own while it calls `wanted`.
 ///
 /// A `Local` goes from thread to thread with its seat, and one thread uses it at a time. The runtime drops a pool when no

@@ -1,5 +1,7 @@
 //! The paper's pools: a placement of queues, and whom a put wakes (TP §3, §6.3). The rows of its Tables 2 and 3 are in
 //! [`variants`](super::variants).
+//!
+//! Needs the Cargo feature `catalogue`.
 
 use crossbeam_utils::CachePadded;
 

@@ -1,4 +1,6 @@
 //! What the paper's pools leave open (TP §3.2 to §3.5, §4.3).
+//!
+//! Needs the Cargo feature `catalogue`.
 
 pub use super::lock::LockKind;
 

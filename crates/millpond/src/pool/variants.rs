@@ -1,4 +1,6 @@
 //! The pools of the paper's Tables 2 and 3, each a line: a composition of the parts of this family.
+//!
+//! Needs the Cargo feature `catalogue`.
 
 use super::Pool;
 use super::any::Chosen;

@@ -2,7 +2,7 @@
 //!
 //! For a program that hangs, or is slow: the dump names every task that is not complete, with its state, since when it
 //! is in it, and which tasks it waits for. [`Builder::dumps`](crate::Builder::dumps) makes a runtime keep the account;
-//! [`Builder::dump_on_signal`](crate::Builder::dump_on_signal) has it printed without a line of code where it hangs.
+//! `Builder::dump_on_signal` (Cargo feature `signal`) has it printed without a line of code where it hangs.
 //!
 //! ```
 //! use millpond::record::dump::State;

@@ -52,7 +52,7 @@ pub enum BuildError {
         /// What it takes.
         range: (u64, u64),
     },
-    /// A family has no member of this name ([`Registry`](crate::catalogue::Registry)).
+    /// A family has no member of this name (`catalogue::Registry`).
     NoSuch {
         /// What was to be chosen, in words.
         family: &'static str,
@@ -61,7 +61,7 @@ pub enum BuildError {
         /// What there is.
         valid: Vec<&'static str>,
     },
-    /// The scheme `stack` has neither a pool nor a memory manager ([`Registry`](crate::catalogue::Registry)).
+    /// The scheme `stack` has neither a pool nor a memory manager (`catalogue::Registry`).
     NotWithStack {
         /// What was to be chosen, in words.
         family: &'static str,

@@ -10,9 +10,9 @@ impl Builder {
     ///
     /// The account is made of what the runtime records, so a runtime with dumps records all the time. That takes some
     /// 0.3 to 0.5 µs a task: two workers run about 1 million independent tasks with a body of 1 µs in a second, in
-    /// place of 1.6 million (`cargo test --release -p millpond --test it -- --ignored --nocapture dump::stress::cost`). It takes
-    /// memory for what is unfinished, a few hundred bytes a task, and 48 KiB a thread that works. While it is off, it
-    /// costs nothing.
+    /// place of 1.6 million (`cargo test --profile max -p millpond --test it -- --ignored --nocapture dump::stress::cost`).
+    /// It takes memory for what is unfinished, a few hundred bytes a task, and 48 KiB a thread that works. While it is
+    /// off, it costs nothing.
     pub fn dumps(mut self, dumps: bool) -> Self {
         self.config.dumps = dumps;
         self

@@ -24,6 +24,8 @@ impl Builder {
     /// Prints a [dump](crate::Runtime::dump) to the error output whenever the process gets this signal, by its number: say
     /// `SIGUSR1`, 10 on most machines. Then [`dumps`](Builder::dumps) are on, whatever else is said.
     ///
+    /// Needs the Cargo feature `signal`.
+    ///
     /// ```
     /// use millpond::Runtime;
     /// use signal_hook::consts::SIGUSR1;

@@ -34,7 +34,9 @@ use crate::sync::barrier;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 
-/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Cargo feature `stack`. Never a value.
+/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Never a value.
+///
+/// Needs the Cargo feature `stack`.
 ///
 /// ```
 /// use millpond::{Runtime, Spawn, StackEngine};
@@ -70,6 +72,24 @@ pub struct StackSeat {
     /// Stacks that wait for this worker, or that it has stolen from.
     pub(super) errands: RefCell<VecDeque<TaskRef>>,
     pub(super) thief: Thief,
+}
+
+/// Calls a task at its spawn, if the stack runs tasks so and `call` takes this one; else returns it, for the frame.
+#[inline(always)]
+fn call_at_spawn<A, F, R>(
+    frames: &Frames,
+    portable: bool,
+    accesses: A,
+    body: F,
+    call: impl FnOnce(A, F) -> Result<R, (A, F)>,
+) -> Result<R, (A, F)> {
+    if !frames.runs_at_spawn(portable) {
+        return Err((accesses, body));
+    }
+    call(accesses, body).map_err(|(accesses, body)| {
+        frames.give_up_episode();
+        (moved(accesses), moved(body))
+    })
 }
 
 impl TaskStore<StackEngine> for InFrames {
@@ -114,18 +134,11 @@ impl TaskStore<StackEngine> for InFrames {
         let Some(frames) = scope.frames() else {
             return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
         };
-        let (accesses, body) = if frames.runs_at_spawn(options.portable) {
-            match scope.call_leaf(frames, &options, accesses, body) {
-                Ok(result) => return Join::ready(result, 0),
-                Err((accesses, body)) => {
-                    frames.give_up_episode();
-                    (moved(accesses), moved(body))
-                }
-            }
-        } else {
-            (accesses, body)
-        };
-        scope.spawn_in_frame(frames, options, accesses, body)
+        let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
+        match call_at_spawn(frames, options.portable, accesses, body, call) {
+            Ok(result) => Join::ready(result, 0),
+            Err((accesses, body)) => scope.spawn_in_frame(frames, options, accesses, body),
+        }
     }
 
     #[inline(always)]
@@ -143,18 +156,11 @@ impl TaskStore<StackEngine> for InFrames {
         let Some(frames) = scope.frames() else {
             return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));
         };
-        let (accesses, body) = if frames.runs_at_spawn(options.portable) {
-            match scope.call_parent(frames, &options, accesses, body) {
-                Ok(result) => return Join::ready(result, 0),
-                Err((accesses, body)) => {
-                    frames.give_up_episode();
-                    (moved(accesses), moved(body))
-                }
-            }
-        } else {
-            (accesses, body)
-        };
-        scope.nest_in_frame(frames, options, accesses, body)
+        let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
+        match call_at_spawn(frames, options.portable, accesses, body, call) {
+            Ok(result) => Join::ready(result, 0),
+            Err((accesses, body)) => scope.nest_in_frame(frames, options, accesses, body),
+        }
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What the tests have in common: a limit against hangs, and reports of expected panics.
 
-#[path = "../../../../millpond/tests/it/common/limit.rs"]
+#[path = "../../../../millpond/src/limit.rs"]
 mod limit;
 #[path = "../../../../millpond/tests/it/common/panics.rs"]
 mod panics;

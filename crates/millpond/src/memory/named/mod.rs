@@ -1,5 +1,7 @@
 //! The paper's memory managers: compositions of a few parts (TP §4.4, §6.2, Table 1).
 //!
+//! Needs the Cargo feature `catalogue`.
+//!
 //! A manager has *bins*: the free blocks of one size class in one place. Where its bins are, and whether there is
 //! something to balance between them, says [`FreeLists`]; what a bin is made of, [`Links`] and [`Refill`]; in which order
 //! it is asked, [`Handling`]. The rows of the table are in [`variants`](super::variants).

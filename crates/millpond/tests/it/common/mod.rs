@@ -7,6 +7,7 @@ use std::thread;
 use millpond::{Builder, Runtime, StackEngine};
 
 mod alone;
+#[path = "../../../src/limit.rs"]
 mod limit;
 pub mod lock;
 mod panics;

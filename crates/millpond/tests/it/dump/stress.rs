@@ -87,7 +87,7 @@ fn dumps_while_programs_run() {
     });
 }
 
-/// What the account costs: `cargo test --release -p millpond --test it -- --ignored --nocapture dump::stress::cost`.
+/// What the account costs: `cargo test --profile max -p millpond --test it -- --ignored --nocapture dump::stress::cost`.
 #[test]
 #[ignore = "a measurement"]
 fn cost() {

@@ -1,5 +1,5 @@
 //! What a member of a reduction costs:
-//! `cargo test --release -p millpond --test it -- --ignored --nocapture reductions::cost`.
+//! `cargo test --profile max -p millpond --test it -- --ignored --nocapture reductions::cost`.
 
 use std::mem;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! A hang is a failure. The unit tests use this file, too.
+//! A hang is a failure: a time limit for the functions of `conformance` and for tests. Integration tests include this file.
 
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
