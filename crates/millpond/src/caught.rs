@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub(crate) struct Caught(Box<Option<Box<dyn Any + Send>>>);
 
 /// Calls the user's code. What it leaves behind if it panics is the caller's to put in order.
-#[inline]
+#[inline(always)]
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
     catch_unwind(AssertUnwindSafe(call)).map_err(Caught::new)
 }

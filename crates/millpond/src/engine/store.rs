@@ -32,6 +32,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     fn prepare() {}
 
     /// A root scope begins.
+    #[inline(always)]
     fn open_scope(_worker: &Worker<E>, _domain: &Domain) {}
 
     /// The closure of a root scope has ended.
@@ -147,6 +148,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     }
 
     /// A join takes the result of a stolen task that has ended: its scope's stack goes on behind it.
+    #[inline(always)]
     fn pass_theft(_worker: &Worker<E>, _closure: TaskRef) {}
 
     /// Looks for work outside of the pool; true if [`next_errand`](TaskStore::next_errand) has something.

@@ -32,7 +32,7 @@ pub(crate) struct Inline(Arc<AtomicU32>);
 
 impl Inline {
     /// Runs a leaf's body, during which nobody may take the scope's claims over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run<R>(&self, body: impl FnOnce() -> R) -> R {
         let before = self.0.load(Ordering::Relaxed);
         self.0.store(before + 1, Ordering::Relaxed);

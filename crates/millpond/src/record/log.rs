@@ -50,7 +50,7 @@ impl Log {
     }
 
     /// The body that runs now; 0 if it is not recorded.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn body(&self) -> Id {
         self.body.get()
     }

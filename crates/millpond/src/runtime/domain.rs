@@ -328,7 +328,7 @@ impl Domain {
     }
 
     /// Runs the body of a leaf at its spawn.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_inline<R>(&self, body: impl FnOnce() -> R) -> R {
         match &self.inline {
             Some(inline) => inline.run(body),

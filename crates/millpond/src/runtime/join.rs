@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
 use super::body::result_at;
@@ -307,7 +307,7 @@ unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
         return;
     }
     // SAFETY: the caller's.
-    unsafe { ManuallyDrop::drop(source) }
+    unsafe { ptr::drop_in_place(&mut **source) }
 }
 
 /// What a join remembers of its task, read before that is issued: afterwards it may be gone.
@@ -323,7 +323,7 @@ pub(crate) struct Spawned {
 
 impl Spawned {
     /// `counted`: the task keeps its block for the join.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(task: TaskRef, counted: bool) -> Self {
         let header = task.header();
         let (usage, record) = (header.state().usage(), task.record_id());

@@ -30,7 +30,7 @@ const STRIDE: usize = size_of::<Whole>().next_multiple_of(64);
 
 impl NestFrame {
     /// The size of a frame with its data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn size(accesses: usize) -> usize {
         size_of::<NestFrame>() + accesses * STRIDE
     }

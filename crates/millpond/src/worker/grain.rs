@@ -171,7 +171,7 @@ impl Grains {
     }
 
     /// It has ended; `kinds` is asked for if the body was measured.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started, ran: Ran) {
         if let Some(start) = started.0 {
             kinds().note(kind, ticks().wrapping_sub(start), ran);
