@@ -1,5 +1,5 @@
 //! The members of each family, as rows: what a command lists and a test walks; and runtimes whose parts are chosen by
-//! name ([`AnyRuntime`], [`Registry`]).
+//! name ([`AnyRuntime`], [`Registry`]). Cargo feature `catalogue`.
 
 mod registry;
 mod runtime;
