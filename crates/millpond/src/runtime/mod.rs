@@ -118,8 +118,11 @@ fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHand
             pin::worker(seat);
         }
         let worker = shared.worker(seat);
-        let _entered = crate::worker::current::Enter::new(worker);
-        worker.live();
+        {
+            let _entered = crate::worker::current::Enter::new(worker);
+            worker.live();
+        }
+        shared.let_go();
     })
 }
 
@@ -133,6 +136,7 @@ impl<E: Engine> Drop for Inner<E> {
                 thread.join().expect("a worker thread catches what bodies throw");
             }
         }
+        self.shared.let_go();
     }
 }
 
