@@ -1,7 +1,4 @@
 //! The only file that names std's atomics and locks: std normally, loom under `--cfg loom`.
-//!
-//! Under `--cfg millpond_tsan` locks come from `parking_lot`, which is compiled from source and so instrumented;
-//! a contended `std::sync::Mutex` gives false reports under ThreadSanitizer, since std is not.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Arc, atomic};
@@ -27,7 +24,7 @@ pub(crate) mod system;
 pub(crate) use locked::Locked;
 pub(crate) use locked::Spinning;
 
-#[cfg(all(not(loom), not(millpond_tsan)))]
+#[cfg(not(loom))]
 mod lock {
     use std::time::Duration;
 
@@ -72,38 +69,6 @@ mod lock {
         ) -> (std::sync::MutexGuard<'a, T>, bool) {
             let result = self.0.wait_timeout(guard, at_most).unwrap_or_else(std::sync::PoisonError::into_inner);
             (result.0, !result.1.timed_out())
-        }
-
-        pub(crate) fn notify_one(&self) {
-            self.0.notify_one();
-        }
-    }
-}
-
-#[cfg(all(not(loom), millpond_tsan))]
-mod lock {
-    use std::time::Duration;
-
-    pub(crate) use parking_lot::{Mutex, MutexGuard};
-
-    /// Parking_lot's condition variable behind the interface of std's.
-    #[derive(Default, Debug)]
-    pub(crate) struct Condvar(parking_lot::Condvar);
-
-    impl Condvar {
-        pub(crate) fn wait<'a, T>(&self, mut guard: parking_lot::MutexGuard<'a, T>) -> parking_lot::MutexGuard<'a, T> {
-            self.0.wait(&mut guard);
-            guard
-        }
-
-        /// As `wait`, but not for longer; whether it was notified.
-        pub(crate) fn wait_for<'a, T>(
-            &self,
-            mut guard: parking_lot::MutexGuard<'a, T>,
-            at_most: Duration,
-        ) -> (parking_lot::MutexGuard<'a, T>, bool) {
-            let result = self.0.wait_for(&mut guard, at_most);
-            (guard, !result.timed_out())
         }
 
         pub(crate) fn notify_one(&self) {

@@ -40,7 +40,7 @@ pub(crate) struct Sent(pub(crate) Block, pub(crate) u64);
 // SAFETY: the block is its receiver's: the sender forgets it.
 unsafe impl Send for Sent {}
 
-/// A bounded queue of them. Not std's channel, whose hand-over ThreadSanitizer does not see.
+/// A bounded queue of them, with many takers.
 #[derive(Default)]
 pub(crate) struct Queue(Mutex<VecDeque<Sent>>);
 

@@ -15,10 +15,10 @@ pub(in crate::pool) fn number(task: TaskRef) -> usize {
     task.0.as_ptr().addr()
 }
 
-/// Joins each thread, which ThreadSanitizer sees, as it does not the end of a scope.
+/// Joins each thread: the first panic is passed on with what it says.
 #[cfg(not(loom))]
 pub(in crate::pool) fn join(threads: Vec<std::thread::ScopedJoinHandle<'_, ()>>) {
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    threads.into_iter().for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
 }
 
 /// One cell a task, which its putter fills and its taker empties: ThreadSanitizer and loom complain if the one did not

@@ -118,11 +118,8 @@ fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHand
             pin::worker(seat);
         }
         let worker = shared.worker(seat);
-        {
-            let _entered = crate::worker::current::Enter::new(worker);
-            worker.live();
-        }
-        shared.let_go();
+        let _entered = crate::worker::current::Enter::new(worker);
+        worker.live();
     })
 }
 
@@ -136,7 +133,6 @@ impl<E: Engine> Drop for Inner<E> {
                 thread.join().expect("a worker thread catches what bodies throw");
             }
         }
-        self.shared.let_go();
     }
 }
 

@@ -35,7 +35,7 @@ use crate::memory::Memory;
 use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
-use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
@@ -71,25 +71,6 @@ pub struct Shared<E: Engine> {
     shut_down: AtomicBool,
     guests: Mutex<Guests<E>>,
     front: Mutex<()>,
-    /// How many have let go of it. Orders what they have done here before its drop: the `Arc` does too, but by a fence,
-    /// which ThreadSanitizer does not see.
-    let_go: AtomicU32,
-}
-
-/// Keeps a runtime, whoever drops it meanwhile.
-pub(crate) struct Kept<E: Engine>(std::sync::Arc<Shared<E>>);
-
-impl<E: Engine> Drop for Kept<E> {
-    fn drop(&mut self) {
-        self.0.let_go();
-    }
-}
-
-impl<E: Engine> Drop for Shared<E> {
-    fn drop(&mut self) {
-        let _ordered = self.let_go.load(Ordering::Acquire);
-        self.guests.lock().annexes.iter().for_each(|annex| annex.let_go());
-    }
 }
 
 /// Where callers may work.
@@ -163,7 +144,6 @@ impl<E: Engine> Shared<E> {
             shut_down,
             guests,
             front,
-            let_go: AtomicU32::new(0),
         });
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this
@@ -223,14 +203,10 @@ impl<E: Engine> Shared<E> {
         self.shut_down.load(Ordering::Acquire)
     }
 
-    /// For a thread from outside that does what a scope may end by. Called before, while the scope keeps the runtime.
-    pub(crate) fn keep(&self) -> Kept<E> {
-        Kept(self.this.upgrade().expect("a scope is open, and its runtime is there as long as that"))
-    }
-
-    /// The caller is about to drop its reference.
-    pub(crate) fn let_go(&self) {
-        self.let_go.fetch_add(1, Ordering::Release);
+    /// Keeps it, whoever drops the runtime meanwhile: for a thread from outside that does what a scope may end by. Called
+    /// before, while the scope keeps the runtime.
+    pub(crate) fn keep(&self) -> std::sync::Arc<Self> {
+        self.this.upgrade().expect("a scope is open, and its runtime is there as long as that")
     }
 
     pub(crate) fn shut_down(&self) {

@@ -168,7 +168,7 @@ fn deep_recursion_without_waits() {
 fn deep_recursion_with_waits() {
     limit(60, "recursion with waits", || {
         // The sanitizers keep much memory for each stack.
-        let depth = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { sized(20_000, 100_000) as u64 };
+        let depth = sized(20_000, 100_000) as u64;
         for workers in [1, 2, 8] {
             let value = Handle::new(0);
             runtime(workers).scope(|s| descend(s, depth, value.inout(), true)).unwrap();

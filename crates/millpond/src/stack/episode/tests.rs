@@ -1,4 +1,4 @@
-//! Rooms that are used again, and bodies that get frames; Miri runs these (`--cfg millpond_tsan`, tree borrows).
+//! Rooms that are used again, and bodies that get frames;
 
 use std::alloc::Layout;
 use std::panic::Location;

@@ -1,4 +1,4 @@
-//! Data that come again where others of the same size were; Miri runs these (`--cfg millpond_tsan`, tree borrows).
+//! Data that come again where others of the same size were;
 
 use std::mem::MaybeUninit;
 

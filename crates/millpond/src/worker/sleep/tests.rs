@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-// Threads are joined one by one: ThreadSanitizer does not see how `scope` waits for the others.
-
 /// A hang is a lost wake-up: ends the test instead of waiting for ever.
 fn within(limit: Duration, test: impl FnOnce() + Send + 'static) {
     let start = Instant::now();

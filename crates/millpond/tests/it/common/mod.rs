@@ -18,9 +18,9 @@ pub use limit::limit;
 pub use lock::Mutex;
 pub use panics::silence_expected_panics;
 
-/// Joins threads one by one: ThreadSanitizer does not see the join at the end of `thread::scope`.
+/// Joins threads one by one: the first panic is passed on with what it says.
 pub fn join_all(threads: Vec<thread::ScopedJoinHandle<'_, ()>>) {
-    threads.into_iter().for_each(|thread| thread.join().expect("the thread's own test passed"));
+    threads.into_iter().for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
 }
 
 /// In a body that must not run. Not a panic: the scope would keep to itself whatever fails after what it reports.
@@ -44,13 +44,18 @@ pub fn on_stack(workers: usize) -> OnStack {
     builder(workers).build_with().expect("the choices are in range")
 }
 
-/// The smaller size where the code is not optimised: the whole of `cargo test` must stay short.
+/// The smaller size where the code is not optimised: the whole of `cargo test` must stay short. A sanitizer makes all of it
+/// several times as slow, so large sizes are a quarter there.
 pub fn sized(debug: usize, release: usize) -> usize {
-    if cfg!(debug_assertions) { debug } else { release }
+    match debug {
+        1000.. if cfg!(any(millpond_tsan, millpond_asan)) => debug / 4,
+        _ if cfg!(debug_assertions) => debug,
+        _ => release,
+    }
 }
 
 /// How many tasks are counted, each with its own mark: `MILLPOND_TASKS`, or 10^5, or fewer if not optimized.
 pub fn tasks() -> usize {
-    let few = if cfg!(any(millpond_tsan, millpond_asan)) { 5_000 } else { sized(20_000, 100_000) };
-    std::env::var("MILLPOND_TASKS").map_or(few, |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
+    std::env::var("MILLPOND_TASKS")
+        .map_or(sized(20_000, 100_000), |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
 }

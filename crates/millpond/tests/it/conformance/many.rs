@@ -15,7 +15,7 @@ const LOOKS_THROUGH: &str = "graph";
 /// As many tasks as are outstanding at once. A task takes some 150 bytes.
 fn outstanding() -> usize {
     // The sanitizers take several times the memory.
-    if cfg!(any(millpond_tsan, millpond_asan)) { 10_000 } else { sized(20_000, 1_000_000) }
+    sized(20_000, 1_000_000)
 }
 
 /// Without a window.

@@ -66,7 +66,7 @@ fn as_many_as_there_are_workers() {
                 if ["dq1", "dq3"].contains(&names.pool) {
                     return;
                 }
-                for _ in 0..sized(2, 200) {
+                for _ in 0..sized(2, 40) {
                     [Behind::OneDatum, Behind::Data, Behind::Both, Behind::Parts].into_iter().for_each(|behind| meet(rt, behind));
                 }
             });
