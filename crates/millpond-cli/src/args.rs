@@ -132,6 +132,7 @@ fn option(opt: &'static Opt) -> Arg {
         Kind::Choice(choices) => words(opt.name, "NAME", choices, format!("{} [default: {}]", opt.help, choices[0])),
         Kind::Text { form } => Arg::new(opt.name).long(opt.name).value_name(form).help(opt.help),
         Kind::Path => file(opt.name, opt.help),
+        Kind::Flag => flag(opt.name, opt.help),
     }
 }
 
@@ -215,6 +216,8 @@ pub fn options(workload: &Workload, matches: &ArgMatches) -> Options {
             Some(path) => options.path(opt.name, path),
             None => options,
         },
+        Kind::Flag if matches.get_flag(opt.name) => options.flag(opt.name),
+        Kind::Flag => options,
     })
 }
 

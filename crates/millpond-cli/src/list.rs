@@ -113,6 +113,9 @@ fn option_json(opt: &Opt) -> Value {
             object.insert("form".into(), json!(form));
             object.insert("default".into(), json!(""));
         }
+        Kind::Flag => {
+            object.insert("default".into(), json!(false));
+        }
         Kind::Path => {
             object.insert("default".into(), Value::Null);
         }

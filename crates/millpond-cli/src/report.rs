@@ -102,6 +102,7 @@ fn json_of(value: &Value) -> Json {
     match value {
         Value::Integer(n) => json!(n),
         Value::Float(x) => json!(x),
+        Value::Flag(is) => json!(is),
         Value::Text(word) => json!(word),
         Value::Path(path) => json!(path.to_string_lossy()),
         Value::Counts(counts) => counts.iter().map(|(name, count)| (name.clone(), json!(count))).collect(),
@@ -113,6 +114,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::Integer(n) => n.to_string(),
         Value::Float(x) => format!("{x:.6e}"),
+        Value::Flag(is) => if *is { "yes" } else { "no" }.to_owned(),
         Value::Text(word) => word.clone(),
         Value::Path(path) => path.display().to_string(),
         Value::Counts(counts) => {

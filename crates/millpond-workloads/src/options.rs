@@ -31,6 +31,11 @@ impl Opt {
         Self { name, help, kind: Kind::Text { form } }
     }
 
+    /// An option without a value.
+    pub(crate) const fn flag(name: &'static str, help: &'static str) -> Self {
+        Self { name, help, kind: Kind::Flag }
+    }
+
     /// A file.
     pub(crate) const fn path(name: &'static str, help: &'static str) -> Self {
         Self { name, help, kind: Kind::Path }
@@ -58,6 +63,8 @@ pub enum Kind {
     },
     /// A file.
     Path,
+    /// Nothing: the option is given or not.
+    Flag,
 }
 
 /// The value of an option, of a parameter after defaults, or of a result.
@@ -67,6 +74,8 @@ pub enum Value {
     Integer(u64),
     /// A floating point number.
     Float(f64),
+    /// Whether something is so.
+    Flag(bool),
     /// A word.
     Text(String),
     /// A file.
@@ -105,6 +114,17 @@ impl Options {
     #[must_use]
     pub fn path(mut self, name: &'static str, value: impl Into<PathBuf>) -> Self {
         self.0.insert(name, Value::Path(value.into()));
+        self
+    }
+
+    /// Adds an option that has no value.
+    ///
+    /// ```
+    /// let options = millpond_workloads::Options::new().path("input", "a.mtx").flag("lower");
+    /// ```
+    #[must_use]
+    pub fn flag(mut self, name: &'static str) -> Self {
+        self.0.insert(name, Value::Flag(true));
         self
     }
 

@@ -45,7 +45,7 @@ fn options_of_collections() {
     let fib = "fib has no preconditions; its own options: --n, --cutoff, --tasks";
     refused("run fib --preconditions eager", &format!("--preconditions: {fib}"));
     refused("run --preconditions strict fib", &format!("--preconditions: {fib}"));
-    let cholesky = "cholesky has no blocked steps; its own options: --n, --tile, --seed, --input, --output";
+    let cholesky = "cholesky has no blocked steps; its own options: --n, --tile, --seed, --input, --lower, --output";
     refused("run cholesky --blocked fiber", &format!("--blocked: {cholesky}"));
     refused(
         "run porting --blocked fibre",

@@ -24,13 +24,13 @@ fn not_square() {
 
 #[test]
 fn not_symmetric() {
-    let says = "row 2, column 1: the matrix is not symmetric: 1 here, 2 in the opposite entry";
+    let says = "row 2, column 1: the matrix is not symmetric: 1 here, 2 in the opposite entry (--lower uses the lower half only)";
     refused("a.mtx", array("2 2\n4\n1\n2\n4\n"), says);
     refused("a.npy", npy("<f8", false, "(2, 2)", &f8(&[4.0, 2.0, 1.0, 4.0])), says);
     refused(
         "a.mtx",
         "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n2 2 1\n3 3 1\n3 1 0.5\n",
-        "row 3, column 1: the matrix is not symmetric: 0.5 here, 0 in the opposite entry",
+        "row 3, column 1: the matrix is not symmetric: 0.5 here, 0 in the opposite entry (--lower uses the lower half only)",
     );
 }
 

@@ -83,7 +83,7 @@ fn a_tile_without_an_inverse() {
 fn a_matrix_without_a_factor() {
     let says = "tile (0, 0), row 2: the matrix is not positive definite";
     refused_by("cholesky-cnc", "a.mtx", array("2 2\n1\n2\n2\n1\n"), says);
-    let says = "row 2, column 1: the matrix is not symmetric: 1 here, 2 in the opposite entry";
+    let says = "row 2, column 1: the matrix is not symmetric: 1 here, 2 in the opposite entry (--lower uses the lower half only)";
     refused_by("cholesky-cnc", "a.mtx", array("2 2\n4\n1\n2\n4\n"), says);
 }
 

@@ -17,5 +17,6 @@ mod profile;
 mod reduction;
 mod routing;
 mod run;
+mod scale;
 mod schemes;
 mod simulate;

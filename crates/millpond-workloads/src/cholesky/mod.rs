@@ -10,14 +10,14 @@ mod tasks;
 
 pub(crate) use check::EPS;
 pub use check::{THRESHOLD, scaled_residual};
-pub(crate) use params::Shape;
+pub(crate) use params::{OF_SQUARE, Shape};
 pub use params::{OPTIONS, Params};
 pub use serial::serial;
 pub use tasks::{count, tasks};
 
 use crate::Error;
 use crate::matrix::memory::Needs;
-use crate::matrix::{Grid, Matrix, Tile, npy};
+use crate::matrix::{Grid, Matrix, Tile, npy, power};
 use crate::options::{Options, Value};
 use crate::workload::{Job, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
@@ -94,15 +94,23 @@ pub(crate) const NEEDS: Needs = Needs { bytes_per_entry: 8 * 7 / 2, tiled_halves
 /// A matrix that is to be factored, and the last factor: what the job has in common with other programs for it.
 pub(crate) struct Factoring {
     params: Params,
+    /// The matrix that is factored: that of the parameters times `2^(-2 half)`.
     matrix: Matrix,
+    /// Below 0 if entries of the factored matrix, or products of the factor's, would lose digits to underflow. Large entries
+    /// need no scaling: no product exceeds the diagonal.
+    half: i32,
     factor: Option<Vec<Vec<Tile>>>,
 }
 
 impl Factoring {
     /// Checks the options; reads or generates the matrix.
     pub(crate) fn load(options: &Options, needs: Needs) -> Result<Self, Error> {
-        let (params, matrix) = Params::load(options, needs, Shape::Symmetric)?;
-        Ok(Self { params, matrix, factor: None })
+        let (params, mut matrix) = Params::load(options, needs, Shape::Symmetric)?;
+        let half = check::half_exponent(&matrix).min(0);
+        if half != 0 {
+            matrix.scale(power(-2 * half));
+        }
+        Ok(Self { params, matrix, half, factor: None })
     }
 
     pub(crate) fn params(&self) -> Vec<(&'static str, Value)> {
@@ -140,14 +148,19 @@ impl Factoring {
     }
 
     pub(crate) fn check(&self) -> Result<Verdict, Error> {
-        let scaled_residual = scaled_residual(&self.matrix, &self.factor());
-        let result = vec![("scaled_residual", Value::Float(scaled_residual))];
+        let scaled_residual = check::residual(&self.matrix, self.factor());
+        let mut result = vec![("scaled_residual", Value::Float(scaled_residual))];
+        result.extend(self.params.asymmetry.map(|asymmetry| ("asymmetry", Value::Float(asymmetry))));
         Ok(Verdict { verified: scaled_residual < THRESHOLD, result })
     }
 
     pub(crate) fn save(&self) -> Result<(), Error> {
         match &self.params.output {
-            Some(file) => npy::write(file, &self.factor()),
+            Some(file) => {
+                let mut factor = self.factor();
+                factor.scale(power(self.half));
+                npy::write(file, &factor)
+            }
             None => Ok(()),
         }
     }

@@ -8,8 +8,13 @@ const N: Opt = params::order("Order of the generated matrix");
 const INPUT: Opt = Opt::path("input", "Read the matrix from FILE: .mtx (Matrix Market) or .npy (NumPy)");
 const OUTPUT: Opt = Opt::path("output", "Write the result to FILE as .npy");
 
+const LOWER: Opt = Opt::flag("lower", "Use the lower half of the matrix in --input, whatever the upper half is");
+
 /// The options of this workload.
-pub const OPTIONS: [Opt; 5] = [N, params::TILE, params::SEED, INPUT, OUTPUT];
+pub const OPTIONS: [Opt; 6] = [N, params::TILE, params::SEED, INPUT, LOWER, OUTPUT];
+
+/// The options of a workload on matrices that need not be symmetric.
+pub(crate) const OF_SQUARE: [Opt; 5] = [N, params::TILE, params::SEED, INPUT, OUTPUT];
 
 /// What matrices are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +34,10 @@ pub struct Params {
     pub seed: Option<u64>,
     /// The file, if the matrix is read.
     pub input: Option<PathBuf>,
+    /// Whether only the lower half of the file's matrix counts.
+    pub lower: bool,
+    /// How far the two halves of the file's matrix differ ([`Matrix::asymmetry`]), if both count.
+    pub asymmetry: Option<f64>,
     /// Where the factor is written.
     pub output: Option<PathBuf>,
 }
@@ -37,8 +46,8 @@ impl Params {
     /// Checks the options; reads or generates the matrix.
     pub(crate) fn load(options: &Options, needs: Needs, shape: Shape) -> Result<(Self, Matrix), Error> {
         let (input, output) = (options.get_path(&INPUT), options.get_path(&OUTPUT));
-        let (n, seed) = (options.get(&N)?, options.get(&params::SEED)?);
-        let (seed, read) = match &input {
+        let (n, seed, lower) = (options.get(&N)?, options.get(&params::SEED)?, options.has(&LOWER));
+        let (seed, mut read) = match &input {
             Some(file) => {
                 exclusive(options, file, output.as_deref())?;
                 (None, Some(matrix::read(file, needs)?))
@@ -48,14 +57,20 @@ impl Params {
                 (Some(seed), None)
             }
         };
-        let n = read.as_ref().map_or(n as usize, Matrix::rows);
+        let n = read.as_ref().map_or(n as usize, |read| read.matrix.rows());
         let tile = params::tile(options, n, needs)?;
-        if let Some((file, matrix)) = input.as_ref().zip(read.as_ref()).filter(|_| shape == Shape::Symmetric) {
-            matrix.symmetric().map_err(|flaw| flaw.of(file))?;
+        let mut asymmetry = None;
+        if let Some((file, read)) = input.as_ref().zip(read.as_mut()).filter(|_| shape == Shape::Symmetric) {
+            if lower {
+                read.matrix.mirror_lower();
+            } else {
+                asymmetry = Some(read.matrix.asymmetry(read.epsilon).map_err(|flaw| flaw.of(file))?);
+            }
         }
         output.as_deref().map_or(Ok(()), output::require)?;
-        let matrix = read.unwrap_or_else(|| generate::positive_definite(n, seed.unwrap_or_default()));
-        Ok((Self { n, tile, seed, input, output }, matrix))
+        let generated = || generate::positive_definite(n, seed.unwrap_or_default());
+        let matrix = read.map_or_else(generated, |read| read.matrix);
+        Ok((Self { n, tile, seed, input, lower, asymmetry, output }, matrix))
     }
 
     /// Every parameter after defaults; the files only if they were given, for they have no default.
@@ -64,6 +79,7 @@ impl Params {
         let mut values =
             vec![("n", Value::Integer(self.n as u64)), ("tile", Value::Integer(self.tile as u64)), ("seed", seed)];
         let files = [("input", &self.input), ("output", &self.output)];
+        values.extend(self.lower.then_some((LOWER.name, Value::Flag(true))));
         values.extend(files.into_iter().filter_map(|(name, file)| Some((name, Value::Path(file.clone()?)))));
         values
     }

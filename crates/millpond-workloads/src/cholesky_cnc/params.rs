@@ -2,4 +2,4 @@ use crate::options::Opt;
 use crate::{cholesky, collections};
 
 /// The options of this workload: those of `cholesky`, and the choices of Collections.
-pub const OPTIONS: [Opt; 9] = collections::options(cholesky::OPTIONS);
+pub const OPTIONS: [Opt; 10] = collections::options(cholesky::OPTIONS);

@@ -1,11 +1,11 @@
-use crate::cholesky::{self, Params, Shape};
+use crate::cholesky::{OF_SQUARE, Params, Shape};
 use crate::matrix::Matrix;
 use crate::matrix::memory::Needs;
 use crate::options::{Opt, Options};
 use crate::{Error, collections};
 
-/// The options of this workload: those of `cholesky`, and the choices of Collections.
-pub const OPTIONS: [Opt; 9] = collections::options(cholesky::OPTIONS);
+/// The options of this workload: those of `cholesky` but for `--lower`, and the choices of Collections.
+pub const OPTIONS: [Opt; 9] = collections::options(OF_SQUARE);
 
 /// The matrix, its inverse and their product, and a matrix as tiles; and where each step's item has been (175 bytes, by
 /// `peak_rss_bytes` of `run inverse --n 100 --tile 1`).

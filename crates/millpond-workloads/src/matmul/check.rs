@@ -5,22 +5,38 @@
 //! at most half of the vectors, so with 20 of them an error is missed with probability 2^-20 at most. What rounding
 //! may do is bounded by `n eps (|A| |B|) 1`; the error is scaled by that, so that a right product stays below 1.
 
-use crate::matrix::{Matrix, generate};
+use crate::matrix::{Matrix, generate, power};
 
 /// A product whose scaled error is below this is right.
 pub const THRESHOLD: f64 = 1.0;
 
 const VECTORS: u64 = 20;
 
-/// The error of `c` as the product of `a` and `b`, in units of what rounding may do.
+/// The error of `c` as the product of `a` and `b`, in units of what rounding may do; `f64::MAX` if it is not finite.
+///
+/// ```
+/// use millpond_workloads::matmul::{THRESHOLD, scaled_error};
+/// use millpond_workloads::matrix::Matrix;
+///
+/// let of = |entry| Matrix::from_columns(1, 1, vec![entry]);
+/// assert!(scaled_error(&of(1e200), &of(2e104), &of(2e304), 1) < THRESHOLD);
+/// assert!(scaled_error(&of(1e200), &of(2e104), &of(1e304), 1) > THRESHOLD);
+/// ```
 pub fn scaled_error(a: &Matrix, b: &Matrix, c: &Matrix, seed: u64) -> f64 {
     let n = a.rows();
-    let allowed = times(a, &times(b, &vec![1.0; n], f64::abs), f64::abs);
+    // Every entry is scaled before it is multiplied: products and sums of entries overflow or underflow.
+    let exponent = |matrix: &Matrix| matrix.exponent().clamp(-1000, 1000);
+    let (of_a, of_b) = (exponent(a), exponent(b));
+    let half = (of_a + of_b) / 2;
+    let (to_a, to_b, to_c) = (power(-of_a), power(-of_b), [power(-half), power(half - of_a - of_b)]);
+    let (in_a, in_b) = (|entry: f64| entry * to_a, |entry: f64| entry * to_b);
+    let in_c = |entry: f64| entry * to_c[0] * to_c[1];
+    let allowed = times(a, &times(b, &vec![1.0; n], |v| in_b(v).abs()), |v| in_a(v).abs());
     let mut worst = 0.0f64;
     for vector in 0..VECTORS {
         let x: Vec<f64> = (0..n as u64).map(|i| sign(seed, vector * n as u64 + i)).collect();
-        let wanted = times(a, &times(b, &x, |v| v), |v| v);
-        let found = times(c, &x, |v| v);
+        let wanted = times(a, &times(b, &x, in_b), in_a);
+        let found = times(c, &x, in_c);
         for ((wanted, found), allowed) in wanted.iter().zip(&found).zip(&allowed) {
             let error = (wanted - found).abs() / (n as f64 * f64::EPSILON * allowed).max(f64::MIN_POSITIVE);
             worst = if error.is_finite() { worst.max(error) } else { f64::MAX };
@@ -47,6 +63,28 @@ fn times(a: &Matrix, x: &[f64], entry: impl Fn(f64) -> f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What overflows or underflows verifies nothing, whatever the exponents of the factors.
+    #[test]
+    fn sees_one_wrong_entry_at_every_scale() {
+        for (of_a, of_b) in [(500, 500), (-500, -500), (1000, -1000), (-1000, 1000), (1000, 0), (-900, -100)] {
+            let scaled = |matrix: &Matrix, exponents: [i32; 2]| {
+                let mut matrix = matrix.clone();
+                exponents.into_iter().for_each(|exponent| matrix.scale(power(exponent)));
+                matrix
+            };
+            let (a, b) = (generate::uniform(30, 30, 1), generate::uniform(30, 30, 2));
+            let mut c = Matrix::zeros(30, 30);
+            (0..30).for_each(|j| c.col_mut(j).copy_from_slice(&times(&a, b.col(j), |v| v)));
+            let (a, b) = (scaled(&a, [of_a, 0]), scaled(&b, [of_b, 0]));
+            let right = scaled(&c, [of_a, of_b]);
+            assert!(scaled_error(&a, &b, &right, 7) < THRESHOLD, "2^{of_a}, 2^{of_b}");
+            c.put(3, 4, c.at(3, 4) * 2.0);
+            let wrong = scaled(&c, [of_a, of_b]);
+            assert!(scaled_error(&a, &b, &wrong, 7) >= THRESHOLD, "2^{of_a}, 2^{of_b}");
+            assert!(scaled_error(&a, &b, &Matrix::zeros(30, 30), 7) >= THRESHOLD, "2^{of_a}, 2^{of_b}");
+        }
+    }
 
     #[test]
     fn sees_one_wrong_entry() {

@@ -1,4 +1,5 @@
 use super::Flaw;
+use crate::text::short;
 use faer::{MatMut, MatRef};
 
 /// A dense column-major matrix of `f64`.
@@ -70,27 +71,86 @@ impl Matrix {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
     }
 
-    /// Refuses a matrix whose two halves differ by more than the rounding of one operation.
+    /// The asymmetry of a square matrix: the greatest difference of two opposite entries `(i, j)` and `(j, i)`, divided by
+    /// `sqrt(|a_ii a_jj|)`. That root bounds both entries if the matrix is positive definite.
     ///
-    /// The scale is that of the diagonal, which bounds every entry of a positive definite matrix.
-    pub fn symmetric(&self) -> Result<(), Flaw> {
+    /// `epsilon` is the relative spacing of the numbers that the matrix was stored in: `f32::EPSILON` or `f64::EPSILON`.
+    /// What rounding leaves of a symmetric matrix depends on how the matrix was computed. So half of the digits may differ.
+    ///
+    /// ```
+    /// use millpond_workloads::matrix::Matrix;
+    ///
+    /// let nearly = Matrix::from_columns(2, 2, vec![4.0, 1.0, 1.0 + 1e-11, 4.0]);
+    /// assert!(nearly.asymmetry(f64::EPSILON).is_ok_and(|asymmetry| (1e-12..1e-11).contains(&asymmetry)));
+    /// let different = Matrix::from_columns(2, 2, vec![4.0, 1.0, 2.0, 4.0]);
+    /// assert!(different.asymmetry(f64::EPSILON).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first pair of entries for which that is more than the square root of `epsilon`, or is not a number.
+    pub fn asymmetry(&self, epsilon: f64) -> Result<f64, Flaw> {
+        let (limit, mut most) = (epsilon.sqrt(), 0.0_f64);
         for j in 0..self.cols {
             for i in j + 1..self.rows {
                 let (below, above) = (self.at(i, j), self.at(j, i));
-                let scale = (self.at(i, i) * self.at(j, j)).abs().sqrt();
-                if below != above && (below - above).abs() > 64.0 * f64::EPSILON * scale {
-                    let place = format!("row {}, column {}", i + 1, j + 1);
-                    let what = format!("the matrix is not symmetric: {below} here, {above} in the opposite entry");
-                    return Err(Flaw::new(place, what));
+                if below == above {
+                    continue;
                 }
+                // Two roots: the product of two entries overflows or underflows.
+                let scale = self.at(i, i).abs().sqrt() * self.at(j, j).abs().sqrt();
+                let relative = (below - above).abs() / scale;
+                if relative <= limit {
+                    most = most.max(relative);
+                    continue;
+                }
+                let place = format!("row {}, column {}", i + 1, j + 1);
+                let (below, above) = (short(below), short(above));
+                let what = format!(
+                    "the matrix is not symmetric: {below} here, {above} in the opposite entry (--lower uses the lower half only)"
+                );
+                return Err(Flaw::new(place, what));
             }
         }
-        Ok(())
+        Ok(most)
+    }
+
+    /// Copies the lower half to the upper one.
+    ///
+    /// ```
+    /// use millpond_workloads::matrix::Matrix;
+    ///
+    /// let mut a = Matrix::from_columns(2, 2, vec![4.0, 1.0, 0.0, 9.0]);
+    /// a.mirror_lower();
+    /// assert_eq!(a.at(0, 1), 1.0);
+    /// ```
+    pub fn mirror_lower(&mut self) {
+        for j in 0..self.cols {
+            (j + 1..self.rows).for_each(|i| self.put(j, i, self.at(i, j)));
+        }
+    }
+
+    /// The exponent of the greatest entry `x`, by its size: `2^(e-1) <= |x| < 2^e`. It is 0 if all entries are 0, or if one
+    /// is not finite.
+    pub(crate) fn exponent(&self) -> i32 {
+        let most = self.data.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        if most.is_finite() { libm::frexp(most).1 } else { 0 }
+    }
+
+    /// Multiplies each entry by `factor`.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.data.iter_mut().for_each(|value| *value *= factor);
     }
 
     /// The greatest column sum.
     pub fn norm(&self) -> f64 {
-        let sums: Vec<_> = (0..self.cols).map(|j| self.col(j).iter().map(|value| value.abs()).sum()).collect();
+        self.norm_times(1.0)
+    }
+
+    /// The greatest column sum, each entry multiplied by `factor` first.
+    pub(crate) fn norm_times(&self, factor: f64) -> f64 {
+        let sum = |j| self.col(j).iter().map(|value| (value * factor).abs()).sum();
+        let sums: Vec<_> = (0..self.cols).map(sum).collect();
         greatest(&sums)
     }
 
@@ -106,6 +166,11 @@ impl Matrix {
         }
         greatest(&sums)
     }
+}
+
+/// `2^exponent`; the exponent is one of a normal number.
+pub(crate) fn power(exponent: i32) -> f64 {
+    libm::ldexp(1.0, exponent)
 }
 
 /// The greatest of `values`, or NaN if there is one among them.

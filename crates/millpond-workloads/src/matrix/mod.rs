@@ -13,6 +13,7 @@ pub(crate) mod params;
 mod tile;
 
 pub use dense::Matrix;
+pub(crate) use dense::power;
 pub use tile::{Grid, Tile, default_tile};
 
 use crate::{Error, input};
@@ -22,11 +23,20 @@ use std::path::Path;
 /// The greatest order of a matrix: its square, in bytes, still fits the address space many times over.
 pub const MAX_N: u64 = 1 << 20;
 
+/// A matrix from a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// Its entries.
+    pub matrix: Matrix,
+    /// The relative spacing of the numbers in the file: `f32::EPSILON` if they have 32 bits, else `f64::EPSILON`.
+    pub epsilon: f64,
+}
+
 /// Reads a matrix, as Matrix Market or NumPy according to the name's ending, for a job with these needs.
-pub fn read(file: &Path, needs: Needs) -> Result<Matrix, Error> {
+pub fn read(file: &Path, needs: Needs) -> Result<Given, Error> {
     let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     let parse = match ending.as_str() {
-        "mtx" => mtx::parse,
+        "mtx" => |bytes: &[u8], most| Ok(Given { matrix: mtx::parse(bytes, most)?, epsilon: f64::EPSILON }),
         "npy" => npy::parse,
         _ => return Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)").of(file)),
     };

@@ -1,6 +1,6 @@
 //! NumPy's `.npy` files, versions 1 to 3: floats and integers of any width, either byte order, either memory order.
 
-use super::{Flaw, Matrix, square};
+use super::{Flaw, Given, Matrix, square};
 use crate::{Error, output};
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Parses a whole file with a matrix of order `most` at most.
-pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
+pub fn parse(bytes: &[u8], most: u64) -> Result<Given, Flaw> {
     let (text, text_at, data_at) = header(bytes)?;
     let bad = |what: String| Flaw::byte(text_at, what);
     let descr = field(text, "descr").and_then(quoted);
@@ -20,7 +20,8 @@ pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
         _ => return Err(bad("the header has no `fortran_order`".to_owned())),
     };
     let n = shape(text).and_then(|(rows, cols)| square(rows, cols, most)).map_err(bad)?;
-    entries(&bytes[data_at..], data_at, n, element, fortran)
+    let matrix = entries(&bytes[data_at..], data_at, n, element, fortran)?;
+    Ok(Given { matrix, epsilon: element.epsilon() })
 }
 
 /// The text of the header, its offset, and the offset of the data.
@@ -93,6 +94,11 @@ impl Element {
             _ => return Err(wrong()),
         };
         if known { Ok(Self { kind, size, big }) } else { Err(wrong()) }
+    }
+
+    /// The relative spacing of the numbers; integers are exact.
+    fn epsilon(self) -> f64 {
+        if (self.kind, self.size) == (b'f', 4) { f32::EPSILON.into() } else { f64::EPSILON }
     }
 
     /// The number in `bytes`, which are `size` long.
@@ -168,7 +174,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Matrix, Flaw> {
-        parse(bytes, 100)
+        parse(bytes, 100).map(|given| given.matrix)
     }
 
     fn dict(descr: &str, fortran: &str, shape: &str) -> String {

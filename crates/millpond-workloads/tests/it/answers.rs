@@ -6,7 +6,7 @@ use millpond::catalogue::{AnyRuntime, Names};
 use millpond::{Runtime, on_runtime};
 use millpond_dist::portable;
 use millpond_workloads::matrix::{Grid, Matrix, generate, npy};
-use millpond_workloads::{Error, Job, Options, RunsOn, Stopwatch, WORKLOADS, cholesky, find, matmul};
+use millpond_workloads::{Error, Job, Options, RunsOn, Stopwatch, WORKLOADS, cholesky, find, inverse, matmul};
 
 /// Small sizes of each workload.
 fn cases(name: &str) -> Vec<Options> {
@@ -234,6 +234,41 @@ fn the_residual_sees_a_wrong_factor() {
     assert!(cholesky::scaled_residual(&a, &l) > cholesky::THRESHOLD);
     l.put(59, 0, f64::NAN);
     assert_eq!(cholesky::scaled_residual(&a, &l), f64::MAX);
+}
+
+/// `a`, each entry multiplied by both factors.
+fn times(a: &Matrix, factors: [f64; 2]) -> Matrix {
+    let entries = a.data().iter().map(|entry| entry * factors[0] * factors[1]).collect();
+    Matrix::from_columns(a.rows(), a.cols(), entries)
+}
+
+/// Norms of such matrices overflow and underflow, and so do products of their entries.
+#[test]
+fn the_residuals_see_what_is_wrong_at_every_scale() {
+    let n = 60;
+    let a = generate::positive_definite(n, 1);
+    let grid = Grid { n, tile: 25 };
+    let mut tiles = grid.cut_lower(&a);
+    cholesky::serial(&mut tiles, &cholesky::Pivot::default());
+    let l = grid.join_lower(&tiles);
+    for root in [2.0_f64.powi(508), 2.0_f64.powi(400), 2.0_f64.powi(-400), 2.0_f64.powi(-510)] {
+        let (a, l) = (times(&a, [root, root]), times(&l, [root, 1.0]));
+        assert!(cholesky::scaled_residual(&a, &l) < cholesky::THRESHOLD, "{root:e}");
+        for wrong in [times(&l, [1.0 + 1e-11, 1.0]), times(&l, [0.0, 1.0]), times(&l, [f64::INFINITY, 1.0])] {
+            assert!(cholesky::scaled_residual(&a, &wrong) > cholesky::THRESHOLD, "{root:e}");
+        }
+    }
+    let mut tiles = grid.cut_all(&a);
+    inverse::serial(&mut tiles, &cholesky::Pivot::default());
+    let x = grid.join_all(&tiles);
+    for exponent in [1016, 900, -900, -1000] {
+        let (up, down) = (2.0_f64.powi(exponent), 2.0_f64.powi(-exponent));
+        let (a, x) = (times(&a, [up, 1.0]), times(&x, [down, 1.0]));
+        assert!(inverse::scaled_residual(&a, &x) < inverse::THRESHOLD, "2^{exponent}");
+        for wrong in [times(&x, [1.0 + 1e-11, 1.0]), times(&x, [0.0, 1.0]), times(&x, [f64::INFINITY, 1.0])] {
+            assert!(inverse::scaled_residual(&a, &wrong) > inverse::THRESHOLD, "2^{exponent}");
+        }
+    }
 }
 
 #[test]
