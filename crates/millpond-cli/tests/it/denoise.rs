@@ -113,6 +113,12 @@ fn a_picture_that_is_no_good_is_refused_in_a_line() {
     writer.finish().expect("a file");
     // The animation's header and the first frame's come before the picture.
     bad("animated.png", &animated, "byte 99: an animated picture; expected one that stands still");
+    // A palette whose last colour is cut off, with its checksum.
+    let indexed = picture(4, 4, ColorType::Indexed, BitDepth::Eight);
+    let mut palette = indexed[..33].to_vec();
+    palette.extend([&[0, 0, 0, 4][..], b"PLTE", &[1, 2, 3, 4], &0x23db8aab_u32.to_be_bytes()].concat());
+    palette.extend(&indexed[33 + 12 + 768..]);
+    bad("palette.png", &palette, "byte 57: the palette has 4 bytes: expected 3 for each colour");
     fails(
         &["run", "denoise", "--input", "none.png"],
         1,

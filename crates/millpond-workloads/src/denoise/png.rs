@@ -34,12 +34,19 @@ fn decode(cursor: &mut Cursor<&[u8]>, fits: impl Fn(u64, u64, u64) -> bool) -> R
     // What it takes is asked below, when it is known.
     let mut decoder = Decoder::new_with_limits(cursor, Limits { bytes: usize::MAX });
     decoder.set_transformations(Transformations::EXPAND);
+    // Nothing reads these chunks, and a short one can expand to more than memory can hold.
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
     // The header, before what may be cut off. A palette's colours are more channels than it has: they are asked for after it.
     let header = decoder.read_header_info().map_err(says)?;
     too_large(header.width, header.height, header.color_type.samples()).map_or(Ok(()), Err)?;
     let mut reader = decoder.read_info().map_err(says)?;
     if reader.info().animation_control.is_some() {
         return Err("an animated picture; expected one that stands still".to_owned());
+    }
+    // png 0.18 panics in `create_rgba_palette` if a colour of the palette is cut off.
+    if let Some(palette) = reader.info().palette.as_deref().filter(|palette| !palette.len().is_multiple_of(3)) {
+        return Err(format!("the palette has {} bytes: expected 3 for each colour", palette.len()));
     }
     let (width, height) = (reader.info().width, reader.info().height);
     let (color, depth) = reader.output_color_type();

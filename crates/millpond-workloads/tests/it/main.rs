@@ -6,5 +6,6 @@ mod common;
 mod denoise;
 mod fileconcat;
 mod grammar;
+mod mutations;
 mod routing;
 mod tiles;
