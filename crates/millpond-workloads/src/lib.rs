@@ -24,6 +24,7 @@ pub mod grammar;
 mod input;
 pub mod inverse;
 pub mod knary;
+mod limits;
 pub mod matmul;
 pub mod matrix;
 pub mod nqueens;

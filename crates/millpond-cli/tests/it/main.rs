@@ -12,6 +12,7 @@ mod denoise;
 mod fileconcat;
 mod grammar;
 mod inverse;
+mod memory;
 mod parts;
 mod profile;
 mod reduction;

@@ -1,7 +1,7 @@
 //! Refusing a job that the machine cannot hold, before the system kills it.
 
 use super::{MAX_N, default_tile, params};
-use crate::Error;
+use crate::{Error, limits};
 
 /// What a tile takes beside its entries: its block of memory, its handle and that one's version (475 bytes, by
 /// `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n 600`).
@@ -54,9 +54,13 @@ impl Needs {
 
 const WHY: &str = " (with the memory available)";
 
-/// What the system could give without swapping; nothing where it does not say.
+/// What the process can still get without swapping: the least of what the machine, the control groups of the process
+/// (versions 1 and 2) and its resource limits (`ulimit -v`, `ulimit -d`) leave. Nothing where the system does not say.
+///
+/// ```
+/// let available = millpond_workloads::matrix::memory::available();
+/// assert!(available.is_none_or(|bytes| bytes > 0));
+/// ```
 pub fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kb| kb * 1024)
+    limits::available()
 }

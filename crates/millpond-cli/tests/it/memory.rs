@@ -1,0 +1,38 @@
+//! A limit of the process's memory counts: what exceeds it is refused, before the system kills or aborts the process.
+
+use std::process::Command;
+
+/// Runs the command with `kilobytes` of address space; its exit status and what it said on stderr.
+fn limited(kilobytes: u64, arguments: &str) -> (Option<i32>, String) {
+    let script = format!("ulimit -v {kilobytes} && exec \"$0\" {arguments}");
+    let mut shell = Command::new("sh");
+    let ran = shell.args(["-c", &script, env!("CARGO_BIN_EXE_millpond")]).output().expect("a shell");
+    (ran.status.code(), String::from_utf8(ran.stderr).expect("text"))
+}
+
+#[test]
+fn a_limit_of_the_address_space_is_a_limit_of_jobs() {
+    for (job, option) in [
+        ("cholesky --n 20000", "--n 20000"),
+        ("matmul --n 20000", "--n 20000"),
+        ("inverse --n 20000", "--n 20000"),
+        ("stencil --n 1000000000", "--n 1000000000"),
+        ("blackscholes --options 60000000", "--options 60000000"),
+        ("denoise --size 65536", "--size 65536"),
+        ("fileconcat --files 16777216", "--files 16777216"),
+        ("reduction --size 1000 --iterations 10000", "--iterations 10000"),
+        ("routing --routers 16384", "--routers 16384"),
+    ] {
+        let (status, says) = limited(600_000, &format!("run {job} --workers 2"));
+        let expected = format!("error: {option} is out of range: expected ");
+        assert_eq!((status, says.starts_with(&expected), says.lines().count()), (Some(2), true, 1), "{job}: {says}");
+    }
+}
+
+#[test]
+fn what_the_limit_leaves_can_be_used() {
+    let (_, says) = limited(400_000, "run blackscholes --options 60000000");
+    let most = says.split("..=").nth(1).and_then(|rest| rest.split(' ').next()).expect("the greatest number");
+    let (status, says) = limited(400_000, &format!("run blackscholes --options {most} --workers 2"));
+    assert_eq!((status, says.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,191 @@
+//! How much memory the process can still get: the least of what the machine, its control groups and its resource limits
+//! leave.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the process can still get without swapping; nothing where the system does not say.
+pub(crate) fn available() -> Option<u64> {
+    let system = System { proc: Path::new("/proc"), cgroups: Path::new("/sys/fs/cgroup") };
+    let limits = [system.machine(), system.control_groups(), system.address_space(), system.data_size()];
+    limits.into_iter().flatten().min()
+}
+
+/// Where the system says it.
+struct System<'a> {
+    proc: &'a Path,
+    cgroups: &'a Path,
+}
+
+/// The files of a memory controller.
+struct Controller {
+    limit: &'static str,
+    used: &'static str,
+    /// What `memory.stat` calls the part of the used memory that is a cache of files: the kernel frees it.
+    cache: &'static str,
+}
+
+const VERSION_1: Controller =
+    Controller { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file" };
+const VERSION_2: Controller = Controller { limit: "memory.max", used: "memory.current", cache: "inactive_file" };
+
+/// The part of a limited address space that stays unused by data: thread stacks, stacks of suspended tasks and the
+/// allocator's reserves take addresses, too.
+const RESERVED: u64 = 4;
+
+impl System<'_> {
+    fn machine(&self) -> Option<u64> {
+        kilobytes(&self.proc.join("meminfo"), "MemAvailable:")
+    }
+
+    /// What the control groups of the process leave, up to the root of their hierarchy.
+    fn control_groups(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.proc.join("self/cgroup")).ok()?;
+        let rooms = text.lines().filter_map(|line| {
+            let mut fields = line.splitn(3, ':');
+            let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+            if controllers.is_empty() {
+                return room(self.cgroups.to_owned(), path, &VERSION_2);
+            }
+            let is_memory = controllers.split(',').any(|controller| controller == "memory");
+            is_memory.then(|| room(self.cgroups.join("memory"), path, &VERSION_1)).flatten()
+        });
+        rooms.min()
+    }
+
+    /// What `ulimit -v` leaves.
+    fn address_space(&self) -> Option<u64> {
+        let left = self.soft_limit("Max address space")?.saturating_sub(self.status("VmSize:")?);
+        Some(left - left / RESERVED)
+    }
+
+    /// What `ulimit -d` leaves.
+    fn data_size(&self) -> Option<u64> {
+        let left = self.soft_limit("Max data size")?.saturating_sub(self.status("VmData:")?);
+        Some(left - left / RESERVED)
+    }
+
+    fn status(&self, field: &str) -> Option<u64> {
+        kilobytes(&self.proc.join("self/status"), field)
+    }
+
+    /// The soft limit of that name in bytes; none if it is `unlimited`.
+    fn soft_limit(&self, name: &str) -> Option<u64> {
+        let text = fs::read_to_string(self.proc.join("self/limits")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().next()?.parse().ok()
+    }
+}
+
+/// What a group, and each group around it, leaves of its limit.
+fn room(root: PathBuf, path: &str, controller: &Controller) -> Option<u64> {
+    let mut group = root.join(path.trim_start_matches('/'));
+    // In a container the path can be the host's, and the container's group is mounted at the root.
+    if !group.is_dir() {
+        group.clone_from(&root);
+    }
+    let groups = group.ancestors().take_while(|group| group.starts_with(&root));
+    groups.filter_map(|group| left(group, controller)).min()
+}
+
+/// What a group leaves of its limit; none if it has no limit.
+fn left(group: &Path, controller: &Controller) -> Option<u64> {
+    let number = |name| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+    // Version 2 says `max` if there is none.
+    let (limit, used) = (number(controller.limit)?, number(controller.used)?);
+    let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    let cache = stat.lines().find_map(|line| {
+        let (name, bytes) = line.split_once(' ')?;
+        (name == controller.cache).then(|| bytes.trim().parse::<u64>().ok()).flatten()
+    });
+    Some(limit.saturating_sub(used.saturating_sub(cache.unwrap_or(0))))
+}
+
+/// The bytes that a field of a file in `/proc` says in kB.
+fn kilobytes(file: &Path, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory in which a test lays out files as the kernel does.
+    struct Root(PathBuf);
+
+    impl Root {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("millpond-limits-{name}-{}", std::process::id()));
+            for (file, text) in files {
+                let file = root.join(file);
+                fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+                fs::write(file, text).expect("a file");
+            }
+            Self(root)
+        }
+
+        fn control_groups(&self) -> Option<u64> {
+            System { proc: &self.0.join("proc"), cgroups: &self.0.join("cgroup") }.control_groups()
+        }
+    }
+
+    impl Drop for Root {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_tightest_group_of_version_2_counts_without_its_cache() {
+        let files = [
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("cgroup/a/memory.max", "1000000\n"),
+            ("cgroup/a/memory.current", "700000\n"),
+            ("cgroup/a/memory.stat", "anon 300000\ninactive_file 400000\nactive_file 5\n"),
+            ("cgroup/a/b/memory.max", "max\n"),
+            ("cgroup/a/b/memory.current", "5\n"),
+        ];
+        assert_eq!(Root::new("v2", &files).control_groups(), Some(700_000));
+        let tighter = [("cgroup/a/b/memory.max", "100\n"), ("cgroup/a/b/memory.current", "70\n")];
+        assert_eq!(Root::new("v2-tight", &[&files[..4], &tighter].concat()).control_groups(), Some(30));
+        let beyond = [("cgroup/a/b/memory.max", "100\n"), ("cgroup/a/b/memory.current", "170\n")];
+        assert_eq!(Root::new("v2-beyond", &[&files[..4], &beyond].concat()).control_groups(), Some(0));
+    }
+
+    #[test]
+    fn a_group_of_version_1_is_found_by_its_controller() {
+        let files = [
+            ("proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/job\n0::/\n"),
+            ("cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("cgroup/memory/memory.usage_in_bytes", "50\n"),
+            ("cgroup/memory/job/memory.limit_in_bytes", "4000\n"),
+            ("cgroup/memory/job/memory.usage_in_bytes", "1500\n"),
+            ("cgroup/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n"),
+        ];
+        assert_eq!(Root::new("v1", &files).control_groups(), Some(3000));
+    }
+
+    #[test]
+    fn in_a_container_the_group_is_at_the_root() {
+        let files = [
+            ("proc/self/cgroup", "0::/of/the/host\n"),
+            ("cgroup/memory.max", "4000\n"),
+            ("cgroup/memory.current", "1500\n"),
+        ];
+        assert_eq!(Root::new("container", &files).control_groups(), Some(2500));
+        assert_eq!(Root::new("none", &[("proc/self/cgroup", "0::/\n")]).control_groups(), None);
+    }
+
+    #[test]
+    fn resource_limits_count_what_is_left() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max data size             unlimited            unlimited            bytes     \n\
+                      Max address space         8192000              unlimited            bytes     \n";
+        let files = [("self/limits", limits), ("self/status", "Name:\tx\nVmSize:\t    4000 kB\nVmData:\t 10 kB\n")];
+        let root = Root::new("rlimit", &files);
+        let system = System { proc: &root.0, cgroups: &root.0 };
+        assert_eq!((system.address_space(), system.data_size()), (Some(4_096_000 / 4 * 3), None));
+    }
+}
