@@ -1,6 +1,7 @@
+use crate::line;
 use std::process::ExitCode;
 
-/// Why the command does not succeed. Each message is one line.
+/// Why the command does not succeed. Each message is printed as one short line.
 #[derive(Debug)]
 pub enum Failure {
     /// The arguments are wrong.
@@ -21,7 +22,7 @@ impl Failure {
             Self::Usage(message) => (message, 2),
             Self::Failed(message) => (message, 1),
         };
-        eprintln!("error: {}", message.replace('\n', " "));
+        line::error(message);
         ExitCode::from(status)
     }
 }

@@ -31,6 +31,7 @@ mod bench;
 mod config;
 mod failure;
 mod families;
+mod line;
 mod list;
 mod profile;
 mod progress;

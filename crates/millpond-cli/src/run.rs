@@ -3,6 +3,7 @@
 use crate::args;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::line;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::rss;
@@ -25,7 +26,7 @@ pub fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     }
     if matches.get_flag("json") { report.print_json() } else { report.print_table(matches.get_flag("verbose")) }?;
     if !report.measured.verdict.verified {
-        eprintln!("error: {}: the answer is wrong", workload.name);
+        line::error(&format!("{}: the answer is wrong", workload.name));
     }
     Ok(report.measured.verdict.verified)
 }

@@ -19,6 +19,7 @@ pub mod spin;
 use crate::args::runtime_args;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::line;
 use crate::progress::Progress;
 use clap::{Arg, ArgMatches};
 use millpond::catalogue::Registry;
@@ -178,7 +179,7 @@ pub fn measure(suites: &[Suite], matches: &ArgMatches, registry: &Registry) -> R
     }
     let wrong: Vec<_> = rows.iter().filter(|row| !row.verified).map(Row::name).collect();
     if !wrong.is_empty() {
-        eprintln!("error: {}: the answer is wrong", wrong.join(", "));
+        line::error(&format!("{}: the answer is wrong", wrong.join(", ")));
     }
     Ok(wrong.is_empty())
 }

@@ -6,6 +6,7 @@ pub mod outputs;
 use crate::args;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::line;
 use crate::progress::Progress;
 use crate::report::{Report, print};
 use crate::rss;
@@ -107,7 +108,7 @@ fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
         print(profile.to_string().trim_end())?;
     }
     if !verified {
-        eprintln!("error: {}: the answer is wrong", workload.name);
+        line::error(&format!("{}: the answer is wrong", workload.name));
     }
     Ok(verified)
 }

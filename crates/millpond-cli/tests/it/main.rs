@@ -1,6 +1,7 @@
 //! The integration tests of the command. They are one binary, so they are linked once. Each module is a subject.
 
 mod bad_arguments;
+mod bad_lines;
 mod bad_matrix;
 mod bench;
 mod bench_collections;
