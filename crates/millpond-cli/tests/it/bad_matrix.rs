@@ -91,7 +91,7 @@ fn of_a_wrong_type() {
     refused("a.npy", npy("|O", false, "(1, 1)", &[0; 8]), &format!("byte 10: entries of type |O: {types}"));
     refused("a.npy", npy("<f8", false, "(4,)", &[0; 32]), "byte 10: the array has 1 dimensions: expected 2");
     refused("a.npy", "PK\x03\x04 an archive", "byte 0: not a NumPy file");
-    refused("a.txt", "1 2\n2 1\n", "name: the ending must be .mtx (Matrix Market) or .npy (NumPy)");
+    refused("a.txt", "1 2\n2 1\n", "name: the ending must be .mtx (Matrix Market) or .npy (NumPy), and .gz may follow");
 }
 
 #[test]
@@ -115,8 +115,6 @@ fn entries_in_wrong_places() {
     refused("a.mtx", entries("general", "1 1 4\n2 2 4\n1 1 5\n"), "line 5: entry (1, 1) is given twice");
     refused("a.mtx", entries("symmetric", "1 1 4\n1 2 1\n2 1 1\n"), "line 5: entry (2, 1) is given twice");
     refused("a.mtx", entries("general", "1 1\n"), "line 3: expected `row column value`, found 2 words");
-    let general_or_symmetric = "expected general or symmetric";
-    refused("a.mtx", entries("hermitian", "1 1 1\n"), &format!("line 1: symmetry hermitian: {general_or_symmetric}"));
     let skew = "line 1: symmetry skew-symmetric: expected general or symmetric";
     refused("a.mtx", entries("skew-symmetric", "2 1 1\n"), skew);
 }
@@ -182,6 +180,10 @@ fn files_that_cannot_be_opened() {
     fails(&["run", "cholesky", "--input", &folder], 1, &format!("{folder}: cannot read: Is a directory (os error 21)"));
     let endless = dir.path("endless.npy");
     std::os::unix::fs::symlink("/dev/zero", &endless).expect("a link");
-    fails(&["run", "cholesky", "--input", &endless], 1, &format!("{endless}: cannot read: not a regular file"));
+    fails(
+        &["run", "cholesky", "--input", &endless],
+        1,
+        &format!("{endless}: cannot read: not a regular file or a pipe"),
+    );
     assert_eq!(dir.names(), ["endless.npy", "folder.mtx"]);
 }

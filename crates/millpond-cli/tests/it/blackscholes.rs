@@ -58,7 +58,7 @@ fn the_number_of_options() {
     refused("-1\n", "line 1: `-1` is not the number of options: expected 1..=67108864");
     refused(CALL, &format!("line 1: `{CALL}` is not the number of options: expected 1..=67108864"));
     refused("67108865\n", "line 1: 67108865 options are too many: at most 67108864");
-    refused(b"\xff\xfe\n", "line 1: not text");
+    refused(b"\xff\xff\n", "line 1: not text");
     refused(format!("2\n{CALL}\n"), "line 3: the file is truncated: 1 of 2 options");
     refused("60000000\n", "line 2: the file is truncated: 0 of 60000000 options");
     refused(format!("\n1\n\n{CALL}\n{PUT}\n"), "line 5: more than the 1 options of line 2");

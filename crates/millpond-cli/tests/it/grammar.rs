@@ -60,7 +60,7 @@ fn a_grammar_that_is_no_good_is_refused_in_a_line() {
         1,
         &format!("{}: cannot read: Is a directory (os error 21)", dir.path("")),
     );
-    fails(&["run", "grammar", "--file", "/dev/zero"], 1, "/dev/zero: cannot read: not a regular file");
+    fails(&["run", "grammar", "--file", "/dev/zero"], 1, "/dev/zero: cannot read: not a regular file or a pipe");
     let says = "line 9, column 1: A(14) comes after 5 tasks: the grammar may have no end (--max-tasks allows more)";
     fails(&["run", "grammar", "--max-tasks", "5"], 1, &format!("synthetic.grammar (built in): {says}"));
 }

@@ -97,7 +97,7 @@ fn files_that_are_no_matrices() {
     refused("a.mtx", array("1 1\nfour\n"), "line 3: `four` is not a number");
     refused("a.mtx", array("2 2\n4\nnan\n1\n4\n"), "line 4: `nan` is not a finite number");
     refused("a.npy", "PK\x03\x04 an archive", "byte 0: not a NumPy file");
-    refused("a.txt", "1 2\n2 1\n", "name: the ending must be .mtx (Matrix Market) or .npy (NumPy)");
+    refused("a.txt", "1 2\n2 1\n", "name: the ending must be .mtx (Matrix Market) or .npy (NumPy), and .gz may follow");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod grammar;
 mod inverse;
 mod memory;
 mod parts;
+mod pipes;
 mod profile;
 mod reduction;
 mod routing;

@@ -1,7 +1,7 @@
 //! Options in PARSEC's text format: the number of options, then one a line.
 
 use super::{Contract, Portfolio, Right};
-use crate::Error;
+use crate::{Error, input};
 use std::path::Path;
 
 /// What a line has, in words.
@@ -14,7 +14,8 @@ const SHORTEST: usize = 17;
 /// Parses a whole file of `most` options at most.
 pub fn parse(file: &Path, bytes: &[u8], most: u64) -> Result<Portfolio, Error> {
     let refuse = |line: usize, what| Error::Input { file: file.to_owned(), place: format!("line {line}"), what };
-    let mut lines = (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty());
+    let text = input::without_mark(bytes).map_err(|what| refuse(1, what.to_owned()))?;
+    let mut lines = (1..).zip(text.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty());
     let (first, head) = lines.next().ok_or_else(|| refuse(1, "the file is empty".to_owned()))?;
     let count = number_of_options(head, most).map_err(|what| refuse(first, what))?;
     // The file may promise more than it has.

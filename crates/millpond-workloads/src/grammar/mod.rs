@@ -71,10 +71,16 @@ impl Grammar {
 }
 
 fn read(file: &Path) -> Result<String, Error> {
-    String::from_utf8(input::bytes(file)?).map_err(|error| {
-        let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
-        let line = 1 + bytes[..valid].iter().filter(|byte| **byte == b'\n').count();
-        Error::Input { file: file.to_owned(), place: format!("line {line}"), what: "not UTF-8 text".to_owned() }
+    let bytes = input::bytes(file)?;
+    let refuse = |line: usize, what: &str| Error::Input {
+        file: file.to_owned(),
+        place: format!("line {line}"),
+        what: what.to_owned(),
+    };
+    let text = input::without_mark(&bytes).map_err(|what| refuse(1, what))?;
+    std::str::from_utf8(text).map(str::to_owned).map_err(|error| {
+        let lines = text[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        refuse(lines + 1, "not UTF-8 text")
     })
 }
 

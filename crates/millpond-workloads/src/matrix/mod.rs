@@ -32,16 +32,67 @@ pub struct Given {
     pub epsilon: f64,
 }
 
-/// Reads a matrix, as Matrix Market or NumPy according to the name's ending, for a job with these needs.
+/// Reads a matrix, for a job with these needs.
+///
+/// The name's ending says what it is: `.mtx` (Matrix Market) or `.npy` (NumPy). What has no ending, as `/dev/stdin`, is known
+/// by its first bytes. The file can be a pipe, and can be compressed by gzip.
+///
+/// # Errors
+///
+/// The file cannot be read, is of another format, or is a matrix that the job cannot take.
 pub fn read(file: &Path, needs: Needs) -> Result<Given, Error> {
-    let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let parse = match ending.as_str() {
-        "mtx" => |bytes: &[u8], most| Ok(Given { matrix: mtx::parse(bytes, most)?, epsilon: f64::EPSILON }),
-        "npy" => npy::parse,
-        _ => return Err(Flaw::new("name", "the ending must be .mtx (Matrix Market) or .npy (NumPy)").of(file)),
+    let named = Format::of_name(file).map_err(|flaw| flaw.of(file))?;
+    let mut bytes = input::bytes(file)?;
+    if input::is_gzip(&bytes) {
+        bytes = input::unpacked(&bytes).map_err(|what| Flaw::new("gzip", what).of(file))?;
+    }
+    let parsed = match named.map_or_else(|| Format::of_bytes(&bytes), Ok) {
+        Ok(Format::MatrixMarket) => {
+            let matrix = mtx::parse(&bytes, needs.most_order());
+            matrix.map(|matrix| Given { matrix, epsilon: f64::EPSILON })
+        }
+        Ok(Format::NumPy) => npy::parse(&bytes, needs.most_order()),
+        Err(flaw) => Err(flaw),
     };
-    let bytes = input::bytes(file)?;
-    parse(&bytes, needs.most_order()).map_err(|flaw| flaw.of(file))
+    parsed.map_err(|flaw| flaw.of(file))
+}
+
+/// How a file holds a matrix.
+enum Format {
+    MatrixMarket,
+    NumPy,
+}
+
+impl Format {
+    /// The format that the ending says, `.gz` apart; none if there is no ending.
+    fn of_name(file: &Path) -> Result<Option<Self>, Flaw> {
+        let ending = |file: &Path| file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        let inner = match ending(file) {
+            Some(gz) if gz == "gz" => file.file_stem().and_then(|stem| ending(Path::new(stem))),
+            other => other,
+        };
+        match inner.as_deref() {
+            None => Ok(None),
+            Some("mtx") => Ok(Some(Self::MatrixMarket)),
+            Some("npy") => Ok(Some(Self::NumPy)),
+            Some(_) => {
+                let what = "the ending must be .mtx (Matrix Market) or .npy (NumPy), and .gz may follow";
+                Err(Flaw::new("name", what))
+            }
+        }
+    }
+
+    /// The format that the first bytes say.
+    fn of_bytes(bytes: &[u8]) -> Result<Self, Flaw> {
+        let text = input::without_mark(bytes).map_err(|what| Flaw::byte(0, what))?;
+        if bytes.starts_with(npy::MAGIC) {
+            Ok(Self::NumPy)
+        } else if text.get(..14).is_some_and(|head| head.eq_ignore_ascii_case(b"%%MatrixMarket")) {
+            Ok(Self::MatrixMarket)
+        } else {
+            Err(Flaw::byte(0, "neither a Matrix Market file nor a NumPy file"))
+        }
+    }
 }
 
 /// What is wrong with an input, and where; the file's name is added by whoever knows it.
@@ -67,6 +118,15 @@ impl Flaw {
     /// The flaw as an error about `file`.
     pub fn of(self, file: &Path) -> Error {
         Error::Input { file: file.to_owned(), place: self.place, what: self.what }
+    }
+}
+
+/// An integer as an entry, unless an entry would round it.
+fn exact(integer: i128) -> Result<f64, String> {
+    if integer.unsigned_abs() <= 1 << 53 {
+        Ok(integer as f64)
+    } else {
+        Err(format!("{integer} would be rounded: integers are read up to 2^53"))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Matrix Market files (Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats: Initial Design",
 //! NISTIR 5935): dense or sparse, real or integer, general or symmetric.
 
-use super::{Flaw, Matrix, square};
+use super::{Flaw, Matrix, exact, square};
+use crate::input;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Layout {
@@ -11,18 +12,20 @@ enum Layout {
 
 struct Header {
     layout: Layout,
+    integer: bool,
     symmetric: bool,
 }
 
 /// Parses a whole file with a matrix of order `most` at most.
 pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
-    let mut lines = Lines { rest: bytes, number: 0 };
+    let rest = input::without_mark(bytes).map_err(|what| Flaw::line(1, what))?;
+    let mut lines = Lines { rest, number: 0 };
     let header = header(&mut lines)?;
     let (number, words) = lines.expect("the size line")?;
     let (n, entries) = sizes(&header, &words, most).map_err(|what| Flaw::line(number, what))?;
     match header.layout {
-        Layout::Array => array(&mut lines, n, header.symmetric),
-        Layout::Coordinate => coordinate(&mut lines, n, entries, header.symmetric),
+        Layout::Array => array(&mut lines, n, &header),
+        Layout::Coordinate => coordinate(&mut lines, n, entries, &header),
     }
 }
 
@@ -90,10 +93,11 @@ fn header(lines: &mut Lines) -> Result<Header, Flaw> {
     }
     let symmetric = match symmetry {
         "general" => false,
-        "symmetric" => true,
+        // A Hermitian matrix of real numbers is symmetric.
+        "symmetric" | "hermitian" => true,
         other => return Err(bad(format!("symmetry {other}: expected general or symmetric"))),
     };
-    Ok(Header { layout, symmetric })
+    Ok(Header { layout, integer: field == "integer", symmetric })
 }
 
 /// The order of the matrix and the number of entries that follow.
@@ -112,16 +116,38 @@ fn sizes(header: &Header, words: &[&str], most: u64) -> Result<(usize, u64), Str
     Ok((n, entries))
 }
 
-fn value(number: usize, word: &str) -> Result<f64, Flaw> {
-    let value: f64 = word.parse().map_err(|_| Flaw::line(number, format!("`{word}` is not a number")))?;
-    if value.is_finite() { Ok(value) } else { Err(Flaw::line(number, format!("`{word}` is not a finite number"))) }
+impl Header {
+    /// The entry that a word of line `number` is.
+    fn value(&self, number: usize, word: &str) -> Result<f64, Flaw> {
+        let bad = |what: &str| Flaw::line(number, format!("`{word}` {what}"));
+        let value = real(word).ok_or_else(|| bad("is not a number"))?;
+        if !value.is_finite() {
+            return Err(bad("is not a finite number"));
+        }
+        if !self.integer {
+            return Ok(value);
+        }
+        match word.parse::<i128>() {
+            Ok(integer) => exact(integer).map_err(|what| Flaw::line(number, what)),
+            // `4.0` or `4e0`, or more digits than 128 bits have.
+            Err(_) if value.fract() != 0.0 => Err(bad("is not an integer")),
+            Err(_) => exact(value as i128).map_err(|_| bad("would be rounded: integers are read up to 2^53")),
+        }
+    }
+}
+
+/// A number. Fortran writes `1.0D+00` for `1.0e+00`.
+fn real(word: &str) -> Option<f64> {
+    let fortran = || word.replacen(['d', 'D'], "e", 1).parse().ok();
+    word.parse().ok().or_else(fortran)
 }
 
 fn truncated(lines: &Lines, found: u64, entries: u64) -> Flaw {
     Flaw::line(lines.number + 1, format!("the file is truncated: {found} of {entries} entries"))
 }
 
-fn array(lines: &mut Lines, n: usize, symmetric: bool) -> Result<Matrix, Flaw> {
+fn array(lines: &mut Lines, n: usize, header: &Header) -> Result<Matrix, Flaw> {
+    let symmetric = header.symmetric;
     let mut a = Matrix::zeros(n, n);
     let entries = if symmetric { n * (n + 1) / 2 } else { n * n } as u64;
     let mut words: Vec<&str> = Vec::new();
@@ -132,7 +158,7 @@ fn array(lines: &mut Lines, n: usize, symmetric: bool) -> Result<Matrix, Flaw> {
                 (number, words) = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
                 next = 0;
             }
-            let entry = value(number, words[next])?;
+            let entry = header.value(number, words[next])?;
             (next, found) = (next + 1, found + 1);
             a.put(i, j, entry);
             if symmetric {
@@ -146,7 +172,8 @@ fn array(lines: &mut Lines, n: usize, symmetric: bool) -> Result<Matrix, Flaw> {
     lines.end(entries).map(|()| a)
 }
 
-fn coordinate(lines: &mut Lines, n: usize, entries: u64, symmetric: bool) -> Result<Matrix, Flaw> {
+fn coordinate(lines: &mut Lines, n: usize, entries: u64, header: &Header) -> Result<Matrix, Flaw> {
+    let symmetric = header.symmetric;
     let mut a = Matrix::zeros(n, n);
     let mut seen = vec![0u64; (n * n).div_ceil(64)];
     for found in 0..entries {
@@ -155,7 +182,7 @@ fn coordinate(lines: &mut Lines, n: usize, entries: u64, symmetric: bool) -> Res
             return Err(Flaw::line(number, format!("expected `row column value`, found {} words", words.len())));
         };
         let (i, j) = (index(number, row, n)?, index(number, col, n)?);
-        let entry = value(number, word)?;
+        let entry = header.value(number, word)?;
         let place = if symmetric { i.max(j) * n + i.min(j) } else { i * n + j };
         if seen[place / 64] >> (place % 64) & 1 == 1 {
             return Err(Flaw::line(number, format!("entry ({row}, {col}) is given twice")));
@@ -195,6 +222,8 @@ mod tests {
             "%%MatrixMarket matrix array real symmetric\r\n% a comment\r\n\r\n2 2\r\n4\r\n1\r\n3",
             "%%MatrixMarket matrix array integer general\n2 2\n4 1 1 3\n",
             "%%matrixmarket MATRIX coordinate Integer symmetric\n2 2 3\n2 1 1\n1 1 4\n2 2 3\n",
+            "\u{feff}%%MatrixMarket matrix array real hermitian\n2 2\n4.0D+00\n1d0\n.3D1\n",
+            "%%MatrixMarket matrix array integer general\n2 2\n4.0 1 1e0 3\n",
             "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 4e0\n1 2 1.0\n2 1 1\n2 2 .3e1\n",
         ];
         for text in texts {
@@ -212,6 +241,17 @@ mod tests {
         assert_eq!(flaw(&format!("{coordinate}0 1 1\n")), "line 3: index 0 is out of range: expected 1..=2");
         assert_eq!(flaw(&format!("{coordinate}1 1 1\n2 2 2\n2 1 2")), "line 5: more than the 2 entries declared");
         let array = "%%MatrixMarket matrix array real general\n";
+        let integers = "%%MatrixMarket matrix array integer general\n1 1\n";
+        let rounded = |number: &str| format!("line 3: {number} would be rounded: integers are read up to 2^53");
+        assert_eq!(flaw(&format!("{integers}9007199254740993")), rounded("9007199254740993"));
+        assert_eq!(flaw(&format!("{integers}-9007199254740994")), rounded("-9007199254740994"));
+        let long = "9".repeat(50);
+        assert_eq!(flaw(&format!("{integers}{long}")), rounded(&format!("`{long}`")));
+        assert_eq!(flaw(&format!("{integers}1e300")), rounded("`1e300`"));
+        assert_eq!(flaw(&format!("{integers}1.5")), "line 3: `1.5` is not an integer");
+        assert_eq!(flaw(&format!("{array}1 1\n1D2D3\n")), "line 3: `1D2D3` is not a number");
+        let utf16: Vec<u8> = "\u{feff}%%Matrix".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(parse(&utf16, 100), Err(Flaw::line(1, "UTF-16 text: expected UTF-8")));
         assert_eq!(flaw(&format!("{array}2 3\n")), "line 2: the matrix is not square: 2 x 3");
         assert_eq!(flaw(&format!("{array}0 0\n")), "line 2: the matrix is empty: 0 x 0");
         assert_eq!(flaw(&format!("{array}1 1\nx\n")), "line 3: `x` is not a number");

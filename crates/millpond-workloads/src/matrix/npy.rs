@@ -1,11 +1,11 @@
 //! NumPy's `.npy` files, versions 1 to 3: floats and integers of any width, either byte order, either memory order.
 
-use super::{Flaw, Given, Matrix, square};
+use super::{Flaw, Given, Matrix, exact, square};
 use crate::{Error, output};
 use std::io::Write;
 use std::path::Path;
 
-const MAGIC: &[u8] = b"\x93NUMPY";
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Parses a whole file with a matrix of order `most` at most.
 pub fn parse(bytes: &[u8], most: u64) -> Result<Given, Flaw> {
@@ -59,10 +59,13 @@ fn quoted(text: &str) -> Option<&str> {
 }
 
 fn shape(text: &str) -> Result<(u64, u64), String> {
-    let inside = field(text, "shape").and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.split_once(')'));
-    let (inside, _) = inside.ok_or("the header has no `shape`")?;
-    let sizes: Result<Vec<u64>, _> =
-        inside.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::parse).collect();
+    let rest = field(text, "shape").ok_or("the header has no `shape`")?;
+    let within = |open, close| rest.strip_prefix(open).and_then(|rest: &str| rest.split_once(close));
+    let inside = within('(', ')').or_else(|| within('[', ']'));
+    let (inside, _) = inside.ok_or("the `shape` in the header is not a tuple")?;
+    let words = inside.split(',').map(str::trim).filter(|word| !word.is_empty());
+    // Python 2 writes its long integers with an `L`.
+    let sizes: Result<Vec<u64>, _> = words.map(|word| word.strip_suffix('L').unwrap_or(word).parse()).collect();
     match sizes.map_err(|_| format!("`({inside})` is not a shape"))?.as_slice() {
         &[rows, cols] => Ok((rows, cols)),
         other => Err(format!("the array has {} dimensions: expected 2", other.len())),
@@ -101,20 +104,21 @@ impl Element {
         if (self.kind, self.size) == (b'f', 4) { f32::EPSILON.into() } else { f64::EPSILON }
     }
 
-    /// The number in `bytes`, which are `size` long.
-    fn value(self, bytes: &[u8]) -> f64 {
+    /// The number in `bytes`, which are `size` long; what is wrong with it, if it is none that 64 bits hold exactly.
+    fn value(self, bytes: &[u8]) -> Result<f64, String> {
         let mut wide = [0u8; 8];
         for (to, from) in wide.iter_mut().zip(0..self.size) {
             *to = bytes[if self.big { self.size - 1 - from } else { from }];
         }
         let raw = u64::from_le_bytes(wide);
         let shift = 64 - 8 * self.size as u32;
-        match (self.kind, self.size) {
+        let float = match (self.kind, self.size) {
             (b'f', 4) => f64::from(f32::from_bits(raw as u32)),
             (b'f', _) => f64::from_bits(raw),
-            (b'u', _) => raw as f64,
-            _ => ((raw << shift) as i64 >> shift) as f64,
-        }
+            (b'u', _) => return exact(raw.into()),
+            _ => return exact(((raw << shift) as i64 >> shift).into()),
+        };
+        if float.is_finite() { Ok(float) } else { Err(format!("{float} is not a finite number")) }
     }
 }
 
@@ -128,11 +132,10 @@ fn entries(data: &[u8], data_at: usize, n: usize, element: Element, fortran: boo
     let mut a = Matrix::zeros(n, n);
     for (k, bytes) in data.chunks_exact(element.size).enumerate() {
         let (i, j) = if fortran { (k % n, k / n) } else { (k / n, k % n) };
-        let value = element.value(bytes);
-        if !value.is_finite() {
-            let what = format!("row {}, column {}: {value} is not a finite number", i + 1, j + 1);
-            return Err(Flaw::byte(data_at + k * element.size, what));
-        }
+        let value = element.value(bytes).map_err(|what| {
+            let what = format!("row {}, column {}: {what}", i + 1, j + 1);
+            Flaw::byte(data_at + k * element.size, what)
+        })?;
         a.put(i, j, value);
     }
     Ok(a)
@@ -201,6 +204,11 @@ mod tests {
                 assert_eq!(read(&file(version, &dict(descr, "True", "(2, 2)"), &data)), Ok(f.clone()), "{descr}");
             }
         }
+        // Python 2 writes long integers so; a list is what some writers make of a tuple.
+        for shape in ["(2L, 2L)", "[2, 2]", "(2,2)"] {
+            let file = file(1, &dict("|i1", "False", shape), &[4, 1, 2, 3]);
+            assert_eq!(read(&file), Ok(c.clone()), "{shape}");
+        }
         let negative = file(1, &dict("<i2", "False", "(1, 1)"), &(-5i16).to_le_bytes());
         assert_eq!(read(&negative), Ok(Matrix::from_columns(1, 1, vec![-5.0])));
     }
@@ -222,6 +230,14 @@ mod tests {
         assert!(flaw(&file(1, &dict("<c16", "False", "(2, 2)"), &[])).contains("entries of type <c16"));
         assert!(flaw(&file(1, &dict("<f8", "False", "(2, 3)"), &[])).contains("not square: 2 x 3"));
         assert!(flaw(&file(1, &dict("<f8", "False", "(4,)"), &[])).contains("1 dimensions"));
+        assert!(flaw(&file(1, &dict("<f8", "False", "2"), &[])).ends_with("the `shape` in the header is not a tuple"));
+        assert!(flaw(&file(1, &dict("<f8", "False", "(2K, 2)"), &[])).ends_with("`(2K, 2)` is not a shape"));
+        let rounded = |data: &[u8], descr: &str| flaw(&file(1, &dict(descr, "False", "(1, 1)"), data));
+        let says = |number: &str| format!("row 1, column 1: {number} would be rounded: integers are read up to 2^53");
+        let beyond = (1_i64 << 53) + 1;
+        assert!(rounded(&beyond.to_le_bytes(), "<i8").ends_with(&says("9007199254740993")));
+        assert!(rounded(&(-beyond).to_be_bytes(), ">i8").ends_with(&says("-9007199254740993")));
+        assert!(rounded(&u64::MAX.to_le_bytes(), "<u8").ends_with(&says("18446744073709551615")));
         let nan: Vec<u8> = [1.0, f64::NAN, 1.0, 1.0].iter().flat_map(|v: &f64| v.to_le_bytes()).collect();
         let place = 10 + ok.len() + 8;
         assert_eq!(flaw(&file(1, &ok, &nan)), format!("byte {place}: row 1, column 2: NaN is not a finite number"));

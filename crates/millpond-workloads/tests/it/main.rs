@@ -6,6 +6,7 @@ mod common;
 mod denoise;
 mod fileconcat;
 mod grammar;
+mod inputs;
 mod mutations;
 mod routing;
 mod tiles;

@@ -3,6 +3,7 @@
 //! The files are mutations of valid ones: flipped bits, truncations, inserted and repeated bytes, changed numbers and
 //! lengths. `MILLPOND_CASES` says how many of each format, `MILLPOND_SEED` from which number on; a failure prints both.
 
+use crate::inputs::gzip;
 use millpond_workloads::matrix::generate::mix;
 use millpond_workloads::{Options, Stopwatch, Value, find};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -177,6 +178,17 @@ fn matrix_market() {
     for workload in ["cholesky", "inverse"] {
         try_all(workload, "input", "mtx", &files, mutate);
     }
+}
+
+/// Changes what a gzip file holds, or the file.
+fn mutate_gzip(file: &[u8], random: &mut Random) -> Vec<u8> {
+    if random.below(2) == 0 { gzip(&mutate(file, random)) } else { mutate(&gzip(file), random) }
+}
+
+#[test]
+fn compressed() {
+    let text = "%%MatrixMarket matrix array real symmetric\n3 3\n4 1\n0.5\n5 0.25 9\n";
+    try_all("cholesky", "input", "mtx.gz", &[text.as_bytes().to_vec()], mutate_gzip);
 }
 
 #[test]
