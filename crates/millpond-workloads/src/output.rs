@@ -1,10 +1,13 @@
-//! Files that are written whole or not at all: first beside their place, then renamed. A place holds what it held
+//! Files that are written whole or not at all: first without a name, then linked to their place. A place holds what it held
 //! before until then.
 
 use crate::Error;
+use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::iter;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Fails if `file` cannot be written, before a long run finds out.
@@ -49,12 +52,20 @@ fn failed(file: &Path, why: io::Error) -> Error {
     Error::Write { file: file.to_owned(), why }
 }
 
-/// A temporary file in the directory of the file that it is to become; removed unless it becomes it.
+/// A temporary file in the directory of the file that it is to become.
+///
+/// It has no name until it is complete, so nothing is left of it if the process is killed. Two cases need a hidden name:
+///
+/// - The place holds a file already: `link` replaces none. The complete file gets a hidden name and is renamed at once. A
+///   process that is killed between these two calls leaves the complete file.
+/// - The file system has no files without names (`O_TMPFILE`), or `/proc` is not mounted. The file has a hidden name while
+///   it is written, and a process that is killed leaves it.
 struct Beside {
-    path: PathBuf,
+    hidden: PathBuf,
     place: PathBuf,
     handle: File,
-    done: bool,
+    /// Whether there is a file with the hidden name.
+    named: bool,
 }
 
 impl Beside {
@@ -68,27 +79,126 @@ impl Beside {
         if place.exists() && !place.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
-        let name = place.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let path = place.with_file_name(hidden);
-        let handle = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        Ok(Self { path, place, handle, done: false })
+        if place.file_name().is_none() {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let (hidden, dir) = (place.with_file_name(format!(".millpond.{}.tmp", std::process::id())), place.parent());
+        let dir = dir.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Some(handle) = nameless(dir) {
+            return Ok(Self { hidden, place, handle, named: false });
+        }
+        let handle = OpenOptions::new().write(true).create_new(true).open(&hidden)?;
+        Ok(Self { hidden, place, handle, named: true })
     }
 
     fn finish(mut self) -> io::Result<()> {
-        fs::rename(&self.path, &self.place)?;
-        self.done = true;
+        if !self.named {
+            match self.link(&self.place) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                done => return done,
+            }
+            self.link(&self.hidden)?;
+            self.named = true;
+        }
+        fs::rename(&self.hidden, &self.place)?;
+        self.named = false;
         Ok(())
+    }
+
+    /// Gives the file its first name.
+    fn link(&self, name: &Path) -> io::Result<()> {
+        Ok(linkat(CWD, name_in_proc(&self.handle), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 }
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        if !self.done {
+        if self.named {
             // Nothing better can be done about a file that cannot be removed: the first error is being reported.
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.hidden);
         }
+    }
+}
+
+/// A file without a name in a directory, if the system has such files and can name them later.
+fn nameless(dir: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE.bits().try_into().ok()?;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(dir).ok()?;
+    fs::symlink_metadata(name_in_proc(&file)).is_ok().then_some(file)
+}
+
+/// A link to an open file.
+fn name_in_proc(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Dir(PathBuf);
+
+    impl Dir {
+        fn new(name: &str) -> Self {
+            let dir = std::env::temp_dir().join(format!("millpond-output-{name}-{}", std::process::id()));
+            fs::create_dir_all(&dir).expect("a directory");
+            Self(dir)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).expect("the directory");
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name")).collect()
+        }
+    }
+
+    impl Drop for Dir {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_name_appears_with_the_whole_file() {
+        let dir = Dir::new("whole");
+        let file = dir.0.join("a");
+        for content in ["first", "second"] {
+            let before = dir.names();
+            let filled = |out: &mut dyn Write| {
+                assert_eq!(dir.names(), before);
+                out.write_all(content.as_bytes())
+            };
+            write(&file, filled).expect("a file");
+            assert_eq!(fs::read_to_string(&file).expect("the file"), content);
+            assert_eq!(dir.names(), ["a"]);
+        }
+    }
+
+    #[test]
+    fn a_file_system_without_nameless_files_gets_a_hidden_name() {
+        let dir = Dir::new("hidden");
+        for fails in [false, true] {
+            let (hidden, place) = (dir.0.join(".hidden"), dir.0.join("a"));
+            let mut handle = File::create(&hidden).expect("a file");
+            handle.write_all(b"content").expect("a write");
+            let beside = Beside { hidden, place: place.clone(), handle, named: true };
+            if fails {
+                drop(beside);
+            } else {
+                beside.finish().expect("a file");
+            }
+            assert_eq!((dir.names(), fs::read(&place).expect("the file")), (vec!["a".to_owned()], b"content".to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let dir = Dir::new("old");
+        let file = dir.0.join("a".repeat(255));
+        fs::write(&file, "old").expect("a file");
+        let failed = write(&file, |out| out.write_all(b"new").and(Err(io::Error::other("no"))));
+        assert!(failed.is_err_and(|error| error.to_string().ends_with("cannot write: no")));
+        assert_eq!((dir.names().len(), fs::read(&file).expect("the file")), (1, b"old".to_vec()));
+        write(&file, |out| out.write_all(b"new")).expect("a name of the greatest length");
+        assert_eq!((dir.names().len(), fs::read(&file).expect("the file")), (1, b"new".to_vec()));
     }
 }

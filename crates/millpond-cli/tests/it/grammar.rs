@@ -12,7 +12,7 @@ fn a_grammar_with_all_its_options() {
     let run = json(&format!("run grammar --file {file} --seed 9 --set n=4 --workers 2 --json"));
     assert_eq!(
         run["params"],
-        json!({"file": file, "seed": 9, "set": "n=4", "max_depth": 10_000, "max_tasks": 50_000_000})
+        json!({"file": file, "seed": 9, "set": "n=4", "max_depth": 10_000, "max_tasks": 50_000_000, "max_units": 1_000_000_000_000_000_u64})
     );
     assert_eq!(run["result"], json!({"tasks": 6, "units": 4 * 2 + 7 + 5, "by_type": {"A": 5, "B": 1}}));
     assert_eq!((&run["tasks"], &run["verified"]), (&json!(6), &json!(true)));
@@ -47,8 +47,24 @@ fn a_grammar_that_is_no_good_is_refused_in_a_line() {
         "init A\nA -> B\nB -> A",
         "line 2, column 1: A has 10000 ancestors: the grammar may have no end (--max-depth allows more)",
     );
+    bad(
+        "ages",
+        "init A(i) for i from 1 to 3\nA(i) -> {500000000000000}\n",
+        "line 2, column 1: with A(3) all tasks take more than 1000000000000000 units of time (--max-units allows more)",
+    );
+    bad(
+        "eternity",
+        "init A\nA -> {9223372036854775807} {9223372036854775807} {9223372036854775807}",
+        "line 2, column 1: with A all tasks take more than 1000000000000000 units of time (--max-units allows more)",
+    );
     bad("empty", "", "line 1, column 1: no initial tasks: a line `init A` says of which types there are some");
     fails(&["run", "grammar", "--set", "kk=3"], 2, "--set kk: the grammar has no such parameter; it has k, f");
+    fails(&["run", "grammar", "--set", "k=5,f=0, k =6"], 2, "--set k =6: k is set twice: it is 5 already");
+    fails(
+        &["run", "grammar", "--set", "k=5", "--set", "k=6"],
+        2,
+        "the argument '--set <NAME=NUMBER,...>' cannot be used multiple times",
+    );
     fails(&["run", "grammar", "--set", "k=x"], 2, "--set k=x: expected NAME=NUMBER");
     fails(
         &["run", "grammar", "--file", "none.grammar"],

@@ -2,6 +2,8 @@
 
 use crate::common::{Dir, f8, json, npy, words};
 use serde_json::{Value, json};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 fn keys(object: &Value) -> Vec<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
@@ -190,6 +192,30 @@ fn an_output_replaces_what_was_there() {
     assert!(std::fs::read(&output).expect("the factor").starts_with(b"\x93NUMPY"));
     assert!(std::fs::symlink_metadata(&link).expect("the link").is_symlink());
     assert_eq!(dir.names(), ["L.npy", "link.npy"]);
+}
+
+/// The system kills a process that writes a file beyond the limit.
+#[test]
+fn a_run_that_is_killed_while_it_writes_leaves_nothing() {
+    let dir = Dir::new("killed");
+    let killed = |job: &str| {
+        let script = format!("ulimit -f 8 && exec \"$0\" run {job}");
+        let ran = Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_millpond")]).output().expect("a shell");
+        assert!(ran.status.signal().is_some() && ran.stdout.is_empty(), "{job}: {ran:?}");
+    };
+    let jobs = |output: &str| {
+        [
+            format!("cholesky --n 100 --output {output}"),
+            format!("denoise --size 256 --iterations 1 --output {output}"),
+            format!("fileconcat --files 99 --output {output}"),
+            format!("blackscholes --options 9999 --output {output}"),
+        ]
+    };
+    jobs(&dir.path("new")).iter().for_each(|job| killed(job));
+    assert!(dir.names().is_empty(), "{:?}", dir.names());
+    let old = dir.file("old", "before");
+    jobs(&old).iter().for_each(|job| killed(job));
+    assert_eq!((dir.names(), std::fs::read(&old).expect("the file")), (vec!["old".to_owned()], b"before".to_vec()));
 }
 
 #[test]

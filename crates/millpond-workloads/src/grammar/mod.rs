@@ -104,13 +104,14 @@ fn values(file: &syntax::File, set: &[(String, i64)]) -> Result<Vec<(String, i64
 impl Job for Grammar {
     fn params(&self) -> Vec<(&'static str, Value)> {
         let set: Vec<_> = self.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let Limits { depth, tasks } = self.params.limits;
+        let Limits { depth, tasks, units } = self.params.limits;
         vec![
             ("file", self.params.file.clone().map_or(Value::None, Value::Path)),
             ("seed", Value::Integer(self.params.seed)),
             ("set", Value::Text(set.join(","))),
             ("max_depth", Value::Integer(depth)),
             ("max_tasks", Value::Integer(tasks)),
+            ("max_units", Value::Integer(units)),
         ]
     }
 

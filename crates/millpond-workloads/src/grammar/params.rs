@@ -10,8 +10,16 @@ pub(super) const MAX_DEPTH: Opt =
 pub(super) const MAX_TASKS: Opt =
     Opt::integer("max-tasks", "Give up beyond so many tasks", (1, 1_000_000_000_000), Some(50_000_000));
 
+/// By default as many iterations as a core does in some ten days.
+pub(super) const MAX_UNITS: Opt = Opt::integer(
+    "max-units",
+    "Give up where all tasks together take more units of time",
+    (1, 1_000_000_000_000_000_000),
+    Some(1_000_000_000_000_000),
+);
+
 /// The options of this workload.
-pub const OPTIONS: [Opt; 5] = [FILE, SEED, SET, MAX_DEPTH, MAX_TASKS];
+pub const OPTIONS: [Opt; 6] = [FILE, SEED, SET, MAX_DEPTH, MAX_TASKS, MAX_UNITS];
 
 /// Against grammars without an end.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +28,8 @@ pub struct Limits {
     pub depth: u64,
     /// Tasks in all.
     pub tasks: u64,
+    /// Units of time that all tasks take together.
+    pub units: u64,
 }
 
 /// Which grammar, and what is left open in it.
@@ -41,7 +51,11 @@ impl Params {
             file: options.get_path(&FILE),
             seed: options.get(&SEED)?,
             set: values(options.get_text(&SET))?,
-            limits: Limits { depth: options.get(&MAX_DEPTH)?, tasks: options.get(&MAX_TASKS)? },
+            limits: Limits {
+                depth: options.get(&MAX_DEPTH)?,
+                tasks: options.get(&MAX_TASKS)?,
+                units: options.get(&MAX_UNITS)?,
+            },
         })
     }
 }
@@ -53,7 +67,15 @@ fn values(text: &str) -> Result<Vec<(String, i64)>, Error> {
         let (name, number) = part.split_once('=')?;
         Some((name.trim().to_owned(), number.trim().parse().ok()?))
     };
-    parts.map(|part| value(part).ok_or_else(|| refuse(part, "expected NAME=NUMBER".to_owned()))).collect()
+    let mut values: Vec<(String, i64)> = Vec::new();
+    for part in parts {
+        let (name, number) = value(part).ok_or_else(|| refuse(part, "expected NAME=NUMBER".to_owned()))?;
+        if let Some((_, before)) = values.iter().find(|(other, _)| *other == name) {
+            return Err(refuse(part, format!("{name} is set twice: it is {before} already")));
+        }
+        values.push((name, number));
+    }
+    Ok(values)
 }
 
 /// A part of `--set` cannot be used.

@@ -69,7 +69,7 @@ impl<'p, F: FnMut(u64)> Walk<'p, F> {
             let says = format!("{} {what}: the grammar may have no end (--{option} allows more)", frame.describe());
             Err(Fault::new(frame.at(), says))
         };
-        let Limits { depth: deepest, tasks: most } = self.limits;
+        let Limits { depth: deepest, tasks: most, .. } = self.limits;
         if depth as u64 > deepest {
             return endless(format!("has {deepest} ancestors"), "max-depth");
         }
@@ -82,10 +82,16 @@ impl<'p, F: FnMut(u64)> Walk<'p, F> {
     }
 
     fn step(&mut self, frame: &mut Frame<'p>) -> Result<Option<Task>, Fault> {
-        let Self { variables, totals, takes, .. } = self;
-        frame.step(variables, |units| {
+        let Self { variables, totals, takes, limits, .. } = self;
+        let child = frame.step(variables, |units| {
             totals.units = totals.units.saturating_add(units);
             takes(units);
-        })
+        })?;
+        if totals.units > limits.units {
+            let (task, most) = (frame.describe(), limits.units);
+            let says = format!("with {task} all tasks take more than {most} units of time (--max-units allows more)");
+            return Err(Fault::new(frame.at(), says));
+        }
+        Ok(child)
     }
 }
