@@ -18,6 +18,20 @@ fn a_grammar_with_all_its_options() {
     assert_eq!((&run["tasks"], &run["verified"]), (&json!(6), &json!(true)));
 }
 
+/// A worker's stack does not limit the depth of a value.
+#[test]
+fn deep_values_need_no_deep_stack() {
+    let dir = Dir::new("deep-values");
+    for value in ["i".to_owned() + &"+1".repeat(990), "(1 or 0 and 1+".repeat(98) + "i" + &")".repeat(98)] {
+        let text = format!("shared s = 0\ninit A(3)\nA(0) -> {{1}}\nA(i) -> A(i-1) <s = (({value}) > 0)>\n");
+        let file = dir.file("a.grammar", text);
+        for choice in ["", "--inline never", "--scheme stack"] {
+            let run = json(&format!("run grammar --file {file} --stack-size 131072 --workers 2 {choice} --json"));
+            assert_eq!(run["result"]["tasks"], 4);
+        }
+    }
+}
+
 #[test]
 fn the_built_in_grammar_is_the_synthetic_algorithm() {
     let grammar = json("run grammar --set k=15,f=0 --pool dq8 --json");

@@ -1,5 +1,6 @@
 //! A limit of the process's memory counts: what exceeds it is refused, before the system kills or aborts the process.
 
+use crate::common::Dir;
 use std::process::Command;
 
 /// Runs the command with `kilobytes` of address space; its exit status and what it said on stderr.
@@ -35,4 +36,37 @@ fn what_the_limit_leaves_can_be_used() {
     let most = says.split("..=").nth(1).and_then(|rest| rest.split(' ').next()).expect("the greatest number");
     let (status, says) = limited(400_000, &format!("run blackscholes --options {most} --workers 2"));
     assert_eq!((status, says.as_str()), (Some(0), ""));
+}
+
+/// Runs a script under a limit of 300 MB, in which `$0` is the command and `$1` a file; it fails with this on stderr.
+#[track_caller]
+fn too_large(script: &str, file: &str, says: &str) {
+    let script = format!("ulimit -v 300000 && {script}");
+    let mut shell = Command::new("sh");
+    let ran = shell.args(["-c", &script, env!("CARGO_BIN_EXE_millpond"), file]).output().expect("a shell");
+    let found = String::from_utf8(ran.stderr).expect("text");
+    assert_eq!((ran.status.code(), found), (Some(1), format!("error: {says}\n")), "{script}");
+}
+
+#[test]
+fn inputs_that_do_not_say_their_length_are_bounded() {
+    let dir = Dir::new("unbounded");
+    let pipe = "/dev/stdin: cannot read: out of memory";
+    for job in ["cholesky --input", "grammar --file", "denoise --input", "blackscholes --input"] {
+        too_large(&format!("head -c 400000000 /dev/zero | \"$0\" run {job} /dev/stdin"), "", pipe);
+    }
+    // 400 MB of zeros in 400 kB.
+    let file = dir.path("zeros.mtx.gz");
+    let packed = Command::new("sh").args(["-c", "head -c 400000000 /dev/zero | gzip > \"$0\"", &file]).status();
+    assert!(packed.is_ok_and(|status| status.success()));
+    let says = format!("{file}: gzip: it expands to more than memory can hold");
+    too_large("\"$0\" run cholesky --input \"$1\"", &file, &says);
+    // One line of words: they are not kept.
+    let text = format!("%%MatrixMarket matrix array real general\n1 1\n1{}", " 1".repeat(20_000_000));
+    let file = dir.file("words.mtx", text);
+    too_large(
+        "\"$0\" run cholesky --input \"$1\"",
+        &file,
+        &format!("{file}: line 3: more than the 1 entries declared"),
+    );
 }

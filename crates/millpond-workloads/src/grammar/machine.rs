@@ -1,6 +1,6 @@
 //! A task at work: its production, step by step, up to the next child.
 
-use super::program::{Arguments, Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Time, Type};
+use super::program::{Arguments, Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::random::Random;
 use super::syntax::{Distribution, Fault, Operator, Place};
 
@@ -215,26 +215,58 @@ fn draw(distribution: Distribution, [one, other]: [i64; 2], at: Place, random: &
     }
 }
 
+/// So many values of an evaluation need no allocation.
+const FEW_VALUES: usize = 16;
+
 impl Expr {
     fn value(&self, given: &Arguments, variables: &mut impl Variables) -> Result<i64, Fault> {
-        match self {
-            Expr::Number(number) => Ok(*number),
-            Expr::Argument(place) => Ok(given[*place]),
-            Expr::Shared(shared) => Ok(variables.get(*shared)),
-            Expr::Not(of) => Ok(i64::from(of.value(given, variables)? == 0)),
-            Expr::Negative(of, at) => {
-                let value = of.value(given, variables)?;
-                value.checked_neg().ok_or_else(|| Fault::new(*at, format!("-({value}) is beyond 64 bits")))
-            }
-            Expr::Binary(operator, of, at) => {
-                let left = of[0].value(given, variables)?;
-                if let Some(decided) = operator.decided_by(left) {
-                    return Ok(decided);
-                }
-                let right = of[1].value(given, variables)?;
-                operator.apply(left, right).ok_or_else(|| Fault::new(*at, operator.complaint(left, right)))
-            }
+        match self.steps[..] {
+            [Step::Number(number)] => Ok(number),
+            [Step::Argument(place)] => Ok(given[place]),
+            _ if self.depth <= FEW_VALUES => self.evaluate(&mut [0; FEW_VALUES], given, variables),
+            _ => self.evaluate(&mut vec![0; self.depth], given, variables),
         }
+    }
+
+    /// Evaluates on a stack of values: `stack[..height]` are those that wait for an operator.
+    fn evaluate(&self, stack: &mut [i64], given: &Arguments, variables: &mut impl Variables) -> Result<i64, Fault> {
+        let (mut height, mut next) = (0, 0);
+        while let Some(step) = self.steps.get(next) {
+            next += 1;
+            let pushed = match step {
+                Step::Number(number) => *number,
+                Step::Argument(place) => given[*place],
+                Step::Shared(shared) => variables.get(*shared),
+                Step::Not => {
+                    stack[height - 1] = i64::from(stack[height - 1] == 0);
+                    continue;
+                }
+                Step::Negative(at) => {
+                    let value = stack[height - 1];
+                    let negative = value.checked_neg();
+                    stack[height - 1] =
+                        negative.ok_or_else(|| Fault::new(*at, format!("-({value}) is beyond 64 bits")))?;
+                    continue;
+                }
+                Step::Decide(operator, end) => {
+                    if let Some(decided) = operator.decided_by(stack[height - 1]) {
+                        stack[height - 1] = decided;
+                        next = *end;
+                    }
+                    continue;
+                }
+                Step::Binary(operator, at) => {
+                    height -= 1;
+                    let (left, right) = (stack[height - 1], stack[height]);
+                    let applied = operator.apply(left, right);
+                    stack[height - 1] = applied.ok_or_else(|| Fault::new(*at, operator.complaint(left, right)))?;
+                    continue;
+                }
+            };
+            stack[height] = pushed;
+            height += 1;
+        }
+        Ok(stack[0])
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) const WORKLOAD: Workload = Workload {
 const BUILT_IN: &str = include_str!("../../grammars/synthetic.grammar");
 const BUILT_IN_NAME: &str = "synthetic.grammar (built in)";
 
+/// The most bytes of a grammar. Its tokens take some fifty times as many.
+const MOST_BYTES: usize = 1 << 20;
+
 struct Grammar {
     params: Params,
     /// Every parameter of the grammar with its value.
@@ -77,6 +80,9 @@ fn read(file: &Path) -> Result<String, Error> {
         place: format!("line {line}"),
         what: what.to_owned(),
     };
+    if bytes.len() > MOST_BYTES {
+        return Err(refuse(1, &format!("a grammar of {} bytes: at most {MOST_BYTES}", bytes.len())));
+    }
     let text = input::without_mark(&bytes).map_err(|what| refuse(1, what))?;
     std::str::from_utf8(text).map(str::to_owned).map_err(|error| {
         let lines = text[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();

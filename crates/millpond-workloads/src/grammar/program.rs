@@ -78,15 +78,25 @@ pub enum Time {
     Drawn(Distribution, Vec<Expr>),
 }
 
-/// A value.
+/// A value, in postfix notation: tasks evaluate it on stacks that may be small, so the evaluation does not recurse.
+#[derive(Debug, Default)]
+pub struct Expr {
+    pub steps: Vec<Step>,
+    /// The most values that wait for an operator at a time.
+    pub depth: usize,
+}
+
+/// A step of an evaluation. An operator takes the values that came last.
 #[derive(Debug)]
-pub enum Expr {
+pub enum Step {
     Number(i64),
     Argument(usize),
     Shared(usize),
-    Negative(Box<Expr>, Place),
-    Not(Box<Expr>),
-    Binary(Operator, Box<[Expr; 2]>, Place),
+    Negative(Place),
+    Not,
+    /// `and` or `or`: if the last value decides, the evaluation goes on at that step, without the right side.
+    Decide(Operator, usize),
+    Binary(Operator, Place),
 }
 
 /// Initial tasks: one, or one for each value of the only argument of `arguments`, from the first to the last.

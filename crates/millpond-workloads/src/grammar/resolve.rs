@@ -1,11 +1,12 @@
 //! From a file's statements to a program: every name is that of something, every task has its arguments.
 
-use super::program::{Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Time, Type};
-use super::syntax::{self, Fault, File, Item, Name, Pattern, Place};
+use super::program::{Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
+use super::syntax::{self, Fault, File, Item, Name, Operator, Pattern, Place};
 use std::collections::BTreeSet;
 
 /// Resolves a file with values for its parameters, which are as many.
 pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
+    few_enough(file)?;
     let globals: Vec<&Name> = file.params.iter().chain(&file.shared).map(|(name, _)| name).collect();
     each_once(&globals, "is defined twice")?;
     let mut names = Names { file, values, kinds: Vec::new() };
@@ -29,6 +30,19 @@ pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
     close_over_children(&mut types);
     let shared = file.shared.iter().map(|(_, start)| *start).collect();
     Ok(Program { types, shared, init })
+}
+
+/// The most productions, and the most parameters and shared variables together: every name is compared with every other.
+const MOST_STATEMENTS: usize = 2000;
+
+fn few_enough(file: &File) -> Result<(), Fault> {
+    let globals = file.params.iter().chain(&file.shared).map(|(name, _)| name);
+    let productions = file.productions.iter().map(|production| &production.kind);
+    let too_many = |name: &Name, what| Fault::new(name.at, format!("more than {MOST_STATEMENTS} {what}"));
+    if let Some(name) = productions.clone().nth(MOST_STATEMENTS) {
+        return Err(too_many(name, "productions"));
+    }
+    globals.clone().nth(MOST_STATEMENTS).map_or(Ok(()), |name| Err(too_many(name, "parameters and shared variables")))
 }
 
 fn each_once(names: &[&Name], says: &str) -> Result<(), Fault> {
@@ -179,30 +193,47 @@ impl<'a> Names<'a> {
     }
 
     fn expr(&self, value: &syntax::Expr, scope: &Scope<'_>) -> Result<Expr, Fault> {
-        let boxed = |value| self.expr(value, scope).map(Box::new);
-        Ok(match value {
-            syntax::Expr::Number(number) => Expr::Number(*number),
-            syntax::Expr::Name(name) => self.value(name, scope)?,
-            syntax::Expr::Negative(of, at) => Expr::Negative(boxed(of)?, *at),
-            syntax::Expr::Not(of) => Expr::Not(boxed(of)?),
-            syntax::Expr::Binary(operator, of, at) => {
-                let [left, right] = &**of;
-                let both = [self.expr(left, scope)?, self.expr(right, scope)?];
-                Expr::Binary(*operator, Box::new(both), *at)
-            }
-        })
+        let mut steps = Vec::new();
+        let depth = self.steps(value, scope, &mut steps)?;
+        Ok(Expr { steps, depth })
     }
 
-    fn value(&self, name: &Name, scope: &Scope<'_>) -> Result<Expr, Fault> {
+    /// Adds the steps of a value; the most values that wait for an operator meanwhile.
+    fn steps(&self, value: &syntax::Expr, scope: &Scope<'_>, steps: &mut Vec<Step>) -> Result<usize, Fault> {
+        let (step, depth) = match value {
+            syntax::Expr::Number(number) => (Step::Number(*number), 1),
+            syntax::Expr::Name(name) => (self.value(name, scope)?, 1),
+            syntax::Expr::Negative(of, at) => (Step::Negative(*at), self.steps(of, scope, steps)?),
+            syntax::Expr::Not(of) => (Step::Not, self.steps(of, scope, steps)?),
+            syntax::Expr::Binary(operator, of, at) => {
+                let [left, right] = &**of;
+                let left = self.steps(left, scope, steps)?;
+                let decide = steps.len();
+                if matches!(operator, Operator::And | Operator::Or) {
+                    steps.push(Step::Decide(*operator, 0));
+                }
+                let right = self.steps(right, scope, steps)?;
+                let behind = steps.len() + 1;
+                if let Some(Step::Decide(_, end @ 0)) = steps.get_mut(decide) {
+                    *end = behind;
+                }
+                (Step::Binary(*operator, *at), left.max(right + 1))
+            }
+        };
+        steps.push(step);
+        Ok(depth)
+    }
+
+    fn value(&self, name: &Name, scope: &Scope<'_>) -> Result<Step, Fault> {
         let is_it = |other: &Name| other.text == name.text;
         if let Some(place) = scope.arguments.iter().position(|argument| argument.is_some_and(is_it)) {
-            return Ok(Expr::Argument(place));
+            return Ok(Step::Argument(place));
         }
         if let Some(place) = self.file.params.iter().position(|(param, _)| is_it(param)) {
-            return Ok(Expr::Number(self.values[place]));
+            return Ok(Step::Number(self.values[place]));
         }
         match self.file.shared.iter().position(|(shared, _)| is_it(shared)) {
-            Some(place) if scope.shared => Ok(Expr::Shared(place)),
+            Some(place) if scope.shared => Ok(Step::Shared(place)),
             Some(_) => {
                 let says = "is a shared variable, and initial tasks are made before any task runs";
                 Err(Fault::new(name.at, format!("`{}` {says}", name.text)))
@@ -288,12 +319,8 @@ impl Uses {
     }
 
     fn look(&mut self, value: &Expr) {
-        match value {
-            Expr::Shared(shared) => _ = self.reads.insert(*shared),
-            Expr::Negative(of, _) | Expr::Not(of) => self.look(of),
-            Expr::Binary(_, of, _) => of.iter().for_each(|of| self.look(of)),
-            Expr::Number(_) | Expr::Argument(_) => {}
-        }
+        let shared = |step: &Step| if let Step::Shared(shared) = step { Some(*shared) } else { None };
+        self.reads.extend(value.steps.iter().filter_map(shared));
     }
 
     /// Whether it is more than before.

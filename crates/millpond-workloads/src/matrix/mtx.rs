@@ -21,15 +21,15 @@ pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
     let rest = input::without_mark(bytes).map_err(|what| Flaw::line(1, what))?;
     let mut lines = Lines { rest, number: 0 };
     let header = header(&mut lines)?;
-    let (number, words) = lines.expect("the size line")?;
-    let (n, entries) = sizes(&header, &words, most).map_err(|what| Flaw::line(number, what))?;
+    let (number, line) = lines.expect("the size line")?;
+    let (n, entries) = sizes(&header, line, most).map_err(|what| Flaw::line(number, what))?;
     match header.layout {
         Layout::Array => array(&mut lines, n, &header),
         Layout::Coordinate => coordinate(&mut lines, n, entries, &header),
     }
 }
 
-/// The lines of a file that hold something, each cut into words.
+/// The lines of a file that hold something.
 struct Lines<'a> {
     rest: &'a [u8],
     number: usize,
@@ -48,17 +48,17 @@ impl<'a> Lines<'a> {
     }
 
     /// The next line that is neither empty nor a comment.
-    fn next(&mut self) -> Result<Option<(usize, Vec<&'a str>)>, Flaw> {
+    fn next(&mut self) -> Result<Option<(usize, &'a str)>, Flaw> {
         while let Some(line) = self.raw() {
             if !line.is_empty() && line[0] != b'%' {
                 let text = std::str::from_utf8(line).map_err(|_| Flaw::line(self.number, "not text"))?;
-                return Ok(Some((self.number, text.split_ascii_whitespace().collect())));
+                return Ok(Some((self.number, text)));
             }
         }
         Ok(None)
     }
 
-    fn expect(&mut self, what: &str) -> Result<(usize, Vec<&'a str>), Flaw> {
+    fn expect(&mut self, what: &str) -> Result<(usize, &'a str), Flaw> {
         let found = self.next()?;
         found.ok_or_else(|| Flaw::line(self.number + 1, format!("the file is truncated: {what} is missing")))
     }
@@ -101,19 +101,27 @@ fn header(lines: &mut Lines) -> Result<Header, Flaw> {
 }
 
 /// The order of the matrix and the number of entries that follow.
-fn sizes(header: &Header, words: &[&str], most: u64) -> Result<(usize, u64), String> {
-    let wanted = if header.layout == Layout::Array { 2 } else { 3 };
-    if words.len() != wanted {
-        return Err(format!("expected {wanted} sizes, found {}", words.len()));
-    }
+fn sizes(header: &Header, line: &str, most: u64) -> Result<(usize, u64), String> {
     let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is not a size"));
-    let n = square(number(words[0])?, number(words[1])?, most)?;
-    let entries = match (words.get(2), header.symmetric) {
-        (Some(word), _) => number(word)?,
-        (None, true) => n as u64 * (n as u64 + 1) / 2,
-        (None, false) => n as u64 * n as u64,
-    };
-    Ok((n, entries))
+    let counted = |wanted| format!("expected {wanted} sizes, found {}", line.split_ascii_whitespace().count());
+    if header.layout == Layout::Coordinate {
+        let [rows, cols, entries] = words(line).ok_or_else(|| counted(3))?;
+        return Ok((square(number(rows)?, number(cols)?, most)?, number(entries)?));
+    }
+    let [rows, cols] = words(line).ok_or_else(|| counted(2))?;
+    let n = square(number(rows)?, number(cols)?, most)?;
+    let n_wide = n as u64;
+    Ok((n, if header.symmetric { n_wide * (n_wide + 1) / 2 } else { n_wide * n_wide }))
+}
+
+/// The words of a line, if there are as many. A line can be as long as the file, so its words are not collected.
+fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
+    let mut found = line.split_ascii_whitespace();
+    let mut words = [""; WANTED];
+    for word in &mut words {
+        *word = found.next()?;
+    }
+    found.next().is_none().then_some(words)
 }
 
 impl Header {
@@ -150,23 +158,26 @@ fn array(lines: &mut Lines, n: usize, header: &Header) -> Result<Matrix, Flaw> {
     let symmetric = header.symmetric;
     let mut a = Matrix::zeros(n, n);
     let entries = if symmetric { n * (n + 1) / 2 } else { n * n } as u64;
-    let mut words: Vec<&str> = Vec::new();
-    let (mut number, mut next, mut found) = (0, 0, 0);
+    let mut words = "".split_ascii_whitespace();
+    let (mut number, mut found) = (0, 0);
     for j in 0..n {
         for i in if symmetric { j } else { 0 }..n {
-            while next == words.len() {
-                (number, words) = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
-                next = 0;
-            }
-            let entry = header.value(number, words[next])?;
-            (next, found) = (next + 1, found + 1);
+            let word = loop {
+                if let Some(word) = words.next() {
+                    break word;
+                }
+                let line = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
+                (number, words) = (line.0, line.1.split_ascii_whitespace());
+            };
+            let entry = header.value(number, word)?;
+            found += 1;
             a.put(i, j, entry);
             if symmetric {
                 a.put(j, i, entry);
             }
         }
     }
-    if next < words.len() {
+    if words.next().is_some() {
         return Err(Flaw::line(number, format!("more than the {entries} entries declared")));
     }
     lines.end(entries).map(|()| a)
@@ -177,9 +188,10 @@ fn coordinate(lines: &mut Lines, n: usize, entries: u64, header: &Header) -> Res
     let mut a = Matrix::zeros(n, n);
     let mut seen = vec![0u64; (n * n).div_ceil(64)];
     for found in 0..entries {
-        let (number, words) = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
-        let &[row, col, word] = words.as_slice() else {
-            return Err(Flaw::line(number, format!("expected `row column value`, found {} words", words.len())));
+        let (number, line) = lines.next()?.ok_or_else(|| truncated(lines, found, entries))?;
+        let Some([row, col, word]) = words(line) else {
+            let found = line.split_ascii_whitespace().count();
+            return Err(Flaw::line(number, format!("expected `row column value`, found {found} words")));
         };
         let (i, j) = (index(number, row, n)?, index(number, col, n)?);
         let entry = header.value(number, word)?;
