@@ -38,7 +38,7 @@ pub mod routing;
 mod spin;
 pub mod stencil;
 pub mod synthetic;
-pub mod text;
+mod text;
 mod workload;
 
 pub use error::Error;

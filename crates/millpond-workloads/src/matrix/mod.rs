@@ -24,6 +24,13 @@ use std::path::Path;
 pub const MAX_N: u64 = 1 << 20;
 
 /// A matrix from a file.
+///
+/// ```
+/// use millpond_workloads::matrix::{Given, Matrix};
+///
+/// let given = Given { matrix: Matrix::zeros(2, 2), epsilon: f64::EPSILON };
+/// assert_eq!(given.matrix.asymmetry(given.epsilon), Ok(0.0));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
     /// Its entries.
@@ -40,6 +47,13 @@ pub struct Given {
 /// # Errors
 ///
 /// The file cannot be read, is of another format, or is a matrix that the job cannot take.
+///
+/// ```
+/// use millpond_workloads::matrix::{memory::Needs, read};
+///
+/// let needs = Needs { bytes_per_entry: 8, tiled_halves: 0, tasks: |_| 0 };
+/// assert!(read("no/such.mtx".as_ref(), needs).is_err());
+/// ```
 pub fn read(file: &Path, needs: Needs) -> Result<Given, Error> {
     let named = Format::of_name(file).map_err(|flaw| flaw.of(file))?;
     let mut bytes = input::bytes(file)?;

@@ -8,6 +8,20 @@ use std::path::Path;
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Parses a whole file with a matrix of order `most` at most.
+///
+/// ```
+/// let mut file = b"\x93NUMPY\x01\x00".to_vec();
+/// let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }\n";
+/// file.extend([header.len() as u8, 0]);
+/// file.extend(header.bytes().chain(2.5_f32.to_le_bytes()));
+/// let given = millpond_workloads::matrix::npy::parse(&file, 10)?;
+/// assert_eq!((given.matrix.at(0, 0), given.epsilon), (2.5, f64::from(f32::EPSILON)));
+/// # Ok::<(), millpond_workloads::matrix::Flaw>(())
+/// ```
+///
+/// # Errors
+///
+/// What is wrong and at which byte, if the bytes are no such file, or an integer would be rounded.
 pub fn parse(bytes: &[u8], most: u64) -> Result<Given, Flaw> {
     let (text, text_at, data_at) = header(bytes)?;
     let bad = |what: String| Flaw::byte(text_at, what);
