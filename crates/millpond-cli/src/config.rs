@@ -7,6 +7,7 @@ use crate::tuning::{Tuning, not_with_stack};
 use clap::ArgMatches;
 use millpond::catalogue::{self, AnyRuntime, Names, Registry};
 use millpond::{BuildError, Builder, Inline, Runtime, StackEngine};
+use millpond_workloads::matrix::memory;
 use millpond_workloads::{PoolParts, RunsOn};
 use serde_json::{Value, json};
 
@@ -72,6 +73,11 @@ impl Config {
     /// Whether it is for a runtime of the dataflow stack, which has no other part.
     fn is_stack(&self) -> bool {
         self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME
+    }
+
+    /// Leaves the addresses that the runtime's threads take out of the memory that a job may ask for.
+    pub fn reserve_addresses(&self) {
+        memory::reserve_for_threads(self.workers, self.tuning.stack_size());
     }
 
     /// Builds the runtime, of the parts that were named.

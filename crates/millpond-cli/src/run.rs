@@ -17,6 +17,7 @@ pub fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
     not_applicable(workload, matches)?;
     let config = Config::of(workload.runs_on, matches, registry)?;
+    config.reserve_addresses();
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);
     let measured = measure(job.as_mut(), workload, &config, reps, matches.get_flag("serial"))?;

@@ -31,6 +31,9 @@ const LOCKS: &[(&str, LockKind)] = &[("system", LockKind::System), ("spin", Lock
 const IDLES: &[(&str, Idle)] = &[("hybrid", Idle::Hybrid), ("busy", Idle::Busy), ("sleep", Idle::Sleep)];
 const INLINES: &[(&str, Inline)] = &[("auto", Inline::Auto), ("always", Inline::Always), ("never", Inline::Never)];
 
+/// The stack of a body that may wait, if no other size is given.
+const DEFAULT_STACK: usize = 2 << 20;
+
 /// The options.
 pub fn args() -> [Arg; 8] {
     let share = Arg::new("pool-share").long("pool-share").value_name("TASKS").value_parser(share);
@@ -114,6 +117,11 @@ impl Tuning {
     /// What a worker does when it finds no task.
     pub fn idle(&self) -> Idle {
         self.idle
+    }
+
+    /// Bytes of the stack of a body that may wait.
+    pub fn stack_size(&self) -> usize {
+        self.stack_size.unwrap_or(DEFAULT_STACK)
     }
 
     /// Each option that was given, and its value.

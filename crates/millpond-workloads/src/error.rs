@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// An option's value is outside its range.
-    #[error("--{option} {value} is out of range: expected {min}..={max}{why}")]
+    #[error("--{option} {value} is out of range: {}{why}", expected(*min, *max))]
     Range {
         /// The option without its dashes.
         option: &'static str,
@@ -94,9 +94,27 @@ pub enum Error {
     Graph(#[from] millpond_cnc::Error),
 }
 
+/// The range of valid values, in words.
+fn expected(min: u64, max: u64) -> String {
+    if min <= max { format!("expected {min}..={max}") } else { "no value is possible".to_owned() }
+}
+
 impl Error {
     /// Whether the arguments are at fault, and not the data or the run.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Range { .. } | Self::Value { .. } | Self::Conflict { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn an_empty_range_is_not_expected() {
+        let says =
+            |max| Error::Range { option: "n", value: 5, min: 1, max, why: " (with the memory available)" }.to_string();
+        assert_eq!(says(4), "--n 5 is out of range: expected 1..=4 (with the memory available)");
+        assert_eq!(says(0), "--n 5 is out of range: no value is possible (with the memory available)");
     }
 }

@@ -3,18 +3,30 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the process can still get without swapping; nothing where the system does not say.
 pub(crate) fn available() -> Option<u64> {
-    let system = System { proc: Path::new("/proc"), cgroups: Path::new("/sys/fs/cgroup") };
+    let reserved = THREADS.load(Relaxed);
+    let system = System { proc: Path::new("/proc"), cgroups: Path::new("/sys/fs/cgroup"), reserved };
     let limits = [system.machine(), system.control_groups(), system.address_space(), system.data_size()];
     limits.into_iter().flatten().min()
+}
+
+/// Bytes of a limited address space that threads take.
+static THREADS: AtomicU64 = AtomicU64::new(0);
+
+/// From now on so many bytes of a limited address space are not available.
+pub(crate) fn reserve(bytes: u64) {
+    THREADS.store(bytes, Relaxed);
 }
 
 /// Where the system says it.
 struct System<'a> {
     proc: &'a Path,
     cgroups: &'a Path,
+    /// Bytes of a limited address space that threads take.
+    reserved: u64,
 }
 
 /// The files of a memory controller.
@@ -29,9 +41,10 @@ const VERSION_1: Controller =
     Controller { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file" };
 const VERSION_2: Controller = Controller { limit: "memory.max", used: "memory.current", cache: "inactive_file" };
 
-/// The part of a limited address space that stays unused by data: thread stacks, stacks of suspended tasks and the
-/// allocator's reserves take addresses, too.
-const RESERVED: u64 = 4;
+/// One of so many bytes of a limited address space stays unused by data: for stacks of suspended tasks, and for gaps.
+const SHARE_LEFT: u64 = 4;
+/// One of so many bytes of a limited address space is for data, however many threads there are.
+const SMALL_SHARE: u64 = 16;
 
 impl System<'_> {
     fn machine(&self) -> Option<u64> {
@@ -56,13 +69,19 @@ impl System<'_> {
     /// What `ulimit -v` leaves.
     fn address_space(&self) -> Option<u64> {
         let left = self.soft_limit("Max address space")?.saturating_sub(self.status("VmSize:")?);
-        Some(left - left / RESERVED)
+        Some(self.for_data(left))
     }
 
     /// What `ulimit -d` leaves.
     fn data_size(&self) -> Option<u64> {
         let left = self.soft_limit("Max data size")?.saturating_sub(self.status("VmData:")?);
-        Some(left - left / RESERVED)
+        Some(self.for_data(left))
+    }
+
+    /// What threads and stacks leave of so many bytes. A small job always has some: it does not need all that threads take.
+    fn for_data(&self, left: u64) -> u64 {
+        let left = left.saturating_sub(self.reserved).max(left / SMALL_SHARE);
+        left - left / SHARE_LEFT
     }
 
     fn status(&self, field: &str) -> Option<u64> {
@@ -127,7 +146,7 @@ mod tests {
         }
 
         fn control_groups(&self) -> Option<u64> {
-            System { proc: &self.0.join("proc"), cgroups: &self.0.join("cgroup") }.control_groups()
+            System { proc: &self.0.join("proc"), cgroups: &self.0.join("cgroup"), reserved: 0 }.control_groups()
         }
     }
 
@@ -185,7 +204,8 @@ mod tests {
                       Max address space         8192000              unlimited            bytes     \n";
         let files = [("self/limits", limits), ("self/status", "Name:\tx\nVmSize:\t    4000 kB\nVmData:\t 10 kB\n")];
         let root = Root::new("rlimit", &files);
-        let system = System { proc: &root.0, cgroups: &root.0 };
-        assert_eq!((system.address_space(), system.data_size()), (Some(4_096_000 / 4 * 3), None));
+        let of = |reserved| System { proc: &root.0, cgroups: &root.0, reserved };
+        assert_eq!((of(0).address_space(), of(0).data_size()), (Some(4_096_000 / 4 * 3), None));
+        assert_eq!((of(96_000).address_space(), of(5_000_000).address_space()), (Some(3_000_000), Some(192_000)));
     }
 }

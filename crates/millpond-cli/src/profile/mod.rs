@@ -82,6 +82,7 @@ fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     not_applicable(workload, matches)?;
     let outputs = Outputs::new(matches, &args::files(workload, matches))?;
     let config = Config::of(workload.runs_on, matches, registry)?;
+    config.reserve_addresses();
     let mut job = (workload.prepare)(&args::options(workload, matches))?;
     outputs.check_size(job.tasks())?;
     let reps = matches.get_one::<u64>("reps").copied().unwrap_or(1);

@@ -32,10 +32,12 @@ fn a_limit_of_the_address_space_is_a_limit_of_jobs() {
 
 #[test]
 fn what_the_limit_leaves_can_be_used() {
-    let (_, says) = limited(400_000, "run blackscholes --options 60000000");
-    let most = says.split("..=").nth(1).and_then(|rest| rest.split(' ').next()).expect("the greatest number");
-    let (status, says) = limited(400_000, &format!("run blackscholes --options {most} --workers 2"));
-    assert_eq!((status, says.as_str()), (Some(0), ""));
+    for (kilobytes, workers) in [(400_000, 2), (1_200_000, 16)] {
+        let run = |options| limited(kilobytes, &format!("run blackscholes --workers {workers} --options {options}"));
+        let (_, says) = run("60000000");
+        let most = says.split("..=").nth(1).and_then(|rest| rest.split(' ').next()).expect("the greatest number");
+        assert_eq!(run(most), (Some(0), String::new()), "{most} options, {workers} workers");
+    }
 }
 
 /// Runs a script under a limit of 300 MB, in which `$0` is the command and `$1` a file; it fails with this on stderr.

@@ -64,3 +64,17 @@ const WHY: &str = " (with the memory available)";
 pub fn available() -> Option<u64> {
     limits::available()
 }
+
+/// Reserves the addresses of the threads that will run a job. [`available`] leaves so many bytes of a limited address space
+/// (`ulimit -v`, `ulimit -d`) unused.
+///
+/// A thread takes its stack, the stack of the body that it runs, and 64 MiB of addresses for its allocations. The last
+/// number is that of an arena of the C library.
+///
+/// ```
+/// millpond_workloads::matrix::memory::reserve_for_threads(2, 2 << 20);
+/// ```
+pub fn reserve_for_threads(threads: usize, stack_size: usize) {
+    const ARENA_AND_STACK: u64 = 66 << 20;
+    limits::reserve((threads as u64).saturating_mul(ARENA_AND_STACK.saturating_add(stack_size as u64)));
+}
