@@ -10,7 +10,7 @@ use millpond::Precondition;
 use millpond::item::{self, CountedItem, Got};
 
 use crate::collection::{AnyItems, Collection, ItemMemory, Sealed};
-use crate::current::{self, SlotId};
+use crate::current::{self, Done, SlotId};
 use crate::error::{By, ItemName, Kind};
 use crate::key::Key;
 use crate::modes::Table;
@@ -125,10 +125,13 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
         let core = self.core;
         let (place, slot) = core.find(&key);
         let stepped = current::tell(core.graph.id(), |polled| {
-            polled.put.get_or_insert(core.slot(place));
+            polled.note(Done::Put(core.slot(place)));
             Origin::step(polled.step, &polled.tag)
         });
-        let origin = stepped.unwrap_or(Origin::Environment);
+        let origin = stepped.unwrap_or_else(|| {
+            current::note(core.graph.id(), |_| Done::Outside(format!("put item {}", core.item(&key))));
+            Origin::Environment
+        });
         if slot.origin.set(origin.clone()).is_err() {
             return core.put_again(&key, slot, &origin);
         }
@@ -287,7 +290,10 @@ impl<V> Use<'_, V> {
 
     /// Tells the step that runs here that a use has ended.
     fn note(&self) {
-        current::tell(self.graph, |polled| _ = polled.used.get_or_insert(self.slot));
+        current::note(self.graph, |own| match own {
+            true => Done::Used(self.slot),
+            false => Done::Outside("used up an item of an enclosing graph".to_owned()),
+        });
     }
 }
 
@@ -302,7 +308,7 @@ impl<V> Deref for Use<'_, V> {
 impl<V> Drop for Use<'_, V> {
     fn drop(&mut self) {
         let Some(one) = self.one.take() else { return };
-        if current::tell(self.graph, |polled| polled.drops) == Some(true) {
+        if current::tell_enclosed(self.graph, |polled| polled.drops) == Some(true) {
             return one.give_back();
         }
         drop(one);

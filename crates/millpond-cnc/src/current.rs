@@ -1,6 +1,7 @@
 //! Which step runs on this thread, and what its last poll has met. Plain data: a thread-local knows no lifetimes.
 
 use std::cell::RefCell;
+use std::fmt::{self, Formatter};
 
 use crate::origin::{Origin, StepId, Tag};
 
@@ -9,6 +10,25 @@ use crate::origin::{Origin, StepId, Tag};
 pub struct SlotId {
     pub(crate) collection: u32,
     pub(crate) slot: usize,
+}
+
+/// What a step has done, and would do again if it ran again from its start.
+#[derive(Debug)]
+pub(crate) enum Done {
+    /// It has put this item.
+    Put(SlotId),
+    /// It has ended a use of this item.
+    Used(SlotId),
+    /// It has put a tag.
+    Tag {
+        /// The tag collection.
+        collection: &'static str,
+        tag: Tag,
+        /// Shows a tag that was packed.
+        show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
+    },
+    /// It has changed a graph that encloses its own: in words.
+    Outside(String),
 }
 
 /// The step whose body is polled here.
@@ -21,16 +41,26 @@ pub(crate) struct Polled {
     pub(crate) notes: bool,
     /// The items that were missing.
     pub(crate) missing: Vec<SlotId>,
-    /// What was put first, if anything was.
-    pub(crate) put: Option<SlotId>,
-    /// The first item whose use has ended, if one has.
-    pub(crate) used: Option<SlotId>,
+    /// Whether the step runs again from its start if an item is missing.
+    pub(crate) replays: bool,
+    /// The first thing that it did and would do again, if it may run again.
+    pub(crate) done: Option<Done>,
     /// The body is dropped, to run again from its start: what it has is given back.
     pub(crate) drops: bool,
 }
 
 thread_local! {
     static POLLED: RefCell<Option<Polled>> = const { RefCell::new(None) };
+}
+
+impl Polled {
+    /// Notes what the step has done, if it may run again.
+    #[inline]
+    pub(crate) fn note(&mut self, done: Done) {
+        if self.replays {
+            self.done.get_or_insert(done);
+        }
+    }
 }
 
 /// Runs `poll` as the step `polled`; what it has met.
@@ -52,6 +82,23 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
 /// Tells the step of this graph that runs here, if one does.
 pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     POLLED.with_borrow_mut(|polled| polled.as_mut().filter(|polled| polled.graph == graph).map(f))
+}
+
+/// Like [`tell`], also for a step of a graph that `graph` encloses. Numbers of graphs grow, and a step reaches its own
+/// graph, those that enclose it, and those that it makes. These last ones are made again when it runs again.
+pub(crate) fn tell_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
+    POLLED.with_borrow_mut(|polled| polled.as_mut().filter(|polled| graph <= polled.graph).map(f))
+}
+
+/// Notes what the step that runs here has done to `graph`, if it may run again. `done` is told whether that graph is the
+/// step's own.
+pub(crate) fn note(graph: u64, done: impl FnOnce(bool) -> Done) {
+    let own = tell_enclosed(graph, |polled| (polled.replays && polled.done.is_none()).then_some(polled.graph == graph));
+    if let Some(own) = own.flatten() {
+        // May call a method of a key, so nothing is borrowed here.
+        let done = done(own);
+        tell_enclosed(graph, |polled| polled.note(done));
+    }
 }
 
 /// Who puts something into this graph here.

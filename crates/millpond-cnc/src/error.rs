@@ -117,8 +117,8 @@ pub enum Kind {
         /// What it got.
         item: ItemName,
     },
-    /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had put something, or used up an item, before it got an
-    /// item that was not there: run again, it would do that twice.
+    /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had put an item or a tag, or used up an item, before it got
+    /// an item that was not there. Run again, it would do that twice.
     #[error(
         "step {step} got item {item}, which was not there, after it had {done}: a step that is replayed gets first, and puts and uses up afterwards"
     )]
@@ -127,7 +127,7 @@ pub enum Kind {
         step: StepName,
         /// What it got.
         item: ItemName,
-        /// What it had done.
+        /// What it had done first: `put item ..`, `put tag ..` or `used up item ..`, with collection and key.
         done: String,
     },
     /// An item was got more often than its collection says.

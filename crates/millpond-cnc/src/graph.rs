@@ -158,7 +158,7 @@ impl<'x> Graph<'_, 'x, '_> {
 
     /// A tag collection.
     pub fn tags<K: Key>(&self, name: &'static str) -> Tags<'x, K> {
-        Tags::new(self.bump.alloc(TagsCore::new(name)))
+        Tags::new(self.bump.alloc(TagsCore::new(self.around.shared, name)))
     }
 
     /// Begins to describe a step collection.

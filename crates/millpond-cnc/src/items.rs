@@ -9,7 +9,7 @@ use millpond::Precondition;
 use millpond::item::Item;
 
 use crate::collection::{AnyItems, Collection, ItemMemory, Sealed};
-use crate::current::{self, SlotId};
+use crate::current::{self, Done, SlotId};
 use crate::error::{ItemName, Kind};
 use crate::key::Key;
 use crate::origin::{Origin, StepId};
@@ -92,10 +92,14 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
         let core = self.core;
         let Some((place, item)) = core.find(&key) else { return };
         let stepped = current::tell(core.graph.id(), |polled| {
-            polled.put.get_or_insert(core.slot(place));
+            polled.note(Done::Put(core.slot(place)));
             Origin::step(polled.step, &polled.tag)
         });
-        let filled = Filled { value, origin: stepped.unwrap_or(Origin::Environment) };
+        let origin = stepped.unwrap_or_else(|| {
+            current::note(core.graph.id(), |_| Done::Outside(format!("put item {}", core.item(&key))));
+            Origin::Environment
+        });
+        let filled = Filled { value, origin };
         if let Err(refused) = item.put(filled) {
             core.put_again(&key, &refused, item);
         }

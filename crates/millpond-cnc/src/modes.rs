@@ -22,8 +22,9 @@ pub enum Blocked {
     Resume,
     /// On its stack, which is put aside.
     Fiber,
-    /// Not at all: it ends, and runs again from its start when the item is there. So it must get all that it gets before
-    /// it puts anything.
+    /// Not at all: it ends, and runs again from its start when the item is there. So it gets all that it gets before it
+    /// puts an item or a tag, or uses up an item: otherwise the graph fails with
+    /// [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). What else the body does, it does again.
     Replay,
 }
 
@@ -64,6 +65,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether a step that waits runs again from its start.
+    pub(crate) fn replays(self) -> bool {
+        self.preconditions != Preconditions::Strict && self.blocked == Blocked::Replay
+    }
+
     /// How many preconditions are waited for.
     pub(crate) fn most(self) -> usize {
         match (self.preconditions, self.limit) {

@@ -15,6 +15,18 @@ pub(crate) enum Tag {
     Other(Arc<Box<dyn Debug + Send + Sync>>),
 }
 
+/// A tag, and what shows it if it was packed.
+pub(crate) struct Shown<'t>(pub(crate) &'t Tag, pub(crate) fn(u64, &mut Formatter<'_>) -> fmt::Result);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Tag::Word(word) => (self.1)(*word, f),
+            Tag::Other(tag) => tag.fmt(f),
+        }
+    }
+}
+
 /// Integers that are packed, each in so many bits: small ones of either sign are small.
 trait Packed: Copy {
     fn pack(self) -> u64;
@@ -121,21 +133,10 @@ impl Origin {
 mod tests {
     use super::*;
 
-    struct Shown<K>(Tag, std::marker::PhantomData<K>);
-
-    impl<K: Key> Debug for Shown<K> {
-        fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-            match &self.0 {
-                Tag::Word(word) => show::<K>(*word, f),
-                Tag::Other(tag) => tag.fmt(f),
-            }
-        }
-    }
-
     fn same<K: Key>(key: K, packed: bool) {
         let tag = Tag::of(&key);
         assert_eq!(matches!(tag, Tag::Word(_)), packed, "{key:?}");
-        assert_eq!(format!("{:?}", Shown::<K>(tag, std::marker::PhantomData)), format!("{key:?}"));
+        assert_eq!(Shown(&tag, show::<K>).to_string(), format!("{key:?}"));
     }
 
     #[test]

@@ -24,12 +24,12 @@ use std::task::{Context, Poll, Waker};
 use millpond::{Gate, Pending, Stay, Task};
 use pin_project_lite::pin_project;
 
-use crate::current::{Polled, SlotId, poll_as};
+use crate::current::{Done, Polled, SlotId, poll_as};
 use crate::error::{ItemName, Kind, Missing, StepName, Stuck};
 use crate::key::Key;
 use crate::modes::{Blocked, Preconditions};
 use crate::need::Need;
-use crate::origin::Tag;
+use crate::origin::{Shown, Tag};
 use crate::steps::{Outcome, Prescribed, StepsCore};
 
 impl<'x, K, P, F, Fut> Prescribed<'x, K> for StepsCore<'x, K, P, F>
@@ -159,10 +159,12 @@ where
     fn run_once(&'x self, tag: K, waits: impl FnOnce(&'x Self, K, Polled)) {
         let own = Tag::of(&tag);
         let mut body = pin!(Body::Tag { tag: Some(tag.clone()) });
-        let (polled, met) = self.poll_body(&own, true, body.as_mut(), &mut Context::from_waker(Waker::noop()));
+        let (polled, mut met) = self.poll_body(&own, true, body.as_mut(), &mut Context::from_waker(Waker::noop()));
         if polled.is_pending() {
             let drops = Polled { drops: true, ..self.polled(&own, true) };
-            poll_as(drops, || body.set(Body::Tag { tag: None }));
+            // What the body owns may put something when it is dropped.
+            let ((), dropped) = poll_as(drops, || body.set(Body::Tag { tag: None }));
+            met.done = met.done.or(dropped.done);
             waits(self, tag, met);
         }
     }
@@ -182,9 +184,9 @@ where
             let message = "it waits for something that is no item".to_owned();
             return self.around.shared.fail(Kind::Failed { step: step(), message });
         };
-        let put = met.put.map(|put| format!("put item {}", self.item(put)));
-        if let Some(done) = put.or_else(|| met.used.map(|used| format!("used up item {}", self.item(used)))) {
-            return self.around.shared.fail(Kind::PutBeforeGet { step: step(), item: self.item(slot), done });
+        if let Some(done) = met.done {
+            let (item, done) = (self.item(slot), self.done(done));
+            return self.around.shared.fail(Kind::PutBeforeGet { step: step(), item, done });
         }
         if self.around.shared.wants_reports() {
             return self.report(&Tag::of(&tag), true, &met.missing);
@@ -218,7 +220,8 @@ where
 
     fn polled(&self, tag: &Tag, notes: bool) -> Polled {
         let (graph, step, tag) = (self.around.shared.id(), self.id, tag.clone());
-        Polled { graph, step, tag, notes, missing: Vec::new(), put: None, used: None, drops: false }
+        let replays = self.settings.replays();
+        Polled { graph, step, tag, notes, missing: Vec::new(), replays, done: None, drops: false }
     }
 
     /// Polls a body, as the step that it is; what fails it fails the graph.
@@ -257,6 +260,16 @@ where
     fn item(&self, slot: SlotId) -> ItemName {
         let items = &self.around.collections[slot.collection as usize];
         ItemName { collection: items.name().to_owned(), key: items.key(slot.slot) }
+    }
+
+    /// What a step has done, in words.
+    fn done(&self, done: Done) -> String {
+        match done {
+            Done::Put(slot) => format!("put item {}", self.item(slot)),
+            Done::Used(slot) => format!("used up item {}", self.item(slot)),
+            Done::Tag { collection, tag, show } => format!("put tag `{collection}` {}", Shown(&tag, show)),
+            Done::Outside(text) => text,
+        }
     }
 
     /// The step waits for items that nobody will put.

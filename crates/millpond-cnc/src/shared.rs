@@ -1,6 +1,6 @@
 //! What all parts of a graph share.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Formatter};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -8,7 +8,7 @@ use millpond::CancelToken;
 
 use crate::error::{By, Error, Kind, StepName, Stuck};
 use crate::key::Key;
-use crate::origin::{self, Origin, StepId, Tag};
+use crate::origin::{self, Origin, Shown, StepId, Tag};
 
 /// See the [module](self).
 pub(crate) struct Shared {
@@ -28,15 +28,6 @@ struct StepKind {
     name: &'static str,
     /// Shows a tag that was packed.
     show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
-}
-
-/// A tag, as its collection shows it.
-struct Shown<'t>(&'t StepKind, u64);
-
-impl Display for Shown<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        (self.0.show)(self.1, f)
-    }
 }
 
 impl Shared {
@@ -73,11 +64,7 @@ impl Shared {
 
     pub(crate) fn step_name(&self, id: StepId, tag: &Tag) -> StepName {
         let kind = &self.steps[id.0 as usize];
-        let tag = match tag {
-            Tag::Word(word) => Shown(kind, *word).to_string(),
-            Tag::Other(tag) => format!("{tag:?}"),
-        };
-        StepName { step: kind.name.to_owned(), tag }
+        StepName { step: kind.name.to_owned(), tag: Shown(tag, kind.show).to_string() }
     }
 
     pub(crate) fn by(&self, origin: &Origin) -> By {

@@ -3,7 +3,10 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::OnceLock;
 
+use crate::current::{self, Done};
 use crate::key::Key;
+use crate::origin::{self, Shown, Tag};
+use crate::shared::Shared;
 use crate::steps::{Prescribed, Steps};
 
 /// A tag collection of a graph: a name for it, to be copied at will.
@@ -23,13 +26,14 @@ const MOST: usize = 16;
 
 /// What a tag collection consists of. It lies where nothing is dropped, so it has nothing to drop.
 pub(crate) struct TagsCore<'x, K> {
+    graph: &'x Shared,
     name: &'static str,
     steps: [OnceLock<&'x (dyn Prescribed<'x, K> + 'x)>; MOST],
 }
 
-impl<K> TagsCore<'_, K> {
-    pub(crate) fn new(name: &'static str) -> Self {
-        TagsCore { name, steps: [const { OnceLock::new() }; MOST] }
+impl<'x, K> TagsCore<'x, K> {
+    pub(crate) fn new(graph: &'x Shared, name: &'static str) -> Self {
+        TagsCore { graph, name, steps: [const { OnceLock::new() }; MOST] }
     }
 }
 
@@ -60,11 +64,21 @@ impl<'x, K: Key> Tags<'x, K> {
             "tag collection `{}` prescribes nothing, and tag {tag:?} is put",
             self.core.name
         );
+        current::note(self.core.graph.id(), |own| self.done(&tag, own));
         while let Some(step) = steps.next() {
             if steps.peek().is_none() {
                 return step.prescribe(tag);
             }
             step.prescribe(tag.clone());
+        }
+    }
+
+    /// A tag is put: what a step has done by that.
+    fn done(self, tag: &K, own: bool) -> Done {
+        let (collection, tag, show) = (self.core.name, Tag::of(tag), origin::show::<K>);
+        match own {
+            true => Done::Tag { collection, tag, show },
+            false => Done::Outside(format!("put tag `{collection}` {}", Shown(&tag, show))),
         }
     }
 

@@ -7,6 +7,7 @@ mod common;
 mod failures;
 mod graphs;
 mod random;
+mod replays;
 #[path = "../../../millpond/tests/it/common/rng.rs"]
 mod rng;
 mod stacks;
