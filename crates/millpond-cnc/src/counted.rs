@@ -271,6 +271,9 @@ pub struct Use<'x, V> {
 impl<V> Use<'_, V> {
     /// The value itself, if this is its last use: to be changed, and put again under another key.
     ///
+    /// If an item has several uses, which one is the last depends on the order in which steps run. A step that copies the
+    /// value when it is refused computes the same in each order.
+    ///
     /// # Errors
     ///
     /// This use, if another one has not ended, or not begun.

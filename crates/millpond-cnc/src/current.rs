@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::fmt::{self, Formatter};
 
-use crate::origin::{Origin, StepId, Tag};
+use crate::error::StepName;
+use crate::origin::{Origin, Shown, StepId, Tag};
 
 /// A slot of a collection, both by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,10 @@ pub(crate) struct Polled {
     pub(crate) graph: u64,
     pub(crate) step: StepId,
     pub(crate) tag: Tag,
+    /// The step collection, for a graph that does not know it by its place.
+    pub(crate) name: &'static str,
+    /// Shows a tag that was packed.
+    pub(crate) show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
     /// Whether a missing item is noted, and nothing waits for it.
     pub(crate) notes: bool,
     /// The items that were missing.
@@ -88,6 +93,12 @@ pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R>
 /// graph, those that enclose it, and those that it makes. These last ones are made again when it runs again.
 pub(crate) fn tell_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     POLLED.with_borrow_mut(|polled| polled.as_mut().filter(|polled| graph <= polled.graph).map(f))
+}
+
+/// The step that runs here, if it is one of `graph` or of a graph that `graph` encloses.
+pub(crate) fn step(graph: u64) -> Option<StepName> {
+    let step = tell_enclosed(graph, |polled| (polled.name, polled.tag.clone(), polled.show));
+    step.map(|(name, tag, show)| StepName { step: name.to_owned(), tag: Shown(&tag, show).to_string() })
 }
 
 /// Notes what the step that runs here has done to `graph`, if it may run again. `done` is told whether that graph is the

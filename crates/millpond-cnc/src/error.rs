@@ -130,6 +130,16 @@ pub enum Kind {
         /// What it had done first: `put item ..`, `put tag ..` or `used up item ..`, with collection and key.
         done: String,
     },
+    /// A step looked whether an item was there. The answer depends on the order in which steps run.
+    #[error(
+        "step {step} looked for item {item} by `try_get`: whether that is there yet depends on the order of steps; a step awaits `get`"
+    )]
+    LookedInStep {
+        /// Which step.
+        step: StepName,
+        /// What it looked for.
+        item: ItemName,
+    },
     /// An item was got more often than its collection says.
     #[error("item {item} is got {uses} times, and was got once more, by {by}")]
     UsedUp {

@@ -106,12 +106,43 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
     }
 
     /// The item, once it was put: to be awaited in a step.
+    ///
+    /// A step that drops this future before it is ready, as `select` does, learns that the item was late. What it computes
+    /// from that depends on the order in which steps run.
     pub fn get(self, key: K) -> Get<'x, K, V> {
         Get { core: self.core, key, place: None }
     }
 
-    /// The item, if it was put.
+    /// The item, if it was put: for the environment, and for threads outside of the graph.
+    ///
+    /// Whether an item is there yet depends on the order in which steps run. Call it after
+    /// [`Graph::wait`](crate::Graph::wait) for an answer that does not. In a step it fails the graph with
+    /// [`Kind::LookedInStep`](crate::Kind::LookedInStep), and returns `None`: a step awaits [`get`](Items::get), so that all
+    /// runs compute the same.
+    ///
+    /// ```
+    /// use millpond::Runtime;
+    /// use millpond_cnc::graph;
+    ///
+    /// let even = graph(&Runtime::new()?, |g| {
+    ///     let (even, tags) = (g.items::<u32, ()>("even"), g.tags("numbers"));
+    ///     tags.prescribes(g.steps::<u32>("sieve").execute(move |n| async move {
+    ///         if n % 2 == 0 {
+    ///             even.put(n, ());
+    ///         }
+    ///     }));
+    ///     tags.put_all(0..10);
+    ///     g.wait()?;
+    ///     Ok::<_, millpond_cnc::Error>((0..10).filter(|n| even.try_get(n).is_some()).count())
+    /// })??;
+    /// assert_eq!(even, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn try_get(self, key: &K) -> Option<&'x V> {
+        if let Some(step) = current::step(self.core.graph.id()) {
+            self.core.graph.fail(Kind::LookedInStep { step, item: self.core.item(key) });
+            return None;
+        }
         let (_, item) = self.core.find(key)?;
         item.get().map(|filled| &filled.value)
     }

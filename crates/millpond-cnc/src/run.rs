@@ -29,7 +29,7 @@ use crate::error::{ItemName, Kind, Missing, StepName, Stuck};
 use crate::key::Key;
 use crate::modes::{Blocked, Preconditions};
 use crate::need::Need;
-use crate::origin::{Shown, Tag};
+use crate::origin::{self, Shown, Tag};
 use crate::steps::{Outcome, Prescribed, StepsCore};
 
 impl<'x, K, P, F, Fut> Prescribed<'x, K> for StepsCore<'x, K, P, F>
@@ -220,8 +220,8 @@ where
 
     fn polled(&self, tag: &Tag, notes: bool) -> Polled {
         let (graph, step, tag) = (self.around.shared.id(), self.id, tag.clone());
-        let replays = self.settings.replays();
-        Polled { graph, step, tag, notes, missing: Vec::new(), replays, done: None, drops: false }
+        let (name, show, replays) = (self.name, origin::show::<K>, self.settings.replays());
+        Polled { graph, step, tag, name, show, notes, missing: Vec::new(), replays, done: None, drops: false }
     }
 
     /// Polls a body, as the step that it is; what fails it fails the graph.

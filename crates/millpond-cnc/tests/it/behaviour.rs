@@ -349,3 +349,36 @@ fn keys_beyond_their_bounds() {
         assert_eq!(error.unwrap_err().to_string(), text);
     });
 }
+
+/// What a look finds depends on the order of steps, so a step may not look; nor one of a graph within.
+#[test]
+fn steps_do_not_look() {
+    limited(|| {
+        for workers in [1, 2] {
+            let rt = runtime(workers);
+            for (settings, nested) in settings().flat_map(|settings| [(settings, false), (settings, true)]) {
+                let error = graph_with(&rt, settings, |g| {
+                    let (items, tags) = (g.items::<u32, u32>("value"), g.tags::<(u32, u32)>("tags"));
+                    let look = move |(_, n)| async move { assert_eq!(items.try_get(&n), None) };
+                    items.put(3, 3);
+                    // The environment may.
+                    assert_eq!(items.try_get(&3), Some(&3));
+                    if nested {
+                        let inner = graph_with(&rt, settings, |g| {
+                            let tags = g.tags::<(u32, u32)>("tags");
+                            tags.prescribes(g.steps::<(u32, u32)>("look").execute(look));
+                            tags.put((7, 3));
+                        });
+                        inner.unwrap();
+                    } else {
+                        tags.prescribes(g.steps::<(u32, u32)>("look").execute(look));
+                        tags.put((7, 3));
+                    }
+                });
+                let error = error.unwrap_err();
+                let Kind::LookedInStep { step, item: which } = error.kind() else { panic!("{error}, {settings:?}") };
+                assert_eq!((step, which), (&name("look", "(7, 3)"), &item("value", "3")));
+            }
+        }
+    });
+}
