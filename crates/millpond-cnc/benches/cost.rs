@@ -26,6 +26,7 @@ fn main() {
     let sharded = Settings { table: Table::Sharded, ..default };
     let split = Settings { table: Table::SplitOrdered, ..default };
     let strict = Settings { preconditions: Preconditions::Strict, ..default };
+    let check = |settings| Settings { check_gets: true, ..settings };
     let eager = |blocked| Settings { preconditions: Preconditions::Eager, blocked, ..default };
     let rows = [
         Row { name: "put and get, dense", settings: default, measure: |g| put_and_get::<N>(g, true) },
@@ -38,11 +39,14 @@ fn main() {
         Row { name: "few: put and get, split-ordered", settings: split, measure: |g| put_and_get::<FEW>(g, false) },
         Row { name: "step, 1 precondition, flexible", settings: default, measure: step },
         Row { name: "step, 1 precondition, strict", settings: strict, measure: step },
+        Row { name: "step, 1 precondition, strict, checked", settings: check(strict), measure: step },
         Row { name: "step, no precondition, resume", settings: eager(Blocked::Resume), measure: step },
         Row { name: "step, no precondition, fiber", settings: eager(Blocked::Fiber), measure: step },
         Row { name: "step, no precondition, replay", settings: eager(Blocked::Replay), measure: step },
+        Row { name: "step, no precondition, replay, checked", settings: check(eager(Blocked::Replay)), measure: step },
         Row { name: "step that waits, flexible", settings: default, measure: late },
         Row { name: "step that waits, strict", settings: strict, measure: late },
+        Row { name: "step that waits, strict, checked", settings: check(strict), measure: late },
         Row { name: "step that waits, resume", settings: eager(Blocked::Resume), measure: late },
         Row { name: "step that waits, fiber", settings: eager(Blocked::Fiber), measure: late },
         Row { name: "step that waits, replay", settings: eager(Blocked::Replay), measure: late },
@@ -57,7 +61,7 @@ fn main() {
     }
     for (row, times) in rows.iter().zip(&mut times) {
         times.sort_by(f64::total_cmp);
-        println!("{:<34} {:>7.1}   least {:>7.1}", row.name, times[ROUNDS / 2], times[0]);
+        println!("{:<40} {:>7.1}   least {:>7.1}", row.name, times[ROUNDS / 2], times[0]);
     }
 }
 

@@ -24,6 +24,9 @@ pub trait Collection<'x, K: Key>: Sealed<'x, K> {
 /// What a collection does for its graph.
 #[doc(hidden)]
 pub trait Sealed<'x, K>: Copy {
+    /// The slot of a key, if the collection is one of that graph and the key within its bounds.
+    fn slot(self, graph: u64, key: &K) -> Option<SlotId>;
+
     /// The slot of a key, unless the item is there.
     fn missing(self, key: &K) -> Option<SlotId>;
 

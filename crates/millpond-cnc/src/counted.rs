@@ -129,7 +129,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
             Origin::step(polled.step, &polled.tag)
         });
         let origin = stepped.unwrap_or_else(|| {
-            current::note(core.graph.id(), |_| Done::Outside(format!("put item {}", core.item(&key))));
+            current::note(core.graph.id(), |_| Done::Outside(format!("put item {}", core.item(&key)).into()));
             Origin::Environment
         });
         if slot.origin.set(origin.clone()).is_err() {
@@ -151,6 +151,11 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
 }
 
 impl<'x, K: Key, V: Send + Sync + 'static> Sealed<'x, K> for CountedItems<'x, K, V> {
+    fn slot(self, graph: u64, key: &K) -> Option<SlotId> {
+        let (place, _) = self.core.find(key);
+        (self.core.graph.id() == graph).then(|| self.core.slot(place))
+    }
+
     fn missing(self, key: &K) -> Option<SlotId> {
         let (place, slot) = self.core.find(key);
         (!slot.item.is_put()).then(|| self.core.slot(place))
@@ -231,6 +236,9 @@ impl<'x, K: Key, V: Send + Sync + 'static> Future for CountedGet<'x, K, V> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Use<'x, V>> {
         let core = self.core;
         let (place, Slot { item, .. }) = core.find(&self.key);
+        if core.graph.checks_gets() && current::refuses(core.graph.id(), core.slot(place)) {
+            return Poll::Pending;
+        }
         loop {
             match item.get() {
                 Got::Use(one) => {
@@ -295,7 +303,7 @@ impl<V> Use<'_, V> {
     fn note(&self) {
         current::note(self.graph, |own| match own {
             true => Done::Used(self.slot),
-            false => Done::Outside("used up an item of an enclosing graph".to_owned()),
+            false => Done::Outside("used up an item of an enclosing graph".into()),
         });
     }
 }

@@ -1,13 +1,14 @@
 //! Which step runs on this thread, and what its last poll has met. Plain data: a thread-local knows no lifetimes.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt::{self, Formatter};
 
 use crate::error::StepName;
 use crate::origin::{Origin, Shown, StepId, Tag};
 
 /// A slot of a collection, both by their places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotId {
     pub(crate) collection: u32,
     pub(crate) slot: usize,
@@ -21,15 +22,19 @@ pub(crate) enum Done {
     /// It has ended a use of this item.
     Used(SlotId),
     /// It has put a tag.
-    Tag {
-        /// The tag collection.
-        collection: &'static str,
-        tag: Tag,
-        /// Shows a tag that was packed.
-        show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
-    },
+    Tag(Box<PutTag>),
     /// It has changed a graph that encloses its own: in words.
-    Outside(String),
+    Outside(Box<str>),
+}
+
+/// A tag that was put.
+#[derive(Debug)]
+pub(crate) struct PutTag {
+    /// The tag collection.
+    pub(crate) collection: &'static str,
+    pub(crate) tag: Tag,
+    /// Shows a tag that was packed.
+    pub(crate) show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
 }
 
 /// The step whose body is polled here.
@@ -52,7 +57,14 @@ pub(crate) struct Polled {
     pub(crate) done: Option<Done>,
     /// The body is dropped, to run again from its start: what it has is given back.
     pub(crate) drops: bool,
+    /// If its gets are checked: the items that it may get, or that are there for sure.
+    pub(crate) sure: Option<Box<Sure>>,
+    /// Whether the first item of those that were missing is one that it must not get.
+    pub(crate) wrong: bool,
 }
+
+/// Items that a step may get.
+pub(crate) type Sure = HashSet<SlotId, foldhash::fast::FixedState>;
 
 thread_local! {
     static POLLED: RefCell<Option<Polled>> = const { RefCell::new(None) };
@@ -65,6 +77,24 @@ impl Polled {
         if self.replays {
             self.done.get_or_insert(done);
         }
+    }
+
+    /// Whether a checked step must not get this item: one that it has not declared; or, of a step that may run again, one
+    /// that may be late when it has done something already.
+    fn refuses(&mut self, slot: SlotId) -> bool {
+        let Some(sure) = &mut self.sure else { return false };
+        if sure.contains(&slot) {
+            return false;
+        }
+        if self.replays && self.done.is_none() {
+            sure.insert(slot);
+            return false;
+        }
+        if !self.wrong {
+            self.missing.insert(0, slot);
+            self.wrong = true;
+        }
+        true
     }
 }
 
@@ -87,6 +117,12 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
 /// Tells the step of this graph that runs here, if one does.
 pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     POLLED.with_borrow_mut(|polled| polled.as_mut().filter(|polled| polled.graph == graph).map(f))
+}
+
+/// Whether the step of this graph that runs here must not get that item. It does not go on then.
+#[cold]
+pub(crate) fn refuses(graph: u64, slot: SlotId) -> bool {
+    tell(graph, |polled| polled.refuses(slot)) == Some(true)
 }
 
 /// Like [`tell`], also for a step of a graph that `graph` encloses. Numbers of graphs grow, and a step reaches its own

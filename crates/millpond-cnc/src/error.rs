@@ -106,10 +106,10 @@ pub enum Kind {
         /// Whose was refused.
         second: By,
     },
-    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an item that was not there and that it
-    /// had not declared.
+    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an item that it had not declared: one that
+    /// was not there, or any if [gets are checked](crate::Settings::check_gets).
     #[error(
-        "step {step} got item {item}, which it has not declared, before that was put: under strict preconditions a step declares all that it gets"
+        "step {step} got item {item}, which it has not declared: under strict preconditions a step declares all that it gets"
     )]
     Undeclared {
         /// Which step.
@@ -118,9 +118,10 @@ pub enum Kind {
         item: ItemName,
     },
     /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had put an item or a tag, or used up an item, before it got
-    /// an item that was not there. Run again, it would do that twice.
+    /// an item that was not there. Run again, it would do that twice. If [gets are checked](crate::Settings::check_gets), the
+    /// item is any that may be late.
     #[error(
-        "step {step} got item {item}, which was not there, after it had {done}: a step that is replayed gets first, and puts and uses up afterwards"
+        "step {step} got item {item}, which may be late, after it had {done}: a step that is replayed gets first, and puts and uses up afterwards"
     )]
     PutBeforeGet {
         /// Which step.

@@ -96,7 +96,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
             Origin::step(polled.step, &polled.tag)
         });
         let origin = stepped.unwrap_or_else(|| {
-            current::note(core.graph.id(), |_| Done::Outside(format!("put item {}", core.item(&key))));
+            current::note(core.graph.id(), |_| Done::Outside(format!("put item {}", core.item(&key)).into()));
             Origin::Environment
         });
         let filled = Filled { value, origin };
@@ -154,6 +154,11 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
 }
 
 impl<'x, K: Key, V: Send + Sync + 'static> Sealed<'x, K> for Items<'x, K, V> {
+    fn slot(self, graph: u64, key: &K) -> Option<SlotId> {
+        let (place, _) = self.core.find(key).filter(|_| self.core.graph.id() == graph)?;
+        Some(self.core.slot(place))
+    }
+
     fn missing(self, key: &K) -> Option<SlotId> {
         let (place, item) = self.core.find(key)?;
         item.get().is_none().then(|| self.core.slot(place))
@@ -237,6 +242,9 @@ impl<'x, K: Key, V: Send + Sync + 'static> Future for Get<'x, K, V> {
             return Poll::Pending;
         };
         self.place = Some(place);
+        if core.graph.checks_gets() && current::refuses(core.graph.id(), core.slot(place)) {
+            return Poll::Pending;
+        }
         if let Some(filled) = item.get() {
             return Poll::Ready(&filled.value);
         }

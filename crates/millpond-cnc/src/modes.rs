@@ -52,7 +52,7 @@ pub enum Table {
 }
 
 /// The choices for a step collection, and those that a graph starts with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// When a step starts.
     pub preconditions: Preconditions,
@@ -62,9 +62,38 @@ pub struct Settings {
     pub limit: Limit,
     /// How items are found by hashed keys.
     pub table: Table,
+    /// Whether each get of a step is compared with what the step declares, so that an error does not depend on which item is
+    /// late. By default this is on in debug builds, and off in optimized ones.
+    ///
+    /// - A strict step that gets an item which it has not declared fails with
+    ///   [`Kind::Undeclared`](crate::Kind::Undeclared). Without this it fails only if the item is late.
+    /// - A step under [`Blocked::Replay`] fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet) if it gets an item that
+    ///   may be late after it has put something. An item is never late if the step has waited for it before it began, or has
+    ///   got it before.
+    ///
+    /// Other steps may get what they have not declared, and are not checked. The cost: preconditions are asked once more for
+    /// each step, and each get looks its item up in what they said.
+    pub check_gets: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            preconditions: Preconditions::default(),
+            blocked: Blocked::default(),
+            limit: Limit::default(),
+            table: Table::default(),
+            check_gets: cfg!(debug_assertions),
+        }
+    }
 }
 
 impl Settings {
+    /// Whether the gets of a step are checked.
+    pub(crate) fn checks(self) -> bool {
+        self.check_gets && (self.preconditions == Preconditions::Strict || self.replays())
+    }
+
     /// Whether a step that waits runs again from its start.
     pub(crate) fn replays(self) -> bool {
         self.preconditions != Preconditions::Strict && self.blocked == Blocked::Replay

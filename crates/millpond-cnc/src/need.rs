@@ -5,7 +5,7 @@ use std::fmt::{self, Debug, Formatter};
 use millpond::Pending;
 
 use crate::collection::Collection;
-use crate::current::SlotId;
+use crate::current::{SlotId, Sure};
 use crate::key::Key;
 
 /// Takes the preconditions of one step: given to the closure of
@@ -21,6 +21,8 @@ enum To<'n> {
     Hold(&'n Pending),
     /// Those that are missing are listed.
     List(&'n mut Vec<SlotId>),
+    /// All those of this graph are listed.
+    All(u64, &'n mut Sure),
 }
 
 impl<'n> Need<'n> {
@@ -30,6 +32,10 @@ impl<'n> Need<'n> {
 
     pub(crate) fn list(missing: &'n mut Vec<SlotId>, most: usize) -> Self {
         Need { left: most, to: To::List(missing) }
+    }
+
+    pub(crate) fn all(graph: u64, all: &'n mut Sure, most: usize) -> Self {
+        Need { left: most, to: To::All(graph, all) }
     }
 
     /// The step does not start before this item was put.
@@ -42,6 +48,7 @@ impl<'n> Need<'n> {
         match &mut self.to {
             To::Hold(pending) => items.hold(&key, || pending.hold()),
             To::List(missing) => missing.extend(items.missing(&key)),
+            To::All(graph, all) => all.extend(items.slot(*graph, &key)),
         }
     }
 }

@@ -24,7 +24,7 @@ use std::task::{Context, Poll, Waker};
 use millpond::{Gate, Pending, Stay, Task};
 use pin_project_lite::pin_project;
 
-use crate::current::{Done, Polled, SlotId, poll_as};
+use crate::current::{Done, Polled, SlotId, Sure, poll_as};
 use crate::error::{ItemName, Kind, Missing, StepName, Stuck};
 use crate::key::Key;
 use crate::modes::{Blocked, Preconditions};
@@ -144,7 +144,8 @@ where
     fn run_on_stack(&'x self, tag: K) {
         let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
         // Without a waker, which costs something: most do not wait.
-        let (polled, _) = self.poll_body(&own, true, body.as_mut(), &mut Context::from_waker(Waker::noop()));
+        let (polled, _) =
+            self.poll_body(self.polled(&own, true), body.as_mut(), &mut Context::from_waker(Waker::noop()));
         if polled.is_ready() {
             return;
         }
@@ -159,14 +160,28 @@ where
     fn run_once(&'x self, tag: K, waits: impl FnOnce(&'x Self, K, Polled)) {
         let own = Tag::of(&tag);
         let mut body = pin!(Body::Tag { tag: Some(tag.clone()) });
-        let (polled, mut met) = self.poll_body(&own, true, body.as_mut(), &mut Context::from_waker(Waker::noop()));
-        if polled.is_pending() {
+        let sure = self.settings.checks().then(|| Box::new(self.sure(&tag)));
+        if sure.is_some() && self.around.shared.is_stopped() {
+            return;
+        }
+        let polled = Polled { sure, ..self.polled(&own, true) };
+        let (polled, mut met) = self.poll_body(polled, body.as_mut(), &mut Context::from_waker(Waker::noop()));
+        if polled.is_pending() || met.wrong {
             let drops = Polled { drops: true, ..self.polled(&own, true) };
             // What the body owns may put something when it is dropped.
             let ((), dropped) = poll_as(drops, || body.set(Body::Tag { tag: None }));
             met.done = met.done.or(dropped.done);
             waits(self, tag, met);
         }
+    }
+
+    /// The items that were waited for before the step began.
+    fn sure(&self, tag: &K) -> Sure {
+        let (mut sure, most) = (Sure::default(), self.settings.most());
+        if most > 0 {
+            self.ask(tag, &mut Need::all(self.around.shared.id(), &mut sure, most));
+        }
+        sure
     }
 
     fn undeclared(&'x self, tag: K, met: Polled) {
@@ -208,7 +223,7 @@ where
             return Poll::Ready(());
         }
         let reports = shared.wants_reports();
-        let (polled, met) = self.poll_body(tag, reports, body, context);
+        let (polled, met) = self.poll_body(self.polled(tag, reports), body, context);
         if polled.is_pending() && reports && !met.missing.is_empty() {
             self.report(tag, true, &met.missing);
             return Poll::Ready(());
@@ -221,24 +236,19 @@ where
     fn polled(&self, tag: &Tag, notes: bool) -> Polled {
         let (graph, step, tag) = (self.around.shared.id(), self.id, tag.clone());
         let (name, show, replays) = (self.name, origin::show::<K>, self.settings.replays());
-        Polled { graph, step, tag, name, show, notes, missing: Vec::new(), replays, done: None, drops: false }
+        let (missing, done, drops, sure, wrong) = (Vec::new(), None, false, None, false);
+        Polled { graph, step, tag, name, show, notes, missing, replays, done, drops, sure, wrong }
     }
 
     /// Polls a body, as the step that it is; what fails it fails the graph.
-    fn poll_body(
-        &self,
-        tag: &Tag,
-        notes: bool,
-        body: Pin<&mut Body<K, Fut>>,
-        context: &mut Context<'_>,
-    ) -> (Poll<()>, Polled) {
+    fn poll_body(&self, polled: Polled, body: Pin<&mut Body<K, Fut>>, context: &mut Context<'_>) -> (Poll<()>, Polled) {
         let poll = || body.begun(self.body).poll(context).map(Outcome::failure);
-        let (result, met) = poll_as(self.polled(tag, notes), || catch_unwind(AssertUnwindSafe(poll)));
+        let (result, met) = poll_as(polled, || catch_unwind(AssertUnwindSafe(poll)));
         match result {
             Ok(Poll::Pending) => return (Poll::Pending, met),
             Ok(Poll::Ready(None)) => {}
-            Ok(Poll::Ready(Some(message))) => self.fail(Kind::Failed { step: self.step(tag), message }),
-            Err(payload) => self.panicked(tag, &*payload),
+            Ok(Poll::Ready(Some(message))) => self.fail(Kind::Failed { step: self.step(&met.tag), message }),
+            Err(payload) => self.panicked(&met.tag, &*payload),
         }
         (Poll::Ready(()), met)
     }
@@ -267,8 +277,8 @@ where
         match done {
             Done::Put(slot) => format!("put item {}", self.item(slot)),
             Done::Used(slot) => format!("used up item {}", self.item(slot)),
-            Done::Tag { collection, tag, show } => format!("put tag `{collection}` {}", Shown(&tag, show)),
-            Done::Outside(text) => text,
+            Done::Tag(put) => format!("put tag `{}` {}", put.collection, Shown(&put.tag, put.show)),
+            Done::Outside(text) => text.into(),
         }
     }
 

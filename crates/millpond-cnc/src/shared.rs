@@ -17,6 +17,8 @@ pub(crate) struct Shared {
     stopped: AtomicBool,
     /// Whether steps are to say what they wait for, and end.
     reports: AtomicBool,
+    /// Whether there are steps whose gets are checked.
+    checks: AtomicBool,
     failure: Mutex<Option<Error>>,
     stuck: Mutex<Vec<Stuck>>,
     cancel: OnceLock<CancelToken>,
@@ -37,6 +39,7 @@ impl Shared {
             id: GRAPHS.fetch_add(1, Relaxed),
             stopped: AtomicBool::new(false),
             reports: AtomicBool::new(false),
+            checks: AtomicBool::new(false),
             failure: Mutex::default(),
             stuck: Mutex::default(),
             cancel: OnceLock::new(),
@@ -96,6 +99,18 @@ impl Shared {
         if let Some(token) = self.cancel.get() {
             token.cancel();
         }
+    }
+
+    /// From now on there are steps whose gets are checked.
+    pub(crate) fn check_gets(&self) {
+        self.checks.store(true, Relaxed);
+    }
+
+    /// Whether a get has to be checked. Relaxed is enough: the tag that prescribes a
+    /// step is put after its collection was made.
+    #[inline]
+    pub(crate) fn checks_gets(&self) -> bool {
+        self.checks.load(Relaxed)
     }
 
     pub(crate) fn failure(&self) -> Option<Error> {

@@ -141,6 +141,33 @@ where
         self
     }
 
+    /// Whether each get of a step is compared with what the step declares, instead of the graph's choice: see
+    /// [`Settings::check_gets`].
+    ///
+    /// ```
+    /// use millpond::Runtime;
+    /// use millpond_cnc::{Kind, Preconditions, graph};
+    ///
+    /// let error = graph(&Runtime::new()?, |g| {
+    ///     let (items, tags) = (g.items::<u32, u32>("item"), g.tags("tags"));
+    ///     let step = g.steps::<u32>("step").preconditions(move |&n, need| need.wait_on(items, n));
+    ///     let step = step.checked(Preconditions::Strict).check_gets(true);
+    ///     tags.prescribes(step.execute(move |n| async move {
+    ///         // The second item is not declared. It is there, so without the check this step would succeed.
+    ///         assert_eq!(items.get(n).await + 1, *items.get(n + 1).await);
+    ///     }));
+    ///     items.put(1, 1);
+    ///     items.put(2, 2);
+    ///     tags.put(1);
+    /// });
+    /// assert!(matches!(error.unwrap_err().kind(), Kind::Undeclared { .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_gets(mut self, check: bool) -> Self {
+        self.settings.check_gets = check;
+        self
+    }
+
     /// The priority of each step: of those that can run, positive ones come before all others, the highest first, in pools
     /// that honour priorities, as the default one does. They go through one queue, which all workers share.
     ///
@@ -180,6 +207,9 @@ where
     {
         let StepsBuilder { around, bump, id, settings, priority, preconditions } = self;
         let name = around.shared.step(id);
+        if settings.checks() {
+            around.shared.check_gets();
+        }
         // One that is prescribed when all is there that it lists has no cause to, until one does.
         let waits = AtomicBool::new(settings.preconditions == Preconditions::Eager);
         Steps { core: bump.alloc(StepsCore { around, id, name, settings, priority, preconditions, body, waits }) }

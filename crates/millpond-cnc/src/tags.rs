@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug, Formatter};
 use std::sync::OnceLock;
 
-use crate::current::{self, Done};
+use crate::current::{self, Done, PutTag};
 use crate::key::Key;
 use crate::origin::{self, Shown, Tag};
 use crate::shared::Shared;
@@ -77,8 +77,8 @@ impl<'x, K: Key> Tags<'x, K> {
     fn done(self, tag: &K, own: bool) -> Done {
         let (collection, tag, show) = (self.core.name, Tag::of(tag), origin::show::<K>);
         match own {
-            true => Done::Tag { collection, tag, show },
-            false => Done::Outside(format!("put tag `{collection}` {}", Shown(&tag, show))),
+            true => Done::Tag(Box::new(PutTag { collection, tag, show })),
+            false => Done::Outside(format!("put tag `{collection}` {}", Shown(&tag, show)).into()),
         }
     }
 

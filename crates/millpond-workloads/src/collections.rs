@@ -89,7 +89,7 @@ pub(crate) fn settings(options: &Options, need: Limit) -> Result<Settings, Error
         let why = "eager steps list no preconditions, strict ones all";
         return Err(Error::Conflict { one: NEED.name, other: PRECONDITIONS.name, why });
     }
-    Ok(Settings { preconditions, blocked, limit, table })
+    Ok(Settings { preconditions, blocked, limit, table, ..Settings::default() })
 }
 
 fn limit(given: &str) -> Result<Limit, Error> {

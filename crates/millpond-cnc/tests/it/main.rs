@@ -3,6 +3,7 @@
 #[path = "../../../millpond/tests/it/common/alone.rs"]
 mod alone;
 mod behaviour;
+mod checks;
 mod common;
 mod failures;
 mod graphs;

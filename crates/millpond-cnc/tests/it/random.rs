@@ -129,7 +129,7 @@ fn check(seed: u64, runtimes: &[Runtime]) {
     let blocked = rng.pick(&[Blocked::Resume, Blocked::Fiber, Blocked::Replay]);
     let limit = rng.pick(&[Limit::All, Limit::First(0), Limit::First(1)]);
     let table = rng.pick(&[Table::Open, Table::Sharded, Table::SplitOrdered]);
-    let settings = Settings { preconditions, blocked, limit, table };
+    let settings = Settings { preconditions, blocked, limit, table, check_gets: !seed.is_multiple_of(3) };
     let (missing, dense) = (rng.percent(50), rng.percent(50));
     let program = Program::random(&mut rng, missing, preconditions == Preconditions::Strict);
     let rt = &runtimes[rng.below(runtimes.len())];
