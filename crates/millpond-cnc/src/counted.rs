@@ -103,7 +103,7 @@ impl<K: Key, V: Send + Sync + 'static> CountedCore<K, V> {
 
     #[cold]
     fn used_up(&self, key: &K) {
-        let by = self.graph.by(&current::origin(self.graph.id()));
+        let by = current::by(self.graph.id());
         self.graph.fail(Kind::UsedUp { item: self.item(key), uses: (self.uses)(key), by });
     }
 

@@ -1,11 +1,11 @@
-//! Which step runs on this thread, and what its last poll has met. Plain data: a thread-local knows no lifetimes.
+//! Which step runs here, and what its last poll has met. Plain data: a thread-local knows no lifetimes.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::{self, Formatter};
 
-use crate::error::StepName;
-use crate::origin::{Origin, Shown, StepId, Tag};
+use crate::error::{By, StepName};
+use crate::origin::{Shown, StepId, Tag};
 
 /// A slot of a collection, both by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +67,16 @@ pub(crate) struct Polled {
 pub(crate) type Sure = HashSet<SlotId, foldhash::fast::FixedState>;
 
 thread_local! {
-    static POLLED: RefCell<Option<Polled>> = const { RefCell::new(None) };
+    /// The steps whose polls have begun on this thread. If a body waits in the middle of a poll, for a scope or a graph within
+    /// it, its thread may run others on other stacks. So which of the steps runs here, the stack's mark says: its place and 1.
+    static POLLED: RefCell<Vec<Option<Polled>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `f` with the step that runs here.
+#[inline]
+fn with<R>(f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
+    let place = millpond::mark().checked_sub(1)?;
+    POLLED.with_borrow_mut(|polled| polled.get_mut(place)?.as_mut().map(f))
 }
 
 impl Polled {
@@ -100,23 +109,44 @@ impl Polled {
 
 /// Runs `poll` as the step `polled`; what it has met.
 pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled) {
-    /// Puts back what was there, also if a body panics.
-    struct Before(Option<Polled>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            POLLED.with_borrow_mut(|now| *now = self.0.take());
+    /// A step that is entered, with the mark before.
+    struct Entered {
+        place: usize,
+        before: usize,
+    }
+    impl Entered {
+        fn leave(&self) -> Option<Polled> {
+            millpond::replace_mark(self.before);
+            POLLED.with_borrow_mut(|all| {
+                let polled = all.get_mut(self.place)?.take();
+                // A step above this one runs on another stack, and may end later.
+                while let Some(None) = all.last() {
+                    all.pop();
+                }
+                polled
+            })
         }
     }
-    let before = Before(POLLED.replace(Some(polled)));
+    /// Also if a body panics.
+    impl Drop for Entered {
+        fn drop(&mut self) {
+            drop(self.leave());
+        }
+    }
+    let place = POLLED.with_borrow_mut(|all| {
+        all.push(Some(polled));
+        all.len() - 1
+    });
+    let entered = Entered { place, before: millpond::replace_mark(place + 1) };
     let result = poll();
-    let polled = POLLED.take().expect("what is polled within this is put back");
-    drop(before);
+    let polled = entered.leave().expect("a step leaves once");
+    std::mem::forget(entered);
     (result, polled)
 }
 
 /// Tells the step of this graph that runs here, if one does.
 pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
-    POLLED.with_borrow_mut(|polled| polled.as_mut().filter(|polled| polled.graph == graph).map(f))
+    with(|polled| (polled.graph == graph).then(|| f(polled))).flatten()
 }
 
 /// Whether the step of this graph that runs here must not get that item. It does not go on then.
@@ -128,7 +158,7 @@ pub(crate) fn refuses(graph: u64, slot: SlotId) -> bool {
 /// Like [`tell`], also for a step of a graph that `graph` encloses. Numbers of graphs grow, and a step reaches its own
 /// graph, those that enclose it, and those that it makes. These last ones are made again when it runs again.
 pub(crate) fn tell_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
-    POLLED.with_borrow_mut(|polled| polled.as_mut().filter(|polled| graph <= polled.graph).map(f))
+    with(|polled| (graph <= polled.graph).then(|| f(polled))).flatten()
 }
 
 /// The step that runs here, if it is one of `graph` or of a graph that `graph` encloses.
@@ -148,8 +178,7 @@ pub(crate) fn note(graph: u64, done: impl FnOnce(bool) -> Done) {
     }
 }
 
-/// Who puts something into this graph here.
-pub(crate) fn origin(graph: u64) -> Origin {
-    let step = tell(graph, |polled| Origin::step(polled.step, &polled.tag));
-    step.unwrap_or(Origin::Environment)
+/// Who does something to this graph here.
+pub(crate) fn by(graph: u64) -> By {
+    step(graph).map_or(By::Environment, By::Step)
 }

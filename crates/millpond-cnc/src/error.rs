@@ -151,6 +151,28 @@ pub enum Kind {
         /// By whom.
         by: By,
     },
+    /// A tag was put, and its collection prescribes no step collection.
+    #[error("tag collection `{tags}` prescribes nothing, and tag {tag} is put by {by}")]
+    NothingPrescribed {
+        /// The tag collection.
+        tags: String,
+        /// The tag, as its `Debug` shows it.
+        tag: String,
+        /// By whom.
+        by: By,
+    },
+    /// A tag collection was to prescribe more step collections than it can.
+    #[error(
+        "tag collection `{tags}` prescribes {most} step collections already, and step collection `{step}` is one too many"
+    )]
+    TooManyPrescribed {
+        /// The tag collection.
+        tags: String,
+        /// The step collection that was refused.
+        step: String,
+        /// How many it can prescribe.
+        most: usize,
+    },
     /// A key lies outside of its collection's bounds.
     #[error("item {item} lies outside of the bounds {bounds}; asked for by {by}")]
     OutOfBounds {

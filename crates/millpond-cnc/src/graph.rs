@@ -113,6 +113,10 @@ where
 
 impl<'x> Graph<'_, 'x, '_> {
     /// An item collection, of hashed keys.
+    ///
+    /// # Panics
+    ///
+    /// Where a key is used first, if one thread has made 2<sup>28</sup> items of the collection.
     pub fn items<K: Key, V: Send + Sync + 'static>(&self, name: &'static str) -> Items<'x, K, V> {
         self.items_in(name, Store::hashed(self.settings.table))
     }
@@ -122,7 +126,7 @@ impl<'x> Graph<'_, 'x, '_> {
     ///
     /// # Panics
     ///
-    /// If there is no memory for so many items.
+    /// If there is no memory for so many items, or `usize` cannot count them.
     pub fn dense_items<K: Bounds, V: Send + Sync + 'static>(&self, name: &'static str, bounds: K) -> Items<'x, K, V> {
         self.items_in(name, Store::dense(bounds))
     }
@@ -141,6 +145,10 @@ impl<'x> Graph<'_, 'x, '_> {
 
     /// A counted item collection: each item is got as often as `uses` says of its key, and freed after the last of these
     /// uses has ended.
+    ///
+    /// # Panics
+    ///
+    /// As [`items`](Graph::items).
     pub fn counted_items<K: Key, V: Send + Sync + 'static>(
         &self,
         name: &'static str,

@@ -56,7 +56,7 @@ impl<K: Key, V: Send + Sync + 'static> ItemsCore<K, V> {
 
     #[cold]
     fn refuse(&self, key: &K, bounds: String) {
-        let by = self.graph.by(&current::origin(self.graph.id()));
+        let by = current::by(self.graph.id());
         self.graph.fail(Kind::OutOfBounds { item: self.item(key), bounds, by });
     }
 

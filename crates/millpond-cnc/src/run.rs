@@ -48,7 +48,7 @@ where
         if most == 0 {
             return drop(self.pending(tag));
         }
-        let pending = self.pending(tag.clone());
+        let Some(pending) = self.pending(tag.clone()) else { return };
         // What fails the graph here comes before the step is let in, which then does not begin.
         self.ask(&tag, &mut Need::hold(&pending, most));
     }
@@ -65,23 +65,29 @@ where
         self.around.gate.get().expect("a graph is built within its scope")
     }
 
-    /// A step that is being made.
+    /// A step that is being made. If its priority panics, the graph fails.
     fn task(&self, tag: &K) -> Task<'x, Gate<'x>> {
         let task = self.gate().task(self.name);
         match self.priority {
-            Some(priority) => task.priority(priority(tag)),
+            Some(priority) => match catch_unwind(AssertUnwindSafe(|| priority(tag))) {
+                Ok(priority) => task.priority(priority),
+                Err(payload) => {
+                    self.panicked(&Tag::of(tag), &*payload);
+                    task
+                }
+            },
             None => task,
         }
     }
 
-    /// A step that waits for its preconditions.
-    fn pending(&'x self, tag: K) -> Pending {
+    /// A step that waits for its preconditions; none if the graph has ended. (No name of a collection lives that long.)
+    fn pending(&'x self, tag: K) -> Option<Pending> {
         let task = self.task(&tag);
         let pending = match self.as_future() {
             true => task.pending_future(self.future(tag)),
             false => task.pending(move || self.start(tag)),
         };
-        pending.unwrap_or_else(|closed| panic!("a tag was put, and {closed}"))
+        pending.ok()
     }
 
     /// Whether a step is a future from when it is prescribed, so that it needs one block in all. A large one is made when the
@@ -206,7 +212,7 @@ where
         if self.around.shared.wants_reports() {
             return self.report(&Tag::of(&tag), true, &met.missing);
         }
-        let pending = self.pending(tag);
+        let Some(pending) = self.pending(tag) else { return };
         self.around.collections[slot.collection as usize].wait(slot.slot, pending.hold());
     }
 

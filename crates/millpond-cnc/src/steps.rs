@@ -169,7 +169,8 @@ where
     }
 
     /// The priority of each step: of those that can run, positive ones come before all others, the highest first, in pools
-    /// that honour priorities, as the default one does. They go through one queue, which all workers share.
+    /// that honour priorities, as the default one does. They go through one queue, which all workers share. If `priority`
+    /// panics, the graph fails with [`Kind::Panicked`](crate::Kind::Panicked), which names the step.
     ///
     /// ```
     /// use millpond::Runtime;

@@ -4,6 +4,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::OnceLock;
 
 use crate::current::{self, Done, PutTag};
+use crate::error::Kind;
 use crate::key::Key;
 use crate::origin::{self, Shown, Tag};
 use crate::shared::Shared;
@@ -42,28 +43,38 @@ impl<'x, K: Key> Tags<'x, K> {
         Tags { core }
     }
 
-    /// From now on each tag that is put here prescribes a step of that collection.
+    /// From now on each tag that is put here prescribes a step of that collection. There are at most 16; one more fails the
+    /// graph with [`Kind::TooManyPrescribed`](crate::Kind::TooManyPrescribed).
     ///
-    /// # Panics
+    /// ```
+    /// use millpond::Runtime;
+    /// use millpond_cnc::graph;
     ///
-    /// If there are 16 already.
+    /// let error = graph(&Runtime::new()?, |g| {
+    ///     let tags = g.tags::<u32>("tags");
+    ///     for _ in 0..17 {
+    ///         tags.prescribes(g.steps("step").execute(|_| async {}));
+    ///     }
+    /// });
+    /// let text = "tag collection `tags` prescribes 16 step collections already, and step collection `step` is one too many";
+    /// assert_eq!(error.unwrap_err().to_string(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prescribes(self, steps: Steps<'x, K>) {
-        let free = self.core.steps.iter().find(|step| step.set(steps.core()).is_ok());
-        assert!(free.is_some(), "tag collection `{}` prescribes {MOST} step collections already", self.core.name);
+        let TagsCore { graph, name, steps: prescribed } = self.core;
+        if !prescribed.iter().any(|step| step.set(steps.core()).is_ok()) {
+            let (tags, step) = ((*name).to_owned(), steps.core().name().to_owned());
+            graph.fail(Kind::TooManyPrescribed { tags, step, most: MOST });
+        }
     }
 
-    /// Puts a tag: prescribes its steps, each at once.
-    ///
-    /// # Panics
-    ///
-    /// If the graph has ended; or nothing is prescribed here.
+    /// Puts a tag: prescribes its steps, each at once. If the collection prescribes nothing, the graph fails with
+    /// [`Kind::NothingPrescribed`](crate::Kind::NothingPrescribed).
     pub fn put(self, tag: K) {
         let mut steps = self.core.steps.iter().map_while(OnceLock::get).peekable();
-        assert!(
-            steps.peek().is_some(),
-            "tag collection `{}` prescribes nothing, and tag {tag:?} is put",
-            self.core.name
-        );
+        if steps.peek().is_none() {
+            return self.refuse(&tag);
+        }
         current::note(self.core.graph.id(), |own| self.done(&tag, own));
         while let Some(step) = steps.next() {
             if steps.peek().is_none() {
@@ -71,6 +82,13 @@ impl<'x, K: Key> Tags<'x, K> {
             }
             step.prescribe(tag.clone());
         }
+    }
+
+    #[cold]
+    fn refuse(self, tag: &K) {
+        let TagsCore { graph, name, .. } = self.core;
+        let (tags, tag, by) = ((*name).to_owned(), format!("{tag:?}"), current::by(graph.id()));
+        graph.fail(Kind::NothingPrescribed { tags, tag, by });
     }
 
     /// A tag is put: what a step has done by that.
@@ -82,11 +100,7 @@ impl<'x, K: Key> Tags<'x, K> {
         }
     }
 
-    /// Puts a range of tags.
-    ///
-    /// # Panics
-    ///
-    /// As [`put`](Tags::put).
+    /// Puts each of these tags, as [`put`](Tags::put) does.
     pub fn put_all(self, tags: impl IntoIterator<Item = K>) {
         tags.into_iter().for_each(|tag| self.put(tag));
     }

@@ -221,6 +221,8 @@ pub use runtime::spawn::{Spawn, Task};
 pub use runtime::wait_on::Ref;
 pub use runtime::{BuildError, Builder, Runtime};
 pub use worker::WorkerCounts;
+#[doc(hidden)]
+pub use worker::current::{mark, replace_mark};
 pub use worker::sleep::Idle;
 
 /// The README's program and its like are compiled and run as tests.

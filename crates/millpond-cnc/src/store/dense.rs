@@ -8,7 +8,8 @@ pub trait Bounds: Key {
     /// How many keys there are below this one; `None` if they are too many.
     fn size(&self) -> Option<usize>;
 
-    /// The place of `key`, this one being the bounds.
+    /// The place of `key`, this one being the bounds: below [`size`](Bounds::size), and another one for each key. A key with
+    /// any other place counts as one outside of the bounds.
     fn place(&self, key: &Self) -> Option<usize>;
 
     /// The key at a place.
@@ -36,6 +37,13 @@ macro_rules! integers {
 }
 integers!(u8 u16 u32 u64 usize i32 i64);
 
+/// The place of a pair: for each first there are `size` seconds. `None` if there is no such place, which only places that
+/// are not below their sizes can do.
+#[inline]
+fn beside(first: usize, size: usize, second: usize) -> Option<usize> {
+    first.checked_mul(size)?.checked_add(second)
+}
+
 impl<A: Bounds, B: Bounds> Bounds for (A, B) {
     fn size(&self) -> Option<usize> {
         self.0.size()?.checked_mul(self.1.size()?)
@@ -43,7 +51,7 @@ impl<A: Bounds, B: Bounds> Bounds for (A, B) {
 
     #[inline]
     fn place(&self, key: &Self) -> Option<usize> {
-        Some(self.0.place(&key.0)? * self.1.size()? + self.1.place(&key.1)?)
+        beside(self.0.place(&key.0)?, self.1.size()?, self.1.place(&key.1)?)
     }
 
     fn key(&self, place: usize) -> Self {
@@ -59,8 +67,8 @@ impl<A: Bounds, B: Bounds, C: Bounds> Bounds for (A, B, C) {
 
     #[inline]
     fn place(&self, key: &Self) -> Option<usize> {
-        let first = self.0.place(&key.0)? * self.1.size()? + self.1.place(&key.1)?;
-        Some(first * self.2.size()? + self.2.place(&key.2)?)
+        let first = beside(self.0.place(&key.0)?, self.1.size()?, self.1.place(&key.1)?)?;
+        beside(first, self.2.size()?, self.2.place(&key.2)?)
     }
 
     fn key(&self, place: usize) -> Self {
@@ -95,8 +103,9 @@ impl<K: Key, S: Default> Dense<K, S> {
 
     #[inline]
     pub(crate) fn find(&self, key: &K) -> Result<(usize, &S), Outside> {
-        match (self.place)(&self.bounds, key) {
-            Some(place) => Ok((place, &self.slots[place])),
+        // A user's `Bounds` may say anything.
+        match (self.place)(&self.bounds, key).and_then(|place| Some((place, self.slots.get(place)?))) {
+            Some(found) => Ok(found),
             None => Err(Outside(format!("{:?}", self.bounds))),
         }
     }

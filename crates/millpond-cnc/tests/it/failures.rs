@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{limited, runtime};
-use millpond_cnc::{Blocked, Error, Graph, Kind, Preconditions, Settings, StepName, Table, graph, graph_with};
+use millpond_cnc::{
+    Blocked, Bounds, By, Error, Graph, Kind, Preconditions, Settings, StepName, Table, graph, graph_with,
+};
 
 /// All ways to wait, before a step begins and within it.
 fn settings() -> impl Iterator<Item = Settings> {
@@ -316,31 +318,134 @@ fn dense_bounds() {
     });
 }
 
-/// A tag collection prescribes 16 step collections, and says so when there is one more.
+/// A tag collection prescribes 16 step collections; one more fails the graph.
 #[test]
 fn seventeen_step_collections() {
     limited(|| {
         let sum = AtomicUsize::new(0);
-        let run = AssertUnwindSafe(|| {
-            graph(&runtime(2), |g| {
-                let (tags, sum) = (g.tags::<usize>("tags"), &sum);
-                for step in 0..17 {
-                    if step == 16 {
-                        tags.put(1);
-                        g.wait().unwrap();
-                    }
-                    tags.prescribes(g.steps("step").execute(move |n| async move {
-                        sum.fetch_add(n, Ordering::Relaxed);
-                    }));
+        let error = graph(&runtime(2), |g| {
+            let (tags, sum) = (g.tags::<usize>("tags"), &sum);
+            for name in ["step"; 16].into_iter().chain(["last"]) {
+                if name == "last" {
+                    tags.put(1);
+                    g.wait().unwrap();
                 }
-            })
+                tags.prescribes(g.steps(name).execute(move |n| async move {
+                    sum.fetch_add(n, Ordering::Relaxed);
+                }));
+            }
+            tags.put(1);
         });
-        let payload = catch_unwind(run).unwrap_err();
-        let text = "tag collection `tags` prescribes 16 step collections already";
-        assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some(text));
+        let error = error.unwrap_err();
+        let Kind::TooManyPrescribed { tags, step, most } = error.kind() else { panic!("{error}") };
+        assert_eq!((tags.as_str(), step.as_str(), *most), ("tags", "last", 16));
         assert_eq!(sum.into_inner(), 16);
-        let payload = catch_unwind(AssertUnwindSafe(|| graph(&runtime(1), |g| g.tags("none").put(1)))).unwrap_err();
-        let text = "tag collection `none` prescribes nothing, and tag 1 is put";
-        assert_eq!(payload.downcast_ref::<String>().map(String::as_str), Some(text));
+    });
+}
+
+/// A tag that prescribes nothing fails the graph, whoever puts it.
+#[test]
+fn tags_that_prescribe_nothing() {
+    limited(|| {
+        let error = graph(&runtime(1), |g| g.tags("none").put_all(["a", "b"])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "tag collection `none` prescribes nothing, and tag \"a\" is put by the environment"
+        );
+        in_every_mode(|settings, rt| {
+            let error = graph_with(rt, settings, |g| {
+                let (none, tags) = (g.tags::<(u32, u32)>("none"), g.tags::<u32>("tags"));
+                tags.prescribes(g.steps::<u32>("step").execute(move |n| async move { none.put((n, 1)) }));
+                tags.put(3);
+            });
+            let error = error.unwrap_err();
+            let Kind::NothingPrescribed { tags, tag, by } = error.kind() else { panic!("{error}, {settings:?}") };
+            assert_eq!((tags.as_str(), tag.as_str(), by), ("none", "(3, 1)", &By::Step(name("step", "3"))));
+        });
+    });
+}
+
+/// A priority that panics fails the graph and names its step, whoever puts the tag.
+#[test]
+fn priorities_panic() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            for by_a_step in [false, true] {
+                let error = graph_with(rt, settings, |g| {
+                    let (tags, first) = (g.tags("tags"), g.tags("first"));
+                    let step = g.steps::<i8>("odd").priority(|&n| {
+                        assert!(n % 2 == 1, "{n} is even");
+                        n
+                    });
+                    tags.prescribes(step.execute(|_| async {}));
+                    first.prescribes(g.steps::<i8>("first").execute(move |n| async move { tags.put(n) }));
+                    if by_a_step { first.put(4) } else { tags.put(4) }
+                });
+                assert_eq!(panicked(&error.unwrap_err()), (&name("odd", "4"), "4 is even"), "{settings:?}");
+            }
+        });
+    });
+}
+
+/// Bounds of a user that say what cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Wild(usize);
+
+impl Bounds for Wild {
+    fn size(&self) -> Option<usize> {
+        Some(2)
+    }
+
+    fn place(&self, key: &Self) -> Option<usize> {
+        Some(key.0)
+    }
+
+    fn key(&self, place: usize) -> Self {
+        Wild(place)
+    }
+}
+
+#[test]
+fn bounds_that_are_wrong() {
+    limited(|| {
+        let refused = |put: &dyn Fn(&Graph<'_, '_, '_>)| graph(&runtime(1), |g| put(g)).unwrap_err().to_string();
+        let text = refused(&|g| g.dense_items("wild", Wild(0)).put(Wild(2), ()));
+        assert_eq!(text, "item `wild` Wild(2) lies outside of the bounds Wild(0); asked for by the environment");
+        let bounds = (Wild(0), Wild(0), Wild(0));
+        for place in [2, 1 << 62, usize::MAX] {
+            let text = refused(&|g| g.dense_items("wild", bounds).put((Wild(place), Wild(place), Wild(place)), ()));
+            assert!(text.contains("lies outside of the bounds"), "{text}");
+        }
+    });
+}
+
+/// A graph that has failed can be used until its closure ends, and keeps its first failure.
+#[test]
+fn after_a_failure() {
+    limited(|| {
+        in_every_mode(|settings, rt| {
+            let error = graph_with(rt, settings, |g| {
+                let (items, tags) = (g.items::<u32, u32>("item"), g.tags("tags"));
+                let counted = g.counted_items::<u32, u32>("counted", |_| 1);
+                tags.prescribes(g.steps::<u32>("step").execute(move |n| async move { _ = items.get(n).await }));
+                for key in [7, 7, 8] {
+                    assert!(matches!(g.get(items, key).unwrap_err().kind(), Kind::Deadlock(_)));
+                    tags.put(key);
+                    g.wait().unwrap_err();
+                }
+                assert!(g.get(counted, 1).is_err());
+                counted.put(1, 1);
+                assert_eq!(*g.get(counted, 1).unwrap(), 1);
+                assert!(g.get(counted, 1).is_err());
+                items.put(7, 7);
+                assert_eq!((g.get(items, 7).unwrap(), items.try_get(&8)), (&7, None));
+                g.finish();
+                tags.put(9);
+                assert_eq!(g.memory()[0].put, 1);
+            });
+            let error = error.unwrap_err();
+            let Kind::Deadlock(report) = error.kind() else { panic!("{error}, {settings:?}") };
+            assert_eq!((report.stuck.len(), report.environment.len()), (0, 1));
+        });
     });
 }

@@ -7,6 +7,7 @@ mod checks;
 mod common;
 mod failures;
 mod graphs;
+mod nested;
 mod random;
 mod replays;
 #[path = "../../../millpond/tests/it/common/rng.rs"]

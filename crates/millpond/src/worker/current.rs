@@ -179,26 +179,45 @@ impl Drop for Inside {
     }
 }
 
+thread_local! {
+    static MARK: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The word that [`replace_mark`] has set last on this stack; 0 where nothing was set.
+#[inline]
+pub fn mark() -> usize {
+    MARK.get()
+}
+
+/// Sets a word that belongs to the stack on which this body runs, and returns the one before, which the caller sets again
+/// before it returns. While a body waits, its thread may run others on other stacks: each finds its own word. For
+/// `millpond-cnc`, whose steps are told by it.
+#[inline]
+pub fn replace_mark(mark: usize) -> usize {
+    MARK.replace(mark)
+}
+
 /// What the thread-locals above say on one stack: a fiber takes it along when it is parked, since what is entered on it
 /// is left on it.
 #[derive(Clone, Copy)]
-pub(crate) struct OnStack(Current, *const (), *const ());
+pub(crate) struct OnStack(Current, *const (), *const (), usize);
 
 impl OnStack {
     /// What holds at the bottom of a fiber of this worker. Not what holds where its carrier happens to be: that may be
     /// left before the fiber is.
     pub(crate) fn bottom<E: Engine>(worker: &Worker<E>) -> Self {
-        OnStack(Current::of(worker), std::ptr::null(), std::ptr::null())
+        OnStack(Current::of(worker), std::ptr::null(), std::ptr::null(), 0)
     }
 
     pub(crate) fn save() -> Self {
-        OnStack(CURRENT.get(), VISITED.get(), INSIDE.get())
+        OnStack(CURRENT.get(), VISITED.get(), INSIDE.get(), MARK.get())
     }
 
     pub(crate) fn restore(self) {
         CURRENT.set(self.0);
         VISITED.set(self.1);
         INSIDE.set(self.2);
+        MARK.set(self.3);
     }
 }
 
