@@ -41,6 +41,8 @@
 //! missing ([`Kind::Deadlock`]).
 
 #![forbid(unsafe_code)]
+// What only graphs use of the item tables is not in models.
+#![cfg_attr(loom, allow(dead_code))]
 
 // Models are of the item tables alone: a runtime is too large for one, and loom does not know what is in the arenas.
 #[cfg(not(loom))]

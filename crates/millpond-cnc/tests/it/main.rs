@@ -1,5 +1,8 @@
 //! The integration tests of the collections. They are one binary, so they are linked once. Each module is a subject.
 
+// Models are of the item tables alone, and in the library: without a runtime there is no graph.
+#![cfg(not(loom))]
+
 #[path = "../../../millpond/tests/it/common/alone.rs"]
 mod alone;
 mod behaviour;
