@@ -81,20 +81,24 @@ pub struct Measured {
 }
 
 /// What a job runs on.
-enum Place {
+pub enum Place {
+    /// On a runtime's workers.
     Runtime(AnyRuntime),
+    /// In a task pool of these parts.
     TaskPool(PoolParts),
 }
 
 impl Place {
-    fn of(workload: &Workload, config: &Config) -> Result<Self, Failure> {
+    /// A runtime, or the parts of a pool.
+    pub fn of(workload: &Workload, config: &Config) -> Result<Self, Failure> {
         match workload.runs_on {
             RunsOn::TaskPool => config.pool_parts().map(Self::TaskPool),
             RunsOn::Runtime | RunsOn::Collections => config.build().map(Self::Runtime),
         }
     }
 
-    fn run(&self, job: &mut dyn Job, probe: &mut dyn Probe) -> Result<(), Error> {
+    /// Runs the task program.
+    pub fn run(&self, job: &mut dyn Job, probe: &mut dyn Probe) -> Result<(), Error> {
         match self {
             Self::Runtime(runtime) => job.run(runtime, probe),
             Self::TaskPool(parts) => job.run_in_pool(parts, probe),

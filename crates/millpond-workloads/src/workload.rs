@@ -11,6 +11,7 @@ use millpond::memory::any::Chosen as ChosenMemory;
 use millpond::on_runtime;
 use millpond::pool::any::Chosen as ChosenPool;
 use millpond::pool::params::Params;
+use millpond::record::Sink;
 use std::time::{Duration, Instant};
 
 /// A workload: a row of data before it is code.
@@ -85,6 +86,15 @@ pub trait Job {
     ///
     /// If the workload needs a runtime.
     fn run_in_pool(&mut self, _parts: &PoolParts, _probe: &mut dyn Probe) -> Result<(), Error> {
+        unreachable!("the workload needs a runtime")
+    }
+
+    /// As [`run_in_pool`](Job::run_in_pool), and tells `sink` what each task does: a task pool records nothing by itself.
+    ///
+    /// # Panics
+    ///
+    /// If the workload needs a runtime.
+    fn record_in_pool(&mut self, _: &PoolParts, _: &mut dyn Probe, _: &dyn Sink) -> Result<(), Error> {
         unreachable!("the workload needs a runtime")
     }
 

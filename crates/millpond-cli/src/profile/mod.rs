@@ -10,12 +10,12 @@ use crate::line;
 use crate::progress::Progress;
 use crate::report::{Report, print};
 use crate::rss;
-use crate::run::{Measured, named, not_applicable};
+use crate::run::{Measured, Place, named, not_applicable};
 use crate::stats::median;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use middle::Middle;
-use millpond::catalogue::{AnyRuntime, Registry};
+use millpond::catalogue::Registry;
 use millpond::on_runtime;
 use millpond::record::{Recorder, Recording as InProgress};
 use millpond_trace::{Recording, Report as Profile, Writer};
@@ -75,10 +75,6 @@ fn nothing_runs(matches: &ArgMatches, registry: &Registry) -> Result<(), Failure
 
 fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
-    if workload.runs_on == RunsOn::TaskPool {
-        let says = "runs on a task pool alone, which records nothing";
-        return Err(Failure::Usage(format!("{} {says}", workload.name)));
-    }
     not_applicable(workload, matches)?;
     let outputs = Outputs::new(matches, &args::files(workload, matches))?;
     let config = Config::of(workload.runs_on, matches, registry)?;
@@ -128,14 +124,20 @@ fn repeat(
     reps: u64,
     progress: &Progress,
 ) -> Result<Profiled, Failure> {
-    let runtime = config.build()?;
+    let place = Place::of(workload, config)?;
     let (mut seconds, mut graphs, mut peak) = (Vec::new(), Vec::new(), 0);
     let mut middle = Middle::of(reps as usize);
     let mut verdict = Verdict { verified: false, result: Vec::new() };
     for rep in 1..=reps {
         progress.say(|| format!("{}: repetition {rep} of {reps}", workload.name));
-        let mut tape = Tape::new(&runtime, workload);
-        job.run(&runtime, &mut tape)?;
+        let mut tape = Tape::new(&place, workload);
+        match &place {
+            Place::Runtime(runtime) => job.run(runtime, &mut tape)?,
+            Place::TaskPool(parts) => {
+                let writer = tape.writer.clone();
+                job.record_in_pool(parts, &mut tape, &*writer)?;
+            }
+        }
         tape.in_progress = None;
         let took = tape.watch.elapsed.as_secs_f64();
         seconds.push(took);
@@ -172,11 +174,11 @@ fn measure(
     let mut points = Vec::new();
     for workers in counts {
         progress.say(|| format!("{}: {workers} workers, not recorded", workload.name));
-        let runtime = config.with_workers(workers).build()?;
+        let place = Place::of(workload, &config.with_workers(workers))?;
         let mut seconds = Vec::new();
         for _ in 0..reps {
             let mut watch = Stopwatch::default();
-            job.run(&runtime, &mut watch)?;
+            place.run(job, &mut watch)?;
             seconds.push(watch.elapsed.as_secs_f64());
         }
         points.push((workers as u32, median(&seconds)));
@@ -185,10 +187,10 @@ fn measure(
 }
 
 /// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole: it is one scope, and a
-/// scope that has begun is not recorded.
+/// scope that has begun is not recorded. A task pool has no recorder: the workload tells the writer itself.
 struct Tape<'a> {
     is_graph: bool,
-    recorder: &'a Recorder,
+    recorder: Option<&'a Recorder>,
     writer: Arc<Writer>,
     in_progress: Option<InProgress>,
     watch: Stopwatch,
@@ -196,11 +198,14 @@ struct Tape<'a> {
 }
 
 impl<'a> Tape<'a> {
-    fn new(runtime: &'a AnyRuntime, workload: &Workload) -> Self {
-        let (recorder, workers) = on_runtime!(runtime, rt => (rt.recorder(), rt.workers()));
+    fn new(place: &'a Place, workload: &Workload) -> Self {
+        let (recorder, workers) = match place {
+            Place::Runtime(runtime) => on_runtime!(runtime, rt => (Some(rt.recorder()), rt.workers())),
+            Place::TaskPool(parts) => (None, parts.workers),
+        };
         let writer = Writer::to_memory(workload.name, workers);
         let is_graph = workload.runs_on == RunsOn::Collections;
-        let in_progress = is_graph.then(|| recorder.add(writer.clone()));
+        let in_progress = recorder.filter(|_| is_graph).map(|recorder| recorder.add(writer.clone()));
         Tape { is_graph, recorder, writer, in_progress, watch: Stopwatch::default(), peak: 0 }
     }
 }
@@ -209,7 +214,7 @@ impl Probe for Tape<'_> {
     fn start(&mut self) {
         rss::reset();
         if !self.is_graph {
-            self.in_progress = Some(self.recorder.add(self.writer.clone()));
+            self.in_progress = self.recorder.map(|recorder| recorder.add(self.writer.clone()));
         }
         self.watch.start();
     }

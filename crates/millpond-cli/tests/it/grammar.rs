@@ -2,7 +2,8 @@
 
 use crate::common::{Dir, fails, json};
 use millpond::catalogue::{MEMORY, POOLS};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 #[test]
 fn a_grammar_with_all_its_options() {
@@ -120,6 +121,105 @@ fn what_says_nothing_to_a_task_pool_is_refused() {
         let line = format!("run synthetic {option}");
         fails(&line.split(' ').collect::<Vec<_>>(), 2, &format!("{what}; its own options: --k, --f"));
     }
-    fails(&["profile", "synthetic"], 2, "synthetic runs on a task pool alone, which records nothing");
+    fails(
+        &["profile", "synthetic", "--scheme", "list"],
+        2,
+        "--scheme: synthetic has no dependences; its own options: --k, --f",
+    );
     fails(&["run", "synthetic", "--k", "41"], 2, "invalid value '41' for '--k <N>': expected 0..=40");
+}
+
+/// The names of what was recorded with tasks, and how many tasks each has.
+fn labels(profile: &Value) -> Vec<(&str, u64)> {
+    let labels = profile["labels"].as_array().expect("labels").iter();
+    let mut labels: Vec<_> = labels
+        .map(|label| (label["label"].as_str().unwrap(), label["tasks"].as_u64().unwrap()))
+        .filter(|(_, tasks)| *tasks > 0)
+        .collect();
+    labels.sort_unstable();
+    labels
+}
+
+/// Whether a part of a timeline is the body of a task.
+fn is_task(event: &Value) -> bool {
+    event["ph"] == "X" && (event["cat"] == "leaf" || event["cat"] == "parent")
+}
+
+/// The names of all tasks in a timeline, each once.
+fn names(trace: &str) -> BTreeSet<String> {
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    let bodies = trace["traceEvents"].as_array().unwrap().iter();
+    bodies.filter(|event| is_task(event)).map(|event| event["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Tasks of a grammar are recorded with the names of their types, and with their arguments where these can be indices.
+#[test]
+fn a_profile_of_a_grammar_names_its_types() {
+    let dir = Dir::new("grammar-profile");
+    let (trace, svg) = (dir.path("t.json"), dir.path("s.svg"));
+    let text = "shared x = 0\ninit Top for i from 1 to 2\nTop -> Walk(2, -1) Look\n\
+        Walk(0, j) -> {10}\nWalk(i, j) -> {5} Walk(i - 1, 3) Set(i)\nSet(i) -> <x = i>\nLook -> {x}\n";
+    let file = dir.file("a.grammar", text);
+    let run = json(&format!("profile grammar --file {file} --trace {trace} --svg {svg} --workers 2 --json"));
+    assert_eq!(labels(&run["profile"]), [("Look", 2), ("Set", 4), ("Top", 2), ("Walk", 6)]);
+    let expected = ["Look", "Set(1)", "Set(2)", "Top", "Walk", "Walk(0,3)", "Walk(1,3)"];
+    assert_eq!(names(&trace), expected.map(str::to_owned).into());
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(expected.iter().all(|name| svg.contains(name)), "{svg}");
+}
+
+/// The synthetic algorithm in a task pool is recorded and drawn as TP Figure 1 has it, in any pool with any manager.
+#[test]
+fn a_profile_of_the_synthetic_algorithm() {
+    let dir = Dir::new("synthetic-profile");
+    for parts in ["", "--pool dq8 --memory bs", "--pool sq1", "--pool dq1"] {
+        let (record, trace, svg) = (dir.path("r.rec"), dir.path("t.json"), dir.path("s.svg"));
+        let args =
+            format!("profile synthetic --k 8 --f 2 --workers 2 {parts} --reps 3 --speedup {}", dir.path("u.svg"));
+        let run =
+            json(&format!("{args} --record {record} --trace {trace} --svg {svg} --dot {} --json", dir.path("g.dot")));
+        let profile = &run["profile"];
+        assert_eq!(
+            (&run["verified"], &run["result"], &run["config"]["scheme"]),
+            (&json!(true), &json!({"tasks": 166}), &json!(null))
+        );
+        assert_eq!((labels(profile), &profile["tasks"]), (vec![("A", 166)], &json!(166)));
+        // Every task depends on its creation only, whatever pool it was in.
+        assert_eq!(
+            (&profile["class"], &profile["repeated"], &profile["incomplete"]),
+            (&json!("DH"), &json!(true), &json!(0))
+        );
+        let number = |name: &str| profile[name].as_f64().unwrap_or_else(|| panic!("{name} in {profile}"));
+        assert!(number("work") >= number("span") && number("span") > 0.0, "{profile}");
+        // A(-1) has no index.
+        let expected: BTreeSet<_> = (0..8).map(|i| format!("A({i})")).chain(["A".to_owned()]).collect();
+        assert_eq!(names(&trace), expected);
+        let svg = std::fs::read_to_string(svg).unwrap();
+        assert!(svg.contains("synthetic: 166 tasks, 2 workers") && svg.contains("A(7)"), "{svg}");
+        // Lines from where tasks were put to where they began; narrow ones are drawn together.
+        assert!((1..=166).contains(&svg.matches("class=\"spawn\"").count()), "{svg}");
+        let again = json(&format!("profile --read {record} --json"));
+        assert_eq!((labels(&again["profile"]), &again["program"]), (vec![("A", 166)], &json!("synthetic")));
+    }
+}
+
+/// What a worker does between its tasks is said by it: as many bodies as tasks, one after the other on each worker, and each
+/// task after it was put.
+#[test]
+fn a_schedule_of_the_synthetic_algorithm() {
+    let dir = Dir::new("synthetic-schedule");
+    let trace = dir.path("t.json");
+    json(&format!("profile synthetic --k 12 --f 1 --workers 3 --trace {trace} --json"));
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    let bodies = trace["traceEvents"].as_array().unwrap().iter();
+    let bodies: Vec<_> = bodies.filter(|event| is_task(event)).collect();
+    let number = |event: &Value, name: &str| event[name].as_f64().unwrap();
+    for worker in bodies.iter().map(|event| event["tid"].as_u64().unwrap()).collect::<BTreeSet<_>>() {
+        let mut own: Vec<_> = bodies.iter().filter(|event| event["tid"] == worker).collect();
+        own.sort_by(|one, other| number(one, "ts").total_cmp(&number(other, "ts")));
+        for two in own.windows(2) {
+            assert!(number(two[0], "ts") + number(two[0], "dur") <= number(two[1], "ts") + 0.002, "{two:?}");
+        }
+    }
+    assert!(bodies.iter().all(|event| number(&event["args"], "spawned at") <= number(event, "ts")));
 }

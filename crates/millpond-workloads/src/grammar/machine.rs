@@ -129,7 +129,7 @@ impl<'p> Frame<'p> {
 /// A task of a type in words.
 pub fn describe(kind: &Type, arguments: &Arguments) -> String {
     if kind.arity == 0 {
-        return kind.name.clone();
+        return kind.name.to_owned();
     }
     let all: Vec<_> = arguments[..kind.arity].iter().map(i64::to_string).collect();
     format!("{}({})", kind.name, all.join(", "))

@@ -6,6 +6,7 @@
 //! tree.
 
 mod check;
+mod label;
 mod machine;
 mod params;
 mod program;

@@ -21,7 +21,7 @@ pub struct Program {
 /// A task type.
 #[derive(Debug)]
 pub struct Type {
-    pub name: String,
+    pub name: &'static str,
     pub arity: usize,
     pub productions: Vec<Production>,
     /// The shared variables that a task of this type, or one that comes of it, looks at and does not set, by their places.

@@ -1,5 +1,6 @@
 //! From a file's statements to a program: every name is that of something, every task has its arguments.
 
+use super::label;
 use super::program::{Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::syntax::{self, Fault, File, Item, Name, Operator, Pattern, Place};
 use std::collections::BTreeSet;
@@ -77,7 +78,7 @@ struct Kind<'a> {
 
 impl Kind<'_> {
     fn as_type(&self) -> Type {
-        let name = self.name.text.clone();
+        let name = label::name(&self.name.text);
         Type { name, arity: self.arity, productions: Vec::new(), reads: Vec::new(), writes: Vec::new() }
     }
 }

@@ -1,6 +1,7 @@
 //! The task program. A task declares the shared variables that it, or what comes of it, looks at or sets: the answer is the
 //! serial program's, and tasks that share nothing run at once. Without children it is a leaf.
 
+use super::label::labelled;
 use super::machine::{Frame, NoVariables, Task, Variables};
 use super::program::{Program, Type};
 use super::syntax::Fault;
@@ -59,13 +60,13 @@ fn spawn<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task, held: Held<'_,
         return spawn_free(s, common, task);
     }
     if !kind.creates() {
-        s.spawn(held.accesses(kind), move |(reads, writes)| {
+        labelled(s, common.program, &task).spawn(held.accesses(kind), move |(reads, writes)| {
             let mut variables = OfLeaf { kind, reads, writes };
             leaf(common, begin(common, task, &mut variables), variables);
         });
         return;
     }
-    s.nest(held.accesses(kind), move |s, (reads, writes)| {
+    labelled(s, common.program, &task).nest(held.accesses(kind), move |s, (reads, writes)| {
         let mut variables = OfParent { scope: s, kind, reads, writes };
         let frame = begin(common, task, &mut variables);
         parent(common, frame, variables);
@@ -75,13 +76,14 @@ fn spawn<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task, held: Held<'_,
 /// A task that shares nothing: its production is known now.
 fn spawn_free<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task) {
     let frame = begin(common, task, &mut NoVariables);
+    let labelled = labelled(s, common.program, &task);
     if frame.creates() {
-        s.nest((), move |s, ()| {
+        labelled.nest((), move |s, ()| {
             let kind = &common.program.types[task.kind];
             parent(common, frame, OfParent { scope: s, kind, reads: Vec::new(), writes: Vec::new() });
         });
     } else {
-        s.spawn((), move |()| leaf(common, frame, NoVariables));
+        labelled.spawn((), move |()| leaf(common, frame, NoVariables));
     }
 }
 

@@ -7,12 +7,14 @@
 
 mod check;
 mod params;
+mod record;
 mod serial;
 mod tasks;
 
 pub use crate::spin::work;
 pub use check::count;
 pub use params::{OPTIONS, Params};
+pub use record::record;
 pub use serial::serial;
 pub use tasks::{Step, init, tasks};
 
@@ -20,6 +22,7 @@ use crate::Error;
 use crate::options::{Options, Value};
 use crate::workload::{Job, PoolParts, Probe, RunsOn, Verdict, Workload};
 use millpond::catalogue::AnyRuntime;
+use millpond::record::Sink;
 
 pub(crate) const WORKLOAD: Workload = Workload {
     name: "synthetic",
@@ -56,6 +59,11 @@ impl Job for Synthetic {
 
     fn run_in_pool(&mut self, parts: &PoolParts, probe: &mut dyn Probe) -> Result<(), Error> {
         self.ran = tasks(self.params, parts, probe);
+        Ok(())
+    }
+
+    fn record_in_pool(&mut self, parts: &PoolParts, probe: &mut dyn Probe, sink: &dyn Sink) -> Result<(), Error> {
+        self.ran = record(self.params, parts, probe, sink);
         Ok(())
     }
 

@@ -3,17 +3,14 @@
 use super::{Params, work};
 use crate::workload::{PoolParts, Probe};
 use millpond::memory::Memory;
-use millpond::memory::any::AnyMemory;
 use millpond::pool::Pool;
-use millpond::pool::any::AnyPool;
 use millpond::taskpool::{TaskPool, Worker};
-use millpond::{DefaultMemory, DefaultPool};
 
 /// The argument of a task `A(i)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    i: i64,
-    f: u64,
+    pub(super) i: i64,
+    pub(super) f: u64,
 }
 
 /// Puts the initial tasks `A(k - 1)` to `A(0)`: by this thread, for each worker in turn.
@@ -34,38 +31,58 @@ pub fn init<M: Memory, P: Pool>(pool: &TaskPool<Step, M, P>, Params { k, f }: Pa
     }
 }
 
-fn task<M: Memory, P: Pool>(worker: &mut Worker<'_, Step, M, P>, Step { i, f }: Step) {
-    if i > 0 {
-        work(10 * f);
-        worker.put(task, Step { i: i - 2, f });
-        work(50 * f);
-        worker.put(task, Step { i: i - 1, f });
-    }
-    work(100 * f);
+fn task<M: Memory, P: Pool>(worker: &mut Worker<'_, Step, M, P>, step: Step) {
+    step.run(|child| worker.put(task, child));
 }
 
-/// Runs all tasks, in a pool of these parts; how many they were. The default parts are called directly, others through
-/// tables of functions.
+impl Step {
+    /// What the task does.
+    #[inline]
+    pub(super) fn run(self, mut put: impl FnMut(Step)) {
+        let Step { i, f } = self;
+        if i > 0 {
+            work(10 * f);
+            put(Step { i: i - 2, f });
+            work(50 * f);
+            put(Step { i: i - 1, f });
+        }
+        work(100 * f);
+    }
+}
+
+/// Evaluates an expression with the types of a pool's parts and the choices within these. The default parts are called
+/// directly, others through tables of functions.
+macro_rules! with_parts {
+    ($parts:expr, $M:ident, $P:ident, $memory:ident, $pool:ident => $run:expr) => {{
+        let parts: &$crate::workload::PoolParts = $parts;
+        if (parts.pool.name(), parts.memory.name()) == (millpond::DefaultPool::NAME, millpond::DefaultMemory::NAME) {
+            type $M = millpond::DefaultMemory;
+            type $P = millpond::DefaultPool;
+            let ($memory, $pool) = (&(), &());
+            $run
+        } else {
+            type $M = millpond::memory::any::AnyMemory;
+            type $P = millpond::pool::any::AnyPool;
+            let ($memory, $pool) = (&parts.memory, &parts.pool);
+            $run
+        }
+    }};
+}
+pub(super) use with_parts;
+
+/// Runs all tasks, in a pool of these parts; how many they were.
 pub fn tasks(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> u64 {
-    let PoolParts { pool, memory, .. } = parts;
-    if (pool.name(), memory.name()) == (DefaultPool::NAME, DefaultMemory::NAME) {
-        run::<DefaultMemory, DefaultPool>(params, parts, &(), &(), probe)
-    } else {
-        run::<AnyMemory, AnyPool>(params, parts, memory, pool, probe)
-    }
+    with_parts!(parts, M, P, memory, pool => {
+        let pool: TaskPool<Step, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
+        probe.start();
+        init(&pool, params);
+        pool.run_all();
+        probe.stop();
+        ran(&pool)
+    })
 }
 
-fn run<M: Memory, P: Pool>(
-    params: Params,
-    parts: &PoolParts,
-    memory: &M::Choice,
-    pool: &P::Choice,
-    probe: &mut dyn Probe,
-) -> u64 {
-    let pool: TaskPool<Step, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
-    probe.start();
-    init(&pool, params);
-    pool.run_all();
-    probe.stop();
+/// How many tasks the workers have run.
+pub(super) fn ran<A, M: Memory, P: Pool>(pool: &TaskPool<A, M, P>) -> u64 {
     pool.counts().iter().map(|counts| counts.tasks).sum()
 }

@@ -1,0 +1,194 @@
+//! The task program, recorded. A task pool tells nothing, so each task does: when it was put, when and by which worker it was
+//! run, and which tasks it put. That is the schedule of TP Figure 1.
+//!
+//! A worker that takes a task which was put after its last one had ended was idle from then on. What else is between two tasks
+//! of a worker counts as the pool's overhead. A task that another worker runs than the one at whose place it was put counts as
+//! stolen.
+
+use super::tasks::{Step, with_parts};
+use super::{Params, tasks};
+use crate::workload::{PoolParts, Probe};
+use millpond::memory::Memory;
+use millpond::pool::Pool;
+use millpond::record::{Event, Id, Role, Sink, Track, What, ticks};
+use millpond::taskpool::{TaskPool, Worker};
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The name of all tasks: `A(i)`.
+const NAME: &str = "A";
+
+/// The initial tasks are those of a body that is a scope: it puts them.
+const SCOPE: Id = 1;
+
+/// Events that a tape holds before the sink is given them.
+const FULL: usize = 4096;
+
+/// What the workers tell, and whom.
+struct Tapes<'s> {
+    sink: &'s dyn Sink,
+    tapes: Box<[Mutex<Tape>]>,
+}
+
+/// What one worker tells. It alone uses it while tasks run.
+struct Tape {
+    track: Track,
+    events: Vec<Event>,
+    /// Numbers of tasks that it has given.
+    numbers: u64,
+    /// When its last task ended.
+    ended: u64,
+}
+
+/// A task, and how it is recorded.
+#[derive(Clone, Copy)]
+struct Recorded<'t> {
+    step: Step,
+    id: Id,
+    /// When it was put.
+    put: u64,
+    /// At which worker's place.
+    home: usize,
+    tapes: &'t Tapes<'t>,
+}
+
+/// As [`tasks`](super::tasks()), and tells `sink` of each task: a recording that is like one of a runtime with as many workers.
+///
+/// ```
+/// use millpond::Idle;
+/// use millpond::catalogue::Registry;
+/// use millpond::pool::params::Params as PoolParams;
+/// use millpond::record::{Event, Sink, Track, What};
+/// use millpond_workloads::synthetic::{Params, count, record};
+/// use millpond_workloads::{PoolParts, Stopwatch};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// #[derive(Default)]
+/// struct Started(AtomicU64);
+/// impl Sink for Started {
+///     fn take(&self, _track: Track, events: &[Event]) {
+///         let started = events.iter().filter(|event| matches!(event.what, What::Started { .. }));
+///         self.0.fetch_add(started.count() as u64, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let registry = Registry::default();
+/// let (pool, memory) = (registry.pool("dq8", PoolParams::default())?, registry.memory_manager("default")?);
+/// let parts = PoolParts { workers: 2, pool, memory, idle: Idle::default() };
+/// let (params, started) = (Params { k: 12, f: 0 }, Started::default());
+/// assert_eq!(record(params, &parts, &mut Stopwatch::default(), &started), count(12));
+/// assert_eq!(started.0.into_inner(), count(12));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn record(params: Params, parts: &PoolParts, probe: &mut dyn Probe, sink: &dyn Sink) -> u64 {
+    let tapes = Tapes::new(sink, parts.workers);
+    with_parts!(parts, M, P, memory, pool => {
+        let pool: TaskPool<Recorded<'_>, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
+        probe.start();
+        init(&pool, params, &tapes);
+        pool.run_all();
+        probe.stop();
+        tapes.finish();
+        tasks::ran(&pool)
+    })
+}
+
+/// Puts the initial tasks, as `tasks::init` does.
+fn init<'t, M: Memory, P: Pool>(pool: &TaskPool<Recorded<'t>, M, P>, Params { k, f }: Params, tapes: &'t Tapes<'t>) {
+    let mut tape = tapes.of(0);
+    tape.tell(What::Opened { scope: SCOPE, within: 0, place: Location::caller() });
+    for (nth, i) in (0..k as i64).rev().enumerate() {
+        let home = nth % pool.workers();
+        let child = tape.puts(SCOPE, nth as u64, Step { i, f }, home, tapes);
+        pool.init(home, task, child);
+        tape.tell(What::Issued { body: SCOPE });
+    }
+    tape.ends(SCOPE);
+}
+
+fn task<'t, M: Memory, P: Pool>(worker: &mut Worker<'_, Recorded<'t>, M, P>, this: Recorded<'t>) {
+    let Recorded { step, id, tapes, .. } = this;
+    let (own, mut children) = (worker.number(), 0);
+    let mut tape = tapes.of(own);
+    tape.starts(this, own);
+    step.run(|child| {
+        let child = tape.puts(id, children, child, own, tapes);
+        children += 1;
+        worker.put(task, child);
+        tape.tell(What::Issued { body: id });
+    });
+    tape.ends(id);
+    if tape.events.len() >= FULL {
+        tape.give(tapes.sink);
+    }
+}
+
+impl<'s> Tapes<'s> {
+    fn new(sink: &'s dyn Sink, workers: usize) -> Self {
+        let track = |number| Track { number, worker: Some(number) };
+        let tape = |number| Tape { track: track(number), events: Vec::new(), numbers: SCOPE, ended: 0 };
+        Tapes { sink, tapes: (0..workers as u32).map(|number| Mutex::new(tape(number))).collect() }
+    }
+
+    fn of(&self, worker: usize) -> MutexGuard<'_, Tape> {
+        self.tapes[worker].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All tasks have run.
+    fn finish(&self) {
+        for worker in 0..self.tapes.len() {
+            let mut tape = self.of(worker);
+            if tape.ended > 0 {
+                let idle = Event { at: tape.ended, what: What::Idle };
+                tape.events.push(idle);
+            }
+            if worker == 0 {
+                tape.tell(What::Completed { body: SCOPE });
+            }
+            tape.give(self.sink);
+        }
+    }
+}
+
+impl Tape {
+    fn tell(&mut self, what: What) -> u64 {
+        let at = ticks();
+        self.events.push(Event { at, what });
+        at
+    }
+
+    /// A body puts a task.
+    fn puts<'t>(&mut self, body: Id, order: u64, step: Step, home: usize, tapes: &'t Tapes<'t>) -> Recorded<'t> {
+        self.numbers += 1;
+        // Unique, as those of a runtime: those of one track follow each other.
+        let id = (u64::from(self.track.number) << 40) | self.numbers;
+        let put = self.tell(What::Spawning { body });
+        // A task of a pool is complete with its body.
+        let (role, place) = (Role::Leaf, Location::caller());
+        self.tell(What::Spawned { role, task: id, spawner: body, order, place });
+        self.tell(What::Named { name: NAME });
+        if let Ok(index) = u32::try_from(step.i) {
+            self.tell(What::Indexed { count: 1, indices: [index, 0, 0, 0] });
+        }
+        Recorded { step, id, put, home, tapes }
+    }
+
+    fn starts(&mut self, task: Recorded<'_>, worker: usize) {
+        if (1..task.put).contains(&self.ended) {
+            self.events.push(Event { at: self.ended, what: What::Idle });
+        }
+        if task.home != worker {
+            self.tell(What::Stole);
+        }
+        self.tell(What::Started { task: task.id });
+    }
+
+    fn ends(&mut self, body: Id) {
+        self.ended = self.tell(What::Ended { body, ok: true });
+    }
+
+    fn give(&mut self, sink: &dyn Sink) {
+        sink.take(self.track, &self.events);
+        self.events.clear();
+    }
+}
