@@ -44,7 +44,9 @@ mod tests {
 
     #[test]
     fn a_name_is_kept_once() {
-        let (one, same, other) = (name("visit"), name(&"visit".to_owned()), name("noise"));
+        // At another address.
+        let again = String::from("visit");
+        let (one, same, other) = (name("visit"), name(&again), name("noise"));
         assert_eq!((one, one.as_ptr(), other), ("visit", same.as_ptr(), "noise"));
     }
 }
