@@ -178,7 +178,7 @@ pub(crate) fn note(graph: u64, done: impl FnOnce(bool) -> Done) {
     }
 }
 
-/// Who does something to this graph here.
+/// The step that does something to this graph here, or the environment.
 pub(crate) fn by(graph: u64) -> By {
     step(graph).map_or(By::Environment, By::Step)
 }

@@ -40,7 +40,7 @@ integers!(u8 u16 u32 u64 usize i32 i64);
 /// The place of a pair: for each first there are `size` seconds. `None` if there is no such place, which only places that
 /// are not below their sizes can do.
 #[inline]
-fn beside(first: usize, size: usize, second: usize) -> Option<usize> {
+fn pair_place(first: usize, size: usize, second: usize) -> Option<usize> {
     first.checked_mul(size)?.checked_add(second)
 }
 
@@ -51,7 +51,7 @@ impl<A: Bounds, B: Bounds> Bounds for (A, B) {
 
     #[inline]
     fn place(&self, key: &Self) -> Option<usize> {
-        beside(self.0.place(&key.0)?, self.1.size()?, self.1.place(&key.1)?)
+        pair_place(self.0.place(&key.0)?, self.1.size()?, self.1.place(&key.1)?)
     }
 
     fn key(&self, place: usize) -> Self {
@@ -67,8 +67,8 @@ impl<A: Bounds, B: Bounds, C: Bounds> Bounds for (A, B, C) {
 
     #[inline]
     fn place(&self, key: &Self) -> Option<usize> {
-        let first = beside(self.0.place(&key.0)?, self.1.size()?, self.1.place(&key.1)?)?;
-        beside(first, self.2.size()?, self.2.place(&key.2)?)
+        let first = pair_place(self.0.place(&key.0)?, self.1.size()?, self.1.place(&key.1)?)?;
+        pair_place(first, self.2.size()?, self.2.place(&key.2)?)
     }
 
     fn key(&self, place: usize) -> Self {

@@ -343,7 +343,7 @@ fn seventeen_step_collections() {
     });
 }
 
-/// A tag that prescribes nothing fails the graph, whoever puts it.
+/// A tag that prescribes nothing fails the graph, put by the environment or by a step.
 #[test]
 fn tags_that_prescribe_nothing() {
     limited(|| {
@@ -365,7 +365,7 @@ fn tags_that_prescribe_nothing() {
     });
 }
 
-/// A priority that panics fails the graph and names its step, whoever puts the tag.
+/// A priority that panics fails the graph and names its step, also if another step puts the tag.
 #[test]
 fn priorities_panic() {
     limited(|| {

@@ -73,7 +73,7 @@ fn a_tag_is_put_when_the_body_is_dropped() {
     });
 }
 
-/// A step changes a graph around its own: that one does not begin anew with it.
+/// A step changes a graph that encloses its own. That one does not start again with the step.
 #[test]
 fn an_enclosing_graph_is_changed_before_a_get() {
     limited(|| {
@@ -108,7 +108,7 @@ fn an_enclosing_graph_is_changed_before_a_get() {
 
 /// What a step makes itself is made again: a graph within it, and uses that it gives back.
 #[test]
-fn a_graph_within_a_step_begins_anew() {
+fn a_graph_within_a_step_starts_again() {
     limited(|| {
         for workers in [1, 2] {
             let rt = runtime(workers);
