@@ -165,7 +165,8 @@ fn a_profile_of_a_grammar_names_its_types() {
     let expected = ["Look", "Set(1)", "Set(2)", "Top", "Walk", "Walk(0,3)", "Walk(1,3)"];
     assert_eq!(names(&trace), expected.map(str::to_owned).into());
     let svg = std::fs::read_to_string(svg).unwrap();
-    assert!(expected.iter().all(|name| svg.contains(name)), "{svg}");
+    // The legend: bars that are narrow are drawn together, without their names.
+    assert!(["Look", "Set", "Top", "Walk"].iter().all(|name| svg.contains(&format!(">{name}</text>"))), "{svg}");
 }
 
 /// The synthetic algorithm in a task pool is recorded and drawn as TP Figure 1 has it, in any pool with any manager.
@@ -195,9 +196,7 @@ fn a_profile_of_the_synthetic_algorithm() {
         let expected: BTreeSet<_> = (0..8).map(|i| format!("A({i})")).chain(["A".to_owned()]).collect();
         assert_eq!(names(&trace), expected);
         let svg = std::fs::read_to_string(svg).unwrap();
-        assert!(svg.contains("synthetic: 166 tasks, 2 workers") && svg.contains("A(7)"), "{svg}");
-        // Lines from where tasks were put to where they began; narrow ones are drawn together.
-        assert!((1..=166).contains(&svg.matches("class=\"spawn\"").count()), "{svg}");
+        assert!(svg.contains("synthetic: 166 tasks, 2 workers") && svg.contains(">A</text>"), "{svg}");
         let again = json(&format!("profile --read {record} --json"));
         assert_eq!((labels(&again["profile"]), &again["program"]), (vec![("A", 166)], &json!("synthetic")));
     }
