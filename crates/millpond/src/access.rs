@@ -246,8 +246,10 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// What a task may declare: an access, a tuple of up to 20, an array or a `Vec` of them, nested at will.
 ///
 /// `'s` is the scope's lifetime, which the data must outlive, and `B` the scope's brand. A spawn takes time and memory
-/// in proportion to the number of accesses (32 bytes each), however many tasks use the same data. One handle may occur
-/// once only: else the task fails as [`Kind::Duplicate`](crate::Kind::Duplicate).
+/// in proportion to the number of accesses (32 bytes each), however many tasks use the same data.
+///
+/// A task may `read` one handle several times, or declare it `concurrent` several times. Any other repetition fails the task
+/// as [`Kind::Duplicate`](crate::Kind::Duplicate). (TG §2.2 allows no repetition; OpenMP and StarPU allow these.)
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -261,6 +263,13 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 ///     });
 /// })?;
 /// assert_eq!(total.into_inner()?, 20);
+///
+/// // A square by a product: the same handle twice.
+/// let (side, area) = (Handle::new(3), Handle::unset());
+/// rt.scope(|s| {
+///     s.spawn((side.read(), side.read(), area.write()), |(width, height, area)| area.set(width * height));
+/// })?;
+/// assert_eq!(area.into_inner()?, 9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

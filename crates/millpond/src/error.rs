@@ -100,6 +100,7 @@ impl fmt::Display for Label {
 ///
 /// let (rt, (a, b)) = (Runtime::new()?, (Handle::new(1), Handle::new(2)));
 /// let result = rt.scope(|s| {
+///     // A task may read one handle twice, but not read it and change it.
 ///     s.spawn((a.inout(), b.read(), a.read()), |(to, b, a)| *to = a + b);
 /// });
 /// match result.unwrap_err().kind() {
@@ -130,7 +131,8 @@ pub enum Kind {
         /// The place among the task's accesses, from 0.
         arg: usize,
     },
-    /// One handle occurs twice among the accesses of the task.
+    /// One handle occurs twice among the accesses of the task, and not only as [`read`](crate::Handle::read) or only as
+    /// [`concurrent`](crate::Handle::concurrent).
     Duplicate {
         /// Both places among the task's accesses, from 0.
         args: (usize, usize),

@@ -7,7 +7,7 @@ use super::limit::limit;
 use crate::depend::{Mode, Record, Scheme, TaskRef};
 use crate::handle::Handle;
 use crate::task::{Header, VTable};
-use Mode::{Commutative, Inout, Read, Reduce, Write};
+use Mode::{Commutative, Concurrent, Inout, Read, Reduce, Write};
 
 /// Tests the contract of a scheme: when an access is granted, when a task is ready, and when a version is idle.
 ///
@@ -17,7 +17,7 @@ use Mode::{Commutative, Inout, Read, Reduce, Write};
 ///
 /// If the scheme breaks its contract.
 pub fn scheme<D: Scheme>() {
-    let all: [(fn(), &[Mode]); 7] = [
+    let all: [(fn(), &[Mode]); 8] = [
         (a_task_after_an_emptied_generation::<D>, &[Commutative, Reduce]),
         (a_generation_that_empties_behind_another::<D>, &[]),
         (the_next_generation_is_seen::<D>, &[]),
@@ -25,6 +25,7 @@ pub fn scheme<D: Scheme>() {
         (a_release_between_issues::<D>, &[]),
         (a_write_never_waits::<D>, &[Write]),
         (generations_follow_one_another::<D>, &[Commutative, Reduce]),
+        (a_task_is_in_a_generation_twice::<D>, &[]),
     ];
     limit(60, format!("conformance of scheme {}", D::NAME), || {
         // A scheme need not order all modes.
@@ -272,5 +273,33 @@ pub(crate) fn generations_follow_one_another<D: Scheme>() {
         assert_eq!(steps.release(generations[pair][1]), []);
         assert_eq!(steps.release(generations[pair][2]), []);
         assert_eq!(steps.release(generations[pair][0]), next, "{}", D::NAME);
+    }
+}
+
+/// A task that reads a version twice is two members of one generation: it becomes ready once, and what follows waits for
+/// both.
+pub(crate) fn a_task_is_in_a_generation_twice<D: Scheme>() {
+    let repeated = [Read, Concurrent].into_iter().filter(|mode| D::MODES.contains(mode));
+    for mode in repeated {
+        let mut steps = Steps::<D>::new(2);
+        let (head, _) = steps.spawn(&[(0, Inout)]);
+        let (other, _) = steps.spawn(&[(1, Inout)]);
+        let (twice, ready) = steps.spawn(&[(0, mode), (1, Read), (0, mode)]);
+        let (after, _) = steps.spawn(&[(0, Inout)]);
+        assert!(!ready);
+        assert_eq!(steps.release(head), []);
+        assert_eq!(steps.release(other), [twice], "{}: ready once, with its last access", D::NAME);
+        steps.release_one(twice, 0);
+        assert_eq!(steps.ready, [], "{}: one {mode} is left", D::NAME);
+        steps.release_one(twice, 1);
+        steps.release_one(twice, 2);
+        assert_eq!(std::mem::take(&mut steps.ready), [after]);
+        assert_eq!(steps.release(after), []);
+        // Into a generation that is granted.
+        let (twice, ready) = steps.spawn(&[(0, mode), (0, mode)]);
+        assert!(ready, "{}: {mode} twice of an idle version", D::NAME);
+        let (beside, ready) = steps.spawn(&[(0, mode), (0, mode)]);
+        assert!(ready, "{}: {mode} beside the same", D::NAME);
+        assert_eq!((steps.release(twice), steps.release(beside)), (vec![], vec![]));
     }
 }

@@ -17,4 +17,5 @@ tests_of_every_scheme! {
     a_release_between_issues
     a_write_never_waits
     generations_follow_one_another
+    a_task_is_in_a_generation_twice
 }

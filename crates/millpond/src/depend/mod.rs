@@ -90,6 +90,20 @@ impl Mode {
         !matches!(self, Mode::Write | Mode::Inout)
     }
 
+    /// Whether one task may declare two accesses of this mode to one datum. The scheme gets both, one after the other, as
+    /// members of one generation.
+    ///
+    /// ```
+    /// use millpond::depend::Mode;
+    ///
+    /// let repeat: Vec<_> = Mode::ALL.iter().filter(|mode| mode.repeats()).collect();
+    /// assert_eq!(repeat, [&Mode::Read, &Mode::Concurrent]);
+    /// ```
+    #[inline]
+    pub fn repeats(self) -> bool {
+        matches!(self, Mode::Read | Mode::Concurrent)
+    }
+
     /// The mode of a number.
     #[inline]
     pub(crate) fn of(number: u32) -> Mode {
@@ -225,7 +239,8 @@ pub struct Released {
 /// # Order
 ///
 /// Consecutive accesses that [share](Mode::shares) a mode form a *generation*. An access is granted when all accesses of
-/// earlier generations are released. A `write` is issued only if the version is idle. The scheme does not check the
+/// earlier generations are released. A task may have several accesses to one version if their mode [repeats](Mode::repeats):
+/// they are issued one after the other, so they are members of one generation. A `write` is issued only if the version is idle. The scheme does not check the
 /// exclusion of `commutative` accesses; the runtime does.
 ///
 /// ```

@@ -195,7 +195,7 @@ impl Datum {
         self.number.get().into()
     }
 
-    /// Notes an access by place `arg` of the task at `order`; the earlier place if the task has another one already. The
+    /// Notes an access by place `arg` of the task at `order`; the first place if the task has another one already. The
     /// same place may be noted again: a spawn that cannot run its leaf at once looks twice.
     #[inline]
     pub(crate) fn note_use(&self, order: u64, arg: usize) -> Option<usize> {
@@ -254,6 +254,12 @@ impl Datum {
             self.mode.set(Some(mode));
         }
         self.group.get()
+    }
+
+    /// Whether the youngest generation is one of this mode.
+    #[cold]
+    pub(crate) fn is_in_generation_of(&self, mode: Mode) -> bool {
+        self.mode.get() == Some(mode)
     }
 
     /// Whether the scope whose epoch that is has claimed the datum, and nothing has changed since `set_seen`.

@@ -315,9 +315,10 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
         self.orders.tracker(self.worker)
     }
 
-    /// Checks that this scope may use the datum, once in this task.
+    /// Checks that this scope may use the datum in this mode: once in this task, or twice in a mode that
+    /// [repeats](Mode::repeats).
     #[inline]
-    fn admit(&mut self, datum: &Datum) -> bool {
+    fn admit(&mut self, datum: &Datum, mode: Mode) -> bool {
         let arg = self.index;
         self.index += 1;
         let claimed = datum.is_claimed_by(self.claim) || datum.claim(self.claim, self.tracker());
@@ -327,6 +328,8 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
         }
         match datum.note_use(self.order, arg) {
             None => true,
+            // The task's other access to it was the last one: its mode is that of the youngest generation.
+            Some(_) if mode.repeats() && datum.is_in_generation_of(mode) => true,
             Some(earlier) => {
                 self.misused(Misuse::Duplicate, error::Kind::Duplicate { args: (earlier, arg) });
                 false
@@ -368,16 +371,15 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
 
     #[inline]
     fn write(&mut self, target: NonNull<()>, number: u32, mode: Mode, as_inout: bool) {
-        let behind = self.next.addr().get() - self.task.0.addr().get();
-        let record = Record::new(target, behind, number, mode, as_inout);
+        let record = Record::new(target, self.behind(self.next), number, mode, as_inout);
         // SAFETY: the block has room for one record an access; the place is not used yet.
         unsafe { self.next.write(record) };
         // SAFETY: still in the block.
         self.next = unsafe { self.next.add(1) };
     }
 
-    /// A task that names a handle twice fails; what it would have written must be poisoned. Unless both accesses are
-    /// alike, they count as one `inout`.
+    /// A task that names a handle twice, with no pair of modes that may be, fails; what it would have written must be
+    /// poisoned. Unless both accesses are alike, they count as one `inout`.
     #[cold]
     fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
         if self.misuse != Misuse::Duplicate {
@@ -394,13 +396,40 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
             }
             if record.declared() != Mode::Write && !(alike && record.declared() == mode) {
                 let group = datum.enter_group(Mode::Inout);
-                let behind = at.addr().get() - self.task.0.addr().get();
-                let stronger = Record::new(version.cast(), behind, group, Mode::Inout, false);
+                let stronger = Record::new(version.cast(), self.behind(at), group, Mode::Inout, false);
                 // SAFETY: as above; a record needs no drop, and only the spawner knows it.
                 unsafe { at.write(stronger) };
+                self.drop_repetitions(version, place + 1);
             }
             return;
         }
+    }
+
+    /// Takes away the records of a version from this place on: its `inout` before that would wait for them, or they for it.
+    #[cold]
+    fn drop_repetitions(&mut self, version: NonNull<Version>, from: usize) {
+        let (first, written) = (self.task.records_at(), self.written());
+        // SAFETY: that many records were written, and there is room for one more.
+        self.next = unsafe { first.add(from) };
+        for place in from..written {
+            // SAFETY: as above.
+            let at = unsafe { first.add(place) };
+            // SAFETY: as above.
+            let record = unsafe { at.as_ref() };
+            if !std::ptr::eq(record.version(), version.as_ptr()) {
+                let moved = record.at(self.behind(self.next));
+                // SAFETY: not behind `at`; a record needs no drop, and only the spawner knows it.
+                unsafe { self.next.write(moved) };
+                // SAFETY: not behind what was written.
+                self.next = unsafe { self.next.add(1) };
+            }
+        }
+    }
+
+    /// How far behind the task's header a record lies.
+    #[inline(always)]
+    fn behind(&self, record: NonNull<Record>) -> usize {
+        record.addr().get() - self.task.0.addr().get()
     }
 
     /// A task that declares what the scheme does not order fails. What it would have changed is poisoned, so the access is
@@ -437,7 +466,7 @@ impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        if !self.admit(datum) {
+        if !self.admit(datum, mode) {
             return self.strengthen(datum, mode, true);
         }
         if !self.tracker().orders(mode) {
@@ -473,7 +502,7 @@ impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
     fn reduce(&mut self, datum_at: NonNull<Datum>, reducer: ReducerRef<'_>) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum_at.as_ref() };
-        if !self.admit(datum) {
+        if !self.admit(datum, Mode::Reduce) {
             let alike = self.open_alike(datum, &reducer).is_some();
             return self.strengthen(datum, Mode::Reduce, alike);
         }

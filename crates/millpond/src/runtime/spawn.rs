@@ -51,8 +51,8 @@ pub trait Spawn<'s>: Sized {
     /// It runs as soon as everything earlier in reference order that conflicts with it has run; possibly before
     /// `spawn` returns, if it is ready and short.
     ///
-    /// The join may be dropped: the scope waits for all its tasks anyway. Misuse (a handle named twice, or in use
-    /// elsewhere) fails the task, not the spawn.
+    /// The join may be dropped: the scope waits for all its tasks anyway. Misuse (a handle named twice where
+    /// that [may not be](crate::Accesses), or in use elsewhere) fails the task, not the spawn.
     ///
     /// Takes O(accesses), however many tasks are outstanding, and allocates nothing but the task's block, which is
     /// recycled; besides what a [`write`](Handle::write) of a datum in use and a [`reduce`](Handle::reduce) cost. Where

@@ -57,6 +57,12 @@ impl Record {
         Record { target, link: AtomicPtr::default(), own: Guarded::new(ptr::null_mut()), number, behind }
     }
 
+    /// The same record at another place: `behind` bytes behind its task's header. It was not issued.
+    #[cold]
+    pub(crate) fn at(&self, behind: usize) -> Self {
+        Record::new(self.target, behind, self.number, self.declared(), self.behind & AS_INOUT != 0)
+    }
+
     /// Asks for the line of the value, or of what leads to it; not for the scheme's, which are its own business.
     #[inline]
     pub(crate) fn prefetch_value(&self) {

@@ -1,7 +1,7 @@
 //! Misuse that types cannot see: it fails the task, with a text that says what and where; nothing panics or hangs.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
 use crate::common::{builder, limit, must_not_run, runtime};
@@ -46,16 +46,67 @@ fn duplicate_names_both_places_in_either_order() {
 }
 
 #[test]
-fn duplicate_reads_poison_nothing() {
-    limit(20, "duplicate reads", || {
+fn one_task_reads_a_handle_several_times() {
+    limit(20, "repeated reads", || {
+        for rt in runtimes() {
+            let (a, b, c) = (Handle::new(1), Handle::unset(), Handle::new(5));
+            let many = (0..100).map(|_| a.read()).collect::<Vec<_>>();
+            rt.scope(|s| {
+                s.spawn((a.read(), a.read(), b.write()), |(x, y, b)| b.set(x + y));
+                s.spawn((many, c.read(), b.inout(), c.read()), |(many, c, b, same)| {
+                    assert!(std::ptr::eq(c, same));
+                    *b += many.into_iter().sum::<i32>() + c;
+                });
+                s.nest((a.read(), b.inout(), a.read()), |s, (x, b, y)| {
+                    s.spawn((x.read(), y.read(), x.read(), b.inout()), |(x, y, z, b)| *b += x + y + z);
+                });
+                // What comes later waits for both.
+                s.spawn((a.inout(), c.inout()), |(a, c)| (*a, *c) = (7, 8));
+            })
+            .unwrap();
+            assert_eq!((a.into_inner().unwrap(), b.into_inner().unwrap(), c.into_inner().unwrap()), (7, 110, 8));
+        }
+    });
+}
+
+#[test]
+fn one_task_updates_a_handle_concurrently_several_times() {
+    limit(20, "repeated concurrent accesses", || {
+        for rt in runtimes() {
+            let a = Handle::new(AtomicUsize::new(0));
+            rt.scope(|s| {
+                for _ in 0..10 {
+                    s.spawn((a.concurrent(), a.concurrent()), |(a, b)| {
+                        a.fetch_add(1, SeqCst);
+                        b.fetch_add(1, SeqCst);
+                    });
+                    s.nest((a.concurrent(), a.concurrent()), |s, (a, b)| {
+                        s.spawn((a.concurrent(), b.concurrent(), a.concurrent()), |(a, b, _)| {
+                            a.fetch_add(1, SeqCst);
+                            b.fetch_add(1, SeqCst);
+                        });
+                    });
+                }
+                s.spawn(a.inout(), |a| assert_eq!(*a.get_mut(), 40));
+            })
+            .unwrap();
+        }
+    });
+}
+
+#[test]
+fn repeated_reads_beside_another_duplicate() {
+    limit(20, "repeated reads beside a duplicate", || {
         for rt in runtimes() {
             let (a, b) = (Handle::new(1), Handle::new(2));
             let error = rt.scope(|s| {
-                s.spawn((a.read(), a.read(), b.write()), |_| must_not_run());
+                let accesses = (a.read(), b.read(), a.read(), b.read(), a.inout(), b.read());
+                s.task("thrice").spawn(accesses, |_| must_not_run());
+                s.spawn(b.inout(), |b| *b += 1);
             });
-            assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (0, 1) });
-            assert_eq!(a.into_inner().unwrap(), 1);
-            assert!(b.into_inner().is_err(), "what the task would have written is poisoned");
+            assert_eq!(error.unwrap_err().kind(), &Kind::Duplicate { args: (0, 4) });
+            assert_eq!(poisoned_by(&a.into_inner().unwrap_err()), "thrice");
+            assert_eq!(b.into_inner().unwrap(), 3);
         }
     });
 }

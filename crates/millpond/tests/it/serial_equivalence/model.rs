@@ -245,7 +245,8 @@ impl Model {
             Failure { label: label(task), why: Why::Panicked(panicked) }
         });
         let mut unwritten = None;
-        for (arg, (one, at)) in task.uses.iter().zip(generations).enumerate() {
+        for (arg, one) in task.distinct() {
+            let at = &generations[arg];
             let held = inner.data.remove(&one.slot).expect("declared");
             if one.mode == Mode::Write && held.state == State::Unset {
                 unwritten.get_or_insert(arg);
@@ -323,8 +324,8 @@ fn poison(task: &Task, scope: &mut Scope, generations: &[u64], failure: &Failure
 /// A task that names `twice` at two places never runs, and what it would write is not produced.
 fn misused(task: &Task, scope: &mut Scope, twice: Id, failure: Failure) -> Failure {
     let modes: Vec<_> = task.uses.iter().filter(|one| one.slot == twice).map(|one| one.mode).collect();
-    // Two different modes together are as good as `inout`.
-    let both = if modes[0] == modes[1] { modes[0] } else { Mode::Inout };
+    // Different modes together are as good as `inout`.
+    let both = if modes.iter().all(|mode| *mode == modes[0]) { modes[0] } else { Mode::Inout };
     for one in task.uses.iter() {
         let mode = if one.slot == twice { both } else { one.mode };
         let datum = scope.datum(one.slot);

@@ -83,7 +83,7 @@ pub struct Task {
     pub bytes: usize,
     /// Preconditions that it meets, or drops, at its end.
     pub holds: Vec<(Id, bool)>,
-    /// It may name one datum twice.
+    /// It may name one datum twice where that is misuse.
     pub twice: bool,
 }
 
@@ -121,6 +121,11 @@ impl Mode {
 
     pub fn is_reduction(self) -> bool {
         matches!(self, Mode::Add | Mode::Xor | Mode::Compose)
+    }
+
+    /// Whether a task may have several accesses of this mode to one datum.
+    pub fn repeats(self) -> bool {
+        matches!(self, Mode::Read | Mode::Concurrent)
     }
 
     /// Whether consecutive accesses form one generation in which the failure of one does not touch the others.
@@ -174,13 +179,19 @@ impl Task {
             }
     }
 
-    /// The two places that name one datum, and the datum.
+    /// The two places that name one datum and must not, and the datum.
     pub fn duplicate(&self) -> Option<(usize, usize, Id)> {
         let all = self.uses.iter().enumerate();
         all.clone().find_map(|(second, use_)| {
-            let first = all.clone().take(second).rfind(|(_, one)| one.slot == use_.slot)?;
-            Some((first.0, second, use_.slot))
+            let (first, earlier) = all.clone().take(second).find(|(_, one)| one.slot == use_.slot)?;
+            (earlier.mode != use_.mode || !use_.mode.repeats()).then_some((first, second, use_.slot))
         })
+    }
+
+    /// The accesses without repetitions.
+    pub fn distinct(&self) -> impl Iterator<Item = (usize, &Use)> {
+        let all = || self.uses.iter().enumerate();
+        all().filter(move |(at, one)| all().take(*at).all(|(_, earlier)| earlier.slot != one.slot))
     }
 }
 

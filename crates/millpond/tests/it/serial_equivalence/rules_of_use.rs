@@ -115,13 +115,14 @@ fn clean_leaf<'a>(leaf: &mut Leaf, uses: impl Iterator<Item = &'a Use>) {
     }
 }
 
-/// Leaves out all but the first access to a datum, or all but the first such repetition.
+/// Leaves out all but the first access to a datum and what may repeat it, or all but the first other repetition.
 fn leave_one_duplicate(uses: &mut Vec<Use>, mut twice: bool) {
-    let mut seen = Vec::new();
+    let mut seen: Vec<Use> = Vec::new();
     uses.retain(|one| {
-        let new = !seen.contains(&one.slot);
-        seen.push(one.slot);
-        new || std::mem::take(&mut twice)
+        let earlier = seen.iter().find(|earlier| earlier.slot == one.slot);
+        let may_be = earlier.is_none_or(|earlier| earlier.mode == one.mode && one.mode.repeats());
+        seen.push(*one);
+        may_be || std::mem::take(&mut twice)
     });
 }
 

@@ -183,8 +183,12 @@ impl<B> Slots<B> {
     /// The accesses that a task declares.
     pub fn accesses(&self, task: &Task) -> All<'_, B> {
         let of = |mode| {
-            let slot = |id| &self.0.iter().find(|slot| slot.0 == id).expect("as in `get`").1;
-            task.of(mode).map(move |one| slot(one.slot))
+            task.of(mode).enumerate().map(move |(at, one)| {
+                // A parent that reads a datum twice has two handles; both serve.
+                let same = || self.0.iter().filter(|slot| slot.0 == one.slot);
+                let nth = if mode == Mode::Read { at % same().count() } else { 0 };
+                &same().nth(nth).expect("as in `get`").1
+            })
         };
         (
             of(Mode::Read).map(Slot::read).collect(),
