@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::depend::Mode;
-use crate::handle::reduction::{self, Reducer, ReducerRef};
+use crate::handle::reduction::{Describe, ReducerRef};
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::task::{Modes, NestFrame, Record};
@@ -154,7 +154,7 @@ pub struct Concurrent;
 /// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T` and a parent a handle with the right [`Full`],
 /// both of a private copy.
 #[derive(Clone, Copy, Debug)]
-pub struct Reduce<O>(pub(crate) O);
+pub struct Reduce<O>(pub(crate) O, pub(crate) Describe<O>);
 
 /// The place of a version that a `write` task must fill.
 ///
@@ -491,14 +491,15 @@ impl<'t, T, O, B> ArgsOf<'t> for Access<'_, T, Reduce<O>, B> {
 }
 
 // SAFETY: one access, one record, typed as the handle's `T`.
-unsafe impl<'s, T: 's, O: Reducer<T>, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
+unsafe impl<'s, T: 's, O: Copy, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, B> {
     type Shape = ();
     const MODES: Option<Modes> = None;
     fn count(&self) -> usize {
         1
     }
     fn visit(&self, visitor: &mut impl Visitor) {
-        reduction::describe::<T, O, _>(self.mode.0, |reducer| visitor.reduce(self.datum, reducer));
+        let Reduce(operator, describe) = self.mode;
+        describe(operator, &mut |reducer| visitor.reduce(self.datum, reducer));
     }
     unsafe fn leaf<'t>((): &(), args: &mut Args<'t>) -> &'t mut T
     where

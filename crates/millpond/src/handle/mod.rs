@@ -386,7 +386,7 @@ impl<T, B, R> Handle<T, B, R> {
         T: Send,
         R: CanRead + CanWrite,
     {
-        Access::new(self.datum, Reduce(reducer))
+        Access::new(self.datum, Reduce(reducer, reduction::describe::<T, O>))
     }
 }
 

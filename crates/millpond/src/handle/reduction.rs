@@ -23,7 +23,7 @@ mod erased;
 mod operators;
 mod parts;
 
-pub(crate) use erased::{ReducerRef, describe};
+pub(crate) use erased::{Describe, ReducerRef, describe};
 pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum};
 
 /// How values are combined: an associative and commutative operation with an identity (TG §2.2).

@@ -119,12 +119,15 @@ impl ReducerRef<'_> {
 }
 
 /// Calls `with` with the description of a reducer.
-pub(crate) fn describe<T, O: Reducer<T>, R>(operator: O, with: impl FnOnce(ReducerRef<'_>) -> R) -> R {
+pub(crate) type Describe<O> = fn(O, with: &mut dyn FnMut(ReducerRef<'_>));
+
+/// The `Describe` of a reducer of `T`. By a pointer, an access need not say again that it is one: the compiler would refuse it twice.
+pub(crate) fn describe<T, O: Reducer<T>>(operator: O, with: &mut dyn FnMut(ReducerRef<'_>)) {
     let make = || {
         let typed: Box<dyn Operator + '_> = Box::new(Typed::<T, O>(operator, PhantomData));
         // SAFETY: only the lifetimes in `T` are forgotten; the reduction is freed before the scope whose tasks
         // touch a `T` ends, or with the datum that holds one.
         unsafe { mem::transmute::<Box<dyn Operator + '_>, Box<dyn Operator>>(typed) }
     };
-    with(ReducerRef { kind: TypeId::of::<O>(), operator: &operator, make: &make })
+    with(ReducerRef { kind: TypeId::of::<O>(), operator: &operator, make: &make });
 }
