@@ -1,8 +1,12 @@
 //! Panics of the user's code, caught: what they carried, and how to be rid of it.
 
 use std::any::Any;
+use std::error::Error as StdError;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use crate::error::{Error, Kind, Label};
 
 /// What a panic carried. It may be any value, one whose own drop panics included, so it is dropped behind a catch: the
 /// runtime's frames must not unwind.
@@ -16,6 +20,25 @@ pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
     catch_unwind(AssertUnwindSafe(call)).map_err(Caught::new)
 }
 
+/// An error that a body returned, on the way that panics take.
+struct Returned(Arc<dyn StdError + Send + Sync>);
+
+/// What a body returns that may fail: its value, or no return. Whoever has called the body catches a panic anyway, so a task
+/// that may fail costs no more than another; only the failure is slower than a return.
+#[inline(always)]
+pub(crate) fn or_fail<T, X: Into<Box<dyn StdError + Send + Sync>>>(result: Result<T, X>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => fail(error.into()),
+    }
+}
+
+/// No panic hook is called.
+#[cold]
+fn fail(error: Box<dyn StdError + Send + Sync>) -> ! {
+    resume_unwind(Box::new(Returned(error.into())))
+}
+
 impl Caught {
     #[cold]
     fn new(payload: Box<dyn Any + Send>) -> Self {
@@ -25,6 +48,16 @@ impl Caught {
     /// Goes on with the panic.
     pub(crate) fn resume(mut self) -> ! {
         resume_unwind(self.0.take().expect("there until the drop"))
+    }
+
+    /// The failure of the task that panicked, or returned an error ([`or_fail`]).
+    #[cold]
+    pub(crate) fn error(&self, task: Label) -> Error {
+        let payload = self.0.as_deref().expect("there until the drop");
+        match payload.downcast_ref::<Returned>() {
+            Some(Returned(error)) => Error::returned(task, Arc::clone(error)),
+            None => Error::new(task, Kind::Panicked(self.text())),
+        }
     }
 
     /// The panic's text.

@@ -114,6 +114,9 @@ impl fmt::Display for Label {
 pub enum Kind {
     /// The body panicked, with this message.
     Panicked(String),
+    /// The body returned an error ([`try_spawn`](crate::Spawn::try_spawn), [`try_nest`](crate::Spawn::try_nest)), which is the
+    /// [`source`](std::error::Error::source) of this one.
+    Failed,
     /// A version that the task reads was not produced, because task `by` failed.
     Poisoned {
         /// The task that failed first.
@@ -169,6 +172,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Panicked(message) => write!(f, "panicked: {message}"),
+            Kind::Failed => f.write_str("returned an error"),
             Kind::Poisoned { by } => write!(f, "is poisoned: it reads what task `{by}` failed to produce"),
             Kind::Cancelled => f.write_str("was cancelled before it started"),
             Kind::Unwritten { arg } => write!(f, "ended without setting access {arg}, which it declared `write`"),
@@ -187,8 +191,13 @@ impl fmt::Display for Kind {
 
 /// A task that failed: its label and why. Cheap to clone.
 ///
-/// [`source`](std::error::Error::source) of a poisoned task is the failure that poisoned it: where the chain began, and
-/// not a link of it.
+/// [`source`](std::error::Error::source) of a task that returned an error is that error. Of a poisoned task it is the failure
+/// that poisoned it: where the chain began, and not a link of it.
+///
+/// A scope, and a parent, return the first failure in reference order that is a *cause*. [`Kind::Poisoned`],
+/// [`Kind::Cancelled`] and [`Kind::Unwritten`] count as *consequences*: only if there is no cause, the first of these is
+/// returned. So does an error that a body returned and that is such a failure of another task. The failure of a body comes after
+/// those of the tasks that it spawned.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -212,24 +221,50 @@ pub struct Error(Arc<Failure>);
 struct Failure {
     task: Label,
     kind: Kind,
-    cause: Option<Error>,
+    source: Option<Source>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// The failure that poisoned the task.
+    Poison(Error),
+    /// What the body returned.
+    Returned(Arc<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
     pub(crate) fn new(task: Label, kind: Kind) -> Self {
-        Error(Arc::new(Failure { task, kind, cause: None }))
+        Error(Arc::new(Failure { task, kind, source: None }))
     }
 
     /// The failure of a task that reads what `cause` failed to produce.
     pub(crate) fn poisoned(task: Label, cause: &Error) -> Self {
         let cause = cause.root();
         let kind = Kind::Poisoned { by: cause.0.task };
-        Error(Arc::new(Failure { task, kind, cause: Some(cause.clone()) }))
+        Error(Arc::new(Failure { task, kind, source: Some(Source::Poison(cause.clone())) }))
+    }
+
+    /// The failure of a task whose body returned an error.
+    pub(crate) fn returned(task: Label, error: Arc<dyn std::error::Error + Send + Sync>) -> Self {
+        Error(Arc::new(Failure { task, kind: Kind::Failed, source: Some(Source::Returned(error)) }))
     }
 
     /// Where the chain of poisonings began.
     pub(crate) fn root(&self) -> &Error {
-        self.0.cause.as_ref().unwrap_or(self)
+        match &self.0.source {
+            Some(Source::Poison(cause)) => cause,
+            _ => self,
+        }
+    }
+
+    /// Whether another failure, or a cancellation, may have led to this one.
+    pub(crate) fn is_consequence(&self) -> bool {
+        match (&self.0.kind, &self.0.source) {
+            (Kind::Poisoned { .. } | Kind::Cancelled | Kind::Unwritten { .. }, _) => true,
+            // A body that passed on what it was told of another task.
+            (_, Some(Source::Returned(error))) => error.downcast_ref::<Error>().is_some_and(Error::is_consequence),
+            _ => false,
+        }
     }
 
     /// The task that failed.
@@ -257,12 +292,18 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task `{}` {}", self.0.task, self.0.kind)
+        match &self.0.source {
+            Some(Source::Returned(error)) => write!(f, "task `{}` failed: {error}", self.0.task),
+            _ => write!(f, "task `{}` {}", self.0.task, self.0.kind),
+        }
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.cause.as_ref().map(|cause| cause as _)
+        match self.0.source.as_ref()? {
+            Source::Poison(cause) => Some(cause),
+            Source::Returned(error) => Some(&**error),
+        }
     }
 }

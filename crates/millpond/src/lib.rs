@@ -101,10 +101,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **When a task fails** (it panics, is cancelled, or misuses a handle), it produces nothing. A task that reads what it
-//! should have produced is *poisoned* and does not run; a later `write` heals the datum. The scope returns the first
-//! failure in reference order, with the task's label, and a join returns its own. (A task fails also if the drop of a
-//! value panics that it was the last to use; then what it wrote stands.)
+//! **When a task fails** (it panics, its body returns an `Err`, it is cancelled, or it misuses a handle), it produces nothing. A
+//! task that reads what it should have produced is *poisoned* and does not run; a later `write` clears the error. The scope
+//! returns the first failure in reference order that is no [consequence](Error) of another, with the task's label. A join returns
+//! that of its task. (A task fails also if the drop of its value panics, or of a value that it was the last to use; then what it
+//! wrote stands.) A body that may fail is spawned by [`try_spawn`](Spawn::try_spawn) or [`try_nest`](Spawn::try_nest).
+//! [`cancel_on_failure`](Spawn::cancel_on_failure) stops a scope at its first failure.
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};
@@ -129,13 +131,18 @@
 //! | `a` *escapes the closure body*, *returning this value requires that…* | a body keeps or returns the reference, the [`Out`] or the handle that it was lent: keep a copy of the value, or return that |
 //! | *closure may outlive the current function, but it borrows…* | a task uses a local of the scope's closure, which may end first: `move` it into the task, or make it before the scope is opened |
 //! | *mismatched types*, `In<'_>` and [`Root`] | a body waits with its scope for a join or a handle of another scope: it waits only for its own |
+//! | `Out<'_, …>` *cannot be dereferenced* | a `write` lends no value but the place of a new one: call [`a.set(3)`](Out::set), or declare `inout` |
+//! | `Handle<…, In<'_>, …>` *cannot be dereferenced* | a body of `nest` is given handles: spawn a leaf on it, or borrow the value by [`s.wait_on(&mut a)?`](Spawn::wait_on) |
+//! | *the `?` operator can only be applied to…*, for a [`Join`] | the task may not have run yet: [`s.wait(join)?`](Spawn::wait). If its body returns a `Result`, use [`try_spawn`](Spawn::try_spawn) |
+//! | `s` *escapes the closure body*, or *lifetime may not live long enough*, with a note on a [`Join`] that is *invariant* | a join leaves its scope: wait for it there, and return the value |
 //! | *cannot borrow `a` … because it is also borrowed as mutable* | the value lent by [`wait_on`](Spawn::wait_on) is still in use: end that before the next spawn on `a` |
 //! | *type annotations needed* | the closure stands apart from its spawn: write it in the call |
 //!
 //! # What the proof does not cover
 //!
 //! Statics, captured mutexes and atomics, interior mutability inside a `T`, two handles over one `Arc`, `unsafe`: what
-//! tasks share that way is not ordered by the runtime. Commutative and concurrent bodies, and reducers, must commute
+//! tasks share that way is not ordered by the runtime. Thread-locals: a body that has waited goes on on its own thread, but other
+//! bodies have run on that thread meanwhile, and may have changed them. Commutative and concurrent bodies, and reducers, must commute
 //! for the result to be that of the serial program. A lock of your own held across a spawn that runs inline can
 //! deadlock as it would in serial code.
 //!

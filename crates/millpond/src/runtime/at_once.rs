@@ -153,15 +153,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
         let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, O>(look.records.get(), &shape, body) });
         worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
-        let caught = match result {
+        let error = match result {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {
                 None => return Ok(Ok(value)),
-                Some(arg) => Kind::Unwritten { arg },
+                Some(arg) => Error::new(options.label(), Kind::Unwritten { arg }),
             },
-            Err(caught) => Kind::Panicked(caught.text()),
+            Err(caught) => caught.error(options.label()),
         };
-        Ok(Err(self.failed_at_once(Error::new(options.label(), caught), order, accesses)))
+        Ok(Err(self.failed_at_once(error, order, accesses)))
     }
 
     /// A leaf that ran at once has failed: what it would have written is not there.
@@ -169,7 +169,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     #[inline(never)]
     fn failed_at_once<A: Accesses<'s, B>>(&self, error: Error, order: u64, accesses: A) -> Error {
         accesses.visit(&mut Poison(&error));
-        self.domain().fail(order, error.clone());
+        self.domain().fail(order, &error);
         error
     }
 }

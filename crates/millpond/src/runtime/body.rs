@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
+use super::domain::Domain;
 use super::join::must_count;
 use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
@@ -18,7 +19,7 @@ use crate::error::{Error, Kind};
 use crate::handle::Version;
 use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
-use crate::worker::complete::panicked;
+use crate::worker::complete::{panicked, report_drop};
 
 /// What a block's payload holds before the body has run.
 pub(crate) struct Body<S, F> {
@@ -146,12 +147,18 @@ pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
     room
 }
 
+/// The scope of a task that is not counted as complete.
+fn domain<'a>(task: TaskRef) -> &'a Domain {
+    // SAFETY: the scope outlives its tasks.
+    unsafe { task.header().domain().as_ref() }
+}
+
 /// # Safety
 ///
 /// As `VTable::fail`.
 unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
     if const { !must_count::<O>() } {
-        return;
+        return domain(task).keep_failure(task.header().order(), error);
     }
     if ran {
         // SAFETY: the body left a result.
@@ -168,15 +175,17 @@ unsafe fn drop_result<S, F, O>(task: TaskRef) {
     /// # Safety
     ///
     /// There is a result, and nobody will look at it.
-    unsafe fn drop_at<R>(at: NonNull<R>) {
+    unsafe fn drop_at<R>(task: TaskRef, at: NonNull<R>) {
         // SAFETY: as the caller promises.
-        let _ = catch(|| unsafe { at.drop_in_place() });
+        if let Err(caught) = catch(|| unsafe { at.drop_in_place() }) {
+            report_drop(task, &caught);
+        }
     }
     if const { !must_count::<O>() } {
-        return;
+        return drop(domain(task).take_failure(task.header().order()));
     }
     // SAFETY: the task is complete, so its result is there, and nobody will look at it.
-    unsafe { drop_at(result_at::<S, F, O>(task)) }
+    unsafe { drop_at(task, result_at::<S, F, O>(task)) }
 }
 
 /// Keeps a body's value for the join, if one may look.

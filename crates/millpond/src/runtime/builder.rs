@@ -272,9 +272,20 @@ impl Builder {
         self
     }
 
-    /// Binds each worker to one of the processors that the process may use. The caller of a scope is bound while the
-    /// scope lasts. Off by default. Where there are more workers than processors, they share; a system that refuses
-    /// leaves them where they are.
+    /// Binds each worker to one of the processors that the process may use. The caller of a scope is bound from the end of its
+    /// closure to the end of the scope. Off by default. Where there are more workers than processors, they share; a system that
+    /// refuses leaves them where they are.
+    ///
+    /// A runtime that is built in a body may use what the process may use. A thread that a body makes itself starts on the
+    /// processor of the worker, as the system has it.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::builder().pin(true).build()?;
+    /// let workers = rt.scope(|s| s.wait(s.spawn((), |()| Runtime::new().map(|inner| inner.workers()))))???;
+    /// assert_eq!(workers, Runtime::new()?.workers());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pin(mut self, pin: bool) -> Self {
         self.config.pin = pin;
         self

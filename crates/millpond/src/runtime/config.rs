@@ -109,5 +109,5 @@ impl Default for Config {
 
 /// As many workers as the process may use processors: std honours the affinity mask and the cgroup's quota.
 pub(crate) fn default_workers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    super::pin::parallelism()
 }

@@ -1,4 +1,4 @@
-//! A scope's counts: what it spawned, what is complete, who waits, what failed.
+//! A scope's counts: what it spawned, what is complete, who waits; what failed (`failures`).
 //!
 //! Outstanding tasks are counted as `runtime::count` says.
 
@@ -12,12 +12,13 @@ use super::watch::Tell;
 use crate::handle::claim::{Claimant, Inline};
 use crate::record::Id;
 use crate::stack::{Frames, frames_of};
-use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::unique_number;
 use crate::task::TaskRef;
 use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
 
+mod failures;
 mod rare;
 use rare::Cold;
 
@@ -39,7 +40,9 @@ pub struct Domain {
     /// The stack that holds the scope's tasks, if one does.
     frames: Cell<Option<NonNull<Frames>>>,
     /// How many tasks of the scope's stack thieves have ended, behind which the stack has not yet gone on.
-    thefts: AtomicU64,
+    thefts: AtomicU32,
+    /// How many joins there are of tasks that did not run at their spawn (`failures`, 1). One that is forgotten stays.
+    joins: Cell<u32>,
     /// See `epoch`.
     epoch: Cell<u64>,
     // What does not change, or is made once.
@@ -119,7 +122,8 @@ impl Domain {
             room_until: Cell::new(0),
             last_long: Cell::new(0),
             frames: Cell::new(None),
-            thefts: AtomicU64::new(0),
+            thefts: AtomicU32::new(0),
+            joins: Cell::new(0),
             plain: Cell::new(false),
             epoch: Cell::new(NESTED_EPOCH),
             comparing: Cell::new(false),
@@ -163,7 +167,8 @@ impl Domain {
             room_until: Cell::new(0);
             last_long: Cell::new(0);
             frames: Cell::new(Some(frames));
-            thefts: AtomicU64::new(0);
+            thefts: AtomicU32::new(0);
+            joins: Cell::new(0);
             epoch: Cell::new(NESTED_EPOCH);
             plain: Cell::new(true);
             comparing: Cell::new(false);
@@ -239,7 +244,7 @@ impl Domain {
 
     /// How many tasks of the scope's stack thieves have ended, or are about to, behind which the stack has not yet gone on.
     pub(crate) fn thefts(&self) -> u64 {
-        self.thefts.load(Ordering::Relaxed)
+        self.thefts.load(Ordering::Relaxed).into()
     }
 
     /// Whether tasks need not be told to a recording, and no reduction is open: as long as a stack holds them.
@@ -390,6 +395,23 @@ impl Domain {
         complete
     }
 
+    /// A join was made of a task that did not run at its spawn.
+    #[inline(always)]
+    pub(crate) fn count_join(&self) {
+        self.joins.set(self.joins.get().wrapping_add(1));
+    }
+
+    /// Such a join is gone.
+    #[inline(always)]
+    pub(crate) fn uncount_join(&self) {
+        self.joins.set(self.joins.get().wrapping_sub(1));
+    }
+
+    /// Whether it is a session's, whose joins may be anywhere.
+    fn is_sessions(&self) -> bool {
+        self.seat as usize == NO_SEAT
+    }
+
     /// Asks to be woken by the next completion on another worker; false if `seen` tasks are no longer outstanding.
     pub(crate) fn watch_for_room(&self, waiter: &Waiter, seen: u64) -> bool {
         self.count.watch_for_room(self.shared_count(), waiter, seen)
@@ -429,6 +451,7 @@ impl Domain {
 
     /// The owner has counted: there is room for `more` tasks.
     pub(crate) fn set_room(&self, more: u64) {
+        self.forget_failures();
         self.room_until.set(self.count.spawned() + more);
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn free_retired(retired: Vec<Retired>, domain: &Domain, options: &Opt
     for (version, order) in retired {
         // SAFETY: retired, with no access outstanding.
         if let Err(caught) = unsafe { Version::free(version) } {
-            domain.fail(order, Error::new(options.label(), error::Kind::Panicked(caught.text())));
+            domain.fail_for_join(order, caught.error(options.label()));
         }
     }
 }
@@ -343,7 +343,7 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
         self.ready = false;
         if self.misuse == Misuse::None {
             self.misuse = misuse;
-            self.domain.fail(self.order, Error::new(self.task.label(), kind));
+            self.domain.misuse(self.order, Error::new(self.task.label(), kind));
         }
     }
 

@@ -17,15 +17,16 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::body::result_at;
 use super::domain::Domain;
 use super::watch::{Tell, Watched};
+use crate::caught::catch;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
-use crate::error::Error;
+use crate::error::{Error, Label};
 use crate::record::{Cause, Id};
 use crate::stack::{has_ended, wake_when_ended};
 use crate::task::{Header, State, TaskRef};
@@ -38,9 +39,11 @@ mod loom_tests;
 
 /// The value of a task, once it is complete: for [`Spawn::wait`](crate::Spawn::wait), or to be awaited.
 ///
-/// Dropping it does nothing to the task. It belongs to the scope that spawned the task: a body waits only for its
-/// own descendants, so waiting never deadlocks. So it stays on the thread of its scope, too; a join that may move to
-/// another thread is that of a [`Session`](crate::Session).
+/// Dropping it does nothing to the task. The task's value is dropped then, or at the task's end; if that panics, the scope fails
+/// with it.
+///
+/// It belongs to the scope that spawned the task: a body waits only for its own descendants, so waiting never deadlocks. So it
+/// stays on the thread of its scope, too; a join that may move to another thread is that of a [`Session`](crate::Session).
 ///
 /// A task that returns nothing costs nothing for its join; one that returns a value keeps its block until the join is
 /// dropped. To wait, and each poll, takes constant time besides the waiting; a join wakes whoever polled it last, once.
@@ -88,8 +91,8 @@ unsafe impl<B: JoinsMayLeave, O> Sync for Join<'_, B, O> {}
 
 /// Where the value is, or will be.
 enum Source<O> {
-    /// Of a task that ran at its spawn, with its number in the recording.
-    Ready(Result<O, Error>, Id),
+    /// Of a task that ran at its spawn, with its number in the recording; and which task, if the drop of its value may run code.
+    Ready(Result<O, Error>, Id, Option<Ran>),
     Task(Pending<O, OnWorker>),
     /// The same of a task in its scope's stack.
     OfFrame(Pending<O, OnWorker>, TaskRef),
@@ -103,12 +106,19 @@ enum Source<O> {
     Taken,
 }
 
+/// A task that ran at its spawn.
+struct Ran {
+    domain: NonNull<Domain>,
+    order: u64,
+    label: Label,
+}
+
 impl<O> Source<O> {
     /// The task's number in a recording; 0 if it is not recorded.
     fn record(&self) -> Id {
         match self {
             Source::Task(pending) | Source::OfFrame(pending, _) => pending.record,
-            &(Source::Ready(_, record) | Source::InFrame { record, .. }) => record,
+            &(Source::Ready(_, record, _) | Source::InFrame { record, .. }) => record,
             Source::Taken => 0,
         }
     }
@@ -202,27 +212,36 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: ManuallyDrop::new(source), drops, _of: PhantomData }
     }
 
+    /// Of the task that was spawned last in `domain`, and ran at its spawn.
     #[inline(always)]
-    pub(crate) fn ready(result: Result<O, Error>, record: Id) -> Self {
+    pub(crate) fn ready(result: Result<O, Error>, record: Id, domain: &Domain, label: impl FnOnce() -> Label) -> Self {
         let drops = mem::needs_drop::<O>() || result.is_err();
-        Join::new(Source::Ready(result, record), drops)
+        let ran = || Ran { domain: domain.into(), order: domain.last_order(), label: label() };
+        let ran = if const { mem::needs_drop::<O>() } { Some(ran()) } else { None };
+        Join::new(Source::Ready(result, record, ran), drops)
     }
 
     #[inline]
     pub(crate) fn to_task<S, F, E: Engine>(spawned: Spawned, worker: NonNull<Worker<E>>) -> Self {
-        Join::new(Source::Task(Pending::new::<S, F>(spawned, OnWorker::of(worker))), true)
+        let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
+        pending.domain().count_join();
+        Join::new(Source::Task(pending), true)
     }
 
     /// The same, of a task for which `closure` stands in a stack.
     pub(crate) fn of_frame<S, F, E: Engine>(spawned: Spawned, closure: TaskRef, worker: NonNull<Worker<E>>) -> Self {
-        Join::new(Source::OfFrame(Pending::new::<S, F>(spawned, OnWorker::of(worker)), closure), true)
+        let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
+        pending.domain().count_join();
+        Join::new(Source::OfFrame(pending, closure), true)
     }
 
-    /// The join of a task that returns nothing, which a stack holds.
+    /// The join of a task of this scope that returns nothing, which a stack holds.
+    // By the scope, and not by what the closure says of it: so the counting comes to nothing where the join is dropped at once.
     #[inline(always)]
-    pub(crate) fn in_frame(closure: TaskRef, record: Id) -> Self {
+    pub(crate) fn in_frame(scope: &Domain, closure: TaskRef, record: Id) -> Self {
         debug_assert!(!must_count::<O>());
-        let (domain, order) = (closure.header().domain(), closure.header().order());
+        scope.count_join();
+        let (domain, order) = (scope.into(), closure.header().order());
         Join::new(Source::InFrame { domain, order, closure, record }, false)
     }
 
@@ -266,21 +285,24 @@ impl<'s, B, O> Join<'s, B, O> {
             return None;
         }
         match mem::replace(&mut *self.source, Source::Taken) {
-            Source::Ready(result, _) => Some(result),
-            Source::Task(pending) => Some(pending.take()),
+            Source::Ready(result, ..) => Some(result),
+            Source::Task(pending) => Some(pending.take_here()),
             Source::OfFrame(pending, closure) => {
                 if !pending.is_done() {
                     // SAFETY: the scope's body runs here, and the closure is done.
                     unsafe { (pending.release.pass)(pending.release.worker, closure) };
                 }
-                Some(pending.take())
+                Some(pending.take_here())
             }
-            // SAFETY: the scope outlives its joins.
-            Source::InFrame { domain, order, .. } => Some(match unsafe { domain.as_ref() }.failure(order) {
-                Some(failure) => Err(failure),
-                // SAFETY: the body returned such a value and it was forgotten (`body::keep`): no size and no drop.
-                None => Ok(unsafe { NonNull::<O>::dangling().read() }),
-            }),
+            Source::InFrame { domain, order, .. } => {
+                // SAFETY: the scope outlives its joins.
+                let domain = unsafe { domain.as_ref() };
+                Some(match domain.end_join(order) {
+                    Some(failure) => Err(failure),
+                    // SAFETY: the body returned such a value and it was forgotten (`body::keep`): no size and no drop.
+                    None => Ok(unsafe { NonNull::<O>::dangling().read() }),
+                })
+            }
             Source::Taken => None,
         }
     }
@@ -294,6 +316,9 @@ impl<B, O> Drop for Join<'_, B, O> {
         if self.drops {
             // SAFETY: this is the drop, and `source` is not used any more.
             unsafe { drop_source(&mut self.source) }
+        } else if let Source::InFrame { domain, .. } = &*self.source {
+            // SAFETY: the scope outlives its joins.
+            unsafe { domain.as_ref() }.uncount_join();
         }
     }
 }
@@ -303,11 +328,26 @@ impl<B, O> Drop for Join<'_, B, O> {
 /// Nobody uses the source afterwards.
 #[inline(never)]
 unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
-    if matches!(&**source, Source::Task(pending) | Source::OfFrame(pending, _) if !pending.holds.get()) {
-        return;
+    if let Source::Task(pending) | Source::OfFrame(pending, _) = &**source {
+        pending.domain().uncount_join();
+        if !pending.holds.get() {
+            return pending.forget_failure();
+        }
     }
     // SAFETY: the caller's.
-    unsafe { ptr::drop_in_place(&mut **source) }
+    match unsafe { ManuallyDrop::take(source) } {
+        Source::Ready(Ok(value), _, Some(ran)) => drop_value(value, || (ran.domain, ran.order, ran.label)),
+        other => drop(other),
+    }
+}
+
+/// Drops the value of a join that is dropped. If that panics, the scope fails, by the task of the value; whenever the task ends.
+fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<Domain>, u64, Label)) {
+    if let Err(caught) = catch(|| drop(value)) {
+        let (domain, order, label) = task();
+        // SAFETY: the scope outlives its joins.
+        unsafe { domain.as_ref() }.fail(order, &caught.error(label));
+    }
 }
 
 /// What a join remembers of its task, read before that is issued: afterwards it may be gone.
@@ -424,15 +464,42 @@ impl<O, K: Release> Pending<O, K> {
         unsafe { self.domain.as_ref() }
     }
 
-    /// The result of a complete task.
-    ///
+    /// Nobody asks for the task's failure any more.
+    #[inline]
+    fn forget_failure(&self) {
+        if !self.domain().is_usual() {
+            drop(self.domain().take_failure(self.order));
+        }
+    }
+
+    /// As `take`, of a scope's join, on its thread.
+    fn take_here(self) -> Result<O, Error> {
+        let failure = self.domain().end_join(self.order);
+        self.take_with(failure)
+    }
+
+    /// The result of a complete task of a session.
+    pub(crate) fn take(self) -> Result<O, Error> {
+        let failure = self.domain().take_failure(self.order);
+        self.take_with(failure)
+    }
+
     /// A task may fail after its body: it was the last to use a value whose drop panicked. Then only the scope knows.
-    pub(crate) fn take(mut self) -> Result<O, Error> {
-        let failure = self.domain().failure(self.order);
+    fn take_with(mut self, failure: Option<Error>) -> Result<O, Error> {
         // The drop lets go of the block.
         match self.result.take() {
-            // SAFETY: the task is complete and counted, so its result is there; it is taken once.
-            Some(result) => unsafe { result.read() }.and_then(|value| failure.map_or(Ok(value), Err)),
+            Some(result) => {
+                // SAFETY: the task is complete and counted, so its result is there; it is taken once.
+                let result = unsafe { result.read() };
+                match (result, failure) {
+                    (Ok(value), Some(failure)) => {
+                        // The task has failed already.
+                        let _ = catch(|| drop(value));
+                        Err(failure)
+                    }
+                    (result, _) => result,
+                }
+            }
             // SAFETY: the body returned such a value and it was forgotten (`body::keep`): it has no size and no drop.
             None => failure.map_or_else(|| Ok(unsafe { NonNull::<O>::dangling().read() }), Err),
         }
@@ -442,10 +509,13 @@ impl<O, K: Release> Pending<O, K> {
 impl<O, K: Release> Drop for Pending<O, K> {
     fn drop(&mut self) {
         if self.counted && self.state().drop_join() {
-            // SAFETY: the task was complete before, so its result, unless taken, is there.
-            let result = self.result.map(|result| unsafe { result.read() });
-            self.release.free(TaskRef(self.task));
-            drop(result);
+            let task = TaskRef(self.task);
+            if let Some(result) = self.result {
+                // SAFETY: the task was complete before, so its result, which was not taken, is there.
+                drop_value(unsafe { result.read() }, || (self.domain, self.order, task.label()));
+            }
+            self.release.free(task);
+            self.forget_failure();
         }
     }
 }

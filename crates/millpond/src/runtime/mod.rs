@@ -33,6 +33,7 @@ pub(crate) mod scope;
 pub(crate) mod session;
 pub(crate) mod shared;
 pub(crate) mod spawn;
+mod try_scope;
 pub(crate) mod wait_on;
 mod waker;
 pub(crate) mod watch;
@@ -112,8 +113,9 @@ impl<E: Engine> std::fmt::Debug for Inner<E> {
 
 /// Starts the worker thread of a seat.
 fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
-    let shared = Arc::clone(shared);
+    let (shared, inherited) = (Arc::clone(shared), pin::inherited());
     thread::Builder::new().name(format!("millpond-{seat}")).spawn(move || {
+        pin::release(inherited);
         if shared.config.pin {
             pin::worker(seat);
         }
@@ -205,8 +207,8 @@ impl<E: Engine> Runtime<E> {
     ///
     /// # Errors
     ///
-    /// The first failure in reference order; [`Kind::Cancelled`] if the scope was cancelled. The value of `f` is
-    /// dropped then.
+    /// The first failure in reference order, a [cause](Error) if there is one; [`Kind::Cancelled`] if the scope was cancelled. The
+    /// value of `f` is dropped then.
     ///
     /// # Panics
     ///
@@ -268,7 +270,7 @@ impl<E: Engine> Runtime<E> {
     ///
     /// # Errors
     ///
-    /// The first failure of a task, else what `f` returned.
+    /// The first failure of a task that is no [consequence](Error) of another, else what `f` returned, else the first consequence.
     ///
     /// # Panics
     ///
@@ -279,7 +281,7 @@ impl<E: Engine> Runtime<E> {
         F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> Result<R, X>,
         X: From<Error>,
     {
-        self.scope(f)?
+        try_scope::run(self, f)
     }
 }
 
@@ -298,7 +300,9 @@ where
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
     }
+    let pinned = pin::guest(worker.shared(), worker.seat().index());
     E::end_scope(worker, &domain);
+    drop(pinned);
     if record != 0 {
         worker.log.close(record, before);
     }

@@ -169,7 +169,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             self.domain().sub_bytes(task.bytes());
         }
         if let Err(error) = &outcome {
-            self.domain().fail(task.header().order(), error.clone());
+            self.domain().fail(task.header().order(), error);
         }
         self.domain().count_inline();
         worker.free(task);
@@ -203,7 +203,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         // Read before: the task is gone then.
         let record = drafted.task.record_id();
-        let join = Join::ready(self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body), record);
+        let result = self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body);
+        let join = Join::ready(result, record, self.domain(), || options.label());
         self.worker().free_retired(drafted.retired_before, self.domain(), &options);
         join
     }
@@ -317,7 +318,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             return self.spawn_task(options, accesses, body, kind, false);
         }
         match self.run_at_once(kind, &options, accesses, body) {
-            Ok(result) => Join::ready(result, 0),
+            Ok(result) => Join::ready(result, 0, self.domain(), || options.label()),
             Err((accesses, body)) => self.spawn_task(options, accesses, body, kind, true),
         }
     }
@@ -446,6 +447,10 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
 
     fn cancel_token(&self) -> CancelToken {
         self.domain().cancel_token()
+    }
+
+    fn cancel_on_failure(&self, cancels: bool) {
+        self.domain().cancel_on_failure(cancels);
     }
 }
 

@@ -176,7 +176,7 @@ impl<E: Engine> Session<E> {
     ///
     /// # Errors
     ///
-    /// The first failure in reference order; [`Kind::Cancelled`] if the session was cancelled.
+    /// The first failure in reference order, a [cause](Error) if there is one; [`Kind::Cancelled`] if the session was cancelled.
     #[track_caller]
     pub fn close(self) -> Result<(), Error> {
         self.finish();
@@ -312,5 +312,9 @@ impl<E: Engine> Spawn<'static> for Session<E> {
 
     fn cancel_token(&self) -> CancelToken {
         self.domain().cancel_token()
+    }
+
+    fn cancel_on_failure(&self, cancels: bool) {
+        self.domain().cancel_on_failure(cancels);
     }
 }

@@ -237,7 +237,6 @@ impl<E: Engine> Shared<E> {
         let worker = guest.worker();
         let mut run = || {
             let _entered = Enter::new(worker);
-            let _pinned = super::pin::guest(worker.shared(), worker.seat().index());
             // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
             let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
             worker.leave_seat();

@@ -3,12 +3,19 @@
 use std::panic::Location;
 
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
-use crate::error::{Error, Label, MAX_INDICES};
+use crate::caught::or_fail;
+use crate::error::{Error, Label};
 use crate::handle::Handle;
 use crate::record::Id;
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::wait_on::Ref;
 use crate::task::Extras;
+
+mod named;
+pub use named::Task;
+
+/// An error of any type, as the verbs for bodies that may fail take it.
+type Boxed = Box<dyn std::error::Error + Send + Sync>;
 
 /// A scope of any engine, root or in a body: where tasks are spawned and waited for.
 ///
@@ -58,6 +65,9 @@ pub trait Spawn<'s>: Sized {
     /// recycled; besides what a [`write`](Handle::write) of a datum in use and a [`reduce`](Handle::reduce) cost. Where
     /// the window is full, it makes room first: see [`Builder::window`](crate::Builder::window).
     ///
+    /// A body that returns a `Result` has succeeded, whatever is in it: the join gives it as a value. Use
+    /// [`try_spawn`](Spawn::try_spawn) if an `Err` is to fail the task.
+    ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
     /// # let rt = Runtime::new()?;
@@ -77,6 +87,48 @@ pub trait Spawn<'s>: Sized {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
         self.spawn_with(Options::at(Location::caller()), accesses, body)
+    }
+
+    /// Spawns a leaf whose body may fail: as [`spawn`](Spawn::spawn), but the body returns a `Result`, and the join gives what is in
+    /// its `Ok`.
+    ///
+    /// An `Err` fails the task, as a panic would: what it has declared to change is poisoned, and the scope returns the failure. Its
+    /// kind is [`Kind::Failed`](crate::Kind::Failed), and the body's error is its [`source`](std::error::Error::source).
+    ///
+    /// It costs what `spawn` does. An `Err` takes some microseconds: it takes the way of a panic, but calls no panic hook. In a
+    /// program that is compiled with `panic = "abort"` it therefore aborts.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Kind, Runtime, Spawn};
+    /// use std::error::Error as _;
+    ///
+    /// # let rt = Runtime::new()?;
+    /// let numbers = ["7", "8", "nine"].map(|text| (text, Handle::unset()));
+    /// let error = rt.scope(|s| {
+    ///     for (text, number) in &numbers {
+    ///         s.task("parse").try_spawn(number.write(), move |number| text.parse().map(|n: u32| number.set(n)));
+    ///     }
+    ///     let (first, second) = (numbers[0].1.read(), numbers[1].1.read());
+    ///     let sum = s.try_spawn((first, second), |(a, b)| a.checked_add(*b).ok_or("too large"));
+    ///     assert_eq!(s.wait(sum)?, 15);
+    ///     Ok::<(), millpond::Error>(())
+    /// });
+    /// let error = error.unwrap_err();
+    /// assert_eq!(error.kind(), &Kind::Failed);
+    /// assert!(error.source().unwrap().is::<std::num::ParseIntError>());
+    /// assert_eq!(error.to_string(), "task `parse` failed: invalid digit found in string");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    #[inline(always)]
+    fn try_spawn<A, F, O, X>(&self, accesses: A, body: F) -> Self::Join<O>
+    where
+        A: Accesses<'s, Self::Brand>,
+        O: Send + 's,
+        X: Into<Boxed>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> Result<O, X> + Send + 's,
+    {
+        self.spawn_with(Options::at(Location::caller()), accesses, move |args| or_fail(body(args)))
     }
 
     /// Spawns a parent: `body` gets a scope and handles of its own, with at most the declared rights, and spawns
@@ -110,6 +162,39 @@ pub trait Spawn<'s>: Sized {
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
         self.nest_with(Options::at(Location::caller()), accesses, body)
+    }
+
+    /// Spawns a parent whose body may fail: as [`nest`](Spawn::nest), with a body as that of [`try_spawn`](Spawn::try_spawn).
+    ///
+    /// An `Err` cancels nothing: the children that were spawned before it run. Then what the parent has declared to change is
+    /// poisoned. The task fails with the first failure of a child, if that is no consequence of another one; else with this error.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, total) = (Runtime::new()?, Handle::new(0));
+    /// let error = rt.scope(|s| {
+    ///     s.task("add").try_nest(total.inout(), |s, total| {
+    ///         for text in ["1", "2", "three"] {
+    ///             let n: i32 = text.parse()?;
+    ///             s.spawn(total.inout(), move |total| *total += n);
+    ///         }
+    ///         Ok::<(), std::num::ParseIntError>(())
+    ///     });
+    /// });
+    /// assert_eq!(error.unwrap_err().to_string(), "task `add` failed: invalid digit found in string");
+    /// assert!(total.into_inner().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    #[inline(always)]
+    fn try_nest<A, F, O, X>(&self, accesses: A, body: F) -> Self::Join<O>
+    where
+        A: Accesses<'s, Self::Brand>,
+        O: Send + 's,
+        X: Into<Boxed>,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> Result<O, X> + Send + 's,
+    {
+        self.nest_with(Options::at(Location::caller()), accesses, move |scope, handles| or_fail(body(scope, handles)))
     }
 
     /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. Without it, a task goes by the
@@ -303,6 +388,30 @@ pub trait Spawn<'s>: Sized {
     /// ```
     fn cancel_token(&self) -> CancelToken;
 
+    /// Whether the first failure of a task cancels this scope: then no further task of it starts. It does not by default. One that
+    /// has happened already cancels the scope at once.
+    ///
+    /// A task of a scope below counts when it fails, not only when its parent is complete. The scope returns the first failure in
+    /// reference order among those that have happened, and not [`Kind::Cancelled`](crate::Kind::Cancelled). Which have happened
+    /// depends on the schedule. Bodies that run go on, as after [`CancelToken::cancel`].
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, log) = (Runtime::builder().workers(1).build()?, Handle::new(Vec::new()));
+    /// let error = rt.scope(|s| {
+    ///     s.cancel_on_failure(true);
+    ///     for n in 0..10 {
+    ///         s.task("step").index([n]).try_spawn(log.commutative(), move |log| {
+    ///             log.push(n);
+    ///             if n < 3 { Ok(()) } else { Err("no more") }
+    ///         });
+    ///     }
+    /// });
+    /// assert_eq!(error.unwrap_err().to_string(), "task `step(3)` failed: no more");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn cancel_on_failure(&self, cancels: bool);
+
     #[doc(hidden)]
     fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Self::Join<O>
     where
@@ -323,7 +432,7 @@ pub trait Spawn<'s>: Sized {
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub(crate) place: &'static Location<'static>,
-    label: Option<Label>,
+    pub(crate) label: Option<Label>,
     pub(crate) bytes: usize,
     pub(crate) priority: i8,
     /// The task shares nothing with anybody but its data, and its body does not wait: nobody can tell whether it runs at its spawn.
@@ -360,123 +469,5 @@ impl Options {
     #[inline]
     pub(crate) fn label(&self) -> Label {
         self.label.unwrap_or(Label::place(self.place))
-    }
-}
-
-/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says
-/// is kept in the task's block.
-#[must_use = "spawn it"]
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a, S> {
-    pub(crate) scope: &'a S,
-    pub(crate) options: Options,
-}
-
-impl<'a, S> Task<'a, S> {
-    #[track_caller]
-    pub(crate) fn named(scope: &'a S, name: &'static str) -> Self {
-        Task { scope, options: Options { label: Some(Label::named(name)), ..Options::at(Location::caller()) } }
-    }
-
-    /// Indices behind the name, as in `trsm(3,5)`; at most four, else it does not compile. One beyond `u32` counts as
-    /// `u32::MAX`.
-    ///
-    /// ```
-    /// # use millpond::{Handle, Runtime, Spawn};
-    /// # let (rt, tile) = (Runtime::new()?, Handle::<f64>::unset());
-    /// let result = rt.scope(|s| {
-    ///     for k in 0..2 {
-    ///         s.task("potrf").index([k, k]).spawn(tile.read(), |_| ());
-    ///     }
-    /// });
-    /// assert_eq!(result.unwrap_err().task().to_string(), "potrf(0,0)");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn index<const N: usize>(mut self, indices: [usize; N]) -> Self {
-        const { assert!(N <= MAX_INDICES, "a label holds at most four indices") }
-        let indices = indices.map(|index| u32::try_from(index).unwrap_or(u32::MAX));
-        self.options.label = self.options.label.map(|label| label.with_indices(&indices));
-        self
-    }
-
-    /// A hint: tasks of higher priority are taken first. Where a pool does not honour it, its row in the catalogue
-    /// says so; the default pool lets positive priorities overtake and treats others as 0. It is about tasks that could
-    /// run now: of the commutative tasks that wait for the same datum, it does not say which has it next.
-    ///
-    /// ```
-    /// # use millpond::{Inline, Runtime, Spawn};
-    /// # use std::sync::Mutex;
-    /// let rt = Runtime::builder().workers(1).inline(Inline::Never).build()?;
-    /// let log = Mutex::new(Vec::new());
-    /// let note = |name| log.lock().unwrap().push(name);
-    /// rt.scope(|s| {
-    ///     s.spawn((), |()| note("some"));
-    ///     s.task("urgent").priority(1).spawn((), |()| note("urgent"));
-    ///     s.spawn((), |()| note("other"));
-    /// })?;
-    /// assert_eq!(log.lock().unwrap()[0], "urgent");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn priority(mut self, priority: i8) -> Self {
-        self.options.priority = priority;
-        self
-    }
-
-    /// What the task holds until it is complete and the runtime cannot see, for the window in bytes
-    /// ([`Builder::window_bytes`](crate::Builder::window_bytes), where there is an example).
-    pub fn bytes(mut self, bytes: usize) -> Self {
-        self.options.bytes = bytes;
-        self
-    }
-
-    /// As [`Spawn::spawn`].
-    ///
-    /// ```
-    /// # use millpond::{Runtime, Spawn};
-    /// # let rt = Runtime::new()?;
-    /// let answer = rt.scope(|s| s.wait(s.task("answer").spawn((), |()| 42)))??;
-    /// assert_eq!(answer, 42);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn<'s, A, F, O>(self, accesses: A, body: F) -> S::Join<O>
-    where
-        S: Spawn<'s>,
-        A: Accesses<'s, S::Brand>,
-        O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
-    {
-        self.scope.spawn_with(self.options, accesses, body)
-    }
-
-    /// The task is portable ([`Options::portable`]).
-    #[doc(hidden)]
-    pub fn portable(mut self) -> Self {
-        self.options.portable = true;
-        self
-    }
-
-    /// As [`Spawn::nest`]. A name is its task's own: children go by theirs.
-    ///
-    /// ```
-    /// # use millpond::{Handle, Runtime, Spawn};
-    /// # let (rt, x) = (Runtime::new()?, Handle::<u8>::unset());
-    /// let result = rt.scope(|s| {
-    ///     s.task("parent").nest(x.write(), |s, x| {
-    ///         s.task("child").spawn(x.write(), |_unset| ());
-    ///     });
-    /// });
-    /// assert_eq!(result.unwrap_err().task().name(), Some("child"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[track_caller]
-    pub fn nest<'s, A, F, O>(self, accesses: A, body: F) -> S::Join<O>
-    where
-        S: Spawn<'s>,
-        A: Accesses<'s, S::Brand>,
-        O: Send + 's,
-        F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
-    {
-        self.scope.nest_with(self.options, accesses, body)
     }
 }

@@ -317,7 +317,7 @@ impl<E: Engine> Worker<E> {
     fn begin_set(&self, domain: &Domain, datum: &Datum, place: &'static Location<'static>) -> (u64, Option<Storage>) {
         let order = domain.count_gap();
         if !self.admit_now(domain, datum) {
-            domain.fail(order, busy(place));
+            domain.fail(order, &busy(place));
             return (order, None);
         }
         datum.enter_group(Mode::Write);

@@ -235,7 +235,7 @@ impl Worker<StackEngine> {
         let outer = unsafe { &*frame.before };
         self.finish(frames, outer, around);
         frames.leave_room(room);
-        around.failure(order).map_or(Ok(()), Err)
+        around.take_failure(order).map_or(Ok(()), Err)
     }
 
     /// As `end_called`, of one that panicked.

@@ -136,7 +136,7 @@ impl TaskStore<StackEngine> for InFrames {
         };
         let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
-            Ok(result) => Join::ready(result, 0),
+            Ok(result) => Join::ready(result, 0, scope.domain(), || options.label()),
             Err((accesses, body)) => scope.spawn_in_frame(frames, options, accesses, body),
         }
     }
@@ -158,7 +158,7 @@ impl TaskStore<StackEngine> for InFrames {
         };
         let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
-            Ok(result) => Join::ready(result, 0),
+            Ok(result) => Join::ready(result, 0, scope.domain(), || options.label()),
             Err((accesses, body)) => scope.nest_in_frame(frames, options, accesses, body),
         }
     }

@@ -161,7 +161,10 @@ pub(crate) fn outcome(task: TaskRef, domain: &Domain, dropped: Option<Error>) ->
         let arg = task.records().iter().position(|record| unset(&record))?;
         Some(Error::new(task.label(), Kind::Unwritten { arg }))
     };
-    let error = domain.first_failure().or_else(|| domain.own_failure().cloned()).or_else(unwritten).or(dropped);
+    // In reference order the body's own failure comes after those of its children; causes come before consequences.
+    let failures = [domain.first_failure(), domain.own_failure().cloned(), dropped];
+    let cause = failures.iter().flatten().find(|error| !error.is_consequence()).cloned();
+    let error = cause.or_else(|| failures.into_iter().flatten().next()).or_else(unwritten);
     if let Some(error) = &error {
         let failed = || State::Failed(error.root().clone());
         task.records().iter().filter(unset).for_each(|record| record.version().set_state(failed()));

@@ -41,7 +41,7 @@ pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
     // SAFETY: the scope outlives its tasks.
     let domain = unsafe { header.domain().as_ref() };
     if header.has(flag::MISUSED) {
-        return domain.failure(header.order());
+        return domain.misuse_of(header.order());
     }
     if domain.is_cancelled() {
         return Some(Error::new(task.label(), Kind::Cancelled));
@@ -114,17 +114,17 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
     result
 }
 
-/// The failure of a task whose body, or whose reducer, panicked.
+/// The failure of a task whose body, or whose reducer, panicked; or whose body returned an error.
 #[cold]
 pub(crate) fn panicked(task: TaskRef, caught: &Caught) -> Error {
-    Error::new(task.label(), Kind::Panicked(caught.text()))
+    caught.error(task.label())
 }
 
-/// The drop of a value that a task was the last to use panicked: its scope is told.
+/// The drop of a value that a task was the last to use panicked, or of its own value: its scope is told.
 #[cold]
 pub(crate) fn report_drop(task: TaskRef, caught: &Caught) {
     // SAFETY: the task is not counted as complete yet, so its scope is there.
-    unsafe { task.header().domain().as_ref() }.fail(task.header().order(), panicked(task, caught));
+    unsafe { task.header().domain().as_ref() }.fail_for_join(task.header().order(), panicked(task, caught));
 }
 
 fn poison_one(record: &Record, cause: &Error) {
@@ -192,8 +192,17 @@ impl<E: Engine> Worker<E> {
     #[cold]
     pub(crate) fn report(&self, task: TaskRef, scope: &Domain, error: Error, ran: Ran) {
         let header = task.header();
-        scope.fail(header.order(), error.clone());
-        if header.has(flag::COUNTED) {
+        if header.role() == Role::Combine && matches!(error.kind(), Kind::NeverWritten { .. }) {
+            // No member found a value either, so each has failed.
+            return;
+        }
+        if !header.has(flag::COUNTED) {
+            scope.fail_for_join(header.order(), error);
+            if scope.is_owned_by(self.seat.index()) {
+                scope.forget_failures();
+            }
+        } else {
+            scope.fail(header.order(), &error);
             // SAFETY: the task is counted, and its join cannot look before the state says "done".
             unsafe { (header.vtable().fail)(task, error, ran == Ran::Yes) }
         }

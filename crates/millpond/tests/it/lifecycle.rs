@@ -302,7 +302,7 @@ fn comes_to_rest() -> bool {
     })
 }
 
-fn resident_kib() -> usize {
+pub fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has a line for it");
     line.trim().trim_end_matches(" kB").parse().expect("a number of KiB")

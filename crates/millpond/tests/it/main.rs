@@ -10,6 +10,7 @@ mod cancel;
 mod common;
 mod conformance;
 mod dump;
+mod errors;
 mod events;
 mod failures;
 mod figure1;

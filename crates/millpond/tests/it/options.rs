@@ -357,3 +357,41 @@ fn choices_out_of_range_name_the_range() {
         assert_eq!(text, format!("stack_size is {bytes}, must be 131072 to 1073741824"));
     }
 }
+
+/// The processors that the calling thread may use.
+fn processors() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap().to_owned()
+}
+
+#[test]
+fn a_binding_stays_in_its_runtime() {
+    limit(20, "bindings", || {
+        let all = processors();
+        let rt = builder(2).pin(true).build().unwrap();
+        // What the closure makes: a thread, and a runtime.
+        let of_runtime = |rt: &Runtime| {
+            let session = rt.session();
+            session.wait(session.spawn((), |()| processors())).unwrap()
+        };
+        let inner = rt.scope(|_| {
+            assert_eq!(thread::spawn(processors).join().unwrap(), all);
+            let inner = builder(2).build().unwrap();
+            assert_eq!(of_runtime(&inner), all);
+            inner
+        });
+        assert_eq!((of_runtime(&inner.unwrap()), processors()), (all.clone(), all.clone()));
+        // What a body makes that runs on a bound worker. Those are: a body of a session runs on a worker's thread.
+        let session = rt.session();
+        let bound = session.spawn((), move |()| {
+            let inner = Runtime::new().unwrap();
+            let builder = builder(2).build().unwrap();
+            (processors(), inner.workers(), of_runtime(&builder))
+        });
+        let (here, workers, inside) = session.wait(bound).unwrap();
+        assert_eq!((workers, inside), (Runtime::new().unwrap().workers(), all.clone()));
+        if Runtime::new().unwrap().workers() > 1 {
+            assert_ne!(here, all, "the worker is bound");
+        }
+    });
+}

@@ -1,11 +1,11 @@
 //! What most scopes never need: failures, watchers, doors, reductions, a token. Made when it is needed first.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use super::Domain;
+use super::failures::Failures;
 use crate::error::Error;
 use crate::handle::reduction::Reduction;
 use crate::runtime::cancel::CancelToken;
@@ -14,13 +14,14 @@ use crate::runtime::gate::Inner;
 use crate::runtime::watch::{Tell, Watchers};
 use crate::stack::Wakers;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What most scopes never need.
 #[derive(Default)]
 pub(super) struct Cold {
-    /// By place in reference order.
-    failures: Mutex<BTreeMap<u64, Error>>,
+    pub(super) failures: Mutex<Failures>,
+    /// Whether the first failure cancels the scope.
+    pub(super) fails_fast: AtomicBool,
     watchers: Watchers,
     closures: Wakers,
     token: Mutex<Option<CancelToken>>,
@@ -66,25 +67,10 @@ impl Domain {
         self.cold_if_any().is_none()
     }
 
-    /// A task of the scope failed.
-    pub(crate) fn fail(&self, order: u64, error: Error) {
-        self.cold().failures.lock().entry(order).or_insert(error);
-    }
-
-    /// The failure of the task at `order`.
-    pub(crate) fn failure(&self, order: u64) -> Option<Error> {
-        self.cold_if_any()?.failures.lock().get(&order).cloned()
-    }
-
-    /// The failure that comes first in reference order.
-    pub(crate) fn first_failure(&self) -> Option<Error> {
-        let cold = self.cold_if_any()?;
-        cold.failures.lock().values().next().cloned()
-    }
-
     /// The body itself failed; which it does at most once.
     pub(crate) fn set_own_failure(&self, error: Error) {
         let _is_the_first = self.cold().own_failure.set(error);
+        self.stop_scopes();
     }
 
     /// The failure of the body itself: then what it declared to write is poisoned.

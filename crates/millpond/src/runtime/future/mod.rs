@@ -145,7 +145,7 @@ impl<E: Engine> Worker<E> {
             Polled::Held => {}
             Polled::Ended(result) => {
                 if let Err(error) = result {
-                    domain.fail(task.header().order(), error);
+                    domain.fail(task.header().order(), &error);
                 }
                 doors.count_let_in(self.seat().index());
                 self.free(task);

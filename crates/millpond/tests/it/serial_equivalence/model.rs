@@ -40,6 +40,11 @@ impl Failure {
             _ => Causes::from([self.label]),
         }
     }
+
+    /// Whether another failure may have led to this one.
+    fn is_consequence(&self) -> bool {
+        matches!(self.why, Why::Poisoned(_) | Why::Unwritten(_))
+    }
 }
 
 /// What a run must show.
@@ -68,7 +73,7 @@ pub fn run(program: &Program) -> Expected {
     model.end_pendings(&program.body, &mut scope);
     let Model { mut expected, .. } = model;
     expected.value = value;
-    expected.scope = scope.failure;
+    expected.scope = scope.failure();
     let result = |id: &Id| {
         let datum = scope.data.get(id).expect("roots stay");
         datum.look().map(|plain| plain.digest()).map_err(|why| Failure { label: None, why })
@@ -87,15 +92,21 @@ struct Model {
 struct Scope {
     data: BTreeMap<Id, Datum>,
     joins: BTreeMap<Id, Result<u64, Failure>>,
-    /// The first failure in reference order.
-    failure: Option<Failure>,
+    /// The first cause in reference order, and the first consequence.
+    cause: Option<Failure>,
+    consequence: Option<Failure>,
     /// Pending tasks with a precondition that was dropped.
     abandoned: BTreeSet<Id>,
 }
 
 impl Scope {
     fn fail(&mut self, failure: &Failure) {
-        self.failure.get_or_insert_with(|| failure.clone());
+        let first = if failure.is_consequence() { &mut self.consequence } else { &mut self.cause };
+        first.get_or_insert_with(|| failure.clone());
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.cause.clone().or_else(|| self.consequence.clone())
     }
 
     fn datum(&mut self, id: Id) -> &mut Datum {
@@ -255,8 +266,10 @@ impl Model {
         }
         self.expected.ran.insert(task.id, value.unwrap_or(seed));
         self.end_holds(task, scope, value.is_some());
-        let own = own.or_else(|| unwritten.map(|arg| Failure { label: label(task), why: Why::Unwritten(arg) }));
-        let Some(failure) = inner.failure.or_else(|| own.clone()) else {
+        // The body's own failure comes after those of its children.
+        own.iter().for_each(|own| inner.fail(own));
+        let unwritten = unwritten.map(|arg| Failure { label: label(task), why: Why::Unwritten(arg) });
+        let Some(failure) = inner.failure().or(unwritten) else {
             return Ok(value.expect("it did not panic"));
         };
         if value.is_none() {
@@ -286,7 +299,7 @@ impl Model {
             if let (None, Some(body)) = (value, nest) {
                 inner.fail(&Failure { label: None, why: Why::Panicked(panic_of(body)) });
             }
-            if let Some(failure) = &inner.failure {
+            if let Some(failure) = &inner.failure() {
                 scope.fail(failure);
             }
         }

@@ -1,0 +1,142 @@
+//! The failures of a scope: the first in reference order, and those that joins may ask for.
+//!
+//! A task with a value keeps its failure where the value would be, in its block, until its join is gone. Of one without a value,
+//! in a scope, the block is gone at its end, and nothing tells whether its join is: most are dropped where they are made. So:
+//!
+//! 1. The owner counts the joins that there are (`Domain::joins`), of tasks that did not run at their spawn.
+//! 2. A failure is kept for a join when the task ends. The join takes it out.
+//!    A session's tasks know when their joins are gone.
+//! 3. If the owner finds no join, it forgets what is kept, but for the task spawned last, whose join may not be made yet. It
+//!    looks when a task fails on its thread, when it looks for room, and when it has waited for a task.
+
+use std::collections::BTreeMap;
+
+use super::Domain;
+use super::rare::Cold;
+use crate::error::Error;
+use crate::sync::atomic::Ordering;
+
+/// See the [module](self).
+#[derive(Default)]
+pub(super) struct Failures {
+    /// The first in reference order, with its place: of those that are causes, and of those that are consequences.
+    cause: Option<(u64, Error)>,
+    consequence: Option<(u64, Error)>,
+    /// Why tasks must not run that have not come to their turn, by place in reference order.
+    misused: BTreeMap<u64, Error>,
+    /// What a join may ask for, by place in reference order.
+    kept: BTreeMap<u64, Error>,
+    /// No task before this place has a join.
+    unjoined: u64,
+}
+
+impl Failures {
+    fn note(&mut self, order: u64, error: &Error) {
+        self.misused.remove(&order);
+        let first = if error.is_consequence() { &mut self.consequence } else { &mut self.cause };
+        if first.as_ref().is_none_or(|&(earlier, _)| order < earlier) {
+            *first = Some((order, error.clone()));
+        }
+    }
+}
+
+impl Domain {
+    /// The task at this place in reference order failed; its join, if it has one, knows.
+    pub(crate) fn fail(&self, order: u64, error: &Error) {
+        self.cold().failures.lock().note(order, error);
+        self.stop_scopes();
+    }
+
+    /// As `fail`, of a task whose join asks for the failure.
+    pub(crate) fn fail_for_join(&self, order: u64, error: Error) {
+        self.fail(order, &error);
+        self.keep_failure(order, error);
+    }
+
+    /// Keeps the failure of a task for its join.
+    pub(crate) fn keep_failure(&self, order: u64, error: Error) {
+        let mut failures = self.cold().failures.lock();
+        if order >= failures.unjoined {
+            failures.kept.entry(order).or_insert(error);
+        }
+    }
+
+    /// A task that is being spawned must not run, for this reason.
+    pub(crate) fn misuse(&self, order: u64, error: Error) {
+        self.cold().failures.lock().misused.insert(order, error);
+    }
+
+    /// Why the task at `order` must not run, if it was misused.
+    pub(crate) fn misuse_of(&self, order: u64) -> Option<Error> {
+        self.cold_if_any()?.failures.lock().misused.get(&order).cloned()
+    }
+
+    /// The failure of the task at `order`, whose join is gone with this.
+    pub(crate) fn end_join(&self, order: u64) -> Option<Error> {
+        self.uncount_join();
+        let failure = self.take_failure(order);
+        // Others may have failed while this one was waited for.
+        self.forget_failures();
+        failure
+    }
+
+    /// The failure of the task at `order` that was kept for its join, which asks once.
+    pub(crate) fn take_failure(&self, order: u64) -> Option<Error> {
+        self.cold_if_any()?.failures.lock().kept.remove(&order)
+    }
+
+    /// The failure that comes first in reference order, of those that are causes; else of all.
+    pub(crate) fn first_failure(&self) -> Option<Error> {
+        let failures = self.cold_if_any()?.failures.lock();
+        failures.cause.as_ref().or(failures.consequence.as_ref()).map(|(_, error)| error.clone())
+    }
+
+    /// The owner looks what of the failures no join can ask for.
+    #[inline]
+    pub(crate) fn forget_failures(&self) {
+        if !self.is_usual() && self.joins.get() == 0 && !self.is_sessions() {
+            self.forget_kept();
+        }
+    }
+
+    #[cold]
+    fn forget_kept(&self) {
+        // None may have been spawned yet.
+        let last = self.next_order().saturating_sub(2);
+        let mut failures = self.cold().failures.lock();
+        failures.unjoined = last;
+        if !failures.kept.is_empty() {
+            failures.kept = failures.kept.split_off(&last);
+        }
+    }
+
+    /// From now on, or no longer, the first failure cancels the scope: one that has happened, too.
+    pub(crate) fn cancel_on_failure(&self, cancels: bool) {
+        if !cancels && self.is_usual() {
+            return;
+        }
+        let cold = self.cold();
+        cold.fails_fast.store(cancels, Ordering::Release);
+        // In this order: either this sees a failure that is noted meanwhile, or who notes that sees the wish, by the lock.
+        if cancels && self.first_failure().is_some() {
+            self.cancel_token().cancel();
+        }
+    }
+
+    /// A task has failed: cancels the scope, and those around it, that are to be cancelled then.
+    #[cold]
+    pub(super) fn stop_scopes(&self) {
+        let mut scope = self;
+        loop {
+            let stops = |cold: &Cold| cold.fails_fast.load(Ordering::Acquire);
+            if scope.cold_if_any().is_some_and(stops) && !scope.is_cancelled_itself() {
+                scope.cancel_token().cancel();
+            }
+            match scope.parent {
+                // SAFETY: a scope's parent outlives it.
+                Some(parent) => scope = unsafe { parent.as_ref() },
+                None => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Tasks that are spawned with a name, and what else can be said of them.
+
+use std::panic::Location;
+
+use super::{Boxed, Options, Spawn};
+use crate::access::{Accesses, ArgsOf};
+use crate::caught::or_fail;
+use crate::error::{Label, MAX_INDICES};
+
+/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says
+/// is kept in the task's block.
+#[must_use = "spawn it"]
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a, S> {
+    pub(crate) scope: &'a S,
+    pub(crate) options: Options,
+}
+
+impl<'a, S> Task<'a, S> {
+    #[track_caller]
+    pub(crate) fn named(scope: &'a S, name: &'static str) -> Self {
+        Task { scope, options: Options { label: Some(Label::named(name)), ..Options::at(Location::caller()) } }
+    }
+
+    /// Indices behind the name, as in `trsm(3,5)`; at most four, else it does not compile. One beyond `u32` counts as
+    /// `u32::MAX`.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, tile) = (Runtime::new()?, Handle::<f64>::unset());
+    /// let result = rt.scope(|s| {
+    ///     for k in 0..2 {
+    ///         s.task("potrf").index([k, k]).spawn(tile.read(), |_| ());
+    ///     }
+    /// });
+    /// assert_eq!(result.unwrap_err().task().to_string(), "potrf(0,0)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn index<const N: usize>(mut self, indices: [usize; N]) -> Self {
+        const { assert!(N <= MAX_INDICES, "a label holds at most four indices") }
+        let indices = indices.map(|index| u32::try_from(index).unwrap_or(u32::MAX));
+        self.options.label = self.options.label.map(|label| label.with_indices(&indices));
+        self
+    }
+
+    /// A hint: tasks of higher priority are taken first. Where a pool does not honour it, its row in the catalogue
+    /// says so; the default pool lets positive priorities overtake and treats others as 0. It is about tasks that could
+    /// run now: of the commutative tasks that wait for the same datum, it does not say which has it next.
+    ///
+    /// ```
+    /// # use millpond::{Inline, Runtime, Spawn};
+    /// # use std::sync::Mutex;
+    /// let rt = Runtime::builder().workers(1).inline(Inline::Never).build()?;
+    /// let log = Mutex::new(Vec::new());
+    /// let note = |name| log.lock().unwrap().push(name);
+    /// rt.scope(|s| {
+    ///     s.spawn((), |()| note("some"));
+    ///     s.task("urgent").priority(1).spawn((), |()| note("urgent"));
+    ///     s.spawn((), |()| note("other"));
+    /// })?;
+    /// assert_eq!(log.lock().unwrap()[0], "urgent");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn priority(mut self, priority: i8) -> Self {
+        self.options.priority = priority;
+        self
+    }
+
+    /// What the task holds until it is complete and the runtime cannot see, for the window in bytes
+    /// ([`Builder::window_bytes`](crate::Builder::window_bytes), where there is an example).
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        self.options.bytes = bytes;
+        self
+    }
+
+    /// As [`Spawn::spawn`].
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let answer = rt.scope(|s| s.wait(s.task("answer").spawn((), |()| 42)))??;
+    /// assert_eq!(answer, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn<'s, A, F, O>(self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+    {
+        self.scope.spawn_with(self.options, accesses, body)
+    }
+
+    /// As [`Spawn::try_spawn`].
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let error = rt.scope(|s| {
+    ///     s.task("read").index([7]).try_spawn((), |()| std::fs::read("/no/such/file").map(|bytes| bytes.len()));
+    /// });
+    /// assert!(error.unwrap_err().to_string().starts_with("task `read(7)` failed: No such file"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    #[inline(always)]
+    pub fn try_spawn<'s, A, F, O, X>(self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        X: Into<Boxed>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> Result<O, X> + Send + 's,
+    {
+        self.scope.spawn_with(self.options, accesses, move |args| or_fail(body(args)))
+    }
+
+    /// As [`Spawn::try_nest`].
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let answer = rt.scope(|s| {
+    ///     let join = s.task("answer").try_nest((), |s, ()| s.wait(s.spawn((), |()| 42)));
+    ///     s.wait(join)
+    /// })??;
+    /// assert_eq!(answer, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    #[inline(always)]
+    pub fn try_nest<'s, A, F, O, X>(self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        X: Into<Boxed>,
+        F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> Result<O, X> + Send + 's,
+    {
+        self.scope.nest_with(self.options, accesses, move |scope, handles| or_fail(body(scope, handles)))
+    }
+
+    /// The task is portable ([`Options::portable`]).
+    #[doc(hidden)]
+    pub fn portable(mut self) -> Self {
+        self.options.portable = true;
+        self
+    }
+
+    /// As [`Spawn::nest`]. A name is its task's own: children go by theirs.
+    ///
+    /// ```
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// # let (rt, x) = (Runtime::new()?, Handle::<u8>::unset());
+    /// let result = rt.scope(|s| {
+    ///     s.task("parent").nest(x.write(), |s, x| {
+    ///         s.task("child").spawn(x.write(), |_unset| ());
+    ///     });
+    /// });
+    /// assert_eq!(result.unwrap_err().task().name(), Some("child"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn nest<'s, A, F, O>(self, accesses: A, body: F) -> S::Join<O>
+    where
+        S: Spawn<'s>,
+        A: Accesses<'s, S::Brand>,
+        O: Send + 's,
+        F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+    {
+        self.scope.nest_with(self.options, accesses, body)
+    }
+}

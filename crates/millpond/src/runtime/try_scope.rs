@@ -1,0 +1,24 @@
+//! Scopes whose closure may fail.
+
+use super::Runtime;
+use super::scope::Scope;
+use crate::access::Root;
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// Runs a scope; its closure's own error comes after those of all that it has spawned, and before their consequences.
+#[track_caller]
+pub(super) fn run<'env, E: Engine, F, R, X>(runtime: &Runtime<E>, f: F) -> Result<R, X>
+where
+    F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> Result<R, X>,
+    X: From<Error>,
+{
+    let mut own = None;
+    let ended = runtime.scope(|s| f(s).map_err(|error| own = Some(error)));
+    match (ended, own) {
+        (Err(error), Some(own)) if error.is_consequence() => Err(own),
+        (Err(error), _) => Err(error.into()),
+        (Ok(Ok(value)), _) => Ok(value),
+        (Ok(Err(())), own) => Err(own.expect("set by the closure")),
+    }
+}
