@@ -12,6 +12,6 @@ pub mod portable;
 struct Chapter;
 
 pub use portable::{
-    Args, Cw, Handles, ParentScope, ParentTask, Portable, PortableParent, R, Registered, Rw, SpawnPortable,
-    TaskPortable, W,
+    Args, Cw, Handles, ParentScope, ParentTask, Portable, PortableParent, R, Registered, Rw, SpawnPortable, TaskError,
+    TaskPortable, TryPortable, TryPortableParent, W,
 };

@@ -11,6 +11,7 @@
 mod access;
 mod entry;
 mod error;
+mod fallible;
 mod registry;
 mod spawn;
 mod task;
@@ -18,6 +19,7 @@ mod task;
 pub use access::{AccessKind, Cw, Declared, Mode, One, R, Rw, Takes, Value, W};
 pub use entry::{Decoded, Entry, Place, Role, encode};
 pub use error::Error;
+pub use fallible::{TaskError, TryPortable, TryPortableParent};
 pub use registry::{Registry, check, registry};
 pub use spawn::{ParentScope, ParentTask, SpawnPortable, TaskPortable};
 pub use task::{Args, Handles, Portable, PortableParent, Registered};

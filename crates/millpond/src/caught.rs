@@ -26,7 +26,8 @@ struct Returned(Arc<dyn StdError + Send + Sync>);
 /// What a body returns that may fail: its value, or no return. Whoever has called the body catches a panic anyway, so a task
 /// that may fail costs no more than another; only the failure is slower than a return.
 #[inline(always)]
-pub(crate) fn or_fail<T, X: Into<Box<dyn StdError + Send + Sync>>>(result: Result<T, X>) -> T {
+#[doc(hidden)]
+pub fn or_fail<T, X: Into<Box<dyn StdError + Send + Sync>>>(result: Result<T, X>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => fail(error.into()),

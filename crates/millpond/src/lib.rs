@@ -206,6 +206,8 @@ pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
+#[doc(hidden)]
+pub use caught::or_fail;
 #[cfg(feature = "catalogue")]
 pub use engine::Catalogue;
 #[cfg(feature = "stack")]

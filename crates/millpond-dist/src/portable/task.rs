@@ -26,7 +26,7 @@ pub trait Registered {
 /// its own process is never turned into bytes. So a body uses nothing but its fields and its arguments: no globals, no
 /// files that only one machine has.
 ///
-/// A leaf that panics fails, as any other.
+/// A leaf that panics fails, as any other. For a body that returns a `Result`, there is [`TryPortable`](super::TryPortable).
 ///
 /// ```
 /// use millpond_dist::{Portable, R, Rw, portable};
@@ -66,7 +66,8 @@ pub trait Portable: Registered + Value {
 
 /// A parent that another process can run: it spawns portable tasks, and waits for none.
 ///
-/// What follows on a child's result is a task that reads it.
+/// What follows on a child's result is a task that reads it. For a body that returns a `Result`, there is
+/// [`TryPortableParent`](super::TryPortableParent).
 ///
 /// ```
 /// use millpond::{Handle, Out, Runtime};

@@ -4,5 +4,6 @@
 mod at_spawn;
 mod common;
 mod episodes;
+mod fallible;
 mod portable;
 mod ui;

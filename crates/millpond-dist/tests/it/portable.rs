@@ -374,7 +374,7 @@ fn a_task_goes_by_the_name_that_its_spawn_gives() {
         }
         let (r, text) = (Handle::unset(), Handle::unset());
         let error = rt.scope(|s| {
-            let join = s.task("root").index([1]).spawn_portable((r.write(),), Fail { by_panic: false });
+            let join = s.task("root").index([1]).spawn_portable((r.write(),), Fail { by_panic: true });
             assert_eq!(s.wait(join).unwrap_err().task().to_string(), "root(1)");
             drop(s.task("parent").nest_portable(text.inout(), Names { nested: false }));
         });
