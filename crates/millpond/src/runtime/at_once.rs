@@ -17,10 +17,11 @@ use super::body::call_leaf;
 use super::scope::Scope;
 use super::spawn::Options;
 use crate::access::{Accesses, ArgsOf, Visitor};
+use crate::caught::Caught;
 use crate::depend::Mode;
 use crate::depend::tracker::Tracker;
 use crate::engine::Engine;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Label};
 use crate::handle::Datum;
 use crate::handle::reduction::ReducerRef;
 use crate::handle::version::State;
@@ -153,21 +154,30 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
         let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, O>(look.records.get(), &shape, body) });
         worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
-        let error = match result {
+        let why = match result {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {
                 None => return Ok(Ok(value)),
-                Some(arg) => Error::new(options.label(), Kind::Unwritten { arg }),
+                Some(arg) => Err(arg),
             },
-            Err(caught) => caught.error(options.label()),
+            Err(caught) => Ok(caught),
         };
-        Ok(Err(self.failed_at_once(error, order, accesses)))
+        Ok(Err(self.failed_at_once(options.label(), why, order, accesses)))
     }
 
-    /// A leaf that ran at once has failed: what it would have written is not there.
+    /// A leaf that ran at once has failed, by what was caught or by an access that it has not set: what it would have written is not
+    /// there.
     #[cold]
     #[inline(never)]
-    fn failed_at_once<A: Accesses<'s, B>>(&self, error: Error, order: u64, accesses: A) -> Error {
+    fn failed_at_once<A: Accesses<'s, B>>(
+        &self,
+        label: Label,
+        why: Result<Caught, usize>,
+        order: u64,
+        accesses: A,
+    ) -> Error {
+        let unwritten = |arg| Error::new(label, Kind::Unwritten { arg });
+        let error = why.map_or_else(unwritten, |caught| caught.error(label));
         accesses.visit(&mut Poison(&error));
         self.domain().fail(order, &error);
         error

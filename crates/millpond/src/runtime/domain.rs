@@ -41,7 +41,8 @@ pub struct Domain {
     frames: Cell<Option<NonNull<Frames>>>,
     /// How many tasks of the scope's stack thieves have ended, behind which the stack has not yet gone on.
     thefts: AtomicU32,
-    /// How many joins there are of tasks that did not run at their spawn (`failures`, 1). One that is forgotten stays.
+    /// How many joins there are of tasks that did not run at their spawn; one stands for all that a stack's frame ever held (`failures`,
+    /// 1). One that is forgotten stays.
     joins: Cell<u32>,
     /// See `epoch`.
     epoch: Cell<u64>,
@@ -168,7 +169,7 @@ impl Domain {
             last_long: Cell::new(0);
             frames: Cell::new(Some(frames));
             thefts: AtomicU32::new(0);
-            joins: Cell::new(0);
+            joins: Cell::new(1);
             epoch: Cell::new(NESTED_EPOCH);
             plain: Cell::new(true);
             comparing: Cell::new(false);
@@ -228,6 +229,9 @@ impl Domain {
 
     /// From now on a stack holds the scope's tasks, or no longer.
     pub(crate) fn set_frames(&self, frames: Option<NonNull<Frames>>) {
+        if frames.is_some() {
+            self.count_join();
+        }
         self.frames.set(frames);
         self.note_plain();
     }

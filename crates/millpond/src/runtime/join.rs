@@ -69,7 +69,9 @@ mod loom_tests;
 pub struct Join<'s, B, O> {
     /// Dropped with the join, if that is to do something.
     source: ManuallyDrop<Source<O>>,
-    drops: bool,
+    drops: Drops,
+    /// The scope, of a join that is counted and may have nothing else to drop.
+    counted: NonNull<Domain>,
     _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B)>,
 }
 
@@ -88,6 +90,16 @@ unsafe impl<B: JoinsMayLeave, O> Send for Join<'_, B, O> {}
 // SAFETY: as above: no join is `Sync`.
 #[doc(hidden)]
 unsafe impl<B: JoinsMayLeave, O> Sync for Join<'_, B, O> {}
+
+/// What the drop of a join does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drops {
+    Nothing,
+    /// Its scope has one join less.
+    Count,
+    /// The source is dropped.
+    Source,
+}
 
 /// Where the value is, or will be.
 enum Source<O> {
@@ -146,8 +158,6 @@ pub(crate) struct Pending<O, K: Release> {
     result: Option<NonNull<Result<O, Error>>>,
     /// Whom the watcher in the scope's list wakes, if a poll put one there.
     watching: Cell<Option<Waker>>,
-    /// The drop has something to do: the task keeps its block, or there was a poll.
-    holds: Cell<bool>,
     /// The task's number in a recording.
     record: Id,
     release: K,
@@ -208,41 +218,40 @@ unsafe fn pass<E: Engine>(worker: *const (), closure: TaskRef) {
 
 impl<'s, B, O> Join<'s, B, O> {
     #[inline(always)]
-    fn new(source: Source<O>, drops: bool) -> Self {
-        Join { source: ManuallyDrop::new(source), drops, _of: PhantomData }
+    fn new(source: Source<O>, drops: Drops, counted: NonNull<Domain>) -> Self {
+        Join { source: ManuallyDrop::new(source), drops, counted, _of: PhantomData }
     }
 
     /// Of the task that was spawned last in `domain`, and ran at its spawn.
     #[inline(always)]
     pub(crate) fn ready(result: Result<O, Error>, record: Id, domain: &Domain, label: impl FnOnce() -> Label) -> Self {
-        let drops = mem::needs_drop::<O>() || result.is_err();
+        let drops = if mem::needs_drop::<O>() || result.is_err() { Drops::Source } else { Drops::Nothing };
         let ran = || Ran { domain: domain.into(), order: domain.last_order(), label: label() };
         let ran = if const { mem::needs_drop::<O>() } { Some(ran()) } else { None };
-        Join::new(Source::Ready(result, record, ran), drops)
+        Join::new(Source::Ready(result, record, ran), drops, NonNull::dangling())
     }
 
     #[inline]
     pub(crate) fn to_task<S, F, E: Engine>(spawned: Spawned, worker: NonNull<Worker<E>>) -> Self {
         let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
         pending.domain().count_join();
-        Join::new(Source::Task(pending), true)
+        let drops = if spawned.counted { Drops::Source } else { Drops::Count };
+        Join::new(Source::Task(pending), drops, spawned.domain)
     }
 
     /// The same, of a task for which `closure` stands in a stack.
     pub(crate) fn of_frame<S, F, E: Engine>(spawned: Spawned, closure: TaskRef, worker: NonNull<Worker<E>>) -> Self {
         let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
         pending.domain().count_join();
-        Join::new(Source::OfFrame(pending, closure), true)
+        Join::new(Source::OfFrame(pending, closure), Drops::Source, NonNull::dangling())
     }
 
-    /// The join of a task of this scope that returns nothing, which a stack holds.
-    // By the scope, and not by what the closure says of it: so the counting comes to nothing where the join is dropped at once.
+    /// The join of a task that returns nothing, which a stack holds.
     #[inline(always)]
-    pub(crate) fn in_frame(scope: &Domain, closure: TaskRef, record: Id) -> Self {
+    pub(crate) fn in_frame(closure: TaskRef, record: Id) -> Self {
         debug_assert!(!must_count::<O>());
-        scope.count_join();
-        let (domain, order) = (scope.into(), closure.header().order());
-        Join::new(Source::InFrame { domain, order, closure, record }, false)
+        let (domain, order) = (closure.header().domain(), closure.header().order());
+        Join::new(Source::InFrame { domain, order, closure, record }, Drops::Nothing, NonNull::dangling())
     }
 
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
@@ -284,6 +293,8 @@ impl<'s, B, O> Join<'s, B, O> {
         if !self.is_done() {
             return None;
         }
+        // The look for a failure counts it out.
+        self.drops = Drops::Nothing;
         match mem::replace(&mut *self.source, Source::Taken) {
             Source::Ready(result, ..) => Some(result),
             Source::Task(pending) => Some(pending.take_here()),
@@ -297,7 +308,7 @@ impl<'s, B, O> Join<'s, B, O> {
             Source::InFrame { domain, order, .. } => {
                 // SAFETY: the scope outlives its joins.
                 let domain = unsafe { domain.as_ref() };
-                Some(match domain.end_join(order) {
+                Some(match domain.take_failure(order) {
                     Some(failure) => Err(failure),
                     // SAFETY: the body returned such a value and it was forgotten (`body::keep`): no size and no drop.
                     None => Ok(unsafe { NonNull::<O>::dangling().read() }),
@@ -313,31 +324,26 @@ impl<B, O> Drop for Join<'_, B, O> {
     /// nothing: then no more is left of all this than a look at one word.
     #[inline]
     fn drop(&mut self) {
-        if self.drops {
-            // SAFETY: this is the drop, and `source` is not used any more.
-            unsafe { drop_source(&mut self.source) }
-        } else if let Source::InFrame { domain, .. } = &*self.source {
+        match self.drops {
+            Drops::Nothing => {}
             // SAFETY: the scope outlives its joins.
-            unsafe { domain.as_ref() }.uncount_join();
+            Drops::Count => unsafe { self.counted.as_ref() }.uncount_join(),
+            // SAFETY: this is the drop, and `source` is not used any more.
+            Drops::Source => drop_source(unsafe { ManuallyDrop::take(&mut self.source) }),
         }
     }
 }
 
-/// # Safety
-///
-/// Nobody uses the source afterwards.
+/// By value: a join whose address is passed on lies in memory, also where it is dropped at once.
 #[inline(never)]
-unsafe fn drop_source<O>(source: &mut ManuallyDrop<Source<O>>) {
-    if let Source::Task(pending) | Source::OfFrame(pending, _) = &**source {
-        pending.domain().uncount_join();
-        if !pending.holds.get() {
-            return pending.forget_failure();
+fn drop_source<O>(source: Source<O>) {
+    match source {
+        Source::Task(pending) | Source::OfFrame(pending, _) => {
+            pending.domain().uncount_join();
+            drop(pending);
         }
-    }
-    // SAFETY: the caller's.
-    match unsafe { ManuallyDrop::take(source) } {
         Source::Ready(Ok(value), _, Some(ran)) => drop_value(value, || (ran.domain, ran.order, ran.label)),
-        other => drop(other),
+        _ => {}
     }
 }
 
@@ -384,8 +390,8 @@ impl<O, K: Release> Pending<O, K> {
         let Spawned { task, usage, order, domain, record, counted } = spawned;
         // A counted task keeps its block, and such is every task with a result.
         let result = if must_count::<O>() { Some(result_at::<S, F, O>(task)) } else { None };
-        let (watching, holds) = (Cell::new(None), Cell::new(counted));
-        Pending { task: task.0, usage, order, domain, counted, result, watching, holds, record, release }
+        let watching = Cell::new(None);
+        Pending { task: task.0, usage, order, domain, counted, result, watching, record, release }
     }
 
     fn state(&self) -> &State {
@@ -438,7 +444,6 @@ impl<O, K: Release> Pending<O, K> {
         let will_be_told = self.watch(Tell::Waker(told));
         if will_be_told {
             self.watching.set(Some(kept));
-            self.holds.set(true);
         }
         will_be_told
     }
@@ -534,6 +539,8 @@ impl<B, O> Future for Join<'_, B, O> {
             && !pending.is_done()
             && pending.wake_when_done(context.waker())
         {
+            // There is a waker to drop.
+            this.drops = Drops::Source;
             current::step_back();
             return Poll::Pending;
         }

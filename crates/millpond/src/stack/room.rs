@@ -45,7 +45,6 @@ impl Worker<StackEngine> {
     /// Makes room for a closure of `size` bytes, whose task says that it holds `bytes`.
     #[cold]
     pub(super) fn make_room_in_frame(&self, domain: &Domain, frames: &Frames, size: usize, bytes: usize) {
-        domain.forget_failures();
         let config = &self.shared().config;
         let fits = || bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
         let is_full = || !fits() || waiting_at_most(domain, frames) >= config.window;

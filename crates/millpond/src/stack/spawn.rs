@@ -141,7 +141,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             }
         };
         // Made here, so that it is known where it is dropped that nothing is to be done.
-        Join::in_frame(domain, closure, record)
+        Join::in_frame(closure, record)
     }
 
     /// As `commit`, of a task that returns nothing and about which there is more to say, or for which there is no room: where it

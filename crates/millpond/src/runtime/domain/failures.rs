@@ -4,6 +4,8 @@
 //! in a scope, the block is gone at its end, and nothing tells whether its join is: most are dropped where they are made. So:
 //!
 //! 1. The owner counts the joins that there are (`Domain::joins`), of tasks that did not run at their spawn.
+//!    Not those of tasks in a stack's frame: to count them would cost such tasks two percent. So a scope of a stack keeps the failures
+//!    of its tasks without a value until it ends, or their joins have asked.
 //! 2. A failure is kept for a join when the task ends. The join takes it out.
 //!    A session's tasks know when their joins are gone.
 //! 3. If the owner finds no join, it forgets what is kept, but for the task spawned last, whose join may not be made yet. It

@@ -44,8 +44,8 @@ impl World {
     fn pending(&self) -> Pending<(), Nothing> {
         let (task, domain) = (NonNull::from(&self.header), NonNull::from(&self.domain));
         let usage = self.header.state().usage();
-        let (watching, holds, release) = (Cell::new(None), Cell::new(false), Nothing);
-        Pending { task, usage, order: 0, domain, counted: false, result: None, watching, holds, record: 0, release }
+        let (watching, release) = (Cell::new(None), Nothing);
+        Pending { task, usage, order: 0, domain, counted: false, result: None, watching, record: 0, release }
     }
 
     /// Completes the task as a worker does.
