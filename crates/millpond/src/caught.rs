@@ -23,8 +23,9 @@ pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
 /// An error that a body returned, on the way that panics take.
 struct Returned(Arc<dyn StdError + Send + Sync>);
 
-/// What a body returns that may fail: its value, or no return. Whoever has called the body catches a panic anyway, so a task
-/// that may fail costs no more than another; only the failure is slower than a return.
+/// The value that a body has returned. For an error this function does not return: it unwinds with the error to the caller of the
+/// body. The runtime catches panics of every body, so a task that may fail costs what another does. A failure is slower than a
+/// return.
 #[inline(always)]
 #[doc(hidden)]
 pub fn or_fail<T, X: Into<Box<dyn StdError + Send + Sync>>>(result: Result<T, X>) -> T {

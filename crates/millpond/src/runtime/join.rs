@@ -469,7 +469,7 @@ impl<O, K: Release> Pending<O, K> {
         unsafe { self.domain.as_ref() }
     }
 
-    /// Nobody asks for the task's failure any more.
+    /// The scope forgets the task's failure, since this join was the only one to ask for it.
     #[inline]
     fn forget_failure(&self) {
         if !self.domain().is_usual() {

@@ -14,7 +14,6 @@ const LOOKS_THROUGH: &str = "graph";
 
 /// As many tasks as are outstanding at once. A task takes some 150 bytes.
 fn outstanding() -> usize {
-    // The sanitizers take several times the memory.
     sized(20_000, 1_000_000)
 }
 
