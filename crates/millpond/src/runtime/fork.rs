@@ -1,7 +1,6 @@
 //! `join(a, b)`: plain fork-join, without declared data.
 
 use std::cell::UnsafeCell;
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -251,9 +250,11 @@ fn one_after_the_other<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -
 /// assert_eq!(rt.scope(|_| Joiner::with(|joiner| fib(joiner, 20)))?, 6765);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[repr(transparent)]
+#[repr(C)]
 // The pointer keeps it from other threads.
-pub struct Joiner(Forks, PhantomData<*const ()>);
+pub struct Joiner(Forks, [*const (); 0]);
+
+const _: () = assert!(size_of::<Joiner>() == size_of::<Forks>());
 
 impl Joiner {
     #[inline(always)]
