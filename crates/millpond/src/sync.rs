@@ -1,7 +1,11 @@
-//! The only file that names std's atomics and locks: std normally, loom under `--cfg loom`.
+//! The only file that names std's atomics and locks: std normally, loom under `--cfg loom`. Under `--cfg millpond_yields`
+//! atomics and locks wait at random (`sync::yields`).
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, millpond_yields)))]
 pub(crate) use std::sync::{Arc, atomic};
+
+#[cfg(all(millpond_yields, not(loom)))]
+pub(crate) use {std::sync::Arc, yields::atomic};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
@@ -20,6 +24,8 @@ pub(crate) mod tracked;
 pub(crate) mod barrier;
 mod locked;
 pub(crate) mod system;
+#[cfg(all(millpond_yields, not(loom)))]
+mod yields;
 #[cfg(feature = "catalogue")]
 pub(crate) use locked::Locked;
 pub(crate) use locked::Spinning;
@@ -38,6 +44,8 @@ mod lock {
         }
 
         pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
+            #[cfg(millpond_yields)]
+            super::yields::perhaps_wait();
             self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 

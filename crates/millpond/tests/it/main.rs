@@ -16,6 +16,7 @@ mod failures;
 mod figure1;
 mod forks;
 mod futures;
+mod fuzz;
 mod going_on;
 mod joins;
 mod lifecycle;

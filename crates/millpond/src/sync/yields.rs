@@ -1,0 +1,140 @@
+//! Schedules at random (`--cfg millpond_yields`): atomics and locks before whose operations a thread sometimes waits a little.
+//!
+//! `MILLPOND_YIELDS` is the seed. Each thread has random numbers of its own, so a run can be repeated only as far as the
+//! system repeats its schedule. Statics (`sync::global`) do not wait.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::global::atomic::{AtomicU64 as Count, Ordering::Relaxed};
+
+thread_local! {
+    /// The state of an xorshift; 0 before its first use.
+    static RANDOM: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The first state of a thread: from the seed, and how many threads there were before.
+#[cold]
+fn first_state() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    static THREADS: Count = Count::new(1);
+    let seed = *SEED.get_or_init(|| std::env::var("MILLPOND_YIELDS").map_or(1, |seed| seed.parse().unwrap_or(1)));
+    let thread = THREADS.fetch_add(1, Relaxed);
+    ((seed << 32) ^ thread).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
+}
+
+/// Waits a little, sometimes: a spin, a yield or, rarely, a sleep that is longer than what a scope takes to end.
+pub(crate) fn perhaps_wait() {
+    let mut x = RANDOM.get();
+    if x == 0 {
+        x = first_state();
+    }
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    RANDOM.set(x);
+    match x >> 52 {
+        0 => std::thread::sleep(Duration::from_micros(20 + (x & 255))),
+        1..16 => std::thread::yield_now(),
+        16..80 => (0..x & 127).for_each(|_| std::hint::spin_loop()),
+        _ => {}
+    }
+}
+
+/// As std's module, but what is there waits.
+pub(crate) mod atomic {
+    use std::ops::{Deref, DerefMut};
+
+    use super::perhaps_wait;
+    use crate::sync::global::atomic;
+
+    pub(crate) use atomic::Ordering;
+
+    #[inline]
+    pub(crate) fn fence(order: Ordering) {
+        perhaps_wait();
+        atomic::fence(order);
+    }
+
+    macro_rules! waiting {
+        ($($name:ident $(<$t:ident>)?: $value:ty, $($method:ident)*;)*) => {$(
+            /// Std's, reached by what has no method here.
+            #[derive(Debug)]
+            #[repr(transparent)]
+            pub(crate) struct $name$(<$t>)?(atomic::$name$(<$t>)?);
+
+            impl$(<$t>)? Default for $name$(<$t>)? {
+                fn default() -> Self {
+                    Self(Default::default())
+                }
+            }
+
+            impl$(<$t>)? Deref for $name$(<$t>)? {
+                type Target = atomic::$name$(<$t>)?;
+                fn deref(&self) -> &Self::Target {
+                    &self.0
+                }
+            }
+
+            impl$(<$t>)? DerefMut for $name$(<$t>)? {
+                fn deref_mut(&mut self) -> &mut Self::Target {
+                    &mut self.0
+                }
+            }
+
+            #[allow(dead_code, reason = "one set of methods for all")]
+            impl$(<$t>)? $name$(<$t>)? {
+                #[inline]
+                pub(crate) const fn new(value: $value) -> Self {
+                    Self(atomic::$name::new(value))
+                }
+
+                #[inline]
+                pub(crate) fn load(&self, order: Ordering) -> $value {
+                    perhaps_wait();
+                    self.0.load(order)
+                }
+
+                #[inline]
+                pub(crate) fn store(&self, value: $value, order: Ordering) {
+                    perhaps_wait();
+                    self.0.store(value, order);
+                }
+
+                #[inline]
+                pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
+                    perhaps_wait();
+                    self.0.swap(value, order)
+                }
+
+                #[inline]
+                pub(crate) fn compare_exchange(&self, old: $value, new: $value, is: Ordering, was: Ordering) -> Result<$value, $value> {
+                    perhaps_wait();
+                    self.0.compare_exchange(old, new, is, was)
+                }
+
+                #[inline]
+                pub(crate) fn compare_exchange_weak(&self, old: $value, new: $value, is: Ordering, was: Ordering) -> Result<$value, $value> {
+                    perhaps_wait();
+                    self.0.compare_exchange_weak(old, new, is, was)
+                }
+
+                $(#[inline]
+                pub(crate) fn $method(&self, value: $value, order: Ordering) -> $value {
+                    perhaps_wait();
+                    self.0.$method(value, order)
+                })*
+            }
+        )*};
+    }
+
+    waiting! {
+        AtomicU8: u8, fetch_add fetch_sub fetch_or fetch_and fetch_xor;
+        AtomicU32: u32, fetch_add fetch_sub fetch_or fetch_and fetch_xor fetch_max;
+        AtomicU64: u64, fetch_add fetch_sub fetch_or fetch_and fetch_max;
+        AtomicUsize: usize, fetch_add fetch_sub fetch_or fetch_and fetch_max;
+        AtomicBool: bool, fetch_or fetch_and;
+        AtomicPtr<T>: *mut T, ;
+    }
+}

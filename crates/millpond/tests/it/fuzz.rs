@@ -1,0 +1,130 @@
+//! Random life cycle programs: foreign threads, wakers, drops in any order and on any thread, `mem::forget`, and panics in bodies
+//! and drops. Sanitizers watch for undefined behaviour; the program itself says what must come out (`fuzz::program`).
+//!
+//! `MILLPOND_PROGRAMS` says how many programs, `MILLPOND_SEED` from which number on. A failure prints the number and the steps;
+//! so does a program that does not end. A failure may need some luck, so it is repeated by
+//!
+//! ```text
+//! MILLPOND_SEED=17 MILLPOND_PROGRAMS=1 MILLPOND_REPEATS=1000 cargo test --release -p millpond --test it -- fuzz::
+//! ```
+//!
+//! Under `--cfg millpond_yields` the runtime's threads wait at random, by the seed `MILLPOND_YIELDS`. `MILLPOND_TRACE` prints
+//! each program before it runs: for what ends the process.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use millpond::on_runtime;
+
+mod actor;
+mod generate;
+mod ledger;
+mod program;
+mod session;
+mod slots;
+mod tasks;
+mod work;
+mod world;
+
+use crate::common::rng::Rng;
+use crate::common::silence_expected_panics;
+use crate::common::watchdog::Watchdog;
+use actor::Actor;
+use program::{End, Program};
+use world::{Job, World, hand};
+
+/// The programs of a plain `cargo test`.
+const PROGRAMS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
+
+/// Seats for callers; the rest work in annexes.
+const SEATS: usize = 5;
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
+        Err(_) => otherwise,
+    }
+}
+
+/// Runs a program; what is wrong with it.
+fn execute(program: &Arc<Program>) -> Vec<String> {
+    let (world, mut rng) = (World::new(program), Rng::new(!program.seed));
+    let runtimes: Vec<_> = program.runtimes.iter().map(|config| Arc::new(config.build())).collect();
+    for (i, item) in program.items.iter().enumerate() {
+        item.uses.iter().for_each(|&how| world.bag.push(Job::Use(i, how)));
+        (0..item.looks).for_each(|_| world.bag.push(Job::Look(i)));
+        world.bag.push(Job::Put(i));
+    }
+    let (sat, seated) = channel();
+    let (stand, sitters): (Vec<_>, Vec<_>) = (0..if program.sitters { SEATS } else { 0 })
+        .map(|_| {
+            let ((leave, left), runtime, sat) = (channel::<()>(), runtimes[0].clone(), sat.clone());
+            let sit = move || {
+                let sit = || _ = (sat.send(()), left.recv());
+                on_runtime!(&*runtime, rt => rt.scope(|_| sit())).expect("it spawns nothing");
+            };
+            (leave, thread::spawn(sit))
+        })
+        .unzip();
+    sitters.iter().for_each(|_| seated.recv().expect("it sits down"));
+    let hands: Vec<_> = (0..program.hands).map(|i| (world.clone(), Rng::new(program.seed ^ i as u64))).collect();
+    let hands: Vec<_> = hands.into_iter().map(|(world, rng)| thread::spawn(move || hand(&world, rng))).collect();
+    let actors = (0..program.actors.len()).map(|i| {
+        let (actor, program) = (Actor::new(&world, &runtimes), program.clone());
+        thread::spawn(move || actor.run(&program.actors[i]))
+    });
+    let actors: Vec<_> = actors.collect();
+    drop(runtimes);
+    // They stand up in the middle, or when the others have gone.
+    let mut stand = Some(stand).filter(|_| program.sitters);
+    if rng.percent(50) {
+        stand.take().into_iter().for_each(|stand| world.bag.push(Job::Stand(stand)));
+    }
+    actors.into_iter().for_each(|actor| actor.join().expect("an actor catches what its steps throw"));
+    drop(stand);
+    for (of, session) in world.sessions.iter().enumerate() {
+        session.rest().into_iter().for_each(|session| world.guard(|| session.end(&world, of, End::Dropped)));
+    }
+    world.joins.iter().for_each(|join| world.guard(|| drop(join.rest())));
+    world.bag.close();
+    hands.into_iter().for_each(|hand| hand.join().expect("a hand catches what its jobs throw"));
+    sitters.into_iter().for_each(|sitter| sitter.join().expect("a sitter does nothing"));
+    world.bag.take_late().into_iter().for_each(|job| world.guard(|| world::run(&world, job)));
+    // What was forgotten goes on for a while.
+    let start = Instant::now();
+    let ledger = world.ledger.clone();
+    drop(world);
+    while !ledger.is_empty() && start.elapsed() < Duration::from_secs(10) {
+        thread::yield_now();
+    }
+    ledger.faults()
+}
+
+#[test]
+fn random_life_cycles() {
+    silence_expected_panics();
+    let (programs, from) = (number("MILLPOND_PROGRAMS", PROGRAMS), number("MILLPOND_SEED", 0));
+    let repeats = number("MILLPOND_REPEATS", 1);
+    let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 30)));
+    for seed in from..from + programs {
+        let program = Arc::new(generate::program(seed));
+        if std::env::var_os("MILLPOND_TRACE").is_some() {
+            let _ = writeln!(std::io::stderr(), "MILLPOND_SEED={seed}\n{program}");
+        }
+        for _ in 0..repeats {
+            let show = {
+                let program = program.clone();
+                move || format!("MILLPOND_SEED={seed} MILLPOND_PROGRAMS=1\n{program}")
+            };
+            let faults = dog.over(show, || execute(&program));
+            assert!(
+                faults.is_empty(),
+                "{}\n\n{program}\nagain: MILLPOND_SEED={seed} MILLPOND_PROGRAMS=1 MILLPOND_REPEATS=1000",
+                faults.join("\n"),
+            );
+        }
+    }
+}

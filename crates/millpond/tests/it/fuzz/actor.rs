@@ -1,0 +1,309 @@
+//! Actors: threads that take the steps of a program one by one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::thread;
+
+use millpond::catalogue::AnyRuntime;
+use millpond::{Engine, Root, Scope, Spawn, on_runtime};
+
+use super::ledger::{Kind, Life, forget, may_forget_threads};
+use super::program::{By, Deed, Door, Held, InScope, InSession, Joined, Released, Step, Task, WaitsFor};
+use super::session::{Data, OpenSession, check_number};
+use super::slots::{Outside, Waits, wait_for};
+use super::work::{Work, knock, pending, spawn};
+use super::world::{Expected, Job, Join, Out, World, pause};
+
+pub struct Actor {
+    world: Arc<World>,
+    /// Those that it has not dropped.
+    runtimes: Vec<Option<Arc<AnyRuntime>>>,
+}
+
+/// In the closure of a scope, waiting is the scope's: others may need the worker.
+impl<B, E: Engine> Waits for Scope<'_, '_, B, E> {
+    fn until(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        self.block_on(future);
+    }
+}
+
+impl Actor {
+    pub fn new(world: &Arc<World>, runtimes: &[Arc<AnyRuntime>]) -> Self {
+        Actor { world: world.clone(), runtimes: runtimes.iter().cloned().map(Some).collect() }
+    }
+
+    pub fn run(mut self, steps: &[Step]) {
+        for step in steps {
+            let world = self.world.clone();
+            world.guard(|| self.step(&Outside, step));
+        }
+    }
+
+    fn runtime(&self, runtime: usize) -> Arc<AnyRuntime> {
+        self.runtimes[runtime].clone().expect("used before it is dropped")
+    }
+
+    fn step(&mut self, at: &dyn Waits, step: &Step) {
+        let world = &self.world.clone();
+        match step {
+            Step::Pause(turns) => pause(*turns),
+            Step::Open { session } => {
+                let runtime = self.runtime(world.program.domains[*session].runtime);
+                world.sessions[*session].leave(OpenSession::new(world, *session, &runtime));
+            }
+            Step::Use { session, turn, what } => {
+                let mut open = wait_for(at, world.sessions[*session].take(*turn));
+                let objects = world.program.domains[*session].objects();
+                let work = match what {
+                    InSession::Spawn { task, .. } => Some(self.work(at, task, &[], objects, None)),
+                    _ => None,
+                };
+                world.guard(|| open.use_it(world, *session, what, work));
+                world.sessions[*session].leave(open);
+            }
+            Step::End { session, turn, how } => {
+                wait_for(at, world.sessions[*session].take(*turn)).end(world, *session, *how);
+            }
+            Step::Join { join, how } => {
+                let join = wait_for(at, world.joins[*join].take(1));
+                self.end_join(at, join, *how);
+            }
+            Step::Scope { scope, steps } => self.scope(*scope, steps),
+            Step::Here(_) => unreachable!("within a scope"),
+            Step::Knock(plan) => match plan.by {
+                By::Actor => knock(world, plan),
+                By::Hand => world.bag.push(Job::Knock(plan.clone())),
+                By::LateHand => world.bag.push_late(Job::Knock(plan.clone())),
+            },
+            Step::Dump { runtime } => {
+                let runtime = self.runtime(*runtime);
+                on_runtime!(&*runtime, rt => drop((rt.dump().to_string(), rt.counts())));
+            }
+            Step::Release { runtime, how } => {
+                let runtime = self.runtimes[*runtime].take().expect("dropped once");
+                match how {
+                    Released::Dropped => drop(runtime),
+                    Released::ByAHand => world.bag.push(Job::Release(runtime)),
+                    Released::Forgotten if may_forget_threads() => forget(runtime),
+                    Released::Forgotten => drop(runtime),
+                }
+            }
+        }
+        if let Step::Use { what: InSession::Spawn { task, .. }, .. } = step {
+            let waits = task.parent.iter().flat_map(|parent| &parent.waits);
+            waits.for_each(|wait| fire(world, wait));
+        }
+    }
+
+    fn end_join(&self, at: &dyn Waits, join: Join, how: Joined) {
+        let bag = &self.world.bag;
+        match how {
+            Joined::Dropped => drop(join),
+            Joined::Forgotten => join.forget(),
+            Joined::Waited => {
+                let result = wait_for(at, join.join);
+                join.expected.check(&self.world.ledger, result);
+            }
+            Joined::Polled(times) => drop(join.poll(&self.world.ledger, times)),
+            Joined::ByAHand(times) => bag.push(Job::Join(join, times)),
+            Joined::Late => bag.push_late(Job::Join(join, 1)),
+        }
+    }
+
+    /// The closure of a task, with what it takes along.
+    fn work(&self, at: &dyn Waits, task: &Task, waits: &[WaitsFor], objects: Kind, life: Option<&Arc<Life>>) -> Work {
+        let of_deeds = task.deeds.iter().filter_map(|deed| match deed {
+            Deed::Join { join, .. } => Some(*join),
+            _ => None,
+        });
+        let of_parent = task.parent.iter().flat_map(|parent| &parent.waits);
+        let of_waits = of_parent.chain(waits).filter_map(|wait| match wait {
+            WaitsFor::Join(join) => Some(*join),
+            _ => None,
+        });
+        let joins = of_deeds.chain(of_waits).map(|join| wait_for(at, self.world.joins[join].take(1)));
+        let joins: Vec<_> = joins.collect();
+        let runtimes = task.deeds.iter().filter_map(|deed| match deed {
+            Deed::Scope { runtime } => Some(self.runtime(*runtime)),
+            _ => None,
+        });
+        Work::new(&self.world, task, objects, life).with(joins, runtimes.collect())
+    }
+
+    fn scope(&mut self, scope: usize, steps: &[Step]) {
+        let (world, life) = (self.world.clone(), Arc::new(Life::default()));
+        let domain = &world.program.domains[scope];
+        let runtime = self.runtime(domain.runtime);
+        let mut data = Data::new(&world, domain);
+        let result = catch_unwind(AssertUnwindSafe(
+            || on_runtime!(&*runtime, rt => rt.scope(|s| self.closure(s, scope, steps, &mut data, &life))),
+        ));
+        let left = life.alive();
+        // Perhaps the last one.
+        drop(runtime);
+        world.ledger.check(left == 0, || format!("scope {scope} has ended, and {left} of its closures are there"));
+        match (result, domain.panics) {
+            (Ok(result), false) => {
+                domain.check(&world, scope, &result);
+                if let (Ok(()), Some(number), false) = (result, domain.number, domain.forgets) {
+                    let Data { number: handle, object } = data;
+                    check_number(&world, scope, Some(number), handle.into_inner());
+                    return world.guard(|| drop(object));
+                }
+            }
+            (Err(_), true) => {}
+            (result, _) => world.ledger.fault(format!("scope {scope} has another end: {:?}", result.map_err(drop))),
+        }
+        data.end(&world, domain);
+    }
+
+    fn closure<'s, E: Engine>(
+        &mut self,
+        s: &'s Scope<'s, 'static, Root, E>,
+        scope: usize,
+        steps: &[Step],
+        data: &mut Data,
+        life: &Arc<Life>,
+    ) {
+        let world = self.world.clone();
+        let mut kept = Vec::new();
+        for step in steps {
+            world.guard(|| match step {
+                Step::Here(step) => {
+                    if let Some(join) = self.here(s, scope, step, data, life) {
+                        kept.push(join);
+                    }
+                }
+                step => self.step(s, step),
+            });
+        }
+        for (join, expected, how) in kept {
+            world.guard(|| self.end_local(s, join, expected, how));
+        }
+        if world.program.domains[scope].panics {
+            resume_unwind(Box::new("expected: a closure"));
+        }
+    }
+
+    fn end_local<'s, E: Engine>(
+        &self,
+        s: &'s Scope<'s, 'static, Root, E>,
+        mut join: millpond::Join<'s, Root, Out>,
+        expected: Expected,
+        how: Joined,
+    ) {
+        match how {
+            Joined::Forgotten => forget(join),
+            Joined::Waited => expected.check(&self.world.ledger, s.wait(join)),
+            Joined::Polled(times) => {
+                let waker = std::task::Waker::from(Arc::new(Nobody));
+                for _ in 0..times {
+                    let polled = Pin::new(&mut join).poll(&mut std::task::Context::from_waker(&waker));
+                    if let std::task::Poll::Ready(result) = polled {
+                        return expected.check(&self.world.ledger, result);
+                    }
+                }
+            }
+            _ => drop(join),
+        }
+    }
+
+    /// A step on the open scope; the join that is kept until its end.
+    fn here<'s, E: Engine>(
+        &self,
+        s: &'s Scope<'s, 'static, Root, E>,
+        scope: usize,
+        step: &InScope,
+        data: &mut Data,
+        life: &Arc<Life>,
+    ) -> Option<(millpond::Join<'s, Root, Out>, Expected, Joined)> {
+        let (world, objects) = (&self.world, self.world.program.domains[scope].objects());
+        match step {
+            InScope::Spawn { task, now, how } => {
+                let work = self.work(s, task, &[], objects, Some(life));
+                let waits = task.parent.iter().flat_map(|parent| &parent.waits);
+                waits.for_each(|wait| fire(world, wait));
+                let (join, expected) = (spawn(s, data, work), Expected::of(task));
+                if !now {
+                    return Some((join, expected, *how));
+                }
+                self.end_local(s, join, expected, *how);
+            }
+            InScope::Door(plan) => self.door(s, plan, objects, life),
+            InScope::Gate(gate) => _ = world.gates[*gate].set(s.gate()),
+            InScope::Crowd { threads, tasks } => crowd(world, s, *threads, tasks, life),
+            InScope::Quiesce => s.quiesce(),
+            InScope::Set(value) => s.set(&data.number, *value),
+            InScope::SetObject => s.set(&data.object, world.ledger.value(objects)),
+            InScope::Look(expected) => {
+                let found = s.wait_on(&mut data.number).map(|number| *number);
+                check_number(world, scope, *expected, found);
+            }
+            InScope::LookAtObject => _ = s.wait_on(&mut data.object).map(|mut object| object.change()),
+            InScope::Cancel { late: true } => world.bag.push_late(Job::Cancel(s.cancel_token())),
+            InScope::Cancel { late: false } => world.bag.push(Job::Cancel(s.cancel_token())),
+            InScope::CancelOnFailure => s.cancel_on_failure(true),
+        }
+        None
+    }
+
+    fn door<'s, E: Engine>(&self, s: &'s Scope<'s, 'static, Root, E>, plan: &Door, objects: Kind, life: &Arc<Life>) {
+        let (world, door) = (&self.world, s.door());
+        let work = self.work(s, &plan.task, &plan.waits, objects, Some(life));
+        let waits = plan.task.parent.iter().flat_map(|parent| &parent.waits);
+        waits.chain(&plan.waits).for_each(|wait| fire(world, wait));
+        let pending = pending(door, plan, work);
+        for hold in &plan.holds {
+            let precondition = pending.hold();
+            match hold {
+                Held::Satisfied => world.bag.push(Job::Satisfy(precondition)),
+                Held::Dropped => world.bag.push(Job::Drop(precondition)),
+                Held::Item(item) => world.items[*item].wait(precondition),
+            }
+        }
+        match plan.by_a_hand {
+            true => world.bag.push(Job::Start(pending)),
+            false => drop(pending),
+        }
+    }
+}
+
+struct Nobody;
+
+impl std::task::Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// A hand is to fire what a task waits for.
+fn fire(world: &World, wait: &WaitsFor) {
+    if let WaitsFor::Signal(signal, how) = *wait {
+        world.bag.push(Job::Fire(signal, how));
+    }
+}
+
+/// Threads that make tasks and meet their preconditions, all at the same time.
+fn crowd<'s, E: Engine>(
+    world: &Arc<World>,
+    s: &'s Scope<'s, 'static, Root, E>,
+    threads: usize,
+    tasks: &[Task],
+    life: &Arc<Life>,
+) {
+    let door = s.door();
+    thread::scope(|scope| {
+        for tasks in tasks.chunks(tasks.len().div_ceil(threads).max(1)) {
+            scope.spawn(move || {
+                for task in tasks {
+                    let work = Work::new(world, task, Kind::Heap, Some(life));
+                    let pending = door.pending(move || drop(work.run()));
+                    let (first, second) = (pending.hold(), pending.hold());
+                    drop(pending);
+                    first.satisfy();
+                    pause(task.by as u32 % 64);
+                    second.satisfy();
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,446 @@
+//! Random life cycle programs.
+//!
+//! The steps of all actors are drawn in one order. A step waits only for steps before it, and for tasks; tasks wait for hands and
+//! for tasks before them. What a thread may wait for in the closure of a scope is bounded by what [`Runtime::scope`] says:
+//!
+//! - it waits by the scope, which runs other tasks meanwhile;
+//! - from within the first runtime it may call the second one, never the other way round; and tasks of the second wait for
+//!   tasks of the second only. (A body that waits on the seat of a caller goes on when that one is back.)
+//!
+//! [`Runtime::scope`]: millpond::Runtime::scope
+
+use std::sync::LazyLock;
+
+use millpond::catalogue::Names;
+use millpond::{Idle, Inline};
+
+use super::program::*;
+use super::tasks::Model;
+use super::work::mix;
+use crate::common::rng::Rng;
+
+pub struct Generator {
+    pub rng: Rng,
+    pub program: Program,
+    /// By domain.
+    pub models: Vec<Model>,
+    sessions: Vec<SessionState>,
+    pub joins: Vec<JoinState>,
+    actors: Vec<ActorState>,
+    /// With their scopes.
+    gates: Vec<(usize, usize)>,
+    /// Whether tasks and drops may fail.
+    pub faulty: bool,
+    /// Whether something may be forgotten; and even what keeps threads.
+    pub forgets: bool,
+    pub forgets_threads: bool,
+}
+
+struct SessionState {
+    domain: usize,
+    turn: usize,
+}
+
+pub struct JoinState {
+    pub runtime: usize,
+    pub taken: bool,
+    /// Its value may leak.
+    pub light: bool,
+}
+
+struct ActorState {
+    frames: Vec<Frame>,
+    released: [bool; 2],
+}
+
+/// An open scope, or what is outside of all.
+struct Frame {
+    scope: Option<usize>,
+    runtime: usize,
+    /// Within a scope of another runtime: no other actor is waited for.
+    away: bool,
+    steps: Vec<Step>,
+}
+
+/// What the actor may do where it is.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub actor: usize,
+    /// The least runtime that it may wait for.
+    pub least: usize,
+    pub away: bool,
+}
+
+fn config(rng: &mut Rng, calm: bool) -> Config {
+    static ALL: LazyLock<Vec<Names<'static>>> = LazyLock::new(|| Names::all().collect());
+    let names = match rng.below(8) {
+        0..4 => Names::default(),
+        4..6 => Names { scheme: "stack", ..Names::default() },
+        _ => rng.pick(&ALL),
+    };
+    let mut config = Config {
+        workers: rng.pick(&[1, 1, 2, 2, 3, 4]),
+        window: rng.pick(&[1, 2, 64, 4096, 4096, 4096]),
+        inline: rng.pick(&[Inline::Auto, Inline::Auto, Inline::Never, Inline::Always]),
+        idle: rng.pick(&[Idle::Hybrid, Idle::Hybrid, Idle::Hybrid, Idle::Sleep]),
+        stack_size: rng.pick(&[128 << 10, 256 << 10]),
+        deterministic: rng.percent(15),
+        dumps: rng.percent(15),
+        names,
+    };
+    if config.workers <= 2 && rng.percent(3) {
+        config.idle = Idle::Busy;
+    }
+    if calm {
+        // Its threads may be left behind, asleep.
+        (config.workers, config.idle, config.names) = (1, Idle::Hybrid, Names::default());
+    }
+    config
+}
+
+pub fn program(seed: u64) -> Program {
+    let mut rng = Rng::new(seed);
+    let (faulty, forgets) = (rng.percent(40), rng.percent(20));
+    let forgets_threads = forgets && rng.percent(10);
+    let runtimes: Vec<_> = (0..1 + rng.below(2)).map(|_| config(&mut rng, forgets_threads)).collect();
+    let actors = if rng.percent(15) { 7 } else { 1 + rng.below(4) };
+    let mut items = Vec::new();
+    for _ in 0..rng.below(3) {
+        items.push(item(&mut rng, faulty, forgets));
+    }
+    let program = Program {
+        seed,
+        runtimes,
+        actors: Vec::new(),
+        hands: 1 + rng.below(3),
+        sitters: rng.percent(20),
+        domains: Vec::new(),
+        joins: 0,
+        signals: 0,
+        items,
+        gates: 0,
+        tasks: 0,
+    };
+    let outside = || Frame { scope: None, runtime: 0, away: false, steps: Vec::new() };
+    let actor = |_| ActorState { frames: vec![outside()], released: [false; 2] };
+    let mut generator = Generator {
+        rng,
+        program,
+        models: Vec::new(),
+        sessions: Vec::new(),
+        joins: Vec::new(),
+        actors: (0..actors).map(actor).collect(),
+        gates: Vec::new(),
+        faulty,
+        forgets,
+        forgets_threads,
+    };
+    let steps = 6 + generator.rng.below(10) + actors * generator.rng.below(10);
+    (0..steps).for_each(|_| generator.any_step());
+    generator.end()
+}
+
+fn item(rng: &mut Rng, faulty: bool, forgets: bool) -> Item {
+    let mut uses: Vec<_> = (0..rng.below(4)).map(|_| rng.pick(&[Use::Dropped, Use::Taken, Use::GivenBack])).collect();
+    if forgets && rng.percent(30) {
+        uses.push(Use::Forgotten);
+    }
+    Item { uses, looks: rng.below(3), bomb: faulty && rng.percent(30) }
+}
+
+impl Generator {
+    fn end(mut self) -> Program {
+        // The closures end in any order.
+        while let Some(actor) = self.any_actor(|actor| actor.frames.len() > 1) {
+            self.close(actor);
+        }
+        let sessions = std::mem::take(&mut self.sessions);
+        for session in sessions {
+            // Some are left to the end.
+            if self.rng.percent(80) {
+                let actor = self.rng.below(self.actors.len());
+                self.end_session(actor, &session);
+            }
+        }
+        for actor in 0..self.actors.len() {
+            for runtime in 0..self.program.runtimes.len() {
+                if self.rng.percent(50) {
+                    self.release(actor, runtime);
+                }
+            }
+        }
+        let frame = |actor: ActorState| actor.frames.into_iter().next().expect("what is outside of all").steps;
+        self.program.actors = self.actors.into_iter().map(frame).collect();
+        self.program
+    }
+
+    fn any_actor(&mut self, which: impl Fn(&ActorState) -> bool) -> Option<usize> {
+        let those: Vec<_> = (0..self.actors.len()).filter(|&actor| which(&self.actors[actor])).collect();
+        (!those.is_empty()).then(|| self.rng.pick(&those))
+    }
+
+    fn push(&mut self, actor: usize, step: Step) {
+        self.actors[actor].frames.last_mut().expect("one is outside of all").steps.push(step);
+    }
+
+    fn place(&self, actor: usize) -> Place {
+        let frames = &self.actors[actor].frames;
+        let least = frames.iter().map(|frame| frame.runtime).max().unwrap_or(0);
+        Place { actor, least, away: frames.iter().any(|frame| frame.away) }
+    }
+
+    /// Whether the actor has the runtime still, and may call it where it is.
+    pub fn may_call(&self, place: Place, runtime: usize) -> bool {
+        runtime >= place.least && runtime < self.program.runtimes.len() && !self.actors[place.actor].released[runtime]
+    }
+
+    fn domain(&mut self, runtime: usize) -> usize {
+        let cancels = self.rng.percent(12);
+        let bombs = self.faulty && self.rng.percent(15);
+        let forgets = self.forgets && self.rng.percent(20);
+        self.program.domains.push(Domain {
+            runtime,
+            cancels,
+            may_fail: bombs,
+            bombs: bombs && !forgets,
+            forgets,
+            ..Domain::default()
+        });
+        self.models.push(Model { number: (!cancels).then_some(1), ..Model::default() });
+        self.program.domains.len() - 1
+    }
+
+    fn any_step(&mut self) {
+        let actor = self.rng.below(self.actors.len());
+        let in_scope = self.actors[actor].frames.last().and_then(|frame| frame.scope);
+        match (self.rng.below(100), in_scope) {
+            (0..4, _) => {
+                let turns = self.rng.pick(&[50, 150, 200, 300, 1000]);
+                self.push(actor, Step::Pause(turns));
+            }
+            (4..10, _) => self.open_session(actor),
+            (10..14, _) => {
+                if !self.sessions.is_empty() && self.may_end(actor) {
+                    let at = self.rng.below(self.sessions.len());
+                    let session = self.sessions.swap_remove(at);
+                    self.end_session(actor, &session);
+                }
+            }
+            (14..18, _) => self.end_join(actor),
+            (18..22, _) => self.knock(actor),
+            (22..23, _) => {
+                let runtime = self.rng.below(self.program.runtimes.len());
+                if !self.actors[actor].released[runtime] {
+                    self.push(actor, Step::Dump { runtime });
+                }
+            }
+            (23..25, _) => {
+                let runtime = self.rng.below(self.program.runtimes.len());
+                if self.rng.percent(30) {
+                    self.release(actor, runtime);
+                }
+            }
+            (25..40, None) | (25..30, Some(_)) => self.open_scope(actor),
+            (40..100, None) | (30..50, Some(_)) => self.use_session(actor),
+            (50..58, Some(_)) => self.close(actor),
+            (_, Some(scope)) => self.in_scope(actor, scope),
+            (100.., None) => unreachable!("below 100"),
+        }
+    }
+
+    /// Sessions of a runtime that the actor may not wait for are not ended there.
+    fn may_end(&self, actor: usize) -> bool {
+        let place = self.place(actor);
+        !place.away && self.sessions.iter().all(|session| self.program.domains[session.domain].runtime >= place.least)
+    }
+
+    fn open_session(&mut self, actor: usize) {
+        let (place, runtime) = (self.place(actor), self.rng.below(2));
+        if self.sessions.len() < 4 && self.may_call(place, runtime) {
+            let session = self.domain(runtime);
+            self.sessions.push(SessionState { domain: session, turn: 1 });
+            self.push(actor, Step::Open { session });
+        }
+    }
+
+    fn use_session(&mut self, actor: usize) {
+        let place = self.place(actor);
+        if self.sessions.is_empty() || place.away {
+            return;
+        }
+        let at = self.rng.below(self.sessions.len());
+        let session = self.sessions[at].domain;
+        if self.program.domains[session].runtime < place.least {
+            return;
+        }
+        let what = self.in_session(place, session);
+        let turn = self.sessions[at].turn;
+        self.sessions[at].turn += 1;
+        self.push(actor, Step::Use { session, turn, what });
+    }
+
+    fn in_session(&mut self, place: Place, session: usize) -> InSession {
+        match self.rng.below(20) {
+            0 => InSession::Set(self.set(session)),
+            1 => {
+                self.models[session].object_is_poisoned = false;
+                InSession::SetObject
+            }
+            2 => InSession::Look(self.models[session].number),
+            3 => InSession::LookAtObject,
+            4 if self.program.domains[session].cancels => InSession::Cancel { late: false },
+            5 if self.program.domains[session].cancels => InSession::CancelOnFailure,
+            6 => InSession::Cancel { late: true },
+            _ => {
+                let task = self.task(place, session);
+                let (runtime, light) = (self.program.domains[session].runtime, task.value != Value::Heap);
+                self.joins.push(JoinState { runtime, taken: false, light: light && task.value != Value::Bomb });
+                self.program.joins += 1;
+                InSession::Spawn { task, join: self.program.joins - 1 }
+            }
+        }
+    }
+
+    /// A new value of the number.
+    fn set(&mut self, domain: usize) -> u64 {
+        let value = self.rng.below(1000) as u64;
+        let cancels = self.program.domains[domain].cancels;
+        let model = &mut self.models[domain];
+        (model.number, model.number_is_poisoned) = ((!cancels).then_some(value), false);
+        value
+    }
+
+    fn end_session(&mut self, actor: usize, session: &SessionState) {
+        let how = match self.rng.below(10) {
+            0..6 => End::Closed,
+            6 if self.forgets_threads => End::Forgotten,
+            _ => End::Dropped,
+        };
+        let domain = &mut self.program.domains[session.domain];
+        domain.number = self.models[session.domain].number;
+        self.push(actor, Step::End { session: session.domain, turn: session.turn, how });
+    }
+
+    /// A join of a session that nobody else ends: of this runtime at least.
+    pub fn take_join(&mut self, least: usize) -> Option<usize> {
+        let free = |join: &&JoinState| !join.taken && join.runtime >= least;
+        let those: Vec<_> = (0..self.joins.len()).filter(|&join| free(&&self.joins[join])).collect();
+        let join = (!those.is_empty()).then(|| self.rng.pick(&those))?;
+        self.joins[join].taken = true;
+        Some(join)
+    }
+
+    fn end_join(&mut self, actor: usize) {
+        let place = self.place(actor);
+        if place.away {
+            return;
+        }
+        let Some(join) = self.take_join(place.least) else { return };
+        let how = match self.rng.below(10) {
+            0 => Joined::Dropped,
+            1..4 => Joined::Waited,
+            4..6 => Joined::Polled(1 + self.rng.below(3)),
+            6 if self.forgets_threads && self.joins[join].light => Joined::Forgotten,
+            7 => Joined::Late,
+            _ => Joined::ByAHand(self.rng.below(3)),
+        };
+        self.push(actor, Step::Join { join, how });
+    }
+
+    fn open_scope(&mut self, actor: usize) {
+        let (place, runtime) = (self.place(actor), self.rng.below(2));
+        let frames = &self.actors[actor].frames;
+        if frames.len() > 3 || !self.may_call(place, runtime) {
+            return;
+        }
+        let away = frames.last().is_some_and(|frame| frame.scope.is_some() && frame.runtime != runtime);
+        let scope = self.domain(runtime);
+        self.program.domains[scope].panics = self.faulty && self.rng.percent(8);
+        self.actors[actor].frames.push(Frame { scope: Some(scope), runtime, away, steps: Vec::new() });
+    }
+
+    fn close(&mut self, actor: usize) {
+        let frame = self.actors[actor].frames.pop().expect("an open scope");
+        let scope = frame.scope.expect("an open scope");
+        self.program.domains[scope].number = self.models[scope].number;
+        self.push(actor, Step::Scope { scope, steps: frame.steps });
+    }
+
+    fn release(&mut self, actor: usize, runtime: usize) {
+        let state = &self.actors[actor];
+        let in_use = state.frames.iter().any(|frame| frame.scope.is_some() && frame.runtime == runtime);
+        if in_use || state.released[runtime] {
+            return;
+        }
+        self.actors[actor].released[runtime] = true;
+        let how = match self.rng.below(10) {
+            0..3 => Released::ByAHand,
+            3 if self.forgets_threads => Released::Forgotten,
+            _ => Released::Dropped,
+        };
+        self.push(actor, Step::Release { runtime, how });
+    }
+
+    fn in_scope(&mut self, actor: usize, scope: usize) {
+        let place = self.place(actor);
+        let step = match self.rng.below(30) {
+            0 => InScope::Set(self.set(scope)),
+            1 => {
+                self.models[scope].object_is_poisoned = false;
+                InScope::SetObject
+            }
+            2 => InScope::Look(self.models[scope].number),
+            3 => InScope::LookAtObject,
+            4 if self.program.domains[scope].cancels => InScope::Cancel { late: false },
+            5 if self.program.domains[scope].cancels => InScope::CancelOnFailure,
+            6 => InScope::Cancel { late: true },
+            7 => InScope::Quiesce,
+            8 => self.crowd(scope),
+            9..12 => {
+                let gate = self.program.gates;
+                self.program.gates += 1;
+                self.gates.push((gate, scope));
+                InScope::Gate(gate)
+            }
+            12..20 => InScope::Door(self.door(place, scope)),
+            _ => {
+                let task = self.task(place, scope);
+                let how = match self.rng.below(10) {
+                    0..4 => Joined::Dropped,
+                    4..6 => Joined::Polled(1 + self.rng.below(2)),
+                    6 if self.forgets && matches!(task.value, Value::None | Value::Light) => Joined::Forgotten,
+                    _ => Joined::Waited,
+                };
+                InScope::Spawn { task, now: self.rng.percent(40), how }
+            }
+        };
+        self.push(actor, Step::Here(step));
+    }
+
+    fn crowd(&mut self, scope: usize) -> InScope {
+        let tasks = (0..2 + self.rng.below(6)).map(|_| self.plain_task(scope)).collect();
+        InScope::Crowd { threads: 2 + self.rng.below(2), tasks }
+    }
+
+    fn knock(&mut self, actor: usize) {
+        if self.gates.is_empty() {
+            return;
+        }
+        let (gate, scope) = self.rng.pick(&self.gates);
+        let task = self.plain_task(scope);
+        let kind = self.rng.pick(&[Through::Leaf, Through::Future, Through::FromALeaf, Through::InPlace]);
+        let (stays, by) = (self.rng.percent(40), self.rng.pick(&[By::Actor, By::Hand, By::Hand, By::LateHand]));
+        let signal = self.signal();
+        self.push(actor, Step::Knock(Knock { gate, kind, task, signal, stays, by }));
+    }
+}
+
+/// The number after a task that has succeeded.
+pub fn number_after(number: u64, access: Access, by: u64) -> u64 {
+    match access {
+        Access::Inout => mix(number, by),
+        Access::Commutative | Access::Reduce => number.wrapping_add(by),
+        Access::Write => by,
+        _ => number,
+    }
+}

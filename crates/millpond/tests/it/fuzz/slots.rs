@@ -1,0 +1,157 @@
+//! What actors leave for each other, and what futures of tasks wait for.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use super::ledger::forget;
+use super::program::Fire;
+use crate::common::Mutex;
+
+/// Where something is left and taken, in turns.
+pub struct Slot<T>(Mutex<At<T>>);
+
+struct At<T> {
+    turn: usize,
+    value: Option<T>,
+    waiting: Vec<Waker>,
+}
+
+impl<T> Slot<T> {
+    pub fn new() -> Self {
+        Slot(Mutex::new(At { turn: 0, value: None, waiting: Vec::new() }))
+    }
+
+    pub fn leave(&self, value: T) {
+        let waiting = {
+            let mut at = self.0.lock();
+            at.turn += 1;
+            at.value = Some(value);
+            std::mem::take(&mut at.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// What is left in this turn, counted from 1.
+    pub async fn take(&self, turn: usize) -> T {
+        poll_fn(|context| {
+            let mut at = self.0.lock();
+            if at.turn == turn
+                && let Some(value) = at.value.take()
+            {
+                return Poll::Ready(value);
+            }
+            at.waiting.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What is left in the end.
+    pub fn rest(&self) -> Option<T> {
+        self.0.lock().value.take()
+    }
+}
+
+/// What hands fire and tasks wait for.
+#[derive(Default)]
+pub struct Signal(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    fired: bool,
+    lost: bool,
+    waiting: Vec<Waker>,
+}
+
+impl Signal {
+    pub async fn wait(&self) {
+        poll_fn(|context| {
+            let mut state = self.0.lock();
+            if state.fired {
+                return Poll::Ready(());
+            }
+            if !state.lost {
+                state.waiting.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Fires; the wakers that are called again when everything has ended.
+    pub fn fire(&self, how: Fire) -> Vec<Waker> {
+        let set = |fired, lost| {
+            let mut state = self.0.lock();
+            (state.fired, state.lost) = (fired, lost);
+            std::mem::take(&mut state.waiting)
+        };
+        match how {
+            Fire::Once => set(true, false).into_iter().for_each(Waker::wake),
+            Fire::Early => {
+                let waiting = self.0.lock().waiting.clone();
+                waiting.iter().for_each(Waker::wake_by_ref);
+                thread::yield_now();
+                set(true, false).into_iter().for_each(Waker::wake);
+            }
+            Fire::Twice => {
+                let waiting = set(true, false);
+                waiting.iter().for_each(Waker::wake_by_ref);
+                thread::yield_now();
+                waiting.into_iter().for_each(Waker::wake);
+            }
+            Fire::Late => {
+                let waiting = set(true, false);
+                waiting.iter().for_each(Waker::wake_by_ref);
+                return waiting;
+            }
+            Fire::Forgetting => {
+                let waiting = set(true, false);
+                waiting.iter().for_each(Waker::wake_by_ref);
+                waiting.into_iter().for_each(forget);
+            }
+            Fire::Lost => drop(set(false, true)),
+        }
+        Vec::new()
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future on a thread that works for nobody.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, waker) = (pin!(future), Waker::from(Arc::new(Unpark(thread::current()))));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park();
+    }
+}
+
+/// How a thread waits where it is: in the closure of a scope, or outside of all.
+pub trait Waits {
+    fn until(&self, future: Pin<&mut dyn Future<Output = ()>>);
+}
+
+pub struct Outside;
+
+impl Waits for Outside {
+    fn until(&self, future: Pin<&mut dyn Future<Output = ()>>) {
+        block_on(future);
+    }
+}
+
+pub fn wait_for<F: Future>(at: &dyn Waits, future: F) -> F::Output {
+    let mut output = None;
+    at.until(pin!(async { output = Some(future.await) }));
+    output.expect("the future was waited for")
+}

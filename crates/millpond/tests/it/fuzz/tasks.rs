@@ -1,0 +1,226 @@
+//! The tasks of random life cycle programs, and what is known of them.
+
+use super::generate::{Generator, Place, number_after};
+use super::program::*;
+
+/// What is known of a domain's data while its steps are drawn.
+#[derive(Default)]
+pub struct Model {
+    pub number: Option<u64>,
+    pub number_is_poisoned: bool,
+    pub object_is_poisoned: bool,
+}
+
+impl Generator {
+    fn id(&mut self) -> usize {
+        self.program.tasks += 1;
+        self.program.tasks - 1
+    }
+
+    /// A leaf that uses nothing, and does not fail.
+    pub fn plain_task(&mut self, domain: usize) -> Task {
+        let mut deeds = Vec::new();
+        if self.rng.percent(30) {
+            deeds.push(Deed::Pause(self.rng.pick(&[20, 100, 200])));
+        }
+        if self.rng.percent(10) {
+            deeds.push(Deed::Fork);
+        }
+        Task {
+            id: self.id(),
+            access: Access::None,
+            by: self.rng.below(1000) as u64,
+            finds: None,
+            fails: Fails::No,
+            sure: !self.program.domains[domain].cancels,
+            value: Value::None,
+            deeds,
+            parent: None,
+        }
+    }
+
+    /// A task with what it takes along.
+    fn task_with_deeds(&mut self, place: Place, domain: usize) -> Task {
+        let mut task = self.plain_task(domain);
+        let runtime = self.rng.below(2);
+        // Of its own runtime at least, and one that the actor still has.
+        if self.rng.percent(6) && runtime >= self.program.domains[domain].runtime && self.may_call(place, runtime) {
+            task.deeds.push(Deed::Scope { runtime });
+        }
+        if self.rng.percent(8)
+            && !place.away
+            && let Some(join) = self.take_join(place.least)
+        {
+            let how = match self.rng.below(4) {
+                0 if self.forgets_threads && self.joins[join].light => Joined::Forgotten,
+                0..2 => Joined::Polled(1),
+                _ => Joined::Dropped,
+            };
+            task.deeds.push(Deed::Join { join, how });
+        }
+        task
+    }
+
+    /// A task of a session or a scope.
+    pub fn task(&mut self, place: Place, domain: usize) -> Task {
+        let mut task = self.task_with_deeds(place, domain);
+        let (numbers, objects) = (
+            [Access::Read, Access::Concurrent, Access::Inout, Access::Commutative, Access::Reduce, Access::Write],
+            [Access::ReadObject, Access::InoutObject, Access::WriteObject],
+        );
+        task.access = match self.rng.below(10) {
+            0..4 => self.rng.pick(&numbers),
+            4..6 => self.rng.pick(&objects),
+            _ => Access::None,
+        };
+        if self.rng.percent(25) {
+            task.parent = Some(self.parent(place, domain));
+            task.access =
+                self.rng.pick(&[Access::None, Access::None, Access::Read, Access::Inout, Access::InoutObject]);
+        }
+        task.value = match self.rng.below(10) {
+            0..4 => Value::None,
+            4..6 if self.forgets => Value::Light,
+            6 if self.faulty => Value::Bomb,
+            _ => Value::Heap,
+        };
+        if self.faulty && self.rng.percent(12) {
+            task.fails = match self.rng.below(3) {
+                0 => Fails::Bomb,
+                1 if task.access == Access::None && task.parent.is_none() => Fails::Returns,
+                _ => Fails::Panics,
+            };
+        }
+        self.account(&mut task, domain);
+        task
+    }
+
+    /// What the task does to its domain, as far as that is known.
+    fn account(&mut self, task: &mut Task, domain: usize) {
+        let (plan, model) = (&mut self.program.domains[domain], &mut self.models[domain]);
+        let of_object = matches!(task.access, Access::ReadObject | Access::InoutObject | Access::WriteObject);
+        let writes = matches!(task.access, Access::Write | Access::WriteObject);
+        let poisoned = match (task.access, of_object) {
+            (Access::None, _) => false,
+            (_, true) => model.object_is_poisoned && !writes,
+            (_, false) => model.number_is_poisoned && !writes,
+        };
+        // The drop of an old version may fail a task.
+        task.sure = !plan.cancels && !poisoned && !(of_object && plan.bombs);
+        plan.may_fail |= task.value == Value::Bomb;
+        if matches!(task.access, Access::Read | Access::Concurrent) {
+            task.finds = model.number.filter(|_| task.sure);
+        }
+        let changes = !matches!(task.access, Access::None | Access::Read | Access::Concurrent | Access::ReadObject);
+        if task.fails != Fails::No {
+            plan.may_fail = true;
+            plan.must_fail |= task.sure;
+            match of_object {
+                true => model.object_is_poisoned |= changes,
+                // What is concurrent may change it, too.
+                false if changes || task.access == Access::Concurrent => {
+                    (model.number, model.number_is_poisoned) = (None, true);
+                }
+                false => {}
+            }
+            return;
+        }
+        if !of_object && changes {
+            if writes && task.sure {
+                model.number_is_poisoned = false;
+            }
+            model.number = match (model.number, task.sure, writes) {
+                (_, true, true) => Some(task.by),
+                (Some(number), true, false) => Some(number_after(number, task.access, task.by)),
+                _ => None,
+            };
+        }
+        if task.access == Access::WriteObject && task.sure {
+            model.object_is_poisoned = false;
+        }
+    }
+
+    fn parent(&mut self, place: Place, domain: usize) -> Parent {
+        let mut children = Vec::new();
+        for _ in 0..self.rng.below(4) {
+            let mut child = self.plain_task(domain);
+            child.sure = false;
+            child.value = self.rng.pick(&[Value::None, Value::Heap]);
+            children.push(child);
+        }
+        let mut waits = self.waits(place, domain, false);
+        if self.rng.percent(30) {
+            waits.insert(self.rng.below(waits.len() + 1), WaitsFor::Children);
+        }
+        Parent { children, waits }
+    }
+
+    /// What a task waits for, that hands and other tasks do.
+    fn waits(&mut self, place: Place, domain: usize, may_be_lost: bool) -> Vec<WaitsFor> {
+        let mut waits = Vec::new();
+        if self.rng.percent(50) {
+            let fire = match self.rng.below(10) {
+                0 if may_be_lost && self.faulty => Fire::Lost,
+                1 if self.forgets => Fire::Forgetting,
+                2 | 3 => Fire::Twice,
+                4 | 5 => Fire::Early,
+                6 | 7 => Fire::Late,
+                _ => Fire::Once,
+            };
+            waits.push(WaitsFor::Signal(self.program.signals, fire));
+            self.program.signals += 1;
+        }
+        let least = self.program.domains[domain].runtime.max(place.least);
+        if self.rng.percent(15)
+            && !place.away
+            && let Some(join) = self.take_join(least)
+        {
+            waits.push(WaitsFor::Join(join));
+        }
+        waits
+    }
+
+    pub fn door(&mut self, place: Place, domain: usize) -> Door {
+        let mut task = self.task_with_deeds(place, domain);
+        let kind =
+            self.rng.pick(&[Through::Leaf, Through::Parent, Through::Future, Through::FromALeaf, Through::InPlace]);
+        let waits = match kind {
+            Through::Leaf => Vec::new(),
+            Through::Parent => {
+                task.parent = Some(self.parent(place, domain));
+                Vec::new()
+            }
+            _ => self.waits(place, domain, true),
+        };
+        let mut holds = Vec::new();
+        for _ in 0..self.rng.below(4) {
+            holds.push(match self.rng.below(10) {
+                0 if self.faulty => Held::Dropped,
+                1..4 if !self.program.items.is_empty() => Held::Item(self.rng.below(self.program.items.len())),
+                _ => Held::Satisfied,
+            });
+        }
+        if self.faulty && self.rng.percent(8) {
+            task.fails = Fails::Panics;
+        }
+        let lost = waits.iter().any(|wait| matches!(wait, WaitsFor::Signal(_, Fire::Lost)));
+        let plan = &mut self.program.domains[domain];
+        if lost || holds.contains(&Held::Dropped) {
+            task.sure = false;
+            plan.may_fail = true;
+        } else if task.fails != Fails::No {
+            plan.may_fail = true;
+            plan.must_fail |= task.sure;
+        }
+        Door { kind, task, waits, holds, by_a_hand: self.rng.percent(40) }
+    }
+
+    /// A signal for what waits in a task that came through a gate.
+    pub fn signal(&mut self) -> Option<usize> {
+        if !self.rng.percent(60) {
+            return None;
+        }
+        self.program.signals += 1;
+        Some(self.program.signals - 1)
+    }
+}

@@ -1,0 +1,299 @@
+//! Bodies: what a task of a program does, and how it is spawned.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use millpond::catalogue::AnyRuntime;
+use millpond::{Door, Engine, Gate, Pending, Spawn, Sum, on_runtime};
+
+use super::ledger::{Kind, Ledger, Life, Lives, Tracked};
+use super::program::{self, Access, Deed, Fails, Joined, Knock, Task, Through, Value, WaitsFor};
+use super::session::Data;
+use super::world::{Job, Join, Out, World, pause};
+
+/// What the closure of a task captures.
+pub struct Work {
+    pub world: Arc<World>,
+    pub task: Task,
+    /// Its drop may panic.
+    token: Tracked,
+    life: Option<Arc<Life>>,
+    /// What it ends, or waits for, in the order of its deeds and waits.
+    joins: Vec<Join>,
+    runtimes: Vec<Arc<AnyRuntime>>,
+    objects: Kind,
+    /// Dropped last: whatever becomes of a task, its closure is gone before its scope ends.
+    _lives: Option<Lives>,
+}
+
+impl Work {
+    pub fn new(world: &Arc<World>, task: &Task, objects: Kind, life: Option<&Arc<Life>>) -> Self {
+        let kind = if task.fails == Fails::Bomb { Kind::Bomb } else { Kind::Heap };
+        if task.sure {
+            world.ledger.due(task.id);
+        }
+        Work {
+            world: world.clone(),
+            task: task.clone(),
+            token: world.ledger.value(kind),
+            life: life.cloned(),
+            joins: Vec::new(),
+            runtimes: Vec::new(),
+            objects,
+            _lives: life.map(Lives::of),
+        }
+    }
+
+    /// With the joins that it ends or waits for, and the runtimes that it opens scopes on.
+    pub fn with(mut self, joins: Vec<Join>, runtimes: Vec<Arc<AnyRuntime>>) -> Self {
+        self.joins = joins;
+        self.runtimes = runtimes;
+        self
+    }
+
+    fn ledger(&self) -> &Arc<Ledger> {
+        &self.world.ledger
+    }
+
+    fn find(&self, found: u64) {
+        let Some(expected) = self.task.finds else { return };
+        self.ledger().check(found == expected, || format!("task {} finds {found}, not {expected}", self.task.id));
+    }
+
+    fn object(&self) -> Tracked {
+        self.ledger().value(self.objects)
+    }
+
+    /// The body.
+    pub fn run(mut self) -> Out {
+        self.ledger().ran(self.task.id);
+        self.token.look();
+        let mut runtimes = std::mem::take(&mut self.runtimes).into_iter();
+        let deeds = std::mem::take(&mut self.task.deeds);
+        for deed in deeds {
+            self.do_it(deed, &mut runtimes);
+        }
+        match self.task.fails {
+            Fails::Panics if self.task.id.is_multiple_of(4) => panic!("expected: task {}", self.task.id),
+            Fails::Panics => resume_unwind(Box::new("expected: a task")),
+            _ => {}
+        }
+        let (ledger, value) = (self.ledger().clone(), self.task.value);
+        // This may panic, so there is no value yet.
+        drop(self);
+        let kind = match value {
+            Value::None => return None,
+            Value::Heap => Kind::Heap,
+            Value::Light => Kind::Light,
+            Value::Bomb => Kind::Bomb,
+        };
+        Some(ledger.value(kind))
+    }
+
+    /// The body of a leaf that returns a `Result`.
+    fn try_run(self) -> Result<Out, &'static str> {
+        let fails = self.task.fails == Fails::Returns;
+        let out = self.run();
+        if fails { Err("expected: an error") } else { Ok(out) }
+    }
+
+    fn do_it(&mut self, deed: Deed, runtimes: &mut impl Iterator<Item = Arc<AnyRuntime>>) {
+        match deed {
+            Deed::Pause(turns) => pause(turns),
+            Deed::Fork => {
+                let (left, right) = (self.ledger().value(Kind::Heap), self.ledger().value(Kind::Heap));
+                millpond::join(|| left.look(), move || right.look());
+                left.look();
+            }
+            Deed::Scope { .. } => {
+                let runtime = runtimes.next().expect("one for each such deed");
+                let ledger = self.ledger();
+                let result = on_runtime!(&*runtime, rt => rt.scope(|s| {
+                    let join = s.spawn((), |()| ledger.value(Kind::Heap));
+                    let left = ledger.value(Kind::Heap);
+                    s.nest((), move |s, ()| drop(s.spawn((), move |()| left.look())));
+                    s.wait(join).map(|value| value.look())
+                }));
+                ledger.check(matches!(result, Ok(Ok(()))), || format!("a scope in a body: {result:?}"));
+            }
+            Deed::Join { how, .. } => {
+                let join = self.joins.remove(0);
+                match how {
+                    Joined::Polled(times) => drop(join.poll(&self.world.ledger, times)),
+                    Joined::Forgotten => join.forget(),
+                    _ => drop(join),
+                }
+            }
+        }
+    }
+
+    /// The joins that it waits for, which come behind those of its deeds.
+    fn awaited(&mut self) -> std::vec::IntoIter<Join> {
+        let ended = self.task.deeds.iter().filter(|deed| matches!(deed, Deed::Join { .. })).count();
+        self.joins.split_off(ended).into_iter()
+    }
+
+    /// The body of a parent: its children, then what it waits for, then the rest.
+    fn run_parent<'s, S: Spawn<'s>>(mut self, s: &S) -> Out {
+        let parent = self.task.parent.take().expect("it is one");
+        let mut joins = Vec::new();
+        for child in &parent.children {
+            let work = Work::new(&self.world, child, self.objects, self.life.as_ref());
+            joins.push(s.spawn((), move |()| work.run()));
+        }
+        let mut awaited = self.awaited();
+        for wait in &parent.waits {
+            match *wait {
+                WaitsFor::Signal(signal, _) => s.block_on(self.world.signals[signal].wait()),
+                WaitsFor::Join(_) => {
+                    let join = awaited.next().expect("one for each such wait");
+                    let result = s.block_on(join.join);
+                    join.expected.check(self.ledger(), result);
+                }
+                WaitsFor::Children => {
+                    for join in joins.drain(..) {
+                        drop(s.wait(join).map(|value| value.map(Tracked::defused)));
+                    }
+                }
+            }
+        }
+        self.run()
+    }
+
+    /// What a future waits for, then the body.
+    async fn run_later(mut self, waits: Vec<WaitsFor>) -> Out {
+        let mut awaited = self.awaited();
+        for wait in waits {
+            match wait {
+                WaitsFor::Signal(signal, _) => self.world.signals[signal].wait().await,
+                WaitsFor::Join(_) => {
+                    let join = awaited.next().expect("one for each such wait");
+                    let result = join.join.await;
+                    join.expected.check(self.ledger(), result);
+                }
+                WaitsFor::Children => unreachable!("a future has none"),
+            }
+        }
+        self.run()
+    }
+}
+
+/// What an `inout` makes of the number.
+pub fn mix(number: u64, by: u64) -> u64 {
+    number.wrapping_mul(3).wrapping_add(by)
+}
+
+/// Spawns a task with what it uses of the data.
+pub fn spawn<'s, S: Spawn<'s>>(s: &S, data: &Data<S::Brand>, work: Work) -> S::Join<Out> {
+    let (number, object, by) = (&data.number, &data.object, work.task.by);
+    if work.task.parent.is_some() {
+        return match work.task.access {
+            Access::Inout => s.nest(number.inout(), move |s, number| {
+                drop(s.spawn(number.inout(), move |number| *number = mix(*number, by)));
+                work.run_parent(s)
+            }),
+            Access::InoutObject => s.nest(object.inout(), move |s, mut object| {
+                drop(s.spawn(object.read(), |object| object.look()));
+                drop(s.wait_on(&mut object).map(|mut object| object.change()));
+                work.run_parent(s)
+            }),
+            Access::Read => s.nest(number.read(), move |s, mut number| {
+                work.find(s.wait_on(&mut number).map_or(0, |number| *number));
+                work.run_parent(s)
+            }),
+            Access::None => s.nest((), move |s, ()| work.run_parent(s)),
+            other => unreachable!("no parent has {other:?}"),
+        };
+    }
+    match work.task.access {
+        Access::None => s.task("leaf").index([work.task.id]).try_spawn((), move |()| work.try_run()),
+        Access::Read => s.spawn(number.read(), move |number| {
+            work.find(*number);
+            work.run()
+        }),
+        Access::Concurrent => s.spawn(number.concurrent(), move |number| {
+            work.find(*number);
+            work.run()
+        }),
+        Access::Inout => s.spawn(number.inout(), move |number| {
+            *number = mix(*number, by);
+            work.run()
+        }),
+        Access::Commutative => s.spawn(number.commutative(), move |number| {
+            *number = number.wrapping_add(by);
+            work.run()
+        }),
+        Access::Reduce => s.spawn(number.reduce(Sum), move |number| {
+            *number = number.wrapping_add(by);
+            work.run()
+        }),
+        Access::Write => s.spawn(number.write(), move |number| {
+            number.set(by);
+            work.run()
+        }),
+        Access::ReadObject => s.spawn(object.read(), move |object| {
+            object.look();
+            work.run()
+        }),
+        Access::InoutObject => s.spawn(object.inout(), move |object| {
+            object.change();
+            work.run()
+        }),
+        Access::WriteObject => s.spawn(object.write(), move |object| {
+            object.set(work.object());
+            work.run()
+        }),
+    }
+}
+
+/// Makes a task that comes through a door.
+pub fn pending<'s, E: Engine>(door: Door<'s, E>, plan: &program::Door, work: Work) -> Pending {
+    let waits = plan.waits.clone();
+    match plan.kind {
+        Through::Leaf => door.pending(move || drop(work.run())),
+        Through::Parent => door.task("parent").pending_nest(move |s| drop(work.run_parent(s))),
+        Through::Future => door.pending_future(async { drop(work.run_later(waits).await) }),
+        Through::FromALeaf => door.pending(move || door.run_future(async { drop(work.run_later(waits).await) })),
+        Through::InPlace => door.pending(move || drop(door.wait_in_place(work.run_later(waits)))),
+    }
+}
+
+/// Comes to a scope through its gate, if that is there and open.
+pub fn knock(world: &Arc<World>, plan: &Knock) {
+    let Some(gate) = world.gates[plan.gate].get() else { return };
+    let work = Work::new(world, &Task { sure: false, ..plan.task.clone() }, Kind::Heap, None);
+    let (gate, waits) = (gate.clone(), plan.signal.map(|signal| WaitsFor::Signal(signal, program::Fire::Once)));
+    let (id, stays, waits) = (plan.task.id, plan.stays, waits.into_iter().collect::<Vec<_>>());
+    let keeps = move |gate: &Gate<'static>, world: &World| {
+        if stays {
+            world.bag.push(Job::Leave(gate.stay()));
+        }
+    };
+    let inside = gate.clone();
+    let made = match plan.kind {
+        Through::Leaf | Through::Parent => gate.pending(move || {
+            keeps(&inside, &work.world);
+            drop(work.run());
+        }),
+        Through::Future => gate.pending_future(async move {
+            keeps(&inside, &work.world);
+            drop(work.run_later(waits).await);
+        }),
+        Through::FromALeaf => gate.pending(move || {
+            keeps(&inside, &work.world);
+            inside.run_future(async { drop(work.run_later(waits).await) });
+        }),
+        Through::InPlace => gate.pending(move || {
+            keeps(&inside, &work.world);
+            drop(inside.wait_in_place(work.run_later(waits)));
+        }),
+    };
+    if let Ok(pending) = made {
+        if plan.task.sure {
+            world.ledger.due(id);
+        }
+        plan.signal.into_iter().for_each(|signal| world.bag.push(Job::Fire(signal, program::Fire::Twice)));
+        world.bag.push(Job::Satisfy(pending.hold()));
+        drop(pending);
+    }
+}

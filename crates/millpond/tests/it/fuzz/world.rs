@@ -1,0 +1,272 @@
+//! What the threads of a program share, and what its hands do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+use millpond::catalogue::AnyRuntime;
+use millpond::item::{CountedItem, Got};
+use millpond::{CancelToken, Error, Gate, Pending, Precondition, SessionJoin, Stay};
+
+use super::ledger::{Kind, Ledger, Tracked, forget, may_forget_threads};
+use super::program::{Fails, Fire, Knock, Program, Task, Use, Value};
+use super::session::OpenSession;
+use super::slots::{Signal, Slot};
+use super::work::knock;
+use crate::common::rng::Rng;
+
+/// What a task returns.
+pub type Out = Option<Tracked>;
+
+pub struct World {
+    pub program: Arc<Program>,
+    pub ledger: Arc<Ledger>,
+    /// By domain.
+    pub sessions: Vec<Slot<OpenSession>>,
+    pub joins: Vec<Slot<Join>>,
+    pub gates: Vec<OnceLock<Gate<'static>>>,
+    pub signals: Vec<Signal>,
+    pub items: Vec<CountedItem<Tracked>>,
+    pub bag: Bag,
+}
+
+impl World {
+    pub fn new(program: &Arc<Program>) -> Arc<Self> {
+        fn many<T>(n: usize, one: impl Fn() -> T) -> Vec<T> {
+            (0..n).map(|_| one()).collect()
+        }
+        Arc::new(World {
+            program: program.clone(),
+            ledger: Ledger::new(program.tasks),
+            sessions: many(program.domains.len(), Slot::new),
+            joins: many(program.joins, Slot::new),
+            gates: many(program.gates, OnceLock::new),
+            signals: many(program.signals, Signal::default),
+            items: many(program.items.len(), CountedItem::new),
+            bag: Bag::default(),
+        })
+    }
+
+    /// Does something that may panic, as it is expected to, if at all.
+    pub fn guard(&self, what: impl FnOnce()) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(what)) {
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text");
+            self.ledger.check(text.starts_with("expected"), || format!("a thread panics: {text}"));
+        }
+    }
+}
+
+/// What is known of a task's result.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    task: usize,
+    sure: bool,
+    fails: bool,
+    value: bool,
+}
+
+impl Expected {
+    pub fn of(task: &Task) -> Self {
+        let (sure, fails) = (task.sure, task.fails != Fails::No);
+        Expected { task: task.id, sure, fails, value: task.value != Value::None }
+    }
+
+    pub fn check(self, ledger: &Ledger, result: Result<Out, Error>) {
+        match &result {
+            Ok(value) => {
+                ledger.check(!self.sure || !self.fails, || format!("the join of task {} has no failure", self.task));
+                ledger.check(value.is_some() == self.value, || format!("the value of task {} is another", self.task));
+                value.iter().for_each(Tracked::look);
+            }
+            Err(error) => {
+                ledger.check(!self.sure || self.fails, || format!("the join of task {}: {error}", self.task));
+            }
+        }
+        result.ok().flatten().map(Tracked::defused);
+    }
+}
+
+/// The join of a session's task.
+pub struct Join {
+    pub join: SessionJoin<Out>,
+    pub expected: Expected,
+}
+
+impl Join {
+    /// Polls it with a waker that wakes nobody; the join again, if it is not done.
+    pub fn poll(mut self, ledger: &Ledger, times: usize) -> Option<Self> {
+        for _ in 0..times {
+            // A waker of its own each time, so that the one before is dropped.
+            let waker = Waker::from(Arc::new(Nobody));
+            if let Poll::Ready(result) = Pin::new(&mut self.join).poll(&mut Context::from_waker(&waker)) {
+                self.expected.check(ledger, result);
+                return None;
+            }
+        }
+        Some(self)
+    }
+
+    /// Forgets it, and with it a runtime: if there were not too many.
+    pub fn forget(self) {
+        if may_forget_threads() {
+            forget(self);
+        }
+    }
+}
+
+struct Nobody;
+
+impl std::task::Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// What a hand does.
+pub enum Job {
+    Satisfy(Precondition),
+    Drop(Precondition),
+    Start(Pending),
+    Fire(usize, Fire),
+    Leave(Stay),
+    Join(Join, usize),
+    Cancel(CancelToken),
+    Knock(Knock),
+    Put(usize),
+    Use(usize, Use),
+    Look(usize),
+    Wake(Waker),
+    Release(Arc<AnyRuntime>),
+    Stand(Vec<Sender<()>>),
+}
+
+#[derive(Default)]
+pub struct Bag {
+    jobs: Mutex<Jobs>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    now: Vec<Job>,
+    late: Vec<Job>,
+    closed: bool,
+}
+
+impl Bag {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn push(&self, job: Job) {
+        self.lock().now.push(job);
+        self.more.notify_one();
+    }
+
+    /// For when everything has ended.
+    pub fn push_late(&self, job: Job) {
+        self.lock().late.push(job);
+    }
+
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.more.notify_all();
+    }
+
+    pub fn take_late(&self) -> Vec<Job> {
+        std::mem::take(&mut self.lock().late)
+    }
+
+    /// Any of the jobs; none if there will be no more.
+    fn take(&self, rng: &mut Rng) -> Option<Job> {
+        let mut jobs = self.lock();
+        loop {
+            if !jobs.now.is_empty() {
+                let at = rng.below(jobs.now.len());
+                return Some(jobs.now.swap_remove(at));
+            }
+            if jobs.closed {
+                return None;
+            }
+            jobs = self.more.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A hand, until the bag is closed and empty.
+pub fn hand(world: &Arc<World>, mut rng: Rng) {
+    while let Some(job) = world.bag.take(&mut rng) {
+        pause(match rng.below(8) {
+            0..4 => 0,
+            4..7 => rng.below(200) as u32,
+            _ => 1000,
+        });
+        world.guard(|| run(world, job));
+    }
+}
+
+/// A short while: spins, from 200 on yields, and from 1000 on a sleep.
+pub fn pause(turns: u32) {
+    match turns {
+        0..200 => (0..turns).for_each(|_| std::hint::spin_loop()),
+        200..1000 => (200..turns.min(204)).for_each(|_| thread::yield_now()),
+        _ => thread::sleep(Duration::from_micros(20)),
+    }
+}
+
+pub fn run(world: &Arc<World>, job: Job) {
+    let ledger = &world.ledger;
+    match job {
+        Job::Satisfy(precondition) => precondition.satisfy(),
+        Job::Drop(precondition) => drop(precondition),
+        Job::Start(pending) => drop(pending),
+        Job::Fire(signal, how) => {
+            let late = world.signals[signal].fire(how);
+            late.into_iter().for_each(|waker| world.bag.push_late(Job::Wake(waker)));
+        }
+        Job::Leave(stay) => drop(stay),
+        Job::Join(join, polls) => drop(join.poll(ledger, polls)),
+        Job::Cancel(token) => token.cancel(),
+        Job::Knock(knocks) => knock(world, &knocks),
+        Job::Put(item) => {
+            let plan = &world.program.items[item];
+            let value = ledger.value(match () {
+                () if plan.uses.contains(&Use::Forgotten) => Kind::Light,
+                () if plan.bomb => Kind::Bomb,
+                () => Kind::Heap,
+            });
+            let uses = plan.uses.len() as u32;
+            ledger.check(world.items[item].put(value, uses).is_ok(), || format!("item {item} was put before"));
+        }
+        Job::Use(item, how) => match (world.items[item].get(), how) {
+            // A look of another hand may have the last use for a moment.
+            (Got::Missing | Got::UsedUp, _) => {
+                thread::yield_now();
+                world.bag.push(Job::Use(item, how));
+            }
+            (Got::Use(one), Use::Dropped) => one.look(),
+            (Got::Use(one), Use::Taken) => {
+                one.look();
+                drop(one.take().map(|mut value| value.change()));
+            }
+            (Got::Use(one), Use::GivenBack) => {
+                one.look();
+                one.give_back();
+                world.bag.push(Job::Use(item, Use::Taken));
+            }
+            (Got::Use(one), Use::Forgotten) => forget(one),
+        },
+        Job::Look(item) => {
+            if let Got::Use(one) = world.items[item].get() {
+                one.look();
+                one.give_back();
+            }
+        }
+        Job::Wake(waker) => waker.wake(),
+        Job::Release(runtime) => drop(runtime),
+        Job::Stand(sitters) => drop(sitters),
+    }
+}
