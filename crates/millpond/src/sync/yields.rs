@@ -90,6 +90,10 @@ pub(crate) mod atomic {
                     Self(atomic::$name::new(value))
                 }
 
+                pub(crate) fn into_inner(self) -> $value {
+                    self.0.into_inner()
+                }
+
                 #[inline]
                 pub(crate) fn load(&self, order: Ordering) -> $value {
                     perhaps_wait();

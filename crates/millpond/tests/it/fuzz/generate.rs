@@ -408,7 +408,14 @@ impl Generator {
                 let how = match self.rng.below(10) {
                     0..4 => Joined::Dropped,
                     4..6 => Joined::Polled(1 + self.rng.below(2)),
-                    6 if self.forgets && matches!(task.value, Value::None | Value::Light) => Joined::Forgotten,
+                    // An error would leak.
+                    6 if self.forgets
+                        && task.sure
+                        && task.fails == Fails::No
+                        && matches!(task.value, Value::None | Value::Light) =>
+                    {
+                        Joined::Forgotten
+                    }
                     _ => Joined::Waited,
                 };
                 InScope::Spawn { task, now: self.rng.percent(40), how }

@@ -69,6 +69,12 @@ impl Ledger {
         (0..made).filter(is_kept)
     }
 
+    /// Whether a value has leaked, that may.
+    pub fn has_leaks(&self) -> bool {
+        let leaks = |(may, dropped): &(AtomicBool, AtomicU8)| may.load(SeqCst) && dropped.load(SeqCst) == 0;
+        self.values.iter().any(leaks)
+    }
+
     /// What is wrong when everything has ended.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = mem::take(&mut *self.faults.lock());
