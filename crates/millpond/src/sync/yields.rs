@@ -1,7 +1,7 @@
 //! Schedules at random (`--cfg millpond_yields`): atomics and locks before whose operations a thread sometimes waits a little.
 //!
-//! `MILLPOND_YIELDS` is the seed. Each thread has random numbers of its own, so a run can be repeated only as far as the
-//! system repeats its schedule. Statics (`sync::global`) do not wait.
+//! `MILLPOND_YIELDS` is the seed; if it is not set, nothing waits. Each thread has random numbers of its own, so a run can be
+//! repeated only as far as the system repeats its schedule. Statics (`sync::global`) do not wait.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -14,14 +14,18 @@ thread_local! {
     static RANDOM: Cell<u64> = const { Cell::new(0) };
 }
 
+/// The state of a thread that never waits.
+const OFF: u64 = 1;
+
 /// The first state of a thread: from the seed, and how many threads there were before.
 #[cold]
 fn first_state() -> u64 {
-    static SEED: OnceLock<u64> = OnceLock::new();
+    static SEED: OnceLock<Option<u64>> = OnceLock::new();
     static THREADS: Count = Count::new(1);
-    let seed = *SEED.get_or_init(|| std::env::var("MILLPOND_YIELDS").map_or(1, |seed| seed.parse().unwrap_or(1)));
+    let seed = || std::env::var("MILLPOND_YIELDS").ok().map(|seed| seed.parse().expect("MILLPOND_YIELDS is a number"));
+    let Some(seed) = *SEED.get_or_init(seed) else { return OFF };
     let thread = THREADS.fetch_add(1, Relaxed);
-    ((seed << 32) ^ thread).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1
+    ((seed << 32) ^ thread).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 2
 }
 
 /// Waits a little, sometimes: a spin, a yield or, rarely, a sleep that is longer than what a scope takes to end.
@@ -30,16 +34,18 @@ pub(crate) fn perhaps_wait() {
     if x == 0 {
         x = first_state();
     }
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    RANDOM.set(x);
-    match x >> 52 {
-        0 => std::thread::sleep(Duration::from_micros(20 + (x & 255))),
-        1..16 => std::thread::yield_now(),
-        16..80 => (0..x & 127).for_each(|_| std::hint::spin_loop()),
-        _ => {}
+    if x != OFF {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        match x >> 52 {
+            0 => std::thread::sleep(Duration::from_micros(20 + (x & 255))),
+            1..16 => std::thread::yield_now(),
+            16..80 => (0..x & 127).for_each(|_| std::hint::spin_loop()),
+            _ => {}
+        }
     }
+    RANDOM.set(x);
 }
 
 /// As std's module, but what is there waits.

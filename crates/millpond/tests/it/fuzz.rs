@@ -8,7 +8,9 @@
 //! MILLPOND_SEED=17 MILLPOND_PROGRAMS=1 MILLPOND_REPEATS=1000 cargo test --release -p millpond --test it -- fuzz::
 //! ```
 //!
-//! Under `--cfg millpond_yields` the runtime's threads wait at random, by the seed `MILLPOND_YIELDS`. `MILLPOND_TRACE` prints
+//! `MILLPOND_AT_ONCE` programs run at the same time, 2 if it is not set.
+//!
+//! Built with `--cfg millpond_yields`, the runtime's threads wait at random if `MILLPOND_YIELDS` is set, which is the seed. `MILLPOND_TRACE` prints
 //! each program before it runs: for what ends the process.
 
 use std::io::Write;
@@ -30,8 +32,8 @@ mod work;
 mod world;
 
 use crate::common::rng::Rng;
-use crate::common::silence_expected_panics;
 use crate::common::watchdog::Watchdog;
+use crate::common::{join_all, silence_expected_panics};
 use actor::Actor;
 use program::{End, Program};
 use world::{Job, World, hand};
@@ -107,28 +109,38 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     ledger.faults()
 }
 
+/// Runs the program of a number, so often as is asked for.
+fn check(seed: u64, repeats: u64, dog: &Watchdog) {
+    let program = Arc::new(generate::program(seed));
+    if std::env::var_os("MILLPOND_TRACE").is_some() {
+        let _ = writeln!(std::io::stderr(), "MILLPOND_SEED={seed}\n{program}");
+    }
+    for _ in 0..repeats {
+        let show = {
+            let program = program.clone();
+            move || format!("MILLPOND_SEED={seed} MILLPOND_PROGRAMS=1\n{program}")
+        };
+        let faults = dog.over(show, || execute(&program));
+        assert!(
+            faults.is_empty(),
+            "{}\n\n{program}\nagain: MILLPOND_SEED={seed} MILLPOND_PROGRAMS=1 MILLPOND_REPEATS=1000",
+            faults.join("\n"),
+        );
+    }
+}
+
 #[test]
 fn random_life_cycles() {
     silence_expected_panics();
     let (programs, from) = (number("MILLPOND_PROGRAMS", PROGRAMS), number("MILLPOND_SEED", 0));
-    let repeats = number("MILLPOND_REPEATS", 1);
-    let dog = Watchdog::new(Duration::from_secs(number("MILLPOND_LIMIT", 30)));
-    for seed in from..from + programs {
-        let program = Arc::new(generate::program(seed));
-        if std::env::var_os("MILLPOND_TRACE").is_some() {
-            let _ = writeln!(std::io::stderr(), "MILLPOND_SEED={seed}\n{program}");
-        }
-        for _ in 0..repeats {
-            let show = {
-                let program = program.clone();
-                move || format!("MILLPOND_SEED={seed} MILLPOND_PROGRAMS=1\n{program}")
-            };
-            let faults = dog.over(show, || execute(&program));
-            assert!(
-                faults.is_empty(),
-                "{}\n\n{program}\nagain: MILLPOND_SEED={seed} MILLPOND_PROGRAMS=1 MILLPOND_REPEATS=1000",
-                faults.join("\n"),
-            );
-        }
-    }
+    let (repeats, limit) = (number("MILLPOND_REPEATS", 1), number("MILLPOND_LIMIT", 30));
+    // Most of its time a program waits.
+    let at_once = number("MILLPOND_AT_ONCE", 2);
+    thread::scope(|threads| {
+        let run = |first| {
+            let dog = Watchdog::new(Duration::from_secs(limit));
+            (from + first..from + programs).step_by(at_once as usize).for_each(|seed| check(seed, repeats, &dog));
+        };
+        join_all((0..at_once).map(|first| threads.spawn(move || run(first))).collect());
+    });
 }

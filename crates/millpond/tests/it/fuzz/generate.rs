@@ -227,21 +227,21 @@ impl Generator {
                 }
             }
             (14..18, _) => self.end_join(actor),
-            (18..22, _) => self.knock(actor),
-            (22..23, _) => {
+            (18..25, _) => self.knock(actor),
+            (25..26, _) => {
                 let runtime = self.rng.below(self.program.runtimes.len());
                 if !self.actors[actor].released[runtime] {
                     self.push(actor, Step::Dump { runtime });
                 }
             }
-            (23..25, _) => {
+            (26..28, _) => {
                 let runtime = self.rng.below(self.program.runtimes.len());
                 if self.rng.percent(30) {
                     self.release(actor, runtime);
                 }
             }
-            (25..40, None) | (25..30, Some(_)) => self.open_scope(actor),
-            (40..100, None) | (30..50, Some(_)) => self.use_session(actor),
+            (28..42, None) | (28..32, Some(_)) => self.open_scope(actor),
+            (42..100, None) | (32..50, Some(_)) => self.use_session(actor),
             (50..58, Some(_)) => self.close(actor),
             (_, Some(scope)) => self.in_scope(actor, scope),
             (100.., None) => unreachable!("below 100"),
@@ -290,7 +290,8 @@ impl Generator {
             3 => InSession::LookAtObject,
             4 if self.program.domains[session].cancels => InSession::Cancel { late: false },
             5 if self.program.domains[session].cancels => InSession::CancelOnFailure,
-            6 => InSession::Cancel { late: true },
+            // Forgotten, its tasks go on until then.
+            6 if !self.forgets_threads => InSession::Cancel { late: true },
             _ => {
                 let task = self.task(place, session);
                 let (runtime, light) = (self.program.domains[session].runtime, task.value != Value::Heap);
@@ -364,6 +365,10 @@ impl Generator {
         let scope = frame.scope.expect("an open scope");
         self.program.domains[scope].number = self.models[scope].number;
         self.push(actor, Step::Scope { scope, steps: frame.steps });
+        // Perhaps it was the last to use the runtime.
+        if self.rng.percent(20) {
+            self.release(actor, frame.runtime);
+        }
     }
 
     fn release(&mut self, actor: usize, runtime: usize) {
@@ -436,7 +441,7 @@ impl Generator {
         let (gate, scope) = self.rng.pick(&self.gates);
         let task = self.plain_task(scope);
         let kind = self.rng.pick(&[Through::Leaf, Through::Future, Through::FromALeaf, Through::InPlace]);
-        let (stays, by) = (self.rng.percent(40), self.rng.pick(&[By::Actor, By::Hand, By::Hand, By::LateHand]));
+        let (stays, by) = (self.rng.percent(60), self.rng.pick(&[By::Actor, By::Hand, By::Hand, By::LateHand]));
         let signal = self.signal();
         self.push(actor, Step::Knock(Knock { gate, kind, task, signal, stays, by }));
     }
