@@ -10,8 +10,8 @@
 //!
 //! `MILLPOND_AT_ONCE` programs run at the same time, 2 if it is not set.
 //!
-//! Built with `--cfg millpond_yields`, the runtime's threads wait at random if `MILLPOND_YIELDS` is set, which is the seed. `MILLPOND_TRACE` prints
-//! each program before it runs: for what ends the process.
+//! Built with `--cfg millpond_yields`, the runtime's threads wait at random if `MILLPOND_YIELDS` is set, which is the seed.
+//! `MILLPOND_TRACE` prints each program before it runs: for what ends the process.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -58,6 +58,7 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     for (i, item) in program.items.iter().enumerate() {
         item.uses.iter().for_each(|&how| world.bag.push(Job::Use(i, how)));
         (0..item.looks).for_each(|_| world.bag.push(Job::Look(i)));
+        (0..item.releases).for_each(|_| world.bag.push(Job::Free(i)));
         world.bag.push(Job::Put(i));
     }
     let (sat, seated) = channel();

@@ -13,7 +13,7 @@ use super::program::{By, Deed, Door, Held, InScope, InSession, Joined, Released,
 use super::session::{Data, OpenSession, check_number};
 use super::slots::{Outside, Waits, wait_for};
 use super::work::{Work, knock, pending, spawn};
-use super::world::{Expected, Job, Join, Out, World, pause};
+use super::world::{Expected, Job, Join, Nobody, Out, World, pause};
 
 pub struct Actor {
     world: Arc<World>,
@@ -125,10 +125,15 @@ impl Actor {
         let joins = of_deeds.chain(of_waits).map(|join| wait_for(at, self.world.joins[join].take(1)));
         let joins: Vec<_> = joins.collect();
         let runtimes = task.deeds.iter().filter_map(|deed| match deed {
-            Deed::Scope { runtime } => Some(self.runtime(*runtime)),
+            Deed::Scope { runtime } | Deed::Session { runtime } => Some(self.runtime(*runtime)),
             _ => None,
         });
-        Work::new(&self.world, task, objects, life).with(joins, runtimes.collect())
+        let sessions = task.deeds.iter().filter_map(|deed| match deed {
+            Deed::End { session, turn, .. } => Some(wait_for(at, self.world.sessions[*session].take(*turn))),
+            _ => None,
+        });
+        let (runtimes, sessions) = (runtimes.collect(), sessions.collect());
+        Work::new(&self.world, task, objects, life).with(joins, runtimes, sessions)
     }
 
     fn scope(&mut self, scope: usize, steps: &[Step]) {
@@ -197,7 +202,7 @@ impl Actor {
             Joined::Forgotten => forget(join),
             Joined::Waited => expected.check(&self.world.ledger, s.wait(join)),
             Joined::Polled(times) => {
-                let waker = std::task::Waker::from(Arc::new(Nobody));
+                let waker = std::task::Waker::from(Arc::new(Nobody { panics: times > 1 }));
                 for _ in 0..times {
                     let polled = Pin::new(&mut join).poll(&mut std::task::Context::from_waker(&waker));
                     if let std::task::Poll::Ready(result) = polled {
@@ -267,12 +272,6 @@ impl Actor {
             false => drop(pending),
         }
     }
-}
-
-struct Nobody;
-
-impl std::task::Wake for Nobody {
-    fn wake(self: Arc<Self>) {}
 }
 
 /// A hand is to fire what a task waits for.

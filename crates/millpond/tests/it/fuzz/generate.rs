@@ -24,7 +24,7 @@ pub struct Generator {
     pub program: Program,
     /// By domain.
     pub models: Vec<Model>,
-    sessions: Vec<SessionState>,
+    pub sessions: Vec<SessionState>,
     pub joins: Vec<JoinState>,
     actors: Vec<ActorState>,
     /// With their scopes.
@@ -36,9 +36,9 @@ pub struct Generator {
     pub forgets_threads: bool,
 }
 
-struct SessionState {
-    domain: usize,
-    turn: usize,
+pub struct SessionState {
+    pub domain: usize,
+    pub turn: usize,
 }
 
 pub struct JoinState {
@@ -145,7 +145,7 @@ fn item(rng: &mut Rng, faulty: bool, forgets: bool) -> Item {
     if forgets && rng.percent(30) {
         uses.push(Use::Forgotten);
     }
-    Item { uses, looks: rng.below(3), bomb: faulty && rng.percent(30) }
+    Item { uses, looks: rng.below(3), releases: rng.below(2), bomb: faulty && rng.percent(30) }
 }
 
 impl Generator {
@@ -274,8 +274,10 @@ impl Generator {
             return;
         }
         let what = self.in_session(place, session);
-        let turn = self.sessions[at].turn;
-        self.sessions[at].turn += 1;
+        // Its task may have taken another session along.
+        let state = self.sessions.iter_mut().find(|state| state.domain == session).expect("it is open");
+        let turn = state.turn;
+        state.turn += 1;
         self.push(actor, Step::Use { session, turn, what });
     }
 
@@ -312,6 +314,12 @@ impl Generator {
     }
 
     fn end_session(&mut self, actor: usize, session: &SessionState) {
+        let how = self.end_of(session);
+        self.push(actor, Step::End { session: session.domain, turn: session.turn, how });
+    }
+
+    /// How a session ends, and with what.
+    pub fn end_of(&mut self, session: &SessionState) -> End {
         let how = match self.rng.below(10) {
             0..6 => End::Closed,
             6 if self.forgets_threads => End::Forgotten,
@@ -319,7 +327,7 @@ impl Generator {
         };
         let domain = &mut self.program.domains[session.domain];
         domain.number = self.models[session.domain].number;
-        self.push(actor, Step::End { session: session.domain, turn: session.turn, how });
+        how
     }
 
     /// A join of a session that nobody else ends: of this runtime at least.

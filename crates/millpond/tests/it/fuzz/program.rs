@@ -80,6 +80,8 @@ pub struct Domain {
 pub struct Item {
     pub uses: Vec<Use>,
     pub looks: usize,
+    /// How often who waits for it goes on without it.
+    pub releases: usize,
     pub bomb: bool,
 }
 
@@ -267,6 +269,8 @@ pub enum WaitsFor {
     Signal(usize, Fire),
     /// A join of a session.
     Join(usize),
+    /// An item, to be put.
+    Item(usize),
     /// The tasks that it has spawned.
     Children,
 }
@@ -354,10 +358,20 @@ pub enum Deed {
     Scope {
         runtime: usize,
     },
+    /// The same with a session.
+    Session {
+        runtime: usize,
+    },
     /// Ends a join of a session, which the closure keeps.
     Join {
         join: usize,
         how: Joined,
+    },
+    /// Ends a session, which the closure keeps.
+    End {
+        session: usize,
+        turn: usize,
+        how: End,
     },
 }
 

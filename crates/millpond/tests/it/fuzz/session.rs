@@ -136,7 +136,12 @@ impl OpenSession {
                 forget(session);
                 data.end(world, domain);
             }
-            End::Dropped | End::Forgotten if of % 2 == 0 => {
+            // On another thread, and its tasks may use them yet.
+            End::Dropped | End::Forgotten if of % 3 == 0 && !domain.forgets => {
+                world.bag.push(Job::Discard(Box::new(data)));
+                drop(session);
+            }
+            End::Dropped | End::Forgotten if of % 3 == 1 => {
                 data.end(world, domain);
                 drop(session);
             }

@@ -1,6 +1,6 @@
 //! The tasks of random life cycle programs, and what is known of them.
 
-use super::generate::{Generator, Place, number_after};
+use super::generate::{Generator, Place, SessionState, number_after};
 use super::program::*;
 
 /// What is known of a domain's data while its steps are drawn.
@@ -45,7 +45,21 @@ impl Generator {
         let runtime = self.rng.below(2);
         // Of its own runtime at least, and one that the actor still has.
         if self.rng.percent(6) && runtime >= self.program.domains[domain].runtime && self.may_call(place, runtime) {
-            task.deeds.push(Deed::Scope { runtime });
+            task.deeds.push(match self.rng.percent(60) {
+                true => Deed::Scope { runtime },
+                false => Deed::Session { runtime },
+            });
+        }
+        // Not its own; and one whose tasks do not wait for tasks of this runtime, unless it is of it.
+        if self.rng.percent(6) && !place.away && !self.sessions.is_empty() {
+            let at = self.rng.below(self.sessions.len());
+            let SessionState { domain: session, turn } = self.sessions[at];
+            let least = place.least.max(self.program.domains[domain].runtime);
+            if session != domain && self.program.domains[session].runtime >= least {
+                let state = self.sessions.swap_remove(at);
+                let how = self.end_of(&state);
+                task.deeds.push(Deed::End { session, turn, how });
+            }
         }
         if self.rng.percent(8)
             && !place.away
@@ -170,6 +184,9 @@ impl Generator {
             waits.push(WaitsFor::Signal(self.program.signals, fire));
             self.program.signals += 1;
         }
+        if self.rng.percent(20) && !self.program.items.is_empty() {
+            waits.push(WaitsFor::Item(self.rng.below(self.program.items.len())));
+        }
         let least = self.program.domains[domain].runtime.max(place.least);
         if self.rng.percent(15)
             && !place.away
@@ -201,7 +218,7 @@ impl Generator {
             });
         }
         if self.faulty && self.rng.percent(8) {
-            task.fails = Fails::Panics;
+            task.fails = self.rng.pick(&[Fails::Panics, Fails::Bomb]);
         }
         let lost = waits.iter().any(|wait| matches!(wait, WaitsFor::Signal(_, Fire::Lost)));
         let plan = &mut self.program.domains[domain];

@@ -8,7 +8,7 @@ use millpond::{Door, Engine, Gate, Pending, Spawn, Sum, on_runtime};
 
 use super::ledger::{Kind, Ledger, Life, Lives, Tracked};
 use super::program::{self, Access, Deed, Fails, Joined, Knock, Task, Through, Value, WaitsFor};
-use super::session::Data;
+use super::session::{Data, OpenSession};
 use super::world::{Job, Join, Out, World, pause};
 
 /// What the closure of a task captures.
@@ -21,6 +21,7 @@ pub struct Work {
     /// What it ends, or waits for, in the order of its deeds and waits.
     joins: Vec<Join>,
     runtimes: Vec<Arc<AnyRuntime>>,
+    sessions: Vec<OpenSession>,
     objects: Kind,
     /// Dropped last: whatever becomes of a task, its closure is gone before its scope ends.
     _lives: Option<Lives>,
@@ -39,15 +40,15 @@ impl Work {
             life: life.cloned(),
             joins: Vec::new(),
             runtimes: Vec::new(),
+            sessions: Vec::new(),
             objects,
             _lives: life.map(Lives::of),
         }
     }
 
-    /// With the joins that it ends or waits for, and the runtimes that it opens scopes on.
-    pub fn with(mut self, joins: Vec<Join>, runtimes: Vec<Arc<AnyRuntime>>) -> Self {
-        self.joins = joins;
-        self.runtimes = runtimes;
+    /// With the joins that it ends or waits for, the runtimes that it opens scopes on, and the sessions that it ends.
+    pub fn with(mut self, joins: Vec<Join>, runtimes: Vec<Arc<AnyRuntime>>, sessions: Vec<OpenSession>) -> Self {
+        (self.joins, self.runtimes, self.sessions) = (joins, runtimes, sessions);
         self
     }
 
@@ -68,10 +69,9 @@ impl Work {
     pub fn run(mut self) -> Out {
         self.ledger().ran(self.task.id);
         self.token.look();
-        let mut runtimes = std::mem::take(&mut self.runtimes).into_iter();
         let deeds = std::mem::take(&mut self.task.deeds);
         for deed in deeds {
-            self.do_it(deed, &mut runtimes);
+            self.do_it(deed);
         }
         match self.task.fails {
             Fails::Panics if self.task.id.is_multiple_of(4) => panic!("expected: task {}", self.task.id),
@@ -97,7 +97,7 @@ impl Work {
         if fails { Err("expected: an error") } else { Ok(out) }
     }
 
-    fn do_it(&mut self, deed: Deed, runtimes: &mut impl Iterator<Item = Arc<AnyRuntime>>) {
+    fn do_it(&mut self, deed: Deed) {
         match deed {
             Deed::Pause(turns) => pause(turns),
             Deed::Fork => {
@@ -105,8 +105,21 @@ impl Work {
                 millpond::join(|| left.look(), move || right.look());
                 left.look();
             }
+            Deed::Session { .. } => {
+                let (runtime, ledger) = (self.runtimes.remove(0), self.ledger().clone());
+                let result = on_runtime!(&*runtime, rt => {
+                    let session = rt.session();
+                    let join = session.spawn((), move |()| ledger.value(Kind::Heap));
+                    let left = self.ledger().value(Kind::Heap);
+                    session.nest((), move |s, ()| drop(s.spawn((), move |()| left.look())));
+                    let result = session.wait(join).map(|value| value.look());
+                    result.and(session.close())
+                });
+                self.ledger().check(result.is_ok(), || format!("a session in a body: {result:?}"));
+            }
+            Deed::End { session, how, .. } => self.sessions.remove(0).end(&self.world, session, how),
             Deed::Scope { .. } => {
-                let runtime = runtimes.next().expect("one for each such deed");
+                let runtime = self.runtimes.remove(0);
                 let ledger = self.ledger();
                 let result = on_runtime!(&*runtime, rt => rt.scope(|s| {
                     let join = s.spawn((), |()| ledger.value(Kind::Heap));
@@ -150,6 +163,7 @@ impl Work {
                     let result = s.block_on(join.join);
                     join.expected.check(self.ledger(), result);
                 }
+                WaitsFor::Item(item) => s.block_on(self.world.put(item)),
                 WaitsFor::Children => {
                     for join in joins.drain(..) {
                         drop(s.wait(join).map(|value| value.map(Tracked::defused)));
@@ -171,6 +185,7 @@ impl Work {
                     let result = join.join.await;
                     join.expected.check(self.ledger(), result);
                 }
+                WaitsFor::Item(item) => self.world.put(item).await,
                 WaitsFor::Children => unreachable!("a future has none"),
             }
         }

@@ -1,6 +1,7 @@
 //! What the threads of a program share, and what its hands do.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -49,6 +50,16 @@ impl World {
             items: many(program.items.len(), CountedItem::new),
             bag: Bag::default(),
         })
+    }
+
+    /// Until the item is put.
+    pub async fn put(&self, item: usize) {
+        let item = &self.items[item];
+        poll_fn(|context| match item.wake(context.waker()) {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        })
+        .await;
     }
 
     /// Does something that may panic, as it is expected to, if at all.
@@ -102,7 +113,7 @@ impl Join {
     pub fn poll(mut self, ledger: &Ledger, times: usize) -> Option<Self> {
         for _ in 0..times {
             // A waker of its own each time, so that the one before is dropped.
-            let waker = Waker::from(Arc::new(Nobody));
+            let waker = Waker::from(Arc::new(Nobody { panics: self.expected.task.is_multiple_of(8) }));
             if let Poll::Ready(result) = Pin::new(&mut self.join).poll(&mut Context::from_waker(&waker)) {
                 self.expected.check(ledger, result);
                 return None;
@@ -119,10 +130,17 @@ impl Join {
     }
 }
 
-struct Nobody;
+/// Whom a waker wakes that is left behind.
+pub struct Nobody {
+    pub panics: bool,
+}
 
 impl std::task::Wake for Nobody {
-    fn wake(self: Arc<Self>) {}
+    fn wake(self: Arc<Self>) {
+        if self.panics {
+            resume_unwind(Box::new("expected: a waker"));
+        }
+    }
 }
 
 /// What a hand does.
@@ -138,9 +156,11 @@ pub enum Job {
     Put(usize),
     Use(usize, Use),
     Look(usize),
+    Free(usize),
     Wake(Waker),
     Release(Arc<AnyRuntime>),
     Stand(Vec<Sender<()>>),
+    Discard(Box<dyn Send>),
 }
 
 #[derive(Default)]
@@ -265,8 +285,10 @@ pub fn run(world: &Arc<World>, job: Job) {
                 one.give_back();
             }
         }
+        Job::Free(item) => world.items[item].release(),
         Job::Wake(waker) => waker.wake(),
         Job::Release(runtime) => drop(runtime),
         Job::Stand(sitters) => drop(sitters),
+        Job::Discard(what) => drop(what),
     }
 }
