@@ -137,7 +137,7 @@ impl OpenSession {
                 data.end(world, domain);
             }
             // On another thread, and its tasks may use them yet.
-            End::Dropped | End::Forgotten if of % 3 == 0 && !domain.forgets => {
+            End::Dropped | End::Forgotten if of.is_multiple_of(3) && !domain.forgets => {
                 world.bag.push(Job::Discard(Box::new(data)));
                 drop(session);
             }

@@ -120,7 +120,7 @@ impl Generator {
             (_, false) => model.number_is_poisoned && !writes,
         };
         // The drop of an old version may fail a task.
-        task.sure = !plan.cancels && !poisoned && !(of_object && plan.bombs);
+        task.sure = !(plan.cancels || poisoned || of_object && plan.bombs);
         plan.may_fail |= task.value == Value::Bomb;
         if matches!(task.access, Access::Read | Access::Concurrent) {
             task.finds = model.number.filter(|_| task.sure);
