@@ -9,7 +9,7 @@ use millpond::catalogue::AnyRuntime;
 use millpond::{Engine, Root, Scope, Spawn, on_runtime};
 
 use super::ledger::{Kind, Life, forget, may_forget_threads};
-use super::program::{By, Deed, Door, Held, InScope, InSession, Joined, Released, Step, Task, WaitsFor};
+use super::program::{By, Deed, Door, Fire, Held, InScope, InSession, Joined, Released, Step, Task, WaitsFor};
 use super::session::{Data, OpenSession, check_number};
 use super::slots::{Outside, Waits, wait_for};
 use super::work::{Work, knock, pending, spawn};
@@ -239,6 +239,10 @@ impl Actor {
             InScope::Gate(gate) => _ = world.gates[*gate].set(s.gate()),
             InScope::Crowd { threads, tasks } => crowd(world, s, *threads, tasks, life),
             InScope::Quiesce => s.quiesce(),
+            InScope::QuiesceOr(signal) => {
+                fire(world, &WaitsFor::Signal(*signal, Fire::Twice));
+                let _signalled = s.block_on_or_quiesce(world.signals[*signal].wait());
+            }
             InScope::Set(value) => s.set(&data.number, *value),
             InScope::SetObject => s.set(&data.object, world.ledger.value(objects)),
             InScope::Look(expected) => {

@@ -407,7 +407,10 @@ impl Generator {
             4 if self.program.domains[scope].cancels => InScope::Cancel { late: false },
             5 if self.program.domains[scope].cancels => InScope::CancelOnFailure,
             6 => InScope::Cancel { late: true },
-            7 => InScope::Quiesce,
+            7 => match self.signal() {
+                None => InScope::Quiesce,
+                Some(signal) => InScope::QuiesceOr(signal),
+            },
             8 => self.crowd(scope),
             9..12 => {
                 let gate = self.program.gates;

@@ -201,6 +201,8 @@ pub enum InScope {
         tasks: Vec<Task>,
     },
     Quiesce,
+    /// Until the scope is quiet or a signal comes.
+    QuiesceOr(usize),
     Set(u64),
     SetObject,
     Look(Option<u64>),

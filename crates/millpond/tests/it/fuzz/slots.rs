@@ -56,8 +56,11 @@ impl<T> Slot<T> {
 }
 
 /// What hands fire and tasks wait for.
-#[derive(Default)]
-pub struct Signal(Mutex<State>);
+pub struct Signal {
+    state: Mutex<State>,
+    /// Who waits looks again after it has left its waker: it may go on while a hand wakes it.
+    twice: bool,
+}
 
 #[derive(Default)]
 struct State {
@@ -67,14 +70,25 @@ struct State {
 }
 
 impl Signal {
+    pub fn new(twice: bool) -> Self {
+        Signal { state: Mutex::default(), twice }
+    }
+
     pub async fn wait(&self) {
         poll_fn(|context| {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             if state.fired {
                 return Poll::Ready(());
             }
             if !state.lost {
                 state.waiting.push(context.waker().clone());
+            }
+            drop(state);
+            if self.twice {
+                thread::yield_now();
+                if self.state.lock().fired {
+                    return Poll::Ready(());
+                }
             }
             Poll::Pending
         })
@@ -84,14 +98,14 @@ impl Signal {
     /// Fires; the wakers that are called again when everything has ended.
     pub fn fire(&self, how: Fire) -> Vec<Waker> {
         let set = |fired, lost| {
-            let mut state = self.0.lock();
+            let mut state = self.state.lock();
             (state.fired, state.lost) = (fired, lost);
             std::mem::take(&mut state.waiting)
         };
         match how {
             Fire::Once => set(true, false).into_iter().for_each(Waker::wake),
             Fire::Early => {
-                let waiting = self.0.lock().waiting.clone();
+                let waiting = self.state.lock().waiting.clone();
                 waiting.iter().for_each(Waker::wake_by_ref);
                 thread::yield_now();
                 set(true, false).into_iter().for_each(Waker::wake);

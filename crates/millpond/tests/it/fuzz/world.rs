@@ -46,7 +46,7 @@ impl World {
             sessions: many(program.domains.len(), Slot::new),
             joins: many(program.joins, Slot::new),
             gates: many(program.gates, OnceLock::new),
-            signals: many(program.signals, Signal::default),
+            signals: (0..program.signals).map(|signal| Signal::new(signal.is_multiple_of(2))).collect(),
             items: many(program.items.len(), CountedItem::new),
             bag: Bag::default(),
         })
