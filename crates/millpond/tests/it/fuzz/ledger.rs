@@ -178,8 +178,9 @@ pub fn forget<T>(value: T) {
     }
 }
 
-/// Whether something may be forgotten that keeps threads: a few times in a process.
+/// Whether something may be forgotten that keeps threads: a few times in a process. Not if a leak checker looks, which sees of a
+/// thread only the stack that it is on.
 pub fn may_forget_threads() -> bool {
     static FORGOTTEN: AtomicUsize = AtomicUsize::new(0);
-    FORGOTTEN.fetch_add(1, Relaxed) < 16
+    !cfg!(millpond_asan) && FORGOTTEN.fetch_add(1, Relaxed) < 16
 }
