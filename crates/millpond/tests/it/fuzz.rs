@@ -35,7 +35,7 @@ use crate::common::rng::Rng;
 use crate::common::watchdog::Watchdog;
 use crate::common::{join_all, silence_expected_panics};
 use actor::Actor;
-use program::{End, Program};
+use program::{End, Program, Step};
 use world::{Job, World, hand};
 
 /// The programs of a plain `cargo test`.
@@ -144,4 +144,34 @@ fn random_life_cycles() {
         };
         join_all((0..at_once).map(|first| threads.spawn(move || run(first))).collect());
     });
+}
+
+/// The test can fail: what is expected of one scope is changed, and the program does something else.
+#[test]
+fn a_wrong_expectation_is_noticed() {
+    silence_expected_panics();
+    let dog = Watchdog::new(Duration::from_secs(30));
+    let (mut tried, mut seed) = (0, 0);
+    while tried < 20 {
+        seed += 1;
+        let mut program = generate::program(seed);
+        let steps = program.actors.iter().flatten();
+        let mut scopes = steps.filter_map(|step| match step {
+            Step::Scope { scope, .. } => Some(*scope),
+            _ => None,
+        });
+        let is_sure = |scope: &usize| {
+            let domain = &program.domains[*scope];
+            !(domain.cancels || domain.may_fail || domain.panics || domain.forgets)
+        };
+        let Some(scope) = scopes.find(is_sure) else { continue };
+        let domain = &mut program.domains[scope];
+        match (tried % 2, &mut domain.number) {
+            (0, Some(number)) => *number += 1,
+            _ => domain.must_fail = true,
+        }
+        let faults = dog.over(move || format!("seed {seed}"), || execute(&Arc::new(program)));
+        assert!(faults.iter().any(|fault| fault.contains(&format!("domain {scope}"))), "seed {seed}: {faults:?}");
+        tried += 1;
+    }
 }
