@@ -119,7 +119,7 @@ impl Actor {
         });
         let of_parent = task.parent.iter().flat_map(|parent| &parent.waits);
         let of_waits = of_parent.chain(waits).filter_map(|wait| match wait {
-            WaitsFor::Join(join) => Some(*join),
+            WaitsFor::Join(join) | WaitsFor::JoinOnce(join) => Some(*join),
             _ => None,
         });
         let joins = of_deeds.chain(of_waits).map(|join| wait_for(at, self.world.joins[join].take(1)));
@@ -280,7 +280,7 @@ impl Actor {
 
 /// A hand is to fire what a task waits for.
 fn fire(world: &World, wait: &WaitsFor) {
-    if let WaitsFor::Signal(signal, how) = *wait {
+    if let WaitsFor::Signal(signal, how) | WaitsFor::SignalOnce(signal, how) = *wait {
         world.bag.push(Job::Fire(signal, how));
     }
 }

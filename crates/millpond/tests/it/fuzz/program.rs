@@ -271,6 +271,10 @@ pub enum WaitsFor {
     Signal(usize, Fire),
     /// A join of a session.
     Join(usize),
+    /// It polls the join once, and drops it.
+    JoinOnce(usize),
+    /// It leaves a waker with the signal, and goes on.
+    SignalOnce(usize, Fire),
     /// An item, to be put.
     Item(usize),
     /// The tasks that it has spawned.

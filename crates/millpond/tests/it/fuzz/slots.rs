@@ -132,6 +132,16 @@ impl Signal {
     }
 }
 
+/// Polls a future once, and drops it: its waker is left behind. The output, if it was ready.
+pub async fn once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {

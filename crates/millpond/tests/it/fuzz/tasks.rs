@@ -181,7 +181,10 @@ impl Generator {
                 6 | 7 => Fire::Late,
                 _ => Fire::Once,
             };
-            waits.push(WaitsFor::Signal(self.program.signals, fire));
+            waits.push(match self.rng.percent(75) {
+                true => WaitsFor::Signal(self.program.signals, fire),
+                false => WaitsFor::SignalOnce(self.program.signals, fire),
+            });
             self.program.signals += 1;
         }
         if self.rng.percent(20) && !self.program.items.is_empty() {
@@ -192,7 +195,10 @@ impl Generator {
             && !place.away
             && let Some(join) = self.take_join(least)
         {
-            waits.push(WaitsFor::Join(join));
+            waits.push(match self.rng.percent(70) {
+                true => WaitsFor::Join(join),
+                false => WaitsFor::JoinOnce(join),
+            });
         }
         waits
     }

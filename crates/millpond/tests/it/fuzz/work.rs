@@ -9,6 +9,7 @@ use millpond::{Door, Engine, Gate, Pending, Spawn, Sum, on_runtime};
 use super::ledger::{Kind, Ledger, Life, Lives, Tracked};
 use super::program::{self, Access, Deed, Fails, Joined, Knock, Task, Through, Value, WaitsFor};
 use super::session::{Data, OpenSession};
+use super::slots::once;
 use super::world::{Job, Join, Out, World, pause};
 
 /// What the closure of a task captures.
@@ -163,6 +164,12 @@ impl Work {
                     let result = s.block_on(join.join);
                     join.expected.check(self.ledger(), result);
                 }
+                WaitsFor::JoinOnce(_) => {
+                    let join = awaited.next().expect("one for each such wait");
+                    let result = s.block_on(once(join.join));
+                    result.into_iter().for_each(|result| join.expected.check(self.ledger(), result));
+                }
+                WaitsFor::SignalOnce(signal, _) => _ = s.block_on(once(self.world.signals[signal].wait())),
                 WaitsFor::Item(item) => s.block_on(self.world.put(item)),
                 WaitsFor::Children => {
                     for join in joins.drain(..) {
@@ -185,6 +192,12 @@ impl Work {
                     let result = join.join.await;
                     join.expected.check(self.ledger(), result);
                 }
+                WaitsFor::JoinOnce(_) => {
+                    let join = awaited.next().expect("one for each such wait");
+                    let result = once(join.join).await;
+                    result.into_iter().for_each(|result| join.expected.check(self.ledger(), result));
+                }
+                WaitsFor::SignalOnce(signal, _) => _ = once(self.world.signals[signal].wait()).await,
                 WaitsFor::Item(item) => self.world.put(item).await,
                 WaitsFor::Children => unreachable!("a future has none"),
             }
