@@ -14,7 +14,7 @@ mod ledger;
 mod programs;
 
 use crate::common::watchdog::Watchdog;
-use crate::common::{Mutex, builder, limit};
+use crate::common::{Mutex, builder, limit, number};
 use ledger::{Told, breach};
 use programs::{PROGRAMS, Program};
 
@@ -83,13 +83,6 @@ fn record(rt: &Runtime, program: &Program) -> Told {
 
 fn roots(told: &Told) -> usize {
     told.iter().filter(|(_, event)| matches!(event.what, What::Opened { within: 0, .. })).count()
-}
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
-        Err(_) => otherwise,
-    }
 }
 
 #[test]

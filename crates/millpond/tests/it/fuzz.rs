@@ -33,7 +33,7 @@ mod world;
 
 use crate::common::rng::Rng;
 use crate::common::watchdog::Watchdog;
-use crate::common::{join_all, silence_expected_panics};
+use crate::common::{join_all, number, silence_expected_panics};
 use actor::Actor;
 use program::{End, Program, Step};
 use world::{Job, World, hand};
@@ -43,13 +43,6 @@ const PROGRAMS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 
 /// Seats for callers; the rest work in annexes.
 const SEATS: usize = 5;
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
-        Err(_) => otherwise,
-    }
-}
 
 /// Runs a program; what is wrong with it.
 fn execute(program: &Arc<Program>) -> Vec<String> {

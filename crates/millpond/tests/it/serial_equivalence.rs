@@ -32,8 +32,8 @@ mod slots;
 mod value;
 
 use crate::common::rng::Rng;
-use crate::common::silence_expected_panics;
 use crate::common::watchdog::Watchdog;
+use crate::common::{number, silence_expected_panics};
 use config::Config;
 use program::Program;
 
@@ -44,13 +44,6 @@ const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 60 } else { 300 };
 
 /// How many combinations of a scheme, a pool and a memory manager are drawn.
 const COMBINATIONS: u64 = 200;
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
-        Err(_) => otherwise,
-    }
-}
 
 /// The configuration of a case, with the parts that the environment asks for.
 fn config_of(seed: u64) -> Config {

@@ -59,3 +59,11 @@ pub fn tasks() -> usize {
     std::env::var("MILLPOND_TASKS")
         .map_or(sized(20_000, 100_000), |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
 }
+
+/// The number that a variable of the environment gives, if it is set.
+pub fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text}, must be a number")),
+        Err(_) => otherwise,
+    }
+}
