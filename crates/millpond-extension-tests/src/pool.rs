@@ -50,7 +50,7 @@ unsafe impl Pool for RoundRobin {
         self.deque(local.number).pop_back()
     }
 
-    fn take_if(&self, local: &mut Local, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         let mut deque = self.deque(local.number);
         let task = if deque.back().is_some_and(|&task| wanted(task)) { deque.pop_back() } else { None };
         (task, false)

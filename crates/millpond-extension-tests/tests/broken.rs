@@ -44,7 +44,7 @@ unsafe impl<const KEEPS: bool> Pool for Wrong<KEEPS> {
         self.0.take(local)
     }
 
-    fn take_if(&self, local: &mut Local, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    fn take_if(&self, local: &mut Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         self.0.take_if(local, wanted)
     }
 

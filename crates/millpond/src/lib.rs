@@ -141,10 +141,18 @@
 //! # What the proof does not cover
 //!
 //! Statics, captured mutexes and atomics, interior mutability inside a `T`, two handles over one `Arc`, `unsafe`: what
-//! tasks share that way is not ordered by the runtime. Thread-locals: a body that has waited goes on on its own thread, but other
-//! bodies have run on that thread meanwhile, and may have changed them. Commutative and concurrent bodies, and reducers, must commute
-//! for the result to be that of the serial program. A lock of your own held across a spawn that runs inline can
-//! deadlock as it would in serial code.
+//! tasks share that way is not ordered by the runtime. Commutative and concurrent bodies, and reducers, must commute
+//! for the result to be that of the serial program.
+//!
+//! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`], [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on),
+//! an inner scope or a full window: meanwhile its thread runs only tasks that the body has spawned, and those that they spawn.
+//! A waiting thread with nothing to run lends its place to a spare thread. These cases are outside of that promise:
+//!
+//! * A body takes a lock that a task which it has spawned takes as well, and then waits. That task may run at once, on top of the
+//!   body, and so it deadlocks as it would in serial code. The same holds for a lock held over a spawn that runs inline.
+//! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies run on its thread meanwhile.
+//! * More bodies wait at the same time than there are spare threads, 4 for each worker, and for 2 ms no body begins: then bodies
+//!   that wait are put aside, and others run on their threads.
 //!
 //! # Cargo features
 //!

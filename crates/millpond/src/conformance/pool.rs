@@ -1,5 +1,6 @@
 //! The contract of a pool.
 
+use std::cell::Cell;
 use std::cell::UnsafeCell;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -88,12 +89,9 @@ fn an_empty_pool_has_nothing<P: Pool>() {
     let (pool, mut locals) = P::new(2);
     assert_eq!(locals.len(), 2, "a local part for each seat");
     assert!(!pool.has_work(), "an empty pool says that it has work");
-    let mut asked = 0;
-    let wanted = pool.take_if(&mut locals[0], |_| {
-        asked += 1;
-        true
-    });
-    assert_eq!((wanted.0, asked), (None, 0), "an empty pool has shown a task");
+    let asked = Cell::new(false);
+    let wanted = pool.take_if(&mut locals[0], |_| !asked.replace(true));
+    assert_eq!((wanted.0, asked.get()), (None, false), "an empty pool has shown a task");
     assert_eq!((pool.take(&mut locals[0]), pool.steal(&mut locals[1])), (None, None));
     assert!(pool.next(&locals[0]).is_none() && !pool.leave(&mut locals[0], Leave::Seat));
     assert!(!pool.is_hungry());
@@ -132,13 +130,13 @@ fn only_what_is_wanted<P: Pool>() {
     let mut left = 10;
     while left > 0 {
         assert_eq!(pool.take_if(local, |_| false).0, None, "a task that was not wanted");
-        let mut shown = None;
+        let shown = Cell::new(None);
         let next = pool.next(local);
         let taken = pool.take_if(local, |task| {
-            shown = Some(task);
+            shown.set(Some(task));
             true
         });
-        assert_eq!(taken.0, shown, "`take_if` returns the task that it has shown");
+        assert_eq!(taken.0, shown.get(), "`take_if` returns the task that it has shown");
         let task = taken.0.or_else(|| pool.take(local)).expect("a task is left");
         // A hint, but never a task that is not there.
         next.into_iter().for_each(|next| _ = tasks.number(next));

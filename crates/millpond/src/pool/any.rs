@@ -19,6 +19,7 @@ trait Common: Send + Sync {
     fn has_work(&self) -> bool;
     fn balances(&self) -> bool;
     fn waits_busily(&self) -> bool;
+    fn take_oldest(&self, seat: usize) -> Option<TaskRef>;
 }
 
 impl<P: Pool> Common for P {
@@ -41,14 +42,19 @@ impl<P: Pool> Common for P {
     fn waits_busily(&self) -> bool {
         Pool::waits_busily(self)
     }
+
+    fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
+        Pool::take_oldest(self, seat)
+    }
 }
 
 /// What workers call with their part.
 trait Part: Send {
     fn put(&mut self, task: TaskRef, why: Put) -> bool;
     fn take(&mut self) -> Option<TaskRef>;
-    fn take_if(&mut self, wanted: &mut dyn FnMut(TaskRef) -> bool) -> (Option<TaskRef>, bool);
+    fn take_if(&mut self, wanted: &dyn Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool);
     fn steal(&mut self) -> Option<TaskRef>;
+    fn put_first(&mut self, task: TaskRef) -> bool;
     fn expose(&mut self) -> bool;
     fn next(&self) -> Option<TaskRef>;
     fn leave(&mut self, leave: Leave) -> bool;
@@ -69,12 +75,16 @@ impl<P: Pool> Part for PartOf<P> {
         self.pool.take(&mut self.local)
     }
 
-    fn take_if(&mut self, wanted: &mut dyn FnMut(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    fn take_if(&mut self, wanted: &dyn Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         self.pool.take_if(&mut self.local, wanted)
     }
 
     fn steal(&mut self) -> Option<TaskRef> {
         self.pool.steal(&mut self.local)
+    }
+
+    fn put_first(&mut self, task: TaskRef) -> bool {
+        self.pool.put_first(&mut self.local, task)
     }
 
     fn expose(&mut self) -> bool {
@@ -174,13 +184,20 @@ unsafe impl Pool for AnyPool {
     }
 
     #[inline]
-    fn take_if(&self, local: &mut AnyLocal, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
-        let mut wanted = Some(wanted);
-        local.0.take_if(&mut |task| wanted.take().is_some_and(|wanted| wanted(task)))
+    fn take_if(&self, local: &mut AnyLocal, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+        local.0.take_if(&wanted)
     }
 
     fn steal(&self, local: &mut AnyLocal) -> Option<TaskRef> {
         local.0.steal()
+    }
+
+    fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
+        self.0.take_oldest(seat)
+    }
+
+    fn put_first(&self, local: &mut AnyLocal, task: TaskRef) -> bool {
+        local.0.put_first(task)
     }
 
     #[inline]

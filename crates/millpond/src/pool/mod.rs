@@ -98,11 +98,25 @@ pub unsafe trait Pool: Send + Sync + Sized + 'static {
     /// As [`take`](Pool::take), but only if the task at the working end is `wanted`; and whether others cannot find
     /// tasks any more that they could find before: then a worker that goes on with something else calls
     /// [`leave`](Pool::leave).
-    fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool);
+    fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool);
 
     /// Takes a task from another worker or from outside, and perhaps more of them into `local`; `None` if nothing was
     /// found in one round.
     fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
+
+    /// Takes the task that has waited longest of those that the worker of `seat` has put, and that others can see: asked now and
+    /// then, so that tasks that spawn tasks without end let all others run as well. `None`: no such task, or the pool's order is its
+    /// own, as that of the papers' pools.
+    fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
+        _ = seat;
+        None
+    }
+
+    /// Puts a task for which others have waited long enough: whoever takes one next should take this one, if the pool's order
+    /// allows. Returns as [`put`](Pool::put) does.
+    fn put_first(&self, local: &mut Self::Local, task: TaskRef) -> bool {
+        self.put(local, task, Put::Spawned)
+    }
 
     /// Makes what waits behind the working end visible to others, before the worker disappears into a body; it may
     /// leave it at what they can see already. Returns as [`put`](Pool::put) does.

@@ -108,7 +108,7 @@ unsafe impl<V: Variant> Pool for Named<V> {
     }
 
     #[inline]
-    fn take_if(&self, local: &mut Self::Local, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         (self.placement.take_if(local, wanted), false)
     }
 

@@ -55,8 +55,28 @@ pub struct Dump {
     /// Every body that is not complete, those that were spawned first at the front: tasks, the closures of scopes, and
     /// sessions.
     pub unfinished: Vec<Unfinished>,
+    /// The bodies that run, each on top of its thread, those that have run longest at the front.
+    pub busy: Vec<Busy>,
     /// What each worker has done so far, as [`Runtime::counts`](crate::Runtime::counts) has it.
     pub workers: Vec<WorkerCounts>,
+}
+
+/// A body that a thread runs: nothing else goes on there until it ends or waits.
+///
+/// Displayed, it is a line: "worker 1 has been in `solve(3)` for 5.1 s while it holds 3 suspended bodies".
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Busy {
+    /// The worker; `None` is the thread of a caller beyond the first, one that works for sessions, or a spare thread.
+    pub worker: Option<u32>,
+    /// The body.
+    pub body: Who,
+    /// Whether it is the closure of a root scope.
+    pub is_closure: bool,
+    /// For how long it has run, since it began or went on.
+    pub since: Duration,
+    /// Bodies of the same thread that wait. They go on there, so not before this one lets them.
+    pub suspended: usize,
 }
 
 /// A body that is not complete: of a task, or of a scope.

@@ -243,6 +243,17 @@ impl Log {
         self.waits(body, cause, on, || wait(body))
     }
 
+    /// The thread has nothing to do while `wait` takes.
+    pub(crate) fn idles(&self, wait: impl FnOnce()) {
+        if self.is_on() {
+            self.note(What::Idle);
+        }
+        wait();
+        if self.is_on() {
+            self.note(What::Awake);
+        }
+    }
+
     /// The body that runs, if it is recorded, waits by `wait`, and nobody has noted yet for what.
     #[inline]
     pub(crate) fn waits_for_others<R>(&self, wait: impl FnOnce() -> R) -> R {

@@ -8,7 +8,7 @@ use super::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS}
 #[cfg(feature = "signal")]
 use super::on_signal;
 use super::shared::Shared;
-use super::{Inner, Runtime, start};
+use super::{Inner, Runtime, start, watchdog};
 use crate::engine::{Choices, Engine};
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
@@ -134,6 +134,9 @@ impl Builder {
 
     /// How many workers; by default as many processors as the affinity mask and the cgroup's quota allow. The caller
     /// of a scope is one of them. 1 to 4096.
+    ///
+    /// While a body waits, a spare thread works in the place of its thread. At most 4 spare threads for each worker are started, when
+    /// they are first needed. They are not bound to a processor ([`pin`](Builder::pin)).
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -350,6 +353,7 @@ impl Builder {
         let recording = shared.live().map(|live| shared.recorder.add(live.clone()));
         #[cfg(feature = "signal")]
         let on_signal = on_signal::begin(&shared)?;
+        let watchdog = watchdog::begin(&shared)?;
         let threads = (1..shared.config.workers).map(|seat| start(&shared, seat)).collect::<Result<_, _>>();
         let threads = threads.map_err(|error| {
             shared.shut_down();
@@ -361,6 +365,7 @@ impl Builder {
             inner: ManuallyDrop::new(Arc::new(Inner {
                 #[cfg(feature = "signal")]
                 _on_signal: on_signal,
+                _watchdog: watchdog,
                 shared,
                 threads,
                 stand_in,
@@ -388,6 +393,12 @@ impl Builder {
         {
             on_signal::check(config.dump_signal)?;
             config.dumps |= config.dump_signal.is_some();
+        }
+        if let Some(after) = config.watchdog {
+            let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+            check("watchdog (in milliseconds)", after, (1, u64::MAX >> 16))?;
+            config.dumps = true;
+            config.watch = Some(Arc::default());
         }
         if config.workers == 1 {
             config.inline = config.inline.alone();

@@ -1,7 +1,9 @@
 //! What a builder chooses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::watchdog::Watch;
 use crate::handle::bound::Bound;
 use crate::record::Recorder;
 #[cfg(feature = "stack")]
@@ -61,6 +63,9 @@ pub(crate) struct Config {
     pub(crate) tally_batch: u64,
     /// Whether the runtime keeps account of unfinished tasks.
     pub(crate) dumps: bool,
+    /// Tells of bodies that keep a worker for so long.
+    pub(crate) watchdog: Option<Duration>,
+    pub(crate) watch: Option<Arc<Watch>>,
     /// Prints them.
     #[cfg(feature = "signal")]
     pub(crate) dump_signal: Option<i32>,
@@ -99,6 +104,8 @@ impl Default for Config {
             stack_size: DEFAULT_STACK,
             tally_batch: 16,
             dumps: false,
+            watchdog: None,
+            watch: None,
             #[cfg(feature = "signal")]
             dump_signal: None,
             recorder: None,

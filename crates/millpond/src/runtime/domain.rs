@@ -487,6 +487,13 @@ impl Domain {
         false
     }
 
+    /// Whether the scope is `of` or lies below it: O(depth).
+    pub(crate) fn is_below(&self, of: &Domain) -> bool {
+        // SAFETY: a scope's parent outlives it.
+        let scopes = std::iter::successors(Some(self), |scope| scope.parent.map(|parent| unsafe { parent.as_ref() }));
+        scopes.take_while(|scope| scope.depth >= of.depth).any(|scope| ptr::eq(scope, of))
+    }
+
     /// How often something was cancelled in the root scope.
     pub(crate) fn cancels(&self) -> &AtomicUsize {
         // SAFETY: as above.

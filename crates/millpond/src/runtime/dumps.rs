@@ -45,10 +45,12 @@ impl<E: Engine> Runtime<E> {
 impl<E: Engine> Shared<E> {
     /// What is unfinished now.
     pub(crate) fn dump(&self) -> Dump {
-        let unfinished = self.live().map(|live| {
+        let known = self.live().map(|live| {
             self.recorder.drain();
             explain(live, &self.recorder)
         });
-        Dump { kept: unfinished.is_some(), unfinished: unfinished.unwrap_or_default(), workers: self.counts() }
+        let kept = known.is_some();
+        let (unfinished, busy) = known.unwrap_or_default();
+        Dump { kept, unfinished, busy, workers: self.counts() }
     }
 }

@@ -12,10 +12,10 @@ use crate::pool::{Leave, Pool};
 use crate::record::log::Log;
 use crate::record::{Cause, Id};
 use crate::task::{Role, TaskRef, VTable};
-use crate::worker::Worker;
 use crate::worker::current;
 use crate::worker::forks::{Forks, Head, Offer, Place};
 use crate::worker::wait::{Seat, Waiter};
+use crate::worker::{Awaited, Worker};
 
 /// What code that does not know the engine asks of a worker.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct ForkOps {
     pub(crate) is_hungry: unsafe fn(*const ()) -> bool,
     pub(crate) take_back: unsafe fn(*const (), TaskRef) -> bool,
     pub(crate) free: unsafe fn(*const (), TaskRef),
-    pub(crate) wait: unsafe fn(*const (), &Waiter),
+    pub(crate) wait: unsafe fn(*const (), &Waiter, Awaited),
     pub(crate) step_back: unsafe fn(*const ()),
     pub(crate) log: unsafe fn(*const ()) -> NonNull<Log>,
 }
@@ -98,9 +98,9 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
 /// # Safety
 ///
 /// As `the`.
-unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter) {
+unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter, awaited: Awaited) {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.wait_apart(waiter);
+    unsafe { the::<E>(worker) }.wait_apart(waiter, awaited);
 }
 
 /// # Safety
@@ -390,7 +390,7 @@ impl Joiner {
             // SAFETY: the offer is there until it is freed.
             let waiter = unsafe { offer.as_ref() }.waiter();
             // SAFETY: as above.
-            let wait = || unsafe { (ops.wait)(worker, waiter) };
+            let wait = || unsafe { (ops.wait)(worker, waiter, Awaited::Fork(task)) };
             match id {
                 0 => wait(),
                 id => current::log(|log| log.waits(log.body(), Cause::Join, id, wait)),

@@ -37,6 +37,7 @@ mod try_scope;
 pub(crate) mod wait_on;
 mod waker;
 pub(crate) mod watch;
+pub(crate) mod watchdog;
 mod window;
 
 pub use builder::{BuildError, Builder};
@@ -84,6 +85,7 @@ pub struct Inner<E: Engine> {
     // First: it is dropped while the runtime is there.
     #[cfg(feature = "signal")]
     _on_signal: Option<on_signal::OnSignal>,
+    _watchdog: Option<watchdog::Watchdog>,
     shared: Arc<Shared<E>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Works in the place of a scope's caller while there is none: started by the first session.
@@ -116,7 +118,8 @@ fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHand
     let (shared, inherited) = (Arc::clone(shared), pin::inherited());
     thread::Builder::new().name(format!("millpond-{seat}")).spawn(move || {
         pin::release(inherited);
-        if shared.config.pin {
+        // A spare thread works in anybody's place.
+        if shared.config.pin && !shared.spares.has(seat) {
             pin::worker(seat);
         }
         let worker = shared.worker(seat);
@@ -129,7 +132,8 @@ impl<E: Engine> Drop for Inner<E> {
     fn drop(&mut self) {
         self.shared.shut_down();
         let here = thread::current().id();
-        for thread in std::mem::take(&mut *self.threads.lock()) {
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads.into_iter().chain(self.shared.spare_threads()) {
             // A worker that drops the last reference to its own runtime ends by itself.
             if thread.thread().id() != here {
                 thread.join().expect("a worker thread catches what bodies throw");
@@ -290,6 +294,7 @@ where
     F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, E>) -> R,
 {
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
+    let _watched = worker.shared().open_watched();
     let (before, record) = (worker.log.body(), worker.log.open(place));
     let domain = Domain::root(&cancels, &claimant, worker.seat().index(), record);
     E::Tasks::open_scope(worker, &domain);

@@ -16,8 +16,8 @@ use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::yield_thread;
-use crate::worker::Worker;
 use crate::worker::wait::Waiter;
+use crate::worker::{Awaited, Worker};
 
 /// Told once that it is quiet; then it wakes a body.
 struct Told {
@@ -122,6 +122,6 @@ impl<E: Engine> Worker<E> {
             })
         });
         // Nothing runs on top of the body: it goes on when it can, whatever a leaf waits for (`runtime::future`).
-        self.block_on(poll, |waiter| self.wait_apart(waiter))
+        self.block_on(poll, |waiter| self.wait_apart(waiter, Awaited::Others))
     }
 }

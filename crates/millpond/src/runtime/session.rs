@@ -18,6 +18,7 @@ use super::shared::Shared;
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use super::waker::BodyWaker;
+use super::watchdog::Open;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::engine::{DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
@@ -26,6 +27,7 @@ use crate::handle::claim::Claimant;
 use crate::pool::{Leave, Put};
 use crate::record::What;
 use crate::task::{TaskRef, VTable, flag};
+use crate::worker::Awaited;
 use crate::worker::current::{self, worker_of, worker_within};
 
 /// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
@@ -66,6 +68,7 @@ struct Core<E: Engine> {
     domain: Domain,
     claimant: Claimant,
     _cancels: Box<Cancels>,
+    _watched: Option<Open>,
 }
 
 // SAFETY: the domain's cells belong to its owner, the session, which is used by one thread at a time; joins only reach
@@ -147,7 +150,8 @@ impl<E: Engine> Session<E> {
         let record =
             if inner.shared.recorder.is_on() { inner.shared.visit(|worker| worker.log.open_session(place)) } else { 0 };
         let domain = Domain::root(&cancels, &claimant, NO_SEAT, record);
-        let core = Arc::new(Core { inner, domain, claimant, _cancels: cancels });
+        let watched = inner.shared.open_watched();
+        let core = Arc::new(Core { inner, domain, claimant, _cancels: cancels, _watched: watched });
         Session { core, closed: Cell::new(false) }
     }
 
@@ -278,7 +282,9 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     fn wait<O: Send + 'static>(&self, mut join: SessionJoin<O>) -> Result<O, Error> {
         let pending = join.pending.take().expect("a join is not waited for after it was ready");
         match worker_of(self.shared()) {
-            Some(worker) if pending.is_of(self.domain()) => pending.wait(worker, |waiter| worker.wait_apart(waiter)),
+            Some(worker) if pending.is_of(self.domain()) => {
+                pending.wait(worker, |waiter| worker.wait_apart(waiter, Awaited::Others))
+            }
             // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
             _ => return self.block_on(SessionJoin { pending: Some(pending) }),
         }
@@ -288,7 +294,7 @@ impl<E: Engine> Spawn<'static> for Session<E> {
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
         if let Some(worker) = worker_within(self.shared()) {
-            return worker.block_on(future, |waiter| worker.wait_apart(waiter));
+            return worker.block_on(future, |waiter| worker.wait_apart(waiter, Awaited::Others));
         }
         let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();

@@ -28,6 +28,7 @@ use std::ptr::NonNull;
 use std::sync::Weak;
 
 use super::config::Config;
+use super::watchdog::{self, Watch};
 use crate::depend::tracker::Tracker;
 use crate::engine::store::TaskStore;
 use crate::engine::{Choices, Engine};
@@ -41,10 +42,11 @@ use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::grain::Kinds;
 use crate::worker::sleep::{Idle, Sleep};
+use crate::worker::spares::{self, Spares, Taker};
 use crate::worker::{Worker, WorkerCounts};
 
 /// Callers of scopes beyond the first that have seats at the same time; more work in annexes.
-const SPARE: usize = 4;
+const GUESTS: usize = 4;
 
 pub struct Shared<E: Engine> {
     /// Itself, for [`keep`](Shared::keep).
@@ -58,6 +60,7 @@ pub struct Shared<E: Engine> {
     /// What the scheme keeps.
     pub(crate) scheme: <E::Tracker as Tracker>::Shared,
     pub(crate) sleep: Arc<Sleep>,
+    pub(crate) spares: Spares,
     /// What is kept for the tasks of scopes.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Shared,
     pub(crate) kinds: Kinds,
@@ -86,12 +89,18 @@ struct Guests<E: Engine> {
 impl<E: Engine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         E::Tasks::prepare();
-        let spare = config.workers + 1..config.workers + 1 + SPARE;
-        // One more for the front.
-        let seats = spare.end + 1;
+        let guests = config.workers + 1..config.workers + 1 + GUESTS;
         let recorder = config.recorder.clone().unwrap_or_default();
         let live = config.dumps.then(std::sync::Arc::default);
-        Self::with_seats(config, choices, seats, spare.rev().chain([0]).collect(), unique_number(), recorder, live)
+        Self::with_seats(
+            config,
+            choices,
+            guests.end,
+            guests.rev().chain([0]).collect(),
+            unique_number(),
+            recorder,
+            live,
+        )
     }
 
     /// A place of their own for further callers, one at a time.
@@ -99,19 +108,22 @@ impl<E: Engine> Shared<E> {
         let inline = self.config.inline.alone();
         let config = Config { workers: 1, pin: false, annex: true, inline, ..self.config.clone() };
         let (recorder, live) = (self.recorder.clone(), self.live.clone());
-        Self::with_seats(config, self.choices.clone(), 2, Vec::new(), self.house, recorder, live)
+        Self::with_seats(config, self.choices.clone(), 1, Vec::new(), self.house, recorder, live)
     }
 
+    /// With seats for workers and callers, behind them those of spare threads, and the front last.
     fn with_seats(
         config: Config,
         choices: Choices<E>,
-        seats: usize,
+        callers_until: usize,
         free: Vec<usize>,
         house: u64,
         recorder: Recorder,
         live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
         let tracker = choices.tracker;
+        let spares = Spares::new(callers_until, spares::PER_WORKER * config.workers);
+        let seats = callers_until + spares::PER_WORKER * config.workers + 1;
         let (pool, pool_locals) = E::Pool::with(seats, &choices.pool);
         let idle = if pool.waits_busily() { Idle::Busy } else { config.idle };
         let sleep = Arc::new(Sleep::new(seats, idle));
@@ -135,6 +147,7 @@ impl<E: Engine> Shared<E> {
             memory,
             scheme: tracker.shared(),
             sleep,
+            spares,
             tasks: Default::default(),
             kinds,
             benches,
@@ -191,12 +204,22 @@ impl<E: Engine> Shared<E> {
     }
 
     /// One entry a worker; the first is that of all callers, and of who stands in for them.
+    /// Bodies that have begun, as far as this thread sees.
+    pub(crate) fn bodies_begun(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.counts().tasks).sum()
+    }
+
     pub(crate) fn counts(&self) -> Vec<WorkerCounts> {
         let (workers, guests) = self.workers.split_at(self.config.workers);
         let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
         guests.iter().for_each(|guest| counts[0].add(guest.counts()));
         self.guests.lock().annexes.iter().for_each(|annex| counts[0].add(annex.counts()[0]));
         counts
+    }
+
+    /// The watchdog watches, if there is one, until what this returns is dropped.
+    pub(crate) fn open_watched(&self) -> Option<watchdog::Open> {
+        self.config.watch.as_ref().map(Watch::open)
     }
 
     pub(crate) fn is_shut_down(&self) -> bool {
@@ -212,6 +235,31 @@ impl<E: Engine> Shared<E> {
     pub(crate) fn shut_down(&self) {
         self.shut_down.store(true, Ordering::Release);
         self.sleep.wake_all();
+        self.guests.lock().annexes.iter().for_each(|annex| annex.shut_down());
+    }
+
+    /// The spare threads that were started, here and in annexes.
+    pub(crate) fn spare_threads(&self) -> Vec<std::thread::JoinHandle<()>> {
+        let of_annexes: Vec<_> = self.guests.lock().annexes.iter().flat_map(|annex| annex.spares.threads()).collect();
+        self.spares.threads().into_iter().chain(of_annexes).collect()
+    }
+
+    /// Lets a spare thread work in the place of this one, which waits; false if there is none.
+    pub(crate) fn lend(&self) -> bool {
+        match self.spares.lend() {
+            Taker::Somebody => true,
+            Taker::Call(seat) => {
+                self.sleep.wake(seat);
+                true
+            }
+            Taker::Start(seat) => {
+                let thread = super::start(&self.keep(), seat).ok();
+                let is_there = thread.is_some();
+                self.spares.note_started(seat, thread);
+                is_there
+            }
+            Taker::Nobody => false,
+        }
     }
 
     /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
@@ -273,9 +321,14 @@ impl<E: Engine> Shared<E> {
         self.benches.sit(self.house, f)
     }
 
+    /// Where lies what threads spawn that have no seat.
+    pub(crate) fn front_seat(&self) -> usize {
+        self.workers.len() - 1
+    }
+
     /// The seat through which threads spawn that have none.
     fn front(&self) -> &Worker<E> {
-        &self.workers[self.workers.len() - 1]
+        &self.workers[self.front_seat()]
     }
 }
 

@@ -67,7 +67,7 @@ impl<E: Engine> Worker<E> {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            let waiter = Waiter::new(self.seat());
+            let waiter = Waiter::outside(self.seat());
             if body.watch(&waiter) {
                 wait(&waiter);
                 body.unwatch();

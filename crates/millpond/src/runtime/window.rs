@@ -7,9 +7,9 @@ use crate::handle::claim::runs_inline_here;
 use crate::pool::Leave;
 use crate::record::Cause;
 use crate::sync::spin_loop;
-use crate::worker::Worker;
 use crate::worker::current::{with_log_of_body, worker_within};
 use crate::worker::wait::Waiter;
+use crate::worker::{Awaited, Worker};
 
 /// Tasks that an owner who waits for room runs until it looks again.
 const HELP: u32 = 64;
@@ -88,27 +88,34 @@ impl<E: Engine> Worker<E> {
     /// Lets others run; whether a task of the scope has ended meanwhile.
     fn lets_any_end(&self, domain: &Domain) -> bool {
         let before = domain.outstanding();
-        self.let_others_run();
-        domain.outstanding() < before
+        let any_end = || domain.outstanding() < before;
+        self.watch_others(any_end);
+        any_end()
     }
 
     fn make_room_hard(&self, domain: &Domain, bytes: usize) {
-        while !self.shared().has_room(domain, bytes, true) {
-            if self.help(HELP) {
+        loop {
+            // Before the look: then a completion after the look is not missed (`count`, 6).
+            let seen = domain.outstanding();
+            if self.shared().has_room(domain, bytes, true) {
+                break;
+            }
+            if self.run_below(domain, None, HELP) {
                 continue;
             }
             self.flush_all();
             let waiter = Waiter::new(self.seat());
-            if !domain.watch_for_room(&waiter, domain.outstanding()) || !waiter.park() {
-                continue;
-            }
-            self.carry_some_until(HELP, || waiter.is_delivered() || self.shared().has_room(domain, bytes, true));
-            if !waiter.is_delivered() && !domain.unwatch_room() {
-                // Somebody is waking it.
-                self.carry_until(|| waiter.is_delivered());
+            if domain.watch_for_room(&waiter, seen) && waiter.park() {
+                // What this worker completes itself wakes nobody.
+                self.wait_on_carrier(&waiter, Awaited::Below(domain.into()), || {
+                    self.shared().has_room(domain, bytes, true)
+                });
+                if !waiter.is_delivered() && !domain.unwatch_room() {
+                    self.wait_for_delivery(&waiter);
+                }
             }
         }
-        self.empty(domain, self.shared().config.window, || self.help(HELP));
+        self.empty(domain, self.shared().config.window, || self.run_below(domain, None, HELP));
         self.step_back(Leave::Body);
     }
 

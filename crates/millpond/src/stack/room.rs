@@ -92,7 +92,7 @@ impl Worker<StackEngine> {
                 self.carry_until_fewer(frames, fewer);
             } else {
                 frames.leave();
-                self.let_others_run();
+                self.watch_others(|| waiting(domain, frames) < before);
                 in_vain = if waiting(domain, frames) < before { 0 } else { in_vain + 1 };
             }
             frames.enter();
@@ -118,15 +118,18 @@ impl Worker<StackEngine> {
             self.look_until(|| waiter.is_delivered() || fewer());
             if !waiter.is_delivered() && !theft::wait_no_longer(next) {
                 // Somebody is waking it.
-                self.carry_until(|| waiter.is_delivered());
+                self.wait_for_delivery(&waiter);
             }
         }
     }
 }
 
 impl Worker<StackEngine> {
-    /// Runs what there is until something is so of which nobody tells this worker: it looks, and sleeps for a while only.
+    /// Waits until something is so of which nobody tells this worker: it looks, and sleeps for a while only.
     fn look_until(&self, done: impl Fn() -> bool) {
+        if self.stay_until(&done) {
+            return;
+        }
         self.tasks.thief.looks_by_itself(true);
         self.carry_some_until(HELP, done);
         self.tasks.thief.looks_by_itself(false);

@@ -13,9 +13,9 @@ use crate::depend::tracker::SchemeOps;
 use crate::record::Cause;
 use crate::runtime::domain::Domain;
 use crate::task::{NestFrame, TaskRef};
-use crate::worker::Worker;
 use crate::worker::current::with_log_of_body;
 use crate::worker::wait::Waiter;
+use crate::worker::{Awaited, Worker};
 
 impl Worker<StackEngine> {
     /// A root scope begins: its tasks go into a stack of its own.
@@ -76,7 +76,7 @@ impl Worker<StackEngine> {
                 Stopped::AtTheft(stolen) => {
                     let waiter = Waiter::new(self.seat());
                     if theft::wait_for(frames, stolen, &waiter) {
-                        self.wait_apart(&waiter);
+                        self.wait_apart(&waiter, Awaited::Below(domain.into()));
                     }
                     frames.enter();
                 }
@@ -86,7 +86,7 @@ impl Worker<StackEngine> {
                     frame.waiter.set((&raw const waiter).cast_mut());
                     frames.leave();
                     self.tasks.errands.borrow_mut().push_back(errand::go_on(self, frames, domain));
-                    self.wait_apart(&waiter);
+                    self.wait_apart(&waiter, Awaited::Below(domain.into()));
                     return frames.enter();
                 }
             }

@@ -6,6 +6,7 @@
 //! without a pool, on which it sleeps. There is always another bench, so nobody waits for one; they live as long as the
 //! runtime, as seats must (`worker::wait`, 5).
 
+use super::Awaited;
 use super::current::{self, CurrentWorker};
 use super::sleep::{Idle, Sleep};
 use super::wait::{Seat, Waiter};
@@ -69,10 +70,10 @@ impl Place {
     pub(crate) fn wait(&self, waiter: &Waiter) {
         match self {
             // SAFETY: as above.
-            Place::Worker(at) => unsafe { (at.ops.wait)(at.worker, waiter) },
+            Place::Worker(at) => unsafe { (at.ops.wait)(at.worker, waiter, Awaited::Others) },
             Place::Abroad(at) => {
                 // SAFETY: as above.
-                unsafe { (at.ops.wait)(at.worker, waiter) };
+                unsafe { (at.ops.wait)(at.worker, waiter, Awaited::Others) };
                 waiter.return_home();
             }
             Place::Bench(seat) => {

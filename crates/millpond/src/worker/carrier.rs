@@ -5,12 +5,37 @@ use std::ptr::NonNull;
 use super::Worker;
 use super::current::OnStack;
 use super::fiber::{Fiber, Order};
+use super::run::is_anybodys;
 use super::wait::Waiter;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::memory::Memory;
-use crate::pool::{Leave, Pool};
+use crate::pool::{Leave, Pool, Put};
 use crate::record::What;
+use crate::task::TaskRef;
+
+use Place::{Away, Here, Outside};
+
+/// A worker runs so many tasks newest first, then an old one: one that was put before all those that tasks put meanwhile.
+pub(super) const AGE: u32 = 61;
+
+/// Where an old task is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// In this worker's part of the pool.
+    Here,
+    /// Where threads spawn that are no workers.
+    Outside,
+    /// With a thread that waits.
+    Away,
+}
+
+/// Look by look: most begin outside, where new tasks come from.
+const TURNS: [[Place; 3]; 4] =
+    [[Outside, Here, Away], [Away, Outside, Here], [Outside, Here, Away], [Here, Away, Outside]];
+
+/// The number of a look that begins outside.
+const OUTSIDE_FIRST: usize = 0;
 
 impl<E: Engine> Worker<E> {
     /// Runs tasks until `done`, which is looked at whenever the bell has rung or there is no work.
@@ -22,15 +47,18 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
         debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
         loop {
-            // For the loops that are resumed, too.
-            self.budget.set(tasks);
+            let used_up = self.begin_turn(tasks);
             self.resume_mail();
             if done() {
                 // What goes on now may take long.
                 self.turn_from_work();
                 return self.step_back(Leave::Seat);
             }
-            if !self.run_something(tasks) {
+            // A body that waits for something outside may not meet others on its thread that hold locks.
+            if self.fibers.parked() > 0 && self.lend_until(|| self.has_mail() || done()) {
+                continue;
+            }
+            if !self.run_something(tasks, used_up) {
                 self.sleep_until(&done);
             }
         }
@@ -50,7 +78,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Whether somebody waits to be resumed.
-    fn has_mail(&self) -> bool {
+    pub(super) fn has_mail(&self) -> bool {
         self.seat.has_mail() || !self.resumable.borrow().is_empty()
     }
 
@@ -73,10 +101,52 @@ impl<E: Engine> Worker<E> {
         self.forks.put_back(closed);
     }
 
-    /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber.
-    pub(super) fn run_something(&self, budget: u32) -> bool {
+    /// Sets the budget, for the loops that are resumed, too; whether the last one was used up.
+    pub(super) fn begin_turn(&self, tasks: u32) -> bool {
+        self.budget.replace(tasks.min(AGE)) == 0
+    }
+
+    /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber. `oldest
+    /// first`: the first is one that has waited long.
+    pub(super) fn run_something(&self, budget: u32, oldest_first: bool) -> bool {
+        let oldest = if oldest_first { self.take_oldest() } else { None };
+        let Some(task) = oldest.or_else(|| self.take()).or_else(|| self.steal()) else { return false };
+        let outer = self.only.take();
+        self.run_from_carrier(task, budget.min(AGE));
+        self.only.set(outer);
+        true
+    }
+
+    /// The task that has waited longest of those that are nobody's concern just now, if the pool tells. By turns it is looked for
+    /// here, among those that threads spawned that are no workers, and with a thread that waits.
+    ///
+    /// Here only between tasks of root scopes. Below those, the oldest task is mostly what a recursion comes to last: to run it early
+    /// would keep half of the tree unfinished at the same time.
+    pub(super) fn take_oldest(&self) -> Option<TaskRef> {
+        self.expose();
+        let (shared, own) = (self.shared(), self.seat.index());
+        let look = self.looks.replace(self.looks.get().wrapping_add(1));
+        let seat = |place| match place {
+            Here => self.is_next_at_root().then_some(own),
+            Outside => Some(shared.front_seat()),
+            Away => shared.sleep.next_away(look / TURNS.len(), |seat| seat != own && !shared.spares.rests(seat)),
+        };
+        let places = TURNS[look % TURNS.len()];
+        places.into_iter().filter_map(seat).find_map(|seat| shared.pool.take_oldest(seat))
+    }
+
+    /// Whether this worker's next task is one of a root scope.
+    fn is_next_at_root(&self) -> bool {
+        let Some(next) = self.shared().pool.take(self.pool_local()) else { return false };
+        // SAFETY: the scope of a task in the pool is there, but for forks.
+        let at_root = !is_anybodys(next) && unsafe { next.header().domain().as_ref() }.task().is_none();
+        self.put(next, Put::Released);
+        at_root
+    }
+
+    /// Runs a task, and what the loop finds after it (`budget` tasks in all), on a fiber.
+    pub(super) fn run_from_carrier(&self, task: TaskRef, budget: u32) {
         self.forks.offer_all();
-        let Some(task) = self.take().or_else(|| self.steal()) else { return false };
         self.owes.set(false);
         self.budget.set(budget);
         let fiber = self.fibers.take(self.erased(), Self::entry);
@@ -84,7 +154,14 @@ impl<E: Engine> Worker<E> {
         OnStack::bottom(self).restore();
         self.run_on(fiber, Order::Run(task));
         on_stack.restore();
-        true
+    }
+
+    /// Takes what lies in the inbox, without resuming anybody: who was put aside is left to the carrier.
+    pub(super) fn collect_mail(&self) {
+        self.seat.take_mail(|waiter| match waiter.has_fiber() {
+            true => self.resumable.borrow_mut().push_back(waiter.into()),
+            false => waiter.deliver(),
+        });
     }
 
     /// Whether this worker could go on, on another stack, if this one were put aside.
@@ -123,7 +200,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Something else comes first: if this worker was woken for work, somebody else should look (`sleep`, S6).
-    fn turn_from_work(&self) {
+    pub(super) fn turn_from_work(&self) {
         if self.owes.replace(false) && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }
@@ -132,7 +209,42 @@ impl<E: Engine> Worker<E> {
     /// The life of a worker thread.
     pub(crate) fn live(&self) {
         let shared = self.shared();
-        self.carry_until(|| shared.is_shut_down());
+        if !shared.spares.has(self.seat.index()) {
+            return self.carry_until(|| shared.is_shut_down());
+        }
+        while !shared.is_shut_down() {
+            self.carry_as_spare();
+        }
+    }
+
+    /// A turn of a spare thread (`spares`): runs tasks, sleeps as a worker, or rests.
+    fn carry_as_spare(&self) {
+        let (shared, seat) = (self.shared(), self.seat.index());
+        let used_up = self.begin_turn(AGE);
+        self.resume_mail();
+        if self.fibers.parked() > 0 && self.lend_until(|| self.has_mail() || shared.is_shut_down()) {
+            return;
+        }
+        let called = self.is_called.take();
+        if called {
+            self.looks.set(OUTSIDE_FIRST);
+        }
+        // Something is run before it rests: who lends its slot for a moment lets others run.
+        let found = self.run_something(AGE, used_up || called);
+        if self.fibers.parked() == 0 && shared.spares.rest(seat) {
+            self.turn_from_work();
+            self.step_back(Leave::Seat);
+            shared.memory.idle(self.memory_local());
+            self.log.idles(|| {
+                while !shared.spares.is_up(seat) && !shared.is_shut_down() {
+                    shared.sleep.wait_for_call(seat, || shared.spares.is_up(seat) || shared.is_shut_down(), None);
+                }
+            });
+            self.is_called.set(true);
+        } else if !found {
+            let may_rest = || self.fibers.parked() == 0 && shared.spares.has_surplus();
+            self.sleep_until(&|| shared.is_shut_down() || may_rest());
+        }
     }
 
     /// Before a guest gives its seat up: leaves no task behind that only this seat could run, no body that only it

@@ -35,6 +35,8 @@ pub(crate) mod grain;
 mod run;
 pub(crate) mod slack;
 pub(crate) mod sleep;
+pub(crate) mod spares;
+mod stay;
 pub(crate) mod wait;
 
 use current::CurrentWorker;
@@ -42,6 +44,7 @@ use fiber::Fibers;
 use forks::{Forks, Head, Offer, Place};
 use grain::Grains;
 use sleep::Sleep;
+pub(crate) use stay::Awaited;
 use wait::{Seat, Waiter};
 
 /// What its parts keep with a worker.
@@ -67,6 +70,14 @@ pub struct Worker<E: Engine> {
     tally: Cell<(Option<NonNull<Domain>>, u64)>,
     /// How many more tasks the loop may run before it goes back to the carrier.
     budget: Cell<u32>,
+    /// Tasks that this thread has run while bodies on it waited, since it has looked for the oldest one.
+    run_in_waits: Cell<u32>,
+    /// How often it has looked for an old task.
+    looks: Cell<usize>,
+    /// Whether this is a spare thread that was called, and has not run anything since.
+    is_called: Cell<bool>,
+    /// What the loop is restricted to, while the caller of a scope waits.
+    only: Cell<Option<run::Only>>,
     /// Whether it was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
@@ -136,6 +147,10 @@ impl<E: Engine> Worker<E> {
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
             budget: Cell::new(u32::MAX),
+            run_in_waits: Cell::new(0),
+            looks: Cell::new(0),
+            is_called: Cell::new(true),
+            only: Cell::new(None),
             owes: Cell::new(false),
             grains: Grains::default(),
             tasks: E::Tasks::seat(index),
@@ -247,6 +262,13 @@ impl<E: Engine> Worker<E> {
         }
     }
 
+    /// Puts a task where whoever takes one next, takes this one.
+    pub(super) fn put_first(&self, task: TaskRef) {
+        if self.shared().pool.put_first(self.pool_local(), task) {
+            self.shared().sleep.work_arrived();
+        }
+    }
+
     /// Makes all that this worker has put, or forked, visible to others.
     pub(crate) fn leave_tasks(&self, leave: Leave) {
         self.forks.offer_all();
@@ -279,7 +301,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Takes the task at the working end, if the test agrees; with `None`, everybody sees what they saw before.
-    pub(crate) fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    pub(crate) fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let (task, hidden) = self.shared().pool.take_if(self.pool_local(), wanted);
         if hidden && task.is_none() {
             self.leave_tasks(Leave::Body);

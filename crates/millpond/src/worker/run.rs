@@ -1,22 +1,38 @@
 //! Running tasks: the worker loop on a fiber, and waiting.
 
+use std::cell::Cell;
 use std::mem;
 use std::ptr::NonNull;
 
+use super::carrier::AGE;
 use super::complete::{Ran, may_start, refusal};
-use super::forks::{Offer, Private};
+use super::forks::Offer;
 use super::grain::{self, Length};
+use super::stay::Awaited;
 use super::{Worker, wait::Waiter};
 use crate::caught::MustNotUnwind;
 use crate::depend::tracker::Tracker;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
-use crate::pool::{Leave, Pool};
+use crate::pool::{Leave, Pool, Put};
 use crate::runtime::domain::Domain;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
 
 /// What must be left of a stack for the body that is run on top of a waiting one; half of it otherwise.
 const LEAST_STACK: usize = 64 * 1024;
+
+/// What a loop runs while the caller of a scope waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Only {
+    domain: NonNull<Domain>,
+    /// Whoever waits.
+    waiter: Option<NonNull<Waiter>>,
+}
+
+/// Whether a task may lead to anybody's: a fork has no scope, and an errand leads to anything.
+pub(super) fn is_anybodys(task: TaskRef) -> bool {
+    matches!(task.header().role(), Role::Fork | Role::Errand)
+}
 
 impl<E: Engine> Worker<E> {
     /// The worker loop, entered on a fiber with a first task, left when there is nothing to do or the bell rings.
@@ -30,8 +46,26 @@ impl<E: Engine> Worker<E> {
         let mut next = Some(first);
         while let Some(task) = next {
             this.execute(task);
-            next = if this.must_leave() { None } else { this.take().or_else(|| this.steal()) };
+            next = if this.must_leave() { None } else { this.take_next() };
         }
+    }
+
+    /// The loop's next task.
+    #[inline]
+    fn take_next(&self) -> Option<TaskRef> {
+        match self.only.get() {
+            None => self.take().or_else(|| self.steal()),
+            Some(only) => self.take_only(only),
+        }
+    }
+
+    #[cold]
+    fn take_only(&self, only: Only) -> Option<TaskRef> {
+        // SAFETY: set by a wait of this thread that is not over.
+        let waiter = only.waiter.map(|waiter| unsafe { waiter.as_ref() });
+        // SAFETY: as above.
+        let domain = unsafe { only.domain.as_ref() };
+        if waiter.is_some_and(Waiter::is_woken) { None } else { self.take_of(domain) }
     }
 
     /// Whether the loop should go back to the carrier. Each call uses up one task of the budget.
@@ -191,13 +225,10 @@ impl<E: Engine> Worker<E> {
     fn wait_below(&self, waiter: &Waiter, domain: &Domain) {
         self.forks.offer_all();
         while !waiter.is_woken() {
-            match self.take_below(domain) {
-                Some(task) => self.execute(task),
-                None => {
-                    self.flush_all();
-                    if waiter.park() {
-                        return self.suspend(waiter);
-                    }
+            if !self.run_below(domain, Some(waiter), u32::MAX) {
+                self.flush_all();
+                if waiter.park() {
+                    return self.suspend(waiter, Awaited::Below(domain.into()));
                 }
             }
         }
@@ -205,36 +236,59 @@ impl<E: Engine> Worker<E> {
         self.step_back(Leave::Body);
     }
 
-    /// Lets other tasks run before this body goes on.
-    pub(crate) fn let_others_run(&self) {
-        self.log.waits_for_others(|| self.step_aside());
-    }
-
-    fn step_aside(&self) {
-        self.forks.offer_all();
-        if self.is_carrier() {
-            if !self.help(1) {
-                std::thread::yield_now();
+    /// Runs a task from below `domain` that this worker has, if any; on the thread's own stack, or above it on a fiber: there
+    /// more of them, until `waiter` is woken or `budget` tasks have run.
+    pub(crate) fn run_below(&self, domain: &Domain, waiter: Option<&Waiter>, budget: u32) -> bool {
+        if !self.is_carrier() {
+            if self.is_due(&self.run_in_waits) {
+                self.let_oldest_run(domain);
             }
-            // What it has stolen, or counted, is for others: the body may go on for long.
-            return self.step_back(Leave::Seat);
+            return self.take_below(domain).map(|task| self.execute(task)).is_some();
         }
-        self.flush_all();
-        let waiter = Waiter::new(&self.seat);
-        if waiter.park() {
-            // Into the inbox at once: the carrier comes to it after this stack was left.
-            Waiter::wake_at((&raw const waiter).cast_mut());
-            self.suspend(&waiter);
+        let used_up = self.begin_turn(1);
+        self.resume_mail();
+        if self.fibers.parked() > 0 {
+            // A body that waits for something outside may not meet others on its thread that hold locks.
+            return false;
         }
+        if used_up {
+            self.let_oldest_run(domain);
+        }
+        let Some(task) = E::Tasks::next_errand(self).or_else(|| self.take_of(domain)) else { return false };
+        let only = Only { domain: domain.into(), waiter: waiter.map(NonNull::from) };
+        let outer = self.only.replace(Some(only));
+        self.run_from_carrier(task, budget.min(AGE));
+        self.only.set(outer);
+        true
     }
 
-    /// Waits without running anything on this stack.
-    pub(crate) fn wait_apart(&self, waiter: &Waiter) {
+    /// Whether something is due that comes after each `AGE` calls of this.
+    fn is_due(&self, calls: &Cell<u32>) -> bool {
+        calls.set((calls.get() + 1) % AGE);
+        calls.get() == 0
+    }
+
+    /// A thread that waits for a scope goes on running its tasks: the one that has waited longest comes next, here if it is below
+    /// that scope, else somewhere else.
+    #[cold]
+    fn let_oldest_run(&self, domain: &Domain) {
+        let Some(task) = self.take_oldest() else { return };
+        // SAFETY: the scope of a task in the pool is there, but for forks.
+        if !is_anybodys(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain) {
+            return self.put(task, Put::Spawned);
+        }
+        self.put_first(task);
+        let begun = self.shared().bodies_begun();
+        self.watch_others(|| self.shared().bodies_begun() != begun);
+    }
+
+    /// Waits without running anything on this stack, unless that has taken long (`Worker::suspend`).
+    pub(crate) fn wait_apart(&self, waiter: &Waiter, awaited: Awaited) {
         self.forks.offer_all();
         self.log.waits_for_others(|| {
             self.flush_all();
             if waiter.park() {
-                self.suspend(waiter);
+                self.suspend(waiter, awaited);
             }
         });
     }
@@ -251,10 +305,22 @@ impl<E: Engine> Worker<E> {
         self.fibers.stack_limit().map_or(usize::MAX, |limit| limit.saturating_add(room))
     }
 
+    /// A task for a thread that looks for one in particular.
+    pub(super) fn take_from_anywhere(&self) -> Option<TaskRef> {
+        self.take().or_else(|| self.search()).or_else(|| self.shared().pool.steal(self.pool_local()))
+    }
+
+    /// A task from below `domain`, for a stack of its own.
+    fn take_of(&self, domain: &Domain) -> Option<TaskRef> {
+        self.take_if(|task| {
+            // SAFETY: the scope of a task in the pool is there, but for forks.
+            !is_anybodys(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+        })
+    }
+
     /// A task from below `domain` that this stack has room for.
     pub(crate) fn take_below(&self, domain: &Domain) -> Option<TaskRef> {
-        // A fork has no scope, and an errand leads to anything.
-        self.take_below_if(domain, |task| !matches!(task.header().role(), Role::Fork | Role::Errand))
+        self.take_below_if(domain, |task| !is_anybodys(task))
     }
 
     /// As `take_below`, but no parent: that might wait for what the body on this stack does next.
@@ -269,7 +335,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// A task that is wanted, which no fork is, from below `domain`.
-    fn take_below_if(&self, domain: &Domain, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_below_if(&self, domain: &Domain, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if !self.stack_left_for_bodies() {
             return None;
         }
@@ -279,32 +345,8 @@ impl<E: Engine> Worker<E> {
         })
     }
 
-    /// Leaves a parked waiter's stack until it was woken.
-    fn suspend(&self, waiter: &Waiter) {
-        debug_assert_eq!(self.forks.private(), Private::None, "forks of one stack only (`forks`, 5)");
-        match self.fibers.current() {
-            Some(fiber) => {
-                waiter.keep(fiber);
-                let closed = self.forks.set_aside();
-                self.fibers.park();
-                self.forks.put_back(closed);
-            }
-            None => self.carry_until(|| waiter.is_delivered()),
-        }
-        debug_assert!(waiter.is_delivered());
-    }
-
     /// Whether this is the thread's own stack, not a fiber's.
     pub(crate) fn is_carrier(&self) -> bool {
         self.fibers.current().is_none()
-    }
-
-    /// Runs up to `tasks` tasks, from the carrier, if any can be found.
-    pub(crate) fn help(&self, tasks: u32) -> bool {
-        debug_assert!(self.fibers.current().is_none());
-        // For the loops that are resumed, too.
-        self.budget.set(tasks);
-        self.resume_mail();
-        self.run_something(tasks)
     }
 }

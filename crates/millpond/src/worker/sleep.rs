@@ -40,6 +40,9 @@
 //! A caller, with something for one seat: C1 and C2 as P1 and P2; C3. makes that seat CALLED if it is ASLEEP, and goes
 //! on as P5; done if it is not.
 //!
+//! A thread that waits for a call alone, since another one works in its place (`worker::spares`), is AWAY instead of ASLEEP:
+//! it is not counted, and no publisher chooses it. For it S2 to S5 and C1 to C3 hold with that state.
+//!
 //! Why no wake-up is lost, and what makes it awkward:
 //!
 //! - **Publishing against going to sleep.** The two fences have an order. If S3 is first, P3 and P4 see the sleeper; if
@@ -109,6 +112,8 @@ const AWAKE: usize = 0;
 const ASLEEP: usize = 1;
 const CHOSEN: usize = 2;
 const CALLED: usize = 3;
+/// As ASLEEP, but not for work.
+const AWAY: usize = 4;
 
 /// The sleep protocol of one runtime.
 #[derive(Debug)]
@@ -174,6 +179,8 @@ impl Sleep {
     fn call(&self, seat: &Seat) {
         if seat.leave(ASLEEP, CALLED) {
             self.unblock(seat);
+        } else if seat.leave(AWAY, CALLED) {
+            seat.unblock();
         } else if seat.leave(CHOSEN, CALLED) {
             self.work_arrived();
         }
@@ -226,6 +233,23 @@ impl Sleep {
         seat.state.swap(AWAKE, AcqRel) == CHOSEN
     }
 
+    /// As `wait`, by a thread that does not look for work: returns when `found` says that there is something, when the seat
+    /// is called, or after `at_most`.
+    pub(crate) fn wait_for_call(&self, seat: usize, found: impl FnOnce() -> bool, at_most: Option<Duration>) {
+        let seat = &*self.seats[seat];
+        seat.state.store(AWAY, Release);
+        fence(SeqCst);
+        if !found() {
+            seat.block(at_most);
+        }
+        seat.state.swap(AWAKE, AcqRel);
+    }
+
+    /// Looks for a while, as a worker does before it sleeps; whether `found` has said that there is something.
+    pub(crate) fn look(&self, mut found: impl FnMut() -> bool) -> bool {
+        spin(self.idle, &mut found)
+    }
+
     /// S4 with work found.
     fn stay_awake(&self, seat: &Seat) {
         match seat.state.swap(AWAKE, AcqRel) {
@@ -244,6 +268,13 @@ impl Sleep {
         }
     }
 
+    /// A seat whose thread waits for a call alone, perhaps, and that is `wanted`: by turns another one.
+    pub(crate) fn next_away(&self, turn: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let seats = self.seats.len();
+        let away = |&seat: &usize| self.seats[seat].state.load(Relaxed) == AWAY && wanted(seat);
+        (0..seats).map(|nth| (turn + nth) % seats).find(away)
+    }
+
     /// How many workers sleep or are about to.
     pub(crate) fn sleepers(&self) -> usize {
         self.sleepers.load(Relaxed)
@@ -260,11 +291,11 @@ impl Seat {
         self.state.load(Relaxed) == from && self.state.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
     }
 
-    /// Returns once the state is no longer ASLEEP; false if that is so after `at_most`.
+    /// Returns once the state is neither ASLEEP nor AWAY; false if that is so after `at_most`.
     fn block(&self, at_most: Option<Duration>) -> bool {
         let mut blocked = self.blocked.lock();
         let mut woken = true;
-        while woken && self.state.load(Acquire) == ASLEEP {
+        while woken && [ASLEEP, AWAY].contains(&self.state.load(Acquire)) {
             *blocked = true;
             (blocked, woken) = match at_most {
                 None => (self.unblock.wait(blocked), true),

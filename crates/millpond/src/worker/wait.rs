@@ -53,6 +53,8 @@ pub struct Waiter {
     state: AtomicU32,
     /// Whether it waits for another runtime than its seat's.
     abroad: bool,
+    /// Whether it waits for something outside the runtime.
+    outside: bool,
     seat: NonNull<Seat>,
     /// The waker's until the push, then the seat's worker's.
     next: Guarded<*mut Waiter>,
@@ -89,6 +91,11 @@ impl Seat {
     /// Whether somebody waits to be resumed.
     pub(crate) fn has_mail(&self) -> bool {
         !self.inbox.load(Ordering::Acquire).is_null()
+    }
+
+    /// Lets the worker leave its work for a moment, if it works.
+    pub(crate) fn ring(&self) {
+        self.bell.store(true, Ordering::Release);
     }
 
     fn push(&self, waiter: NonNull<Waiter>) {
@@ -137,19 +144,25 @@ impl Seat {
 impl Waiter {
     /// A waiter on the worker of `seat`, for something that happens in its own runtime.
     pub(crate) fn new(seat: &Seat) -> Self {
-        Waiter::at(seat, false)
+        Waiter::at(seat, false, false)
     }
 
     /// As `new`, for something that happens in another runtime; see `return_home`.
     pub(crate) fn abroad(seat: &Seat) -> Self {
-        Waiter::at(seat, true)
+        Waiter::at(seat, true, false)
     }
 
-    fn at(seat: &Seat, abroad: bool) -> Self {
+    /// As `new`, for something outside the runtime: a future.
+    pub(crate) fn outside(seat: &Seat) -> Self {
+        Waiter::at(seat, false, true)
+    }
+
+    fn at(seat: &Seat, abroad: bool, outside: bool) -> Self {
         let state = AtomicU32::new(RUNNING);
         Waiter {
             state,
             abroad,
+            outside,
             seat: seat.into(),
             next: Guarded::new(ptr::null_mut()),
             fiber: Guarded::new(None),
@@ -174,6 +187,11 @@ impl Waiter {
             }
             _ => {}
         }
+    }
+
+    /// Whether it waits for something outside the runtime.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.outside
     }
 
     /// Called by an owner abroad before it goes on: lets the waker leave the seat.
@@ -216,6 +234,11 @@ impl Waiter {
     /// Where the owner's stack is kept meanwhile.
     pub(crate) fn keep(&self, fiber: NonNull<Fiber>) {
         self.fiber.set(Some(fiber));
+    }
+
+    /// Whether the owner's stack is kept.
+    pub(crate) fn has_fiber(&self) -> bool {
+        self.fiber.get().is_some()
     }
 
     /// The owner's stack; `None` if that is the thread's own.

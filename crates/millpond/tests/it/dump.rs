@@ -4,6 +4,7 @@ mod gate;
 mod programs;
 mod signal;
 mod stress;
+mod watchdog;
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -39,7 +39,7 @@ fn play_while<E: Engine>(stage: &Stage<E>, held_at: usize) {
     let mut gone = Vec::new();
     for generation in [before, between, after].concat() {
         for _ in generation {
-            let started = play.settle();
+            let started = play.settle_as(|started| check(started, &gone));
             assert!(check(&started, &gone), "under {}, {gone:?} were let go: {started:?} have started", stage.scheme());
             // The youngest first: the order within a generation is free.
             let stands = |who: &&usize| started.contains(who) && !gone.contains(*who);
@@ -89,7 +89,7 @@ fn random<E: Engine>(stage: &Stage<E>, renames: bool, rng: &mut Rng) {
         // Not each time, so that the worker meets several changes at once.
         if rng.percent(70) || stand.is_empty() {
             let may: Vec<_> = (0..acts.len()).filter(|&who| serial::may_start(&acts, &gone, renames, who)).collect();
-            let started = play.settle();
+            let started = play.settle_as(|started| started == may);
             assert_eq!(started, may, "under {}, of {acts:?}, let go {gone:?}", stage.scheme());
             stand = started.into_iter().filter(|&who| !gone[who]).collect();
         }

@@ -54,7 +54,7 @@ unsafe impl Pool for Slow {
         self.0.take(local)
     }
 
-    fn take_if(&self, local: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    fn take_if(&self, local: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         self.0.take_if(local, wanted)
     }
 

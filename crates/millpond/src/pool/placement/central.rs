@@ -27,7 +27,7 @@ impl<S: Shared> Placement for Central<S> {
         self.0.take()
     }
 
-    fn take_if(&self, _seat: &mut (), wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, _seat: &mut (), wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.0.take_if(wanted)
     }
 

@@ -38,7 +38,7 @@ impl Four {
     }
 
     /// Takes the task that [`pop`](Four::pop) would, if it is wanted.
-    pub(super) fn pop_if(&mut self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    pub(super) fn pop_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let newest = self.tasks[self.len.checked_sub(1)?]?;
         if wanted(newest) { self.pop() } else { None }
     }
@@ -71,7 +71,7 @@ impl Fours {
     }
 
     /// Takes the newest task of the newest block, if it is wanted. No block stays that is empty.
-    pub(super) fn pop_task_if(&mut self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    pub(super) fn pop_task_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let block = self.head.as_deref_mut()?;
         let task = block.pop_if(wanted);
         if block.is_empty() {

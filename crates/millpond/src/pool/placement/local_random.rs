@@ -68,7 +68,7 @@ impl Placement for LocalRandom {
         self.take_from(seat.number, seat.draw.below(2))
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.pools[seat.number][seat.last].take_if(wanted)
     }
 

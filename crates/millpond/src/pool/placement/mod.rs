@@ -38,7 +38,7 @@ pub trait Placement: Send + Sync + Sized + 'static {
 
     fn take(&self, seat: &mut Self::Seat) -> Option<TaskRef>;
 
-    fn take_if(&self, seat: &mut Self::Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef>;
+    fn take_if(&self, seat: &mut Self::Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef>;
 
     fn steal(&self, seat: &mut Self::Seat) -> Option<TaskRef>;
 

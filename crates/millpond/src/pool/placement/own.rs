@@ -39,7 +39,7 @@ impl<Q: Queue + 'static> Placement for Own<Q> {
         seat.pop()
     }
 
-    fn take_if(&self, seat: &mut Q, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, seat: &mut Q, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if seat.newest().is_some_and(wanted) { seat.pop() } else { None }
     }
 

@@ -90,7 +90,7 @@ impl Placement for OwnAndCentral {
         seat.tasks.pop()
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if let Some(&newest) = seat.tasks.last() {
             return if wanted(newest) { seat.tasks.pop() } else { None };
         }

@@ -136,7 +136,7 @@ impl Placement for Public {
         self.go_on(seat, block)
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if !seat.private.is_empty() {
             return seat.private.pop_if(wanted);
         }

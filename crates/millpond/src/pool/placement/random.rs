@@ -58,7 +58,7 @@ impl<S: Shared, D: Draw> Placement for Random<S, D> {
         None
     }
 
-    fn take_if(&self, seat: &mut Seat<D>, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, seat: &mut Seat<D>, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.queues[seat.last].take_if(wanted)
     }
 

@@ -44,7 +44,7 @@ impl<S: Shared> Placement for Stealing<S> {
         self.queues[seat.number].take()
     }
 
-    fn take_if(&self, seat: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.queues[seat.number].take_if(wanted)
     }
 

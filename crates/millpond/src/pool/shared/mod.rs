@@ -21,14 +21,15 @@ pub(super) use two_lock::TwoLock;
 pub trait Shared: Send + Sync + Sized + 'static {
     fn new(lock: LockKind) -> Self;
 
-    /// Adds a task; whether there was none before.
+    /// Adds a task; whether there was none before. `TwoLock` may say `false` though a taker has just emptied the queue: a
+    /// pool that wakes a sleeper only by a put into an empty queue must not have that one.
     fn put(&self, task: TaskRef) -> bool;
 
     /// Takes a task.
     fn take(&self) -> Option<TaskRef>;
 
     /// Takes the task that [`take`](Shared::take) would, if it is wanted.
-    fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef>;
+    fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef>;
 
     /// Takes a task for another worker; and more, which are appended to `loot`, as many as `more` says that are to be
     /// taken of so many.
@@ -116,7 +117,7 @@ impl<Q: Queue + 'static, E: End<Q>> Shared for Locked<Q, E> {
     }
 
     #[inline]
-    fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.with(|queue| if queue.newest().is_some_and(wanted) { queue.pop() } else { None })
     }
 

@@ -156,7 +156,7 @@ impl<O> PerTask<O> {
         unreachable!("it begins anew without end")
     }
 
-    fn take_first(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_first(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let first = self.first.node;
         let _first = at(first).gate.lock();
         let node = linked(&at(first).next);
@@ -219,7 +219,7 @@ impl<O: Order> Shared for PerTask<O> {
         if self.looks_empty() { None } else { self.take_first(|_| true) }
     }
 
-    fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.take_first(wanted)
     }
 

@@ -110,6 +110,7 @@ impl Shared for TwoLock {
             unsafe { last.as_ref() }.next.store(node.as_ptr(), Ordering::Release);
             let before = self.put.load(Ordering::Relaxed);
             self.put.store(before + 1, Ordering::Relaxed);
+            // Without a SeqCst fence here this may miss a take whose thread falls asleep without seeing this put (`Shared::put`).
             before == self.taken.load(Ordering::Relaxed)
         })
     }
@@ -118,7 +119,7 @@ impl Shared for TwoLock {
         self.take_if(|_| true)
     }
 
-    fn take_if(&self, wanted: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.head.with(|head| {
             let oldest = head.oldest()?;
             // SAFETY: nodes live as long as the queue; its task was set before it could be reached.

@@ -221,7 +221,7 @@ impl Owner {
     /// As [`pop`](Owner::pop), but only if the newest task is `wanted`; and whether tasks are private now that were
     /// public.
     #[inline]
-    pub(super) fn pop_if(&mut self, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+    pub(super) fn pop_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         let were_public = self.private() == 0;
         if were_public && !self.take_back() {
             return (None, false);

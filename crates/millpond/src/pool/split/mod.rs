@@ -106,12 +106,24 @@ unsafe impl Pool for Split {
     }
 
     #[inline]
-    fn take_if(&self, local: &mut Seat, wanted: impl FnOnce(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
-        local.deque.pop_if(wanted)
+    fn take_if(&self, local: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+        match self.urgent.pop_if(&wanted) {
+            Some(task) => (Some(task), false),
+            None => local.deque.pop_if(wanted),
+        }
     }
 
     fn steal(&self, local: &mut Seat) -> Option<TaskRef> {
         self.steal_by(local, |task| task.header().role() != Role::Fork)
+    }
+
+    fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
+        persist(&self.thieves[seat])
+    }
+
+    fn put_first(&self, _local: &mut Seat, task: TaskRef) -> bool {
+        self.urgent.push(task, 0);
+        true
     }
 
     #[inline]
@@ -187,11 +199,24 @@ impl Split {
             let victim = &self.thieves[victim];
             let Some(task) = persist(victim) else { continue };
             if with_others(task) {
-                local.keep_some_of(victim, seats);
+                self.keep_some_of(local, victim, task);
             }
             return Some(task);
         }
         None
+    }
+
+    /// The rest of a theft: more tasks from the same end, while its lines are here. Only of the first one's scope: a body
+    /// that waits for one of another scope may keep the first from running on, by a lock; so that one goes to anybody.
+    fn keep_some_of(&self, local: &mut Seat, victim: &Thief, first: TaskRef) {
+        let fair = victim.public() / self.thieves.len() as u64;
+        for _ in 1..(fair / 4).min(MOST_AT_ONCE) {
+            let Steal::Task(task) = victim.steal() else { break };
+            if task.header().domain() != first.header().domain() {
+                return self.urgent.push(task, 0);
+            }
+            local.deque.push(task);
+        }
     }
 }
 
@@ -200,15 +225,6 @@ impl Seat {
     fn publish(&mut self, keep: u64) -> bool {
         self.patience = PATIENCE;
         self.deque.publish(keep)
-    }
-
-    /// The rest of a theft: more tasks from the same end, while its lines are here.
-    fn keep_some_of(&mut self, victim: &Thief, seats: usize) {
-        let fair = victim.public() / seats as u64;
-        for _ in 1..(fair / 4).min(MOST_AT_ONCE) {
-            let Steal::Task(task) = victim.steal() else { break };
-            self.deque.push(task);
-        }
     }
 }
 

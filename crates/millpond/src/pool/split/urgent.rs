@@ -43,6 +43,20 @@ impl Urgent {
         if self.is_empty() { None } else { self.pop_locked() }
     }
 
+    /// Takes the most urgent task if it is `wanted`.
+    #[inline]
+    pub(super) fn pop_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        if self.is_empty() { None } else { self.pop_locked_if(wanted) }
+    }
+
+    #[cold]
+    fn pop_locked_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        let mut heap = self.heap.lock();
+        let entry = heap.entries.peek().is_some_and(|entry| wanted(entry.task)).then(|| heap.entries.pop()).flatten();
+        self.len.store(heap.entries.len(), Relaxed);
+        entry.map(|entry| entry.task)
+    }
+
     #[cold]
     fn pop_locked(&self) -> Option<TaskRef> {
         let mut heap = self.heap.lock();

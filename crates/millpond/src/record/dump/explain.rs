@@ -9,15 +9,15 @@ use std::collections::HashMap;
 use std::iter;
 use std::time::Duration;
 
-use super::{State, Unfinished, WaitsFor, Who};
+use super::{Busy, State, Unfinished, WaitsFor, Who};
 use crate::clock;
 use crate::depend::Mode;
 use crate::record::live::{Access, Copied, Entry, Live, Stands};
 use crate::record::{Cause, Id, Recorder};
 use crate::runtime::doors;
 
-/// What is unfinished now, the oldest first.
-pub(crate) fn explain(live: &Live, recorder: &Recorder) -> Vec<Unfinished> {
+/// What is unfinished now, the oldest first; and what runs, the longest first.
+pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec<Busy>) {
     let Copied { mut bodies, sets } = live.copy();
     bodies.sort_unstable_by_key(|(id, entry)| (entry.spawned, *id));
     let places = bodies.iter().enumerate().map(|(ix, (id, _))| (*id, ix)).collect();
@@ -25,13 +25,39 @@ pub(crate) fn explain(live: &Live, recorder: &Recorder) -> Vec<Unfinished> {
     let holders = all.holders();
     let children = all.children();
     let (now, rate) = (recorder.now(), if recorder.is_real() { clock::ticks_per_ns() } else { 1.0 });
+    let since = |at: u64| Duration::from_nanos((now.saturating_sub(at) as f64 / rate) as u64);
     let of = |(ix, (id, entry)): (usize, &(Id, Entry))| {
-        let (state, since, waits_for) = all.state(ix, &holders, children[ix]);
-        let since = Duration::from_nanos((now.saturating_sub(since) as f64 / rate) as u64);
+        let (state, at, waits_for) = all.state(ix, &holders, children[ix]);
+        let since = since(at);
         let (parent, label) = (all.who_is(entry.spawner), entry.label());
         Unfinished { id: *id, label, role: entry.role, place: entry.place, parent, state, since, waits_for }
     };
-    bodies.iter().enumerate().map(of).collect()
+    (bodies.iter().enumerate().map(of).collect(), busy(&bodies, since))
+}
+
+/// The body that each thread runs: of those that have begun there and neither ended nor wait, the last.
+fn busy(bodies: &[(Id, Entry)], since: impl Fn(u64) -> Duration) -> Vec<Busy> {
+    let mut tops: HashMap<u32, (u64, Busy)> = HashMap::new();
+    let mut suspended: HashMap<u32, usize> = HashMap::new();
+    for (id, entry) in bodies.iter().filter(|(_, entry)| entry.ended.is_none()) {
+        let Some((at, track)) = entry.runs else { continue };
+        if entry.stands.is_some() {
+            *suspended.entry(track.number).or_default() += 1;
+        } else if tops.get(&track.number).is_none_or(|(top, _)| at >= *top) {
+            let (body, is_closure) = (Who { id: *id, label: entry.label() }, entry.role.is_none());
+            tops.insert(
+                track.number,
+                (at, Busy { worker: track.worker, body, is_closure, since: since(at), suspended: 0 }),
+            );
+        }
+    }
+    let count = |(track, (_, busy)): (u32, (u64, Busy))| Busy {
+        suspended: suspended.get(&track).copied().unwrap_or(0),
+        ..busy
+    };
+    let mut busy: Vec<_> = tops.into_iter().map(count).collect();
+    busy.sort_by_key(|busy| std::cmp::Reverse(busy.since));
+    busy
 }
 
 /// A body, as an index of `All::bodies`.

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use super::{Dump, State, Unfinished, WaitsFor, Who};
+use super::{Busy, Dump, State, Unfinished, WaitsFor, Who};
 use crate::record::{Cause, Role};
 
 /// More bodies are counted first, and only so many are shown.
 const MANY: usize = 100;
+
+/// What runs for so long is named first.
+const LONG: Duration = Duration::from_millis(100);
 
 impl Display for Dump {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -20,6 +23,8 @@ impl Display for Dump {
         }
         write!(f, "millpond: {} unfinished", self.unfinished.len())?;
         self.workers(f)?;
+        let long = |busy: &&Busy| busy.since >= LONG && (!busy.is_closure || busy.suspended > 0);
+        self.busy.iter().filter(long).try_for_each(|busy| write!(f, "\n{busy}"))?;
         let mut shown: Vec<_> = self.unfinished.iter().collect();
         if shown.len() > MANY {
             self.counts(f)?;
@@ -49,6 +54,21 @@ impl Dump {
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         counts.iter().take(MANY).try_for_each(|((name, state), count)| write!(f, "\n{count} × {name}: {state}"))?;
         if counts.len() > MANY { write!(f, "\n... and {} kinds more", counts.len() - MANY) } else { Ok(()) }
+    }
+}
+
+impl Display for Busy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.worker {
+            Some(worker) => write!(f, "worker {worker}")?,
+            None => f.write_str("a thread that is no worker's")?,
+        }
+        write!(f, " has been in `{}` for {}", self.body, Since(self.since))?;
+        match self.suspended {
+            0 => Ok(()),
+            1 => f.write_str(" while it holds 1 suspended body"),
+            bodies => write!(f, " while it holds {bodies} suspended bodies"),
+        }
     }
 }
 

@@ -24,10 +24,10 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::pool::{Leave, Put};
 use crate::task::{Role, TaskRef, VTable, flag};
-use crate::worker::Worker;
 use crate::worker::complete::{Ran, may_start, panicked, refusal};
 use crate::worker::grain;
 use crate::worker::wait::Waiter;
+use crate::worker::{Awaited, Worker};
 use alarm::Rings;
 pub(super) use alarm::Turn;
 
@@ -212,7 +212,7 @@ impl<E: Engine> Worker<E> {
                     _ => Err(WaitError::NoStack { waiting: self.waiting_stacks() }),
                 };
             }
-            let waiting = Waiting::for_no_access(doors.domain(), place, Waiter::new(self.seat()));
+            let waiting = Waiting::for_no_access(doors.domain(), place, Waiter::outside(self.seat()));
             let task = waiting.task();
             match poll(Some(task)) {
                 Turned::Ready => return Ok(()),
@@ -239,6 +239,6 @@ impl<E: Engine> Worker<E> {
             return;
         }
         _ = self.count_finished(domain);
-        self.wait_apart(waiter);
+        self.wait_apart(waiter, Awaited::Others);
     }
 }

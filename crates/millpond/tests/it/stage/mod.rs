@@ -1,18 +1,20 @@
 //! A stage: tasks that stand still once they have started, so that a test sees which can start, and which cannot.
 //!
 //! There is one worker, and the test directs it by a session. A task is a parent (`Play::stand`): its body says that it
-//! has started, and waits for a future until the test lets it go. A body that waits is put aside, so any number stand at
-//! once. `Play::settle` returns when the worker has nothing to do, which the recorder tells; who has not started by then
-//! cannot. No time is involved.
+//! has started, and waits for a future until the test lets it go. A body that waits is put aside, or a spare thread works
+//! instead, so any number stand at once. `Play::settle_as` returns when no thread has anything to do, which the recorder tells;
+//! who has not started by then cannot. No time is involved.
 
+use std::collections::HashSet;
 use std::future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::task::{Context, Poll, Waker};
 use std::thread::yield_now;
+use std::time::{Duration, Instant};
 
 use millpond::catalogue::{AnyRuntime, Names};
-use millpond::record::{Event, Recording, Sink, Track, What};
+use millpond::record::{Cause, Event, Recording, Sink, Track, What};
 use millpond::{Access, Engine, Handle, Root, Runtime, Session, Spawn};
 use millpond::{Commutative, Concurrent, Inout, Max, Read, Reduce, Sum, Write};
 
@@ -53,23 +55,29 @@ type Accesses<'h> = (
 pub struct Stage<E: Engine> {
     scheme: &'static str,
     rt: Runtime<E>,
-    worker: Arc<Worker>,
+    threads: Arc<Threads>,
+    /// How long `Play::settle_as` waits for what is right.
+    pub patience: Duration,
     // Last, so that what it is told of is still there.
     _recording: Recording,
 }
 
-/// Whether the one worker has nothing to do.
+/// Those threads that have something to do.
 #[derive(Default)]
-struct Worker {
-    idle: AtomicBool,
+struct Threads {
+    busy: Mutex<HashSet<Track>>,
 }
 
-impl Sink for Worker {
-    fn take(&self, _track: Track, events: &[Event]) {
+impl Sink for Threads {
+    fn take(&self, track: Track, events: &[Event]) {
+        let mut busy = self.busy.lock();
         for event in events {
             match event.what {
-                What::Idle => self.idle.store(true, Release),
-                What::Awake | What::Resumed { .. } | What::Started { .. } => self.idle.store(false, Release),
+                // A body that stands. One that waits for something else goes on soon.
+                What::Idle | What::Waits { cause: Cause::Others, .. } => _ = busy.remove(&track),
+                What::Awake | What::Resumed { .. } | What::Started { .. } | What::Ended { .. } => {
+                    _ = busy.insert(track)
+                }
                 _ => {}
             }
         }
@@ -81,6 +89,8 @@ impl Sink for Worker {
 struct Actor {
     started: bool,
     may_go: bool,
+    /// It knows that it may, or does not ask.
+    goes: bool,
     waker: Option<Waker>,
     saw: Vec<i64>,
 }
@@ -98,7 +108,8 @@ impl Actors {
     fn poll(&self, who: usize, context: &mut Context<'_>) -> Poll<()> {
         let actor = &mut self.0.lock()[who];
         actor.waker = Some(context.waker().clone());
-        if actor.may_go { Poll::Ready(()) } else { Poll::Pending }
+        actor.goes = actor.may_go;
+        if actor.goes { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn let_go(&self, who: usize) {
@@ -135,9 +146,9 @@ pub fn runtime(scheme: &str, deterministic: bool, renames: bool) -> AnyRuntime {
 
 impl<E: Engine> Stage<E> {
     pub fn new(scheme: &'static str, rt: Runtime<E>) -> Self {
-        let worker = Arc::new(Worker::default());
-        let recording = rt.recorder().add(worker.clone());
-        Stage { scheme, rt, worker, _recording: recording }
+        let threads = Arc::new(Threads::default());
+        let recording = rt.recorder().add(threads.clone());
+        Stage { scheme, rt, threads, patience: Duration::from_secs(5), _recording: recording }
     }
 
     /// The name of its scheme.
@@ -148,7 +159,7 @@ impl<E: Engine> Stage<E> {
     /// Begins with data of these values, or without one.
     pub fn play(&self, data: &[Option<i64>]) -> Play<'_, E> {
         let data = data.iter().map(|value| value.map_or_else(Handle::unset, Handle::new)).collect();
-        Play { stage: self, session: Some(self.rt.session()), actors: Arc::default(), data }
+        Play { stage: self, session: Some(self.rt.session()), actors: Arc::default(), data, patience: self.patience }
     }
 }
 
@@ -159,6 +170,7 @@ pub struct Play<'a, E: Engine> {
     session: Option<Session<E>>,
     actors: Arc<Actors>,
     data: Vec<Datum>,
+    patience: Duration,
 }
 
 impl<E: Engine> Play<'_, E> {
@@ -214,6 +226,7 @@ impl<E: Engine> Play<'_, E> {
             let (reads, writes, inouts, turns, shares, sums, maxs) = args;
             let saw = reads.into_iter().chain(inouts.iter().map(|datum| &**datum)).chain(shares).copied();
             actors.start(who, saw.collect());
+            actors.0.lock()[who].goes = true;
             let change = |how: How, datum: &mut i64| *datum = serial::after(how, *datum, who);
             writes.into_iter().for_each(|out| out.set(serial::after(How::Write, 0, who)));
             inouts.into_iter().for_each(|datum| change(How::Inout, datum));
@@ -236,23 +249,39 @@ impl<E: Engine> Play<'_, E> {
     /// Waits until everything has started that can. Who has started up to now?
     ///
     /// The worker may have been idle before it is told what has changed. So it is given one more task: what it finds
-    /// nothing after that has run, it finds after all that the test did before.
-    pub fn settle(&self) -> Vec<usize> {
+    /// nothing after that has run, it finds after all that the test did before. Who was let go goes on by itself: it is busy
+    /// from when it knows.
+    fn settle(&self) -> Vec<usize> {
         let looked = Arc::new(AtomicBool::new(false));
         let looks = looked.clone();
         self.session().spawn((), move |()| looks.store(true, Release));
         while !looked.load(Acquire) {
             yield_now();
         }
-        loop {
+        while self.actors.0.lock().iter().any(|actor| actor.started && actor.may_go && !actor.goes) {
+            yield_now();
+        }
+        // A thread may have handed something over that was drained before, and be idle in the same drain.
+        let mut idle = 0;
+        while idle < 2 {
             self.stage.rt.recorder().drain();
-            if self.stage.worker.idle.load(Acquire) {
-                break;
-            }
+            idle = if self.stage.threads.busy.lock().is_empty() { idle + 1 } else { 0 };
             yield_now();
         }
         let actors = self.actors.0.lock();
         (0..actors.len()).filter(|&who| actors[who].started).collect()
+    }
+
+    /// Settles, until `right` agrees with who has started, or seconds have passed. A thread that was called to work has perhaps
+    /// not awoken when the others have settled.
+    pub fn settle_as(&self, right: impl Fn(&[usize]) -> bool) -> Vec<usize> {
+        let start = Instant::now();
+        loop {
+            let started = self.settle();
+            if right(&started) || start.elapsed() > self.patience {
+                return started;
+            }
+        }
     }
 
     /// Ends the play: what each task saw, and the last values.

@@ -1,0 +1,333 @@
+//! How a body waits that must be put aside, or may not be: on its own thread.
+//!
+//! User code may hold a lock, a borrow or a thread-local over a wait. So a thread whose body waits runs nothing but what the
+//! body waits for, as long as it can be had:
+//!
+//! 1. Tasks below the body, from the working end of this worker's part of the pool (`Worker::wait`).
+//! 2. Nothing: the slot is lent to a spare thread (`spares`), which works in this one's place. Without a spare the slot lies
+//!    idle.
+//! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_below`]). They may lie where nobody comes
+//!    to them: behind others, all of which want the lock that this body holds.
+//! 4. If what is waited for is others' (a session's task), there is no spare, or nothing has moved for long: the stack is put
+//!    aside, and the thread runs other tasks.
+//!
+//! A body that waits for something outside the runtime, a future, is put aside at once: its thread lends its slot, if it can,
+//! and waits for what its bodies wait for.
+
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use super::{Worker, wait::Waiter};
+use crate::engine::Engine;
+use crate::engine::store::TaskStore;
+use crate::memory::Memory;
+use crate::pool::{Leave, Put};
+use crate::runtime::domain::Domain;
+use crate::task::{Role, TaskRef};
+use crate::worker::forks::Private;
+
+/// How often a thread that lets others run yields its processor.
+const YIELDS: u32 = 64;
+
+/// How long a thread that looks by itself sleeps between two looks.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// How long a wait takes until its thread searches the pool for what it can run itself: at first, where its slot is lent and
+/// where it is not, and at most. Each time that it finds nothing it waits twice as long.
+const FIRST_PAUSE_LENT: Duration = Duration::from_millis(1);
+const FIRST_PAUSE: Duration = PAUSE;
+const LONGEST_PAUSE: Duration = Duration::from_millis(64);
+
+/// Through so many tasks it searches at first; each time through twice as many.
+const FIRST_SEARCH: usize = 64;
+
+/// For so long no body may begin anywhere until a thread whose slot is not lent puts its body aside.
+const STUCK: Duration = Duration::from_millis(2);
+
+/// What a wait is for, as far as this thread could run it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaited {
+    /// Tasks below a scope, which is open until the wait is over.
+    Below(NonNull<Domain>),
+    /// A fork that was offered.
+    Fork(TaskRef),
+    /// Tasks that may depend on anything.
+    Others,
+}
+
+impl Awaited {
+    /// Whether a task from the pool leads to this, and to nothing else.
+    fn is(self, task: TaskRef) -> bool {
+        match self {
+            // An errand runs tasks of the stack that its scope's tasks lie in. Tasks of this stack that lie further down than the
+            // body that waits are not run by others before it goes on (`stack::theft`, 2).
+            // SAFETY: the scope is open; and that of a task in the pool is there, but for forks.
+            Awaited::Below(domain) => task.header().role() != Role::Fork && unsafe { is_below(task, domain) },
+            Awaited::Fork(fork) => task == fork,
+            Awaited::Others => false,
+        }
+    }
+}
+
+/// # Safety
+///
+/// Both the task's scope and the other one are open.
+unsafe fn is_below(task: TaskRef, domain: NonNull<Domain>) -> bool {
+    // SAFETY: the caller's.
+    let scope = unsafe { task.header().domain().as_ref() };
+    // SAFETY: the caller's.
+    scope.is_below(unsafe { domain.as_ref() })
+}
+
+/// How far a wait has come.
+#[derive(Debug)]
+struct Patience {
+    pause: Option<Duration>,
+    search: usize,
+    /// Bodies that had begun when it was looked last, and since when they are so many.
+    begun: u64,
+    since: Instant,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Patience { pause: None, search: FIRST_SEARCH, begun: 0, since: Instant::now() }
+    }
+
+    /// How long to wait until the next look.
+    fn pause(&self, lent: bool) -> Duration {
+        self.pause.unwrap_or(if lent { FIRST_PAUSE_LENT } else { FIRST_PAUSE })
+    }
+
+    fn looked_in_vain(&mut self, lent: bool) {
+        self.pause = Some((2 * self.pause(lent)).min(LONGEST_PAUSE));
+        self.search = self.search.saturating_mul(2);
+    }
+
+    /// Whether so many bodies had begun for long.
+    fn is_over(&mut self, begun: u64) -> bool {
+        if begun != self.begun {
+            (self.begun, self.since) = (begun, Instant::now());
+        }
+        self.since.elapsed() > STUCK
+    }
+}
+
+impl<E: Engine> Worker<E> {
+    /// Waits until a parked waiter was woken; see the [module](self).
+    pub(super) fn suspend(&self, waiter: &Waiter, awaited: Awaited) {
+        debug_assert_eq!(self.forks.private(), Private::None, "forks of one stack only (`forks`, 5)");
+        match self.fibers.current() {
+            None => self.wait_on_carrier(waiter, awaited, || false),
+            Some(_) if !waiter.is_outside() && self.may_lend() && self.stay(waiter, awaited) => {}
+            Some(fiber) => {
+                waiter.keep(fiber);
+                let closed = self.forks.set_aside();
+                self.fibers.park();
+                self.forks.put_back(closed);
+            }
+        }
+        debug_assert!(waiter.is_delivered());
+    }
+
+    /// Waits for a parked waiter on this stack; false if it is to be put aside.
+    fn stay(&self, waiter: &Waiter, awaited: Awaited) -> bool {
+        // What goes on with the scope that is waited for. Others may have no thread for it.
+        while self.stack_left_for_bodies()
+            && let Some(errand) = E::Tasks::next_errand(self)
+        {
+            if awaited.is(errand) { self.execute(errand) } else { self.put(errand, Put::Spawned) }
+        }
+        self.look_for_mail();
+        let mut patience = Patience::new();
+        loop {
+            self.collect_mail();
+            if waiter.is_delivered() {
+                return true;
+            }
+            // Bodies of this thread may have been put aside while it ran what it had found. Its carrier has to resume them.
+            if !self.may_lend() || !self.wait_a_while(awaited, &mut patience) {
+                return false;
+            }
+        }
+    }
+
+    /// As `stay`, by the caller of a scope on its own stack, which may have suspended bodies on fibers; or until `done`, which what
+    /// this worker runs brings about.
+    pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
+        // What leads to no other scope's tasks, and needs a stack.
+        while let Some(errand) = E::Tasks::next_errand(self) {
+            self.run_from_carrier(errand, 1);
+        }
+        let mut patience = Patience::new();
+        loop {
+            // Who is resumed runs nothing after it.
+            _ = self.begin_turn(1);
+            self.resume_mail();
+            if waiter.is_delivered() || done() {
+                // What goes on now may take long.
+                self.turn_from_work();
+                return self.step_back(Leave::Seat);
+            }
+            self.look_for_mail();
+            if self.fibers.parked() == 0 && self.has_mail() {
+                continue;
+            }
+            // With mail, too: a body that wakes itself lets others run.
+            if !self.wait_a_while(awaited, &mut patience) {
+                return self.carry_until(|| waiter.is_delivered() || done());
+            }
+        }
+    }
+
+    /// Waits for a waiter that somebody is waking, for some instructions.
+    pub(crate) fn wait_for_delivery(&self, waiter: &Waiter) {
+        while !waiter.is_delivered() {
+            _ = self.begin_turn(1);
+            self.resume_mail();
+            crate::sync::yield_thread();
+        }
+    }
+
+    /// Looks a while for mail, before others are to work: most waits that follow a theft are short.
+    fn look_for_mail(&self) {
+        let shared = self.shared();
+        self.step_back(Leave::Seat);
+        shared.sleep.look(|| self.has_mail() || shared.has_work());
+    }
+
+    /// Lends the slot, if it can, and waits for mail; after some time it runs what it finds itself. False if nothing will come
+    /// of that.
+    fn wait_a_while(&self, awaited: Awaited, patience: &mut Patience) -> bool {
+        let lent = self.lend();
+        let may_find = !matches!(awaited, Awaited::Others) && self.may_lend();
+        if !lent && (!may_find || patience.is_over(self.shared().bodies_begun())) {
+            return false;
+        }
+        self.step_back(Leave::Seat);
+        self.shared().memory.idle(self.memory_local());
+        let at_most = may_find.then(|| patience.pause(lent));
+        self.log.idles(|| self.shared().sleep.wait_for_call(self.seat.index(), || self.has_mail(), at_most));
+        if lent {
+            self.take_slot_back();
+        }
+        if !may_find || self.has_mail() {
+            return true;
+        }
+        match self.search_below(awaited, patience.search) {
+            Some(task) => {
+                *patience = Patience::new();
+                if self.is_carrier() { self.run_from_carrier(task, 1) } else { self.execute(task) }
+            }
+            None => patience.looked_in_vain(lent),
+        }
+        true
+    }
+
+    /// Takes a task out of the pool that leads to what is waited for, if one is among `most`. All others, which have to be taken
+    /// out for that, are put back.
+    fn search_below(&self, awaited: Awaited, most: usize) -> Option<TaskRef> {
+        if !self.shared().has_work() || !(self.is_carrier() || self.stack_left_for_bodies()) {
+            return None;
+        }
+        let mut others = Vec::new();
+        let mut found = None;
+        while found.is_none() && others.len() < most {
+            match self.take_from_anywhere() {
+                Some(task) if awaited.is(task) => found = Some(task),
+                Some(task) => others.push(task),
+                None => break,
+            }
+        }
+        // The newest is put last.
+        others.into_iter().rev().for_each(|task| self.put(task, Put::Spawned));
+        self.leave_tasks(Leave::Body);
+        found
+    }
+
+    /// Lets other tasks run before this body goes on, which waits for something outside.
+    pub(crate) fn let_others_run(&self) {
+        self.log.waits_for_others(|| {
+            self.forks.offer_all();
+            self.flush_all();
+            let waiter = Waiter::outside(&self.seat);
+            if self.is_carrier() {
+                let begun = self.shared().bodies_begun();
+                self.watch_a_while(|| self.shared().bodies_begun() != begun);
+            } else if waiter.park() {
+                // Into the inbox at once: the carrier comes to it after this stack was left.
+                Waiter::wake_at((&raw const waiter).cast_mut());
+                self.suspend(&waiter, Awaited::Others);
+            }
+        });
+    }
+
+    /// Watches others run, until `enough`, or for some time.
+    pub(crate) fn watch_others(&self, enough: impl Fn() -> bool) {
+        self.log.waits_for_others(|| {
+            self.forks.offer_all();
+            self.watch_a_while(enough);
+        });
+    }
+
+    /// Long enough for others to run short tasks, and to be given a processor.
+    fn watch_a_while(&self, enough: impl Fn() -> bool) {
+        self.step_back(Leave::Seat);
+        let lent = self.lend();
+        for _ in 0..YIELDS {
+            if enough() {
+                break;
+            }
+            crate::sync::yield_thread();
+        }
+        if lent {
+            self.take_slot_back();
+        }
+    }
+
+    /// Lends the slot until `done`, which mail brings about; false if there is nobody to lend it to.
+    pub(super) fn lend_until(&self, done: impl Fn() -> bool) -> bool {
+        if !self.lend() {
+            return false;
+        }
+        self.step_back(Leave::Seat);
+        self.shared().memory.idle(self.memory_local());
+        self.log.idles(|| {
+            while !done() {
+                self.shared().sleep.wait_for_call(self.seat.index(), &done, None);
+            }
+        });
+        self.take_slot_back();
+        true
+    }
+
+    /// As `stay`, until something is so of which nobody tells this worker: it looks now and then.
+    pub(crate) fn stay_until(&self, done: impl Fn() -> bool) -> bool {
+        if !self.may_lend() || !self.lend() {
+            return false;
+        }
+        self.step_back(Leave::Seat);
+        while !done() {
+            self.shared().sleep.wait_for_call(self.seat.index(), || self.seat.has_mail(), Some(PAUSE));
+            self.collect_mail();
+        }
+        self.take_slot_back();
+        true
+    }
+
+    /// Whether this thread is no other suspended body's.
+    fn may_lend(&self) -> bool {
+        self.fibers.parked() == 0
+    }
+
+    /// Gives the slot to a spare thread; false if there is none.
+    fn lend(&self) -> bool {
+        self.turn_from_work();
+        self.shared().lend()
+    }
+
+    fn take_slot_back(&self) {
+        let shared = self.shared();
+        shared.spares.take_back().for_each(|seat| shared.worker(seat).seat.ring());
+    }
+}

@@ -1,0 +1,95 @@
+//! The watchdog names the body that keeps a worker. What is printed is looked at from another process.
+
+use std::time::Duration;
+
+use millpond::{BuildError, Handle, Inline, Runtime, Spawn};
+
+use super::gate::gate;
+use crate::common::{alone, builder, limit};
+
+fn watched(workers: usize) -> Runtime {
+    builder(workers).inline(Inline::Never).watchdog(Duration::from_millis(20)).build().expect("in range")
+}
+
+#[test]
+fn it_names_a_body_that_keeps_its_worker() {
+    limit(60, "a watchdog", || {
+        let told = |text: &str| text.matches("has been in `long(7)` for").count() >= 2;
+        let text = alone("dump::watchdog::a_body_keeps_its_worker", told);
+        assert!(text.contains("millpond: worker 1 has been in `long(7)` for "), "{text}");
+        assert!(!text.contains("short") && !text.contains("no body has run"), "{text}");
+    });
+}
+
+/// Ends when it has been told of, and the standard input is closed.
+#[test]
+#[ignore = "run by `it_names_a_body_that_keeps_its_worker`, in a process of its own"]
+fn a_body_keeps_its_worker() {
+    limit(50, "a body", || {
+        let (rt, (body, gate)) = (watched(2), gate());
+        rt.scope(|s| {
+            let gate = gate;
+            s.task("long").index([7]).priority(1).spawn((), move |()| body());
+            gate.entered();
+            (0..100).for_each(|_| drop(s.task("short").spawn((), |()| ())));
+            _ = std::io::stdin().read_line(&mut String::new());
+            gate.open();
+        })
+        .expect("nothing fails");
+    });
+}
+
+#[test]
+fn it_counts_the_bodies_that_cannot_go_on() {
+    limit(60, "a watchdog", || {
+        let told = |text: &str| text.contains("suspended bod");
+        let text = alone("dump::watchdog::a_body_stands_below_another", told);
+        assert!(
+            text.contains("has been in `inner` for ") && text.contains("while it holds 1 suspended body"),
+            "{text}"
+        );
+    });
+}
+
+#[test]
+#[ignore = "run by `it_counts_the_bodies_that_cannot_go_on`, in a process of its own"]
+fn a_body_stands_below_another() {
+    limit(50, "a body", || {
+        let rt = watched(1);
+        rt.scope(|s| {
+            s.task("outer").nest((), |s, ()| {
+                let inner = s.task("inner").spawn((), |()| _ = std::io::stdin().read_line(&mut String::new()));
+                s.wait(inner).expect("it does not fail");
+            });
+        })
+        .expect("nothing fails");
+    });
+}
+
+#[test]
+fn it_is_silent_where_nothing_is_long() {
+    limit(60, "a watchdog", || {
+        let text = alone("dump::watchdog::nothing_is_long", |_| true);
+        assert!(!text.contains("millpond:"), "{text}");
+    });
+}
+
+#[test]
+#[ignore = "run by `it_is_silent_where_nothing_is_long`, in a process of its own"]
+fn nothing_is_long() {
+    limit(50, "short bodies", || {
+        let rt = builder(2).watchdog(Duration::from_secs(10)).build().expect("in range");
+        let (session, sum) = (rt.session(), Handle::new(0));
+        (0..100).for_each(|_| drop(session.spawn(sum.inout(), |sum| *sum += 1)));
+        // While nothing is open the watchdog sleeps.
+        drop(session);
+        std::thread::sleep(Duration::from_millis(50));
+    });
+}
+
+#[test]
+fn the_time_is_checked() {
+    let error = builder(1).watchdog(Duration::ZERO).build().unwrap_err();
+    assert!(matches!(error, BuildError::OutOfRange { given: 0, .. }), "{error}");
+    assert!(error.to_string().starts_with("watchdog (in milliseconds) is 0, must be 1 to "), "{error}");
+}

@@ -1,0 +1,186 @@
+//! Waiting is isolated: user code may hold a lock, a borrow or a thread-local over a wait, and a caller returns when its own
+//! tasks have ended.
+
+use std::cell::RefCell;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use millpond::{Engine, Handle, Runtime, Spawn, StackEngine};
+
+use crate::common::{builder, limit, sized};
+
+/// More than fit into what a worker takes at once.
+const LEAVES: usize = 100;
+
+fn spin() {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_micros(20) {
+        spin_loop();
+    }
+}
+
+/// A way to wait in a body that holds a lock, one of several.
+type Program<E> = fn(&Runtime<E>, &[Mutex<u64>]);
+
+/// The lock of a body, which it holds until it drops the guard.
+fn hold(locks: &[Mutex<u64>], nth: usize) -> MutexGuard<'_, u64> {
+    locks[nth % locks.len()].lock().expect("nobody panics")
+}
+
+fn join<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
+    rt.scope(|s| {
+        for nth in 0..LEAVES {
+            s.spawn((), move |()| {
+                let mut held = hold(locks, nth);
+                millpond::join(spin, spin);
+                *held += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+}
+
+fn wait<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
+    rt.scope(|s| {
+        for nth in 0..LEAVES {
+            s.nest((), move |s, ()| {
+                let mut held = hold(locks, nth);
+                let children = [(); 3].map(|()| s.spawn((), |()| _ = millpond::join(spin, spin)));
+                children.into_iter().for_each(|child| s.wait(child).expect("it does not fail"));
+                *held += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+}
+
+fn wait_on<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
+    let sums: Vec<_> = (0..LEAVES).map(|_| Handle::new(0)).collect();
+    rt.scope(|s| {
+        for (nth, sum) in sums.iter().enumerate() {
+            s.nest(sum.inout(), move |s, mut sum| {
+                let mut held = hold(locks, nth);
+                (0..3).for_each(|_| drop(s.spawn(sum.commutative(), |sum| (spin(), *sum += 1).1)));
+                assert_eq!(*s.wait_on(&mut sum).expect("it does not fail"), 3);
+                *held += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+}
+
+fn inner_scope<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
+    rt.scope(|s| {
+        for nth in 0..LEAVES {
+            s.spawn((), move |()| {
+                let mut held = hold(locks, nth);
+                rt.scope(|s| (0..3).for_each(|_| drop(s.spawn((), |()| spin())))).expect("nothing fails");
+                *held += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+}
+
+/// A body that waits in each way there is, over a borrow of a thread-local.
+fn borrow<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
+    thread_local!(static BORROWED: RefCell<u64> = const { RefCell::new(0) });
+    rt.scope(|s| {
+        for nth in 0..LEAVES {
+            s.nest((), move |s, ()| {
+                BORROWED.with(|cell| {
+                    let mut borrowed = cell.borrow_mut();
+                    let child = s.spawn((), |()| spin());
+                    match nth % 3 {
+                        0 => s.wait(child).expect("it does not fail"),
+                        1 => _ = millpond::join(spin, spin),
+                        _ => rt.scope(|s| drop(s.spawn((), |()| spin()))).expect("nothing fails"),
+                    }
+                    *borrowed += 1;
+                });
+                *hold(locks, nth) += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+}
+
+fn programs<E: Engine>() -> [(&'static str, Program<E>); 5] {
+    [("join", join), ("wait", wait), ("wait_on", wait_on), ("inner scope", inner_scope), ("borrow", borrow)]
+}
+
+/// How often each program runs: `MILLPOND_RUNS`, or a few times.
+fn runs() -> u64 {
+    std::env::var("MILLPOND_RUNS").map_or(sized(3, 20) as u64, |runs| runs.parse().expect("MILLPOND_RUNS is a number"))
+}
+
+/// Each program so often, with 1 to 8 workers: all bodies want one lock, or as many bodies hold one at a time as there are spare
+/// threads.
+fn hold_locks<E: Engine>(build: impl Fn(usize) -> Runtime<E>) {
+    for (name, program) in programs() {
+        limit(60 + runs(), format!("a lock over {name}"), || {
+            for workers in 1..=8 {
+                let rt = build(workers);
+                for locks in [1, 4 * workers] {
+                    for run in 1..=runs() {
+                        let locks: Vec<_> = (0..locks).map(|_| Mutex::new(0)).collect();
+                        program(&rt, &locks);
+                        let held: u64 = locks.into_iter().map(|lock| lock.into_inner().expect("nobody panics")).sum();
+                        assert_eq!(held, LEAVES as u64, "{name}, {workers} workers, run {run}");
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn bodies_hold_locks_over_waits() {
+    hold_locks(|workers| builder(workers).build().expect("in range"));
+}
+
+#[test]
+fn bodies_hold_locks_over_waits_on_the_stack() {
+    hold_locks::<StackEngine>(|workers| builder(workers).build_with().expect("in range"));
+}
+
+#[test]
+fn a_caller_runs_no_other_sessions_tasks() {
+    limit(60, "a caller", || {
+        for workers in 1..=3 {
+            for _ in 0..sized(5, 20) {
+                let rt = builder(workers).build().expect("in range");
+                let (session, end) = (rt.session(), &*Box::leak(Box::new(AtomicBool::new(false))));
+                let long = session.spawn((), |()| {
+                    while !end.load(Relaxed) {
+                        std::thread::sleep(Duration::from_micros(100));
+                    }
+                });
+                let ran = AtomicU64::new(0);
+                rt.scope(|s| (0..10).for_each(|_| drop(s.spawn((), |()| _ = ran.fetch_add(1, Relaxed)))))
+                    .expect("nothing fails");
+                // The session's task still runs, or has not started: nobody but this line lets it end.
+                end.store(true, Relaxed);
+                session.wait(long).expect("it does not fail");
+                assert_eq!(ran.into_inner(), 10);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_leaf_waits_for_a_sessions_task() {
+    limit(60, "one worker", || {
+        for workers in 1..=2 {
+            let rt = builder(workers).build().expect("in range");
+            for _ in 0..sized(20, 200) {
+                let session = rt.session();
+                let task = session.spawn((), |()| 7);
+                let seven = rt.scope(|s| s.wait(s.spawn((), move |()| session.wait(task)))).expect("nothing fails");
+                assert_eq!(seven.expect("it does not fail").expect("it does not fail"), 7);
+            }
+        }
+    });
+}
