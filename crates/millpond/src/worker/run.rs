@@ -34,6 +34,12 @@ pub(super) fn is_anybodys(task: TaskRef) -> bool {
     matches!(task.header().role(), Role::Fork | Role::Errand)
 }
 
+/// Whether a task from the pool is of a scope or of one below it.
+fn is_below(task: TaskRef, domain: &Domain) -> bool {
+    // SAFETY: the scope of a task in the pool is there, but for forks.
+    !is_anybodys(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+}
+
 impl<E: Engine> Worker<E> {
     /// The worker loop, entered on a fiber with a first task, left when there is nothing to do or the bell rings.
     ///
@@ -59,13 +65,29 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    #[cold]
+    /// The next task, if it is below the scope that the caller waits for, until that wait is over.
+    #[inline]
     fn take_only(&self, only: Only) -> Option<TaskRef> {
         // SAFETY: set by a wait of this thread that is not over.
         let waiter = only.waiter.map(|waiter| unsafe { waiter.as_ref() });
+        if waiter.is_some_and(Waiter::is_woken) {
+            return None;
+        }
+        let task = self.shared().pool.take(self.pool_local())?;
+        if task.header().domain() == only.domain { Some(task) } else { self.take_below_only(task, only) }
+    }
+
+    /// A task of another scope, which is put back if that does not lie below.
+    #[cold]
+    fn take_below_only(&self, task: TaskRef, only: Only) -> Option<TaskRef> {
         // SAFETY: as above.
         let domain = unsafe { only.domain.as_ref() };
-        if waiter.is_some_and(Waiter::is_woken) { None } else { self.take_of(domain) }
+        if is_below(task, domain) {
+            return Some(task);
+        }
+        self.put(task, Put::Released);
+        self.leave_tasks(Leave::Body);
+        None
     }
 
     /// Whether the loop should go back to the carrier. Each call uses up one task of the budget.
@@ -273,8 +295,7 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn let_oldest_run(&self, domain: &Domain) {
         let Some(task) = self.take_oldest() else { return };
-        // SAFETY: the scope of a task in the pool is there, but for forks.
-        if !is_anybodys(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain) {
+        if is_below(task, domain) {
             return self.put(task, Put::Spawned);
         }
         self.put_first(task);
@@ -312,10 +333,7 @@ impl<E: Engine> Worker<E> {
 
     /// A task from below `domain`, for a stack of its own.
     fn take_of(&self, domain: &Domain) -> Option<TaskRef> {
-        self.take_if(|task| {
-            // SAFETY: the scope of a task in the pool is there, but for forks.
-            !is_anybodys(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
-        })
+        self.take_if(|task| is_below(task, domain))
     }
 
     /// A task from below `domain` that this stack has room for.
