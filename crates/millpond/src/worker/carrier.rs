@@ -17,7 +17,10 @@ use crate::task::TaskRef;
 use Place::{Away, Here, Outside};
 
 /// A worker runs so many tasks newest first, then an old one: one that was put before all those that tasks put meanwhile.
-pub(super) const AGE: u32 = 61;
+pub(super) const AGE: u32 = 244;
+
+/// So many tasks from outside come then, if there are so many.
+const FROM_OUTSIDE: usize = 8;
 
 /// Where an old task is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +135,14 @@ impl<E: Engine> Worker<E> {
             Away => shared.sleep.next_away(look / TURNS.len(), |seat| seat != own && !shared.spares.rests(seat)),
         };
         let places = TURNS[look % TURNS.len()];
-        places.into_iter().filter_map(seat).find_map(|seat| shared.pool.take_oldest(seat))
+        let seats = places.into_iter().filter_map(seat);
+        let mut found = seats.filter_map(|seat| Some((seat, shared.pool.take_oldest(seat)?)));
+        let (seat, oldest) = found.next()?;
+        if seat == shared.front_seat() {
+            let others = std::iter::from_fn(|| shared.pool.take_oldest(seat));
+            others.take(FROM_OUTSIDE - 1).for_each(|task| self.put_first(task));
+        }
+        Some(oldest)
     }
 
     /// Whether this worker's next task is one of a root scope.
