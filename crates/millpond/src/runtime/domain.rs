@@ -487,6 +487,16 @@ impl Domain {
         false
     }
 
+    /// Whether no scope is around it.
+    pub(crate) fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// Whether the scope is this root scope or lies below it.
+    pub(crate) fn has_root(&self, root: &Domain) -> bool {
+        self.cancels == root.cancels
+    }
+
     /// Whether the scope is `of` or lies below it: O(depth).
     pub(crate) fn is_below(&self, of: &Domain) -> bool {
         // SAFETY: a scope's parent outlives it.

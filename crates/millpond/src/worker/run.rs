@@ -34,10 +34,14 @@ pub(super) fn is_anybodys(task: TaskRef) -> bool {
     matches!(task.header().role(), Role::Fork | Role::Errand)
 }
 
-/// Whether a task from the pool is of a scope or of one below it.
+/// Whether a task from the pool is of a scope or of one below it, as far as few steps tell.
 fn is_below(task: TaskRef, domain: &Domain) -> bool {
+    if is_anybodys(task) {
+        return false;
+    }
     // SAFETY: the scope of a task in the pool is there, but for forks.
-    !is_anybodys(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+    let scope = unsafe { task.header().domain().as_ref() };
+    if domain.is_root() { scope.has_root(domain) } else { scope.is_near_below(domain) }
 }
 
 impl<E: Engine> Worker<E> {
