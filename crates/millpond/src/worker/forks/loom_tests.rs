@@ -42,7 +42,7 @@ static OPS: ForkOps = ForkOps {
     seat: |_| unreachable!("nobody waits"),
     take_back: |_, _| unreachable!("the models pop only"),
     free: |_, _| unreachable!("the models pop only"),
-    wait: |_, _| unreachable!("nobody waits"),
+    wait: |_, _, _| unreachable!("nobody waits"),
     step_back: |_| unreachable!("nobody waits"),
     log: |_| unreachable!("nothing is recorded"),
 };
