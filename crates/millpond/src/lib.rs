@@ -81,8 +81,8 @@
 //! a whole program and as a part of one; see the example of [`Spawn`].
 //!
 //! **A scope waits, and only for its own tasks:** at its end for all, before that with
-//! [`wait_on`](Spawn::wait_on) for a datum or [`wait`](Spawn::wait) for a task's value. A waiting body is put aside on
-//! its own stack while its worker goes on with other work, so waiting is always legal and never deadlocks, with one
+//! [`wait_on`](Spawn::wait_on) for a datum or [`wait`](Spawn::wait) for a task's value. While a body waits, its thread runs
+//! only what the body has spawned, and another thread works in its place. So waiting is always legal and never deadlocks, with one
 //! worker as with many.
 //!
 //! ```

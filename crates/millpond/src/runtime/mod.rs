@@ -132,12 +132,14 @@ impl<E: Engine> Drop for Inner<E> {
     fn drop(&mut self) {
         self.shared.shut_down();
         let here = thread::current().id();
-        let threads = std::mem::take(&mut *self.threads.lock());
-        for thread in threads.into_iter().chain(self.shared.spare_threads()) {
+        let mut threads = std::mem::take(&mut *self.threads.lock());
+        // Each thread that is joined may have started spare threads before.
+        while !threads.is_empty() {
             // A worker that drops the last reference to its own runtime ends by itself.
-            if thread.thread().id() != here {
+            for thread in threads.into_iter().filter(|thread| thread.thread().id() != here) {
                 thread.join().expect("a worker thread catches what bodies throw");
             }
+            threads = self.shared.spare_threads();
         }
     }
 }
@@ -198,12 +200,10 @@ impl<E: Engine> Runtime<E> {
     /// Opens a scope: `f` spawns tasks, which may borrow what outlives the call; `scope` returns when all are
     /// complete. The caller works meanwhile.
     ///
-    /// While it waits, a caller may take up bodies of another caller's scope: it returns when those have ended too, and
-    /// one of them that waits in its turn stands still while the closure does something else. So a closure that has
-    /// waited for tasks must not wait for another caller by means of its own, a barrier or a channel. Nor may it wait
-    /// so for a task that it has spawned: alone, it is the worker that would run it; and with others, the last one
-    /// spawned may lie where only it looks. [`Spawn::wait`](crate::Spawn::wait) and its like are what a closure waits
-    /// with.
+    /// While it waits, a caller runs tasks of its own scope only. (If more threads wait than there are spare threads, it may take up
+    /// others' tasks, too.) A closure must not wait by means of its own, a barrier or a channel, for a task that it has spawned:
+    /// alone, it is the worker that would run it; and with others, the last one spawned may lie where only it looks.
+    /// [`Spawn::wait`](crate::Spawn::wait) and its like are what a closure waits with.
     ///
     /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
     /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by

@@ -37,7 +37,7 @@ use crate::worker::current::{self, worker_of, worker_within};
 /// room in the window if that is full; in a task of the same runtime, perhaps the session's own, it lets others run
 /// and, if that makes no room, exceeds the bound. So hold no lock over a spawn that the tasks ask for.
 ///
-/// Waiting does not keep a task's worker: the body is put aside. But no task may wait for its own session's end, nor
+/// Waiting does not keep a task's worker: another thread works in its place, or the body is put aside. But no task may wait for its own session's end, nor
 /// for anything else that cannot come before it has ended itself.
 ///
 /// ```

@@ -2,14 +2,14 @@
 //!
 //! Seat 0 is for the caller of a scope, who works while it waits; the seats after it are the worker threads', and one
 //! more is for the thread that works in a caller's place when sessions have none. Further callers at the same time take
-//! spare seats. The last seat, the front, is nobody's: threads that have none (sessions, doors) spawn through it, one
+//! guests' seats. Behind those are the seats of spare threads (`worker::spares`). The last seat, the front, is nobody's: threads that have none (sessions, doors) spawn through it, one
 //! at a time.
 //!
 //! # No caller waits for a seat
 //!
 //! It might wait for itself (a thread that calls one runtime from within another, over and over, is a new caller each
 //! time) or for others that wait for it. Who finds all seats taken works in an *annex*: a pool and a memory
-//! manager of the same engine with one seat for it and a front, where its tasks run on its thread alone. They can go
+//! manager of the same engine with a seat for it, those of spare threads and a front, where its tasks run on its thread and theirs. They can go
 //! nowhere else: a task is put where what made it ready was put, and that was a task of the same root scope, its
 //! body, or a door of it. Annexes are kept for later callers, and live as long as the runtime, as seats must.
 //!
@@ -204,17 +204,17 @@ impl<E: Engine> Shared<E> {
     }
 
     /// One entry a worker; the first is that of all callers, and of who stands in for them.
-    /// Bodies that have begun, as far as this thread sees.
-    pub(crate) fn bodies_begun(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.counts().tasks).sum()
-    }
-
     pub(crate) fn counts(&self) -> Vec<WorkerCounts> {
         let (workers, guests) = self.workers.split_at(self.config.workers);
         let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
         guests.iter().for_each(|guest| counts[0].add(guest.counts()));
         self.guests.lock().annexes.iter().for_each(|annex| counts[0].add(annex.counts()[0]));
         counts
+    }
+
+    /// Bodies that have begun, and what was stolen, as far as this thread sees.
+    pub(crate) fn bodies_begun(&self) -> u64 {
+        self.workers.iter().map(Worker::counts).map(|counts| counts.tasks + counts.steals).sum()
     }
 
     /// The watchdog watches, if there is one, until what this returns is dropped.

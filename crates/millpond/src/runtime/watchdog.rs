@@ -164,6 +164,8 @@ impl Told {
             State::Waiting { cause, .. } => cause != Cause::Others,
             State::Data | State::Turn | State::Ready | State::Ended { .. } => true,
         };
-        tasks.peek().is_some() && tasks.all(|body| within(body.state) && body.since >= self.after)
+        dump.busy.is_empty()
+            && tasks.peek().is_some()
+            && tasks.all(|body| within(body.state) && body.since >= self.after)
     }
 }

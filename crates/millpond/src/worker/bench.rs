@@ -1,7 +1,7 @@
 //! How a thread waits that is perhaps no worker: a session's.
 //!
-//! A worker, of whatever runtime, puts the body aside that waits and goes on with its own work meanwhile: not with the
-//! session's on that body's stack, for the session's tasks are not the body's, and may wait for what it does next. One
+//! A worker, of whatever runtime, lends its slot or puts the body aside that waits (`worker::stay`). It runs none of the session's
+//! tasks on that body's stack, for they are not the body's, and may wait for what it does next. One
 //! of another runtime is abroad (`worker::wait`, 6). Any other thread sits down on a bench: a seat with an inbox, but
 //! without a pool, on which it sleeps. There is always another bench, so nobody waits for one; they live as long as the
 //! runtime, as seats must (`worker::wait`, 5).

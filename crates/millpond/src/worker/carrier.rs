@@ -6,6 +6,7 @@ use super::Worker;
 use super::current::OnStack;
 use super::fiber::{Fiber, Order};
 use super::run::is_anybodys;
+use super::stay::PAUSE;
 use super::wait::Waiter;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
@@ -46,7 +47,7 @@ impl<E: Engine> Worker<E> {
         self.carry_some_until(u32::MAX, done);
     }
 
-    /// As `carry_until`, but looks after so many tasks at the latest.
+    /// As `carry_until`, but looks after so many tasks, or some time, at the latest: nobody tells it.
     pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
         debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
         loop {
@@ -58,7 +59,8 @@ impl<E: Engine> Worker<E> {
                 return self.step_back(Leave::Seat);
             }
             // A body that waits for something outside may not meet others on its thread that hold locks.
-            if self.fibers.parked() > 0 && self.lend_until(|| self.has_mail() || done()) {
+            let at_most = (tasks != u32::MAX).then_some(PAUSE);
+            if self.fibers.parked() > 0 && self.lend_until(at_most, || self.has_mail() || done()) {
                 continue;
             }
             if !self.run_something(tasks, used_up) {
@@ -104,15 +106,29 @@ impl<E: Engine> Worker<E> {
         self.forks.put_back(closed);
     }
 
-    /// Sets the budget, for the loops that are resumed, too; whether the last one was used up.
+    /// Sets the budget, for the loops that are resumed, too; whether `AGE` tasks have run since that was so last.
     pub(super) fn begin_turn(&self, tasks: u32) -> bool {
-        self.budget.replace(tasks.min(AGE)) == 0
+        self.set_budget(tasks.min(AGE));
+        let is_due = self.ran.get() >= AGE;
+        if is_due {
+            self.ran.set(0);
+        }
+        is_due
+    }
+
+    fn set_budget(&self, tasks: u32) {
+        let used = self.turn.replace(tasks).saturating_sub(self.budget.replace(tasks));
+        self.ran.set(self.ran.get().saturating_add(used));
     }
 
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber. `oldest
     /// first`: the first is one that has waited long.
     pub(super) fn run_something(&self, budget: u32, oldest_first: bool) -> bool {
         let oldest = if oldest_first { self.take_oldest() } else { None };
+        if oldest.is_some() {
+            // A body may keep a lock while it waits for what lies here.
+            self.leave_tasks(Leave::Body);
+        }
         let Some(task) = oldest.or_else(|| self.take()).or_else(|| self.steal()) else { return false };
         let outer = self.only.take();
         self.run_from_carrier(task, budget.min(AGE));
@@ -158,7 +174,7 @@ impl<E: Engine> Worker<E> {
     pub(super) fn run_from_carrier(&self, task: TaskRef, budget: u32) {
         self.forks.offer_all();
         self.owes.set(false);
-        self.budget.set(budget);
+        self.set_budget(budget);
         let fiber = self.fibers.take(self.erased(), Self::entry);
         let on_stack = OnStack::save();
         OnStack::bottom(self).restore();
@@ -232,7 +248,7 @@ impl<E: Engine> Worker<E> {
         let (shared, seat) = (self.shared(), self.seat.index());
         let used_up = self.begin_turn(AGE);
         self.resume_mail();
-        if self.fibers.parked() > 0 && self.lend_until(|| self.has_mail() || shared.is_shut_down()) {
+        if self.fibers.parked() > 0 && self.lend_until(None, || self.has_mail() || shared.is_shut_down()) {
             return;
         }
         let called = self.is_called.take();

@@ -21,7 +21,7 @@ use crate::runtime::fork::ForkOps;
 use crate::runtime::issue::Retired;
 use crate::runtime::shared::Shared;
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::task::{Role, TaskRef, flag};
 
 pub(crate) mod bench;
@@ -76,6 +76,9 @@ pub struct Worker<E: Engine> {
     looks: Cell<usize>,
     /// Whether this is a spare thread that was called, and has not run anything since.
     is_called: Cell<bool>,
+    /// What the budget was at first, and how many tasks have run, of all budgets, since an old one was looked for.
+    turn: Cell<u32>,
+    ran: Cell<u32>,
     /// What the loop is restricted to, while the caller of a scope waits.
     only: Cell<Option<run::Only>>,
     /// Whether it was woken for work and has not taken any since (`sleep`, S6).
@@ -147,6 +150,8 @@ impl<E: Engine> Worker<E> {
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
             budget: Cell::new(u32::MAX),
+            turn: Cell::new(u32::MAX),
+            ran: Cell::new(0),
             run_in_waits: Cell::new(0),
             looks: Cell::new(0),
             is_called: Cell::new(true),
@@ -373,6 +378,8 @@ impl<E: Engine> Worker<E> {
 
     /// Puts and releases wake one worker for a whole batch; whoever finds more than it can take wakes the next.
     fn pass_wake_up_on(&self) {
+        // A theft may have set a task aside for all (`pool::split`).
+        fence(Ordering::SeqCst);
         if self.shared().sleep.sleepers() != 0 && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }

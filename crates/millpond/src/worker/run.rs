@@ -238,8 +238,8 @@ impl<E: Engine> Worker<E> {
         frame.domain().close(None).then_some(task)
     }
 
-    /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the worker runs
-    /// other tasks: on this stack only what lies below `domain`, since that cannot wait for this body.
+    /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the thread runs only what lies
+    /// below `domain`, since that cannot wait for this body.
     pub(crate) fn wait(&self, waiter: &Waiter, domain: &Domain) {
         E::wait_below(self, waiter, domain);
     }
@@ -332,7 +332,12 @@ impl<E: Engine> Worker<E> {
 
     /// A task for a thread that looks for one in particular.
     pub(super) fn take_from_anywhere(&self) -> Option<TaskRef> {
-        self.take().or_else(|| self.search()).or_else(|| self.shared().pool.steal(self.pool_local()))
+        let stolen = || {
+            let stolen = self.shared().pool.steal(self.pool_local())?;
+            self.pass_wake_up_on();
+            Some(stolen)
+        };
+        self.take().or_else(|| self.search()).or_else(stolen)
     }
 
     /// A task from below `domain`, for a stack of its own.

@@ -30,7 +30,7 @@ use crate::worker::forks::Private;
 const YIELDS: u32 = 64;
 
 /// How long a thread that looks by itself sleeps between two looks.
-const PAUSE: Duration = Duration::from_micros(50);
+pub(super) const PAUSE: Duration = Duration::from_micros(50);
 
 /// How long a wait takes until its thread searches the pool for what it can run itself: at first, where its slot is lent and
 /// where it is not, and at most. Each time that it finds nothing it waits twice as long.
@@ -146,7 +146,7 @@ impl<E: Engine> Worker<E> {
                 return true;
             }
             // Bodies of this thread may have been put aside while it ran what it had found. Its carrier has to resume them.
-            if !self.may_lend() || !self.wait_a_while(awaited, &mut patience) {
+            if !self.may_lend() || !self.wait_a_while(awaited, &mut patience, &|| false) {
                 return false;
             }
         }
@@ -174,7 +174,7 @@ impl<E: Engine> Worker<E> {
                 continue;
             }
             // With mail, too: a body that wakes itself lets others run.
-            if !self.wait_a_while(awaited, &mut patience) {
+            if !self.wait_a_while(awaited, &mut patience, &done) {
                 return self.carry_until(|| waiter.is_delivered() || done());
             }
         }
@@ -198,7 +198,7 @@ impl<E: Engine> Worker<E> {
 
     /// Lends the slot, if it can, and waits for mail; after some time it runs what it finds itself. False if nothing will come
     /// of that.
-    fn wait_a_while(&self, awaited: Awaited, patience: &mut Patience) -> bool {
+    fn wait_a_while(&self, awaited: Awaited, patience: &mut Patience, done: &dyn Fn() -> bool) -> bool {
         let lent = self.lend();
         let may_find = !matches!(awaited, Awaited::Others) && self.may_lend();
         if !lent && (!may_find || patience.is_over(self.shared().bodies_begun())) {
@@ -207,7 +207,9 @@ impl<E: Engine> Worker<E> {
         self.step_back(Leave::Seat);
         self.shared().memory.idle(self.memory_local());
         let at_most = may_find.then(|| patience.pause(lent));
-        self.log.idles(|| self.shared().sleep.wait_for_call(self.seat.index(), || self.has_mail(), at_most));
+        // What this worker has counted just now may be it.
+        let found = || self.has_mail() || done();
+        self.log.idles(|| self.shared().sleep.wait_for_call(self.seat.index(), found, at_most));
         if lent {
             self.take_slot_back();
         }
@@ -252,8 +254,13 @@ impl<E: Engine> Worker<E> {
             self.flush_all();
             let waiter = Waiter::outside(&self.seat);
             if self.is_carrier() {
+                // Nobody else resumes the bodies that this thread has put aside.
+                _ = self.begin_turn(1);
+                self.resume_mail();
                 let begun = self.shared().bodies_begun();
-                self.watch_a_while(|| self.shared().bodies_begun() != begun);
+                if !self.watch_a_while(|| self.shared().bodies_begun() != begun) {
+                    self.run_something(1, false);
+                }
             } else if waiter.park() {
                 // Into the inbox at once: the carrier comes to it after this stack was left.
                 Waiter::wake_at((&raw const waiter).cast_mut());
@@ -266,12 +273,13 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn watch_others(&self, enough: impl Fn() -> bool) {
         self.log.waits_for_others(|| {
             self.forks.offer_all();
-            self.watch_a_while(enough);
+            _ = self.watch_a_while(enough);
         });
     }
 
-    /// Long enough for others to run short tasks, and to be given a processor.
-    fn watch_a_while(&self, enough: impl Fn() -> bool) {
+    /// Long enough for others to run short tasks, and to be given a processor; whether another thread has worked in this one's
+    /// place.
+    fn watch_a_while(&self, enough: impl Fn() -> bool) -> bool {
         self.step_back(Leave::Seat);
         let lent = self.lend();
         for _ in 0..YIELDS {
@@ -283,10 +291,11 @@ impl<E: Engine> Worker<E> {
         if lent {
             self.take_slot_back();
         }
+        lent
     }
 
-    /// Lends the slot until `done`, which mail brings about; false if there is nobody to lend it to.
-    pub(super) fn lend_until(&self, done: impl Fn() -> bool) -> bool {
+    /// Lends the slot until `done`, which mail brings about, or for a while; false if there is nobody to lend it to.
+    pub(super) fn lend_until(&self, at_most: Option<Duration>, done: impl Fn() -> bool) -> bool {
         if !self.lend() {
             return false;
         }
@@ -294,7 +303,10 @@ impl<E: Engine> Worker<E> {
         self.shared().memory.idle(self.memory_local());
         self.log.idles(|| {
             while !done() {
-                self.shared().sleep.wait_for_call(self.seat.index(), &done, None);
+                self.shared().sleep.wait_for_call(self.seat.index(), &done, at_most);
+                if at_most.is_some() {
+                    break;
+                }
             }
         });
         self.take_slot_back();

@@ -102,7 +102,10 @@ unsafe impl Pool for Split {
 
     #[inline]
     fn take(&self, local: &mut Seat) -> Option<TaskRef> {
-        self.urgent.pop().or_else(|| local.deque.pop())
+        match self.urgent.pop() {
+            Some(task) => Some(Self::before_others(local, task)),
+            None => local.deque.pop(),
+        }
     }
 
     #[inline]
@@ -159,6 +162,15 @@ unsafe impl Pool for Split {
 }
 
 impl Split {
+    /// A task that comes before the seat's own: others must be able to find those, which it may keep waiting by a lock.
+    #[cold]
+    fn before_others(local: &mut Seat, task: TaskRef) -> TaskRef {
+        if !local.alone {
+            local.deque.publish_all();
+        }
+        task
+    }
+
     #[inline]
     fn put_at(&self, local: &mut Seat, task: TaskRef, priority: i8, why: Put) -> bool {
         if priority > 0 {
