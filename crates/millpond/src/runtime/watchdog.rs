@@ -49,6 +49,8 @@ pub(crate) struct Watch {
 struct Watched {
     /// Scopes and sessions that are open.
     open: usize,
+    /// The watchdog looks at the runtime just now.
+    looks: bool,
     /// The runtime ends.
     ended: bool,
 }
@@ -62,10 +64,11 @@ impl Watch {
 
     fn change(&self, change: impl FnOnce(&mut Watched)) {
         change(&mut self.watched.lock());
+        // While the watchdog looks, it does not wait: so one thread waits at most.
         self.changed.notify_one();
     }
 
-    /// Waits until something is open, and then for that time; false if the runtime ends.
+    /// Waits until something is open, and then for that time; then the watchdog looks. False if the runtime ends.
     fn sleep(&self, time: Duration) -> bool {
         let mut watched = self.watched.lock();
         while watched.open == 0 && !watched.ended {
@@ -78,7 +81,17 @@ impl Watch {
             let left = until.saturating_duration_since(Instant::now());
             (watched, woken) = self.changed.wait_for(watched, left);
         }
-        !watched.ended
+        watched.looks = !watched.ended;
+        watched.looks
+    }
+
+    /// The runtime ends; waits for a look that has begun.
+    fn end(&self) {
+        self.change(|watched| watched.ended = true);
+        let mut watched = self.watched.lock();
+        while watched.looks {
+            watched = self.changed.wait(watched);
+        }
     }
 }
 
@@ -92,13 +105,10 @@ impl Drop for Open {
     }
 }
 
-/// The thread, until this is dropped, which is before its runtime is.
+/// The thread looks at the runtime until this is dropped, which is before its runtime is. It is not joined: while it prints, it may
+/// wait for whoever reads the error output.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
-    watch: Arc<Watch>,
-    /// There until the drop.
-    thread: Option<thread::JoinHandle<()>>,
-}
+pub(crate) struct Watchdog(Arc<Watch>);
 
 /// Begins to watch a runtime, if that was asked for.
 pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<Watchdog>, BuildError> {
@@ -107,20 +117,20 @@ pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<Watchdo
     let look = move || {
         let mut told = Told::new(after);
         while watched.sleep(after / LOOKS) {
-            let Some(dump) = weak.upgrade().map(|shared| shared.dump()) else { return };
+            let dump = weak.upgrade().map(|shared| shared.dump());
+            watched.change(|watched| watched.looks = false);
+            let Some(dump) = dump else { return };
             // As one piece, since others may print too. There is no place to report a failure to.
             let _ = io::stderr().write_all(told.look(&dump).as_bytes());
         }
     };
-    let thread = thread::Builder::new().name("millpond-watchdog".to_owned()).spawn(look).map_err(BuildError::Thread)?;
-    Ok(Some(Watchdog { watch, thread: Some(thread) }))
+    drop(thread::Builder::new().name("millpond-watchdog".to_owned()).spawn(look).map_err(BuildError::Thread)?);
+    Ok(Some(Watchdog(watch)))
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        self.watch.change(|watched| watched.ended = true);
-        // It does not panic, and never has the runtime's last reference.
-        _ = self.thread.take().map(thread::JoinHandle::join);
+        self.0.end();
     }
 }
 

@@ -1,5 +1,10 @@
 //! The watchdog names the body that keeps a worker. What is printed is looked at from another process.
 
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use millpond::{BuildError, Handle, Inline, Runtime, Spawn};
@@ -85,6 +90,54 @@ fn nothing_is_long() {
         drop(session);
         std::thread::sleep(Duration::from_millis(50));
     });
+}
+
+#[test]
+fn the_runtime_ends_while_nobody_reads_the_error_output() {
+    limit(60, "a watchdog", || {
+        let program = std::env::current_exe().expect("this program has a path");
+        let test = "dump::watchdog::the_error_output_is_full";
+        let mut command = Command::new(program);
+        command.args(["--exact", test, "--ignored", "--test-threads=1", "--nocapture"]);
+        let run =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let (mut output, _nobody_reads) = (run.stdout.expect("a pipe"), run.stderr);
+        let mut report = String::new();
+        output.read_to_string(&mut report).expect("a pipe can be read");
+        assert!(report.contains("1 passed"), "{report}");
+    });
+}
+
+#[test]
+#[ignore = "run by `the_runtime_ends_while_nobody_reads_the_error_output`, in a process of its own"]
+fn the_error_output_is_full() {
+    // Whoever is late could not say so.
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(50));
+        std::process::abort();
+    });
+    let (rt, (body, gate)) = (watched(2), gate());
+    let written = Arc::new(AtomicUsize::new(0));
+    let fills = Arc::clone(&written);
+    std::thread::spawn(move || {
+        while std::io::stderr().write_all(&[b'.'; 1024]).is_ok() {
+            fills.fetch_add(1, Relaxed);
+        }
+    });
+    let mut before = 0;
+    while before == 0 || written.load(Relaxed) > before {
+        before = written.load(Relaxed);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    rt.scope(|s| {
+        let gate = gate;
+        s.task("long").priority(1).spawn((), move |()| body());
+        gate.entered();
+        // Long enough for the watchdog to tell of it.
+        std::thread::sleep(Duration::from_millis(200));
+    })
+    .expect("nothing fails");
+    drop(rt);
 }
 
 #[test]
