@@ -14,10 +14,14 @@ thread_local! {
     static BEFORE: Cell<Option<Processors>> = const { Cell::new(None) };
 }
 
-/// How many processors a runtime that is built here may use.
+/// How many processors a runtime that is built here may use. The limits of control groups count, too: so a thread that is bound
+/// asks with the processors that it could use before.
 pub(super) fn parallelism() -> usize {
-    let bound = BEFORE.get().map(|before| before.count());
-    bound.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    let bound_to = BEFORE.get().and_then(|before| Processors::of_this_thread().filter(|_| before.bind_this_thread()));
+    let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
+    // A system that refuses leaves the thread free, which is no error.
+    let _is_bound = bound_to.map(|processors| processors.bind_this_thread());
+    parallelism
 }
 
 /// Binds this thread, unless it is bound; whether it was not, and is.

@@ -33,12 +33,6 @@ impl Processors {
         Some(Processors(one))
     }
 
-    /// How many they are.
-    pub(crate) fn count(&self) -> usize {
-        // SAFETY: a set of bits.
-        unsafe { libc::CPU_COUNT(&self.0) as usize }
-    }
-
     /// Binds the calling thread to them; whether the system does that.
     pub(crate) fn bind_this_thread(&self) -> bool {
         // SAFETY: the system reads as many bytes as it is told; 0 is this thread.

@@ -56,7 +56,7 @@ fn lanes_and_deque() {
             let shared = shared.clone();
             move || {
                 for _ in 0..2 {
-                    shared.0.steal_by(&mut thief, |_| true).into_iter().for_each(|task| shared.1.empty(task));
+                    shared.0.steal_by(&mut thief, |_| Some(())).into_iter().for_each(|task| shared.1.empty(task));
                 }
                 thief
             }

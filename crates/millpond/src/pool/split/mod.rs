@@ -117,7 +117,7 @@ unsafe impl Pool for Split {
     }
 
     fn steal(&self, local: &mut Seat) -> Option<TaskRef> {
-        self.steal_by(local, |task| task.header().role() != Role::Fork)
+        self.steal_by(local, |task| (task.header().role() != Role::Fork).then(|| task.header().domain()))
     }
 
     fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
@@ -181,9 +181,9 @@ impl Split {
         !local.alone && self.publish(local, why)
     }
 
-    /// `with_others`: whether a thief that has got this task takes more.
-    fn steal_by(&self, local: &mut Seat, with_others: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
-        self.urgent.pop().or_else(|| self.rob(local, with_others))
+    /// `group`: a thief that has got a task takes more of the same group; without a group, no more.
+    fn steal_by<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
+        self.urgent.pop().or_else(|| self.rob(local, group))
     }
 
     /// The rules at the top of this file.
@@ -204,14 +204,14 @@ impl Split {
     }
 
     /// One round over the other seats, from a random one on.
-    fn rob(&self, local: &mut Seat, with_others: impl FnOnce(TaskRef) -> bool) -> Option<TaskRef> {
+    fn rob<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
         let seats = self.thieves.len();
         let (own, start) = (local.number, local.random.below(seats));
         for victim in (start..seats).chain(0..start).filter(|&victim| victim != own) {
             let victim = &self.thieves[victim];
             let Some(task) = persist(victim) else { continue };
-            if with_others(task) {
-                self.keep_some_of(local, victim, task);
+            if let Some(first) = group(task) {
+                self.keep_some_of(local, victim, |task| group(task).as_ref() == Some(&first));
             }
             return Some(task);
         }
@@ -220,11 +220,11 @@ impl Split {
 
     /// The rest of a theft: more tasks from the same end, while its lines are here. Only of the first one's scope: a body
     /// that waits for one of another scope may keep the first from running on, by a lock; so that one goes to anybody.
-    fn keep_some_of(&self, local: &mut Seat, victim: &Thief, first: TaskRef) {
+    fn keep_some_of(&self, local: &mut Seat, victim: &Thief, goes_along: impl Fn(TaskRef) -> bool) {
         let fair = victim.public() / self.thieves.len() as u64;
         for _ in 1..(fair / 4).min(MOST_AT_ONCE) {
             let Steal::Task(task) = victim.steal() else { break };
-            if task.header().domain() != first.header().domain() {
+            if !goes_along(task) {
                 return self.urgent.push(task, 0);
             }
             local.deque.push(task);

@@ -23,7 +23,7 @@ fn a_lone_task_stays_private() {
         let (pool, mut owner, mut thief) = two_seats();
         assert!(!pool.put_at(&mut owner, task(1), 0, why));
         assert!(!pool.has_work());
-        assert_eq!(pool.steal_by(&mut thief, |_| true), None);
+        assert_eq!(pool.steal_by(&mut thief, |_| Some(())), None);
         assert_eq!(pool.take(&mut owner), Some(task(1)));
     }
 }
@@ -36,7 +36,7 @@ fn of_two_tasks_the_older_is_published() {
         assert!(pool.put_at(&mut owner, task(2), 0, why));
         assert!(!pool.put_at(&mut owner, task(3), 0, why));
         assert!(pool.has_work());
-        assert_eq!(all(|| pool.steal_by(&mut thief, |_| true)), [1]);
+        assert_eq!(all(|| pool.steal_by(&mut thief, |_| Some(()))), [1]);
         assert!(!pool.has_work());
         assert_eq!(all(|| pool.take(&mut owner)), [3, 2]);
     }
@@ -49,7 +49,7 @@ fn the_hungry_get_a_lone_spawned_task_but_no_released_one() {
     assert!(!pool.put_at(&mut owner, task(1), 0, Put::Released));
     assert_eq!(pool.take(&mut owner), Some(task(1)));
     assert!(pool.put_at(&mut owner, task(2), 0, Put::Spawned));
-    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));
+    assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(2)));
     pool.hungry(false);
     assert!(!pool.put_at(&mut owner, task(3), 0, Put::Spawned));
 }
@@ -59,11 +59,11 @@ fn hunger_makes_a_put_look_again() {
     let (pool, mut owner, mut thief) = two_seats();
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     assert!(pool.put_at(&mut owner, task(2), 0, Put::Released));
-    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(1)));
+    assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(1)));
     assert!(!pool.put_at(&mut owner, task(3), 0, Put::Released));
     pool.hungry(true);
     assert!(pool.put_at(&mut owner, task(4), 0, Put::Released));
-    assert_eq!(all(|| pool.steal_by(&mut thief, |_| true)), [2, 3]);
+    assert_eq!(all(|| pool.steal_by(&mut thief, |_| Some(()))), [2, 3]);
 }
 
 #[test]
@@ -71,10 +71,10 @@ fn without_hunger_a_put_looks_again_in_the_end() {
     let (pool, mut owner, mut thief) = two_seats();
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     pool.put_at(&mut owner, task(2), 0, Put::Released);
-    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(1)));
+    assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(1)));
     let puts = (3..).take_while(|&n| !pool.put_at(&mut owner, task(n), 0, Put::Released)).count();
     assert_eq!(puts, PATIENCE as usize - 1);
-    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));
+    assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(2)));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_single_seat_publishes_nothing() {
     }
     assert!(!pool.expose(&mut seats[0]));
     assert!(!pool.has_work());
-    assert_eq!(pool.steal_by(&mut seats[0], |_| true), None);
+    assert_eq!(pool.steal_by(&mut seats[0], |_| Some(())), None);
     assert_eq!(all(|| pool.take(&mut seats[0])), (1..=1000).rev().collect::<Vec<_>>());
 }
 
@@ -97,7 +97,7 @@ fn exposing_publishes_all_once() {
     pool.put_at(&mut owner, task(1), 0, Put::Released);
     assert!(pool.expose(&mut owner));
     assert!(!pool.expose(&mut owner));
-    assert_eq!(all(|| pool.steal_by(&mut thief, |_| true)), [1]);
+    assert_eq!(all(|| pool.steal_by(&mut thief, |_| Some(()))), [1]);
     assert!(!pool.expose(&mut owner));
 }
 
@@ -110,7 +110,7 @@ fn urgent_tasks_overtake() {
     assert!(pool.put_at(&mut owner, task(4), 2, Put::Spawned));
     assert!(pool.put_at(&mut thief, task(5), 2, Put::Released));
     assert_eq!(pool.take(&mut owner), Some(task(4)));
-    assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(5)));
+    assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(5)));
     assert_eq!(pool.take(&mut owner), Some(task(3)));
     assert_eq!(pool.take(&mut owner), Some(task(2)));
     assert_eq!(pool.take(&mut owner), Some(task(1)));
@@ -135,7 +135,7 @@ fn a_thief_finds_every_victim() {
         pool.put_at(seat, task(n + 1), 0, Put::Released);
         assert!(pool.expose(seat));
     }
-    let mut stolen = all(|| pool.steal_by(&mut thief, |_| true));
+    let mut stolen = all(|| pool.steal_by(&mut thief, |_| Some(())));
     stolen.sort();
     assert_eq!(stolen, [1, 2, 3, 4]);
 }
@@ -177,13 +177,25 @@ fn a_thief_keeps_a_part_of_its_fair_share() {
             pool.put_at(&mut owner, task(n), 0, Put::Released);
         }
         assert!(pool.leave(&mut owner, Leave::Seat));
-        assert_eq!(pool.steal_by(&mut thief, |task| number(task) != 1), Some(task(1)));
+        assert_eq!(pool.steal_by(&mut thief, |task| (number(task) != 1).then_some(())), Some(task(1)));
         assert_eq!(pool.next(&thief), None, "of such a task it takes one");
-        assert_eq!(pool.steal_by(&mut thief, |_| true), Some(task(2)));
+        assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(2)));
         assert_eq!(pool.next(&thief), (kept > 0).then(|| task(2 + kept)));
         assert_eq!(all(|| pool.take(&mut thief)), (3..3 + kept).rev().collect::<Vec<_>>());
         assert_eq!(all(|| pool.take(&mut owner)), (3 + kept..=public).rev().collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn a_thief_keeps_tasks_of_one_group_only() {
+    let (pool, mut owner, mut thief) = two_seats();
+    (1..=1000).for_each(|n| _ = pool.put_at(&mut owner, task(n), 0, Put::Released));
+    assert!(pool.leave(&mut owner, Leave::Seat));
+    assert_eq!(pool.steal_by(&mut thief, |task| Some(number(task) < 5)), Some(task(1)));
+    // The one of another group comes first, for whoever takes next.
+    assert_eq!(pool.take(&mut owner), Some(task(5)));
+    assert_eq!(all(|| pool.take(&mut thief)), [4, 3, 2]);
+    assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(6)));
 }
 
 fn put_somehow(pool: &Split, seat: &mut Seat, task: TaskRef, random: &mut XorShift) {
@@ -201,7 +213,7 @@ fn take_somehow(pool: &Split, seat: &mut Seat, random: &mut XorShift) -> Option<
     }
     pool.take(seat).or_else(|| {
         pool.hungry(true);
-        let stolen = pool.steal_by(seat, |_| true);
+        let stolen = pool.steal_by(seat, |_| Some(()));
         pool.hungry(false);
         stolen
     })
