@@ -171,8 +171,8 @@ impl<E: Engine> Runtime<E> {
     }
 
     /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes
-    /// together, and of the thread that works in their place when there are sessions. Takes O(workers) and stops
-    /// nobody: what is running meanwhile may count or not.
+    /// together, of the thread that works in their place when there are sessions, and of the spare threads, which work in place of
+    /// threads that wait. Takes O(workers) and stops nobody: what is running meanwhile may count or not.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};

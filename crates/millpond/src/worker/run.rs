@@ -29,7 +29,7 @@ pub(super) struct Only {
     waiter: Option<NonNull<Waiter>>,
 }
 
-/// Whether a task may lead to anybody's: a fork has no scope, and an errand leads to anything.
+/// Whether a task may lead to anybody's: a fork has no scope, and an errand runs tasks of a whole stack, of any of its scopes.
 pub(super) fn is_anybodys(task: TaskRef) -> bool {
     matches!(task.header().role(), Role::Fork | Role::Errand)
 }

@@ -8,8 +8,8 @@
 //!    idle.
 //! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_below`]). They may lie where nobody comes
 //!    to them: behind others, all of which want the lock that this body holds.
-//! 4. If what is waited for is others' (a session's task), there is no spare, or nothing has moved for long: the stack is put
-//!    aside, and the thread runs other tasks.
+//! 4. Without a spare, if it could run nothing itself (a session's task) or no body has begun anywhere for long: the stack is put
+//!    aside, and the thread runs other tasks. At once, if other bodies of the thread are put aside, which it has to resume.
 //!
 //! A body that waits for something outside the runtime, a future, is put aside at once: its thread lends its slot, if it can,
 //! and waits for what its bodies wait for.
@@ -155,7 +155,7 @@ impl<E: Engine> Worker<E> {
     /// As `stay`, by the caller of a scope on its own stack, which may have suspended bodies on fibers; or until `done`, which what
     /// this worker runs brings about.
     pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
-        // What leads to no other scope's tasks, and needs a stack.
+        // Errands at hand lead to tasks of this caller's own stack, and each needs a stack to run on.
         while let Some(errand) = E::Tasks::next_errand(self) {
             self.run_from_carrier(errand, 1);
         }
