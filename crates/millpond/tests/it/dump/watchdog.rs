@@ -99,11 +99,12 @@ fn the_runtime_ends_while_nobody_reads_the_error_output() {
         let test = "dump::watchdog::the_error_output_is_full";
         let mut command = Command::new(program);
         command.args(["--exact", test, "--ignored", "--test-threads=1", "--nocapture"]);
-        let run =
+        let mut run =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let (mut output, _nobody_reads) = (run.stdout.expect("a pipe"), run.stderr);
+        let (mut output, _nobody_reads) = (run.stdout.take().expect("a pipe"), run.stderr.take());
         let mut report = String::new();
         output.read_to_string(&mut report).expect("a pipe can be read");
+        assert!(run.wait().expect("it ends").success(), "{report}");
         assert!(report.contains("1 passed"), "{report}");
     });
 }
