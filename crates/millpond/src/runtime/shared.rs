@@ -40,6 +40,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
+use crate::worker::fiber;
 use crate::worker::grain::Kinds;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::spares::{self, Spares, Taker};
@@ -253,7 +254,9 @@ impl<E: Engine> Shared<E> {
                 true
             }
             Taker::Start(seat) => {
-                let thread = super::start(&self.keep(), seat).ok();
+                // It keeps a stack from its start on.
+                let has_stack = fiber::try_stacks(1, self.config.stack_size).is_ok();
+                let thread = has_stack.then(|| super::start(&self.keep(), seat).ok()).flatten();
                 let is_there = thread.is_some();
                 self.spares.note_started(seat, thread);
                 is_there

@@ -238,6 +238,8 @@ impl<E: Engine> Worker<E> {
         if !shared.spares.has(self.seat.index()) {
             return self.carry_until(|| shared.is_shut_down());
         }
+        // The system had room for it just now. Without it the first task will tell.
+        _ = self.has_another_stack();
         while !shared.is_shut_down() {
             self.carry_as_spare();
         }

@@ -107,7 +107,7 @@ impl Spares {
         let mut rack = self.rack.lock();
         match thread {
             Some(thread) => rack.threads.push(thread),
-            // Its number stays used: the system has no thread to give, so it is not asked again and again.
+            // Its number stays used: the system has no thread or no stack to give, so it is not asked again and again.
             None => self.up[seat - self.first_seat].store(false, Relaxed),
         }
     }
