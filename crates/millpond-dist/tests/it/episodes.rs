@@ -223,7 +223,7 @@ fn who_has_nothing_to_do_gets_some() {
             rt.scope(|s| drop(s.nest_portable(sum.inout(), Wide { leaves: 200, micros: 2000, test: 0 })))
                 .expect("nothing fails");
             assert_eq!(sum.into_inner().expect("nothing fails"), 200);
-            assert_eq!(by_thread(0).len(), 2, "both have worked");
+            assert!(by_thread(0).len() > 1, "more than one has worked");
         });
     }
 }
