@@ -133,13 +133,16 @@ impl<E: Engine> Drop for Inner<E> {
         self.shared.shut_down();
         let here = thread::current().id();
         let mut threads = std::mem::take(&mut *self.threads.lock());
-        // Each thread that is joined may have started spare threads before.
-        while !threads.is_empty() {
+        loop {
             // A worker that drops the last reference to its own runtime ends by itself.
             for thread in threads.into_iter().filter(|thread| thread.thread().id() != here) {
                 thread.join().expect("a worker thread catches what bodies throw");
             }
+            // Each thread that was joined may have started some before.
             threads = self.shared.spare_threads();
+            if threads.is_empty() {
+                break;
+            }
         }
     }
 }

@@ -277,19 +277,23 @@ fn doors_used_by_foreign_threads() {
     });
 }
 
-/// A number of `/proc/self/task/*/stat` or `status`, by thread name.
-fn clock_ticks_of_workers() -> u64 {
+/// What each thread of a runtime has spent, in clock ticks.
+fn ticks_of_threads() -> Vec<u64> {
     let ticks = |stat: &str| -> Option<u64> {
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
         let mut fields = rest.split_whitespace().skip(11);
         let spent = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
-        Some(if name.starts_with("millpond-") { spent } else { 0 })
+        name.starts_with("millpond-").then_some(spent)
     };
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it");
     tasks
         .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok())
         .filter_map(|stat| ticks(&stat))
-        .sum()
+        .collect()
+}
+
+fn clock_ticks_of_workers() -> u64 {
+    ticks_of_threads().iter().sum()
 }
 
 /// Whether the workers stop using the processor: soon, but on a loaded machine nobody knows when they get to it.
@@ -320,6 +324,33 @@ fn memory_does_not_grow() {
         return;
     }
     limit(60, "memory", || alone("lifecycle::tasks_for_a_while", |_| false));
+}
+
+#[test]
+fn a_runtime_ends_with_all_its_threads() {
+    limit(60, "threads", || alone("lifecycle::threads_end", |_| false));
+}
+
+#[test]
+#[ignore = "run by `a_runtime_ends_with_all_its_threads`, in a process of its own"]
+fn threads_end() {
+    limit(50, "threads end", || {
+        for workers in 1..4 {
+            let rt = builder(workers).build().unwrap();
+            // The caller waits for what another thread does, and lends its slot: a spare thread is started.
+            let (give, given) = channel::<millpond::Precondition>();
+            let slow = thread::spawn(move || {
+                let precondition = given.recv().unwrap();
+                thread::sleep(Duration::from_millis(20));
+                precondition.satisfy();
+            });
+            rt.scope(|s| give.send(s.door().pending(|| ()).hold()).unwrap()).unwrap();
+            slow.join().unwrap();
+            assert!(ticks_of_threads().len() >= workers);
+            drop(rt);
+            assert_eq!(ticks_of_threads().len(), 0, "{workers} workers");
+        }
+    });
 }
 
 #[test]
