@@ -98,7 +98,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
     /// It keeps looking and never sleeps: the shortest way to the next task, at the price of a core for each worker
-    /// as long as the runtime lives.
+    /// as long as the runtime lives. (A thread that waits within a body sleeps after a while. Then another works in its place.)
     Busy,
     /// It looks for about 50 µs, then sleeps: tasks that follow each other closely find it awake, and an idle runtime
     /// uses no processor time.
@@ -245,9 +245,11 @@ impl Sleep {
         seat.state.swap(AWAKE, AcqRel);
     }
 
-    /// Looks for a while, as a worker does before it sleeps; whether `found` has said that there is something.
+    /// Looks for a while, as a worker does before it sleeps; whether `found` has said that there is something. Not for ever where
+    /// workers never sleep: this thread waits, and must lend its slot.
     pub(crate) fn look(&self, mut found: impl FnMut() -> bool) -> bool {
-        spin(self.idle, &mut found)
+        let idle = if self.idle == Idle::Busy { Idle::Hybrid } else { self.idle };
+        spin(idle, &mut found)
     }
 
     /// S4 with work found.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use millpond::{Engine, Handle, Runtime, Spawn, StackEngine};
+use millpond::{Engine, Handle, Idle, Runtime, Spawn, StackEngine};
 
 use crate::common::{builder, limit, sized};
 
@@ -118,10 +118,10 @@ fn runs() -> u64 {
 
 /// Each program so often, with 1 to 8 workers: all bodies want one lock, or as many bodies hold one at a time as there are spare
 /// threads.
-fn hold_locks<E: Engine>(build: impl Fn(usize) -> Runtime<E>) {
+fn hold_locks<E: Engine>(most: usize, build: impl Fn(usize) -> Runtime<E>) {
     for (name, program) in programs() {
         limit(60 + runs(), format!("a lock over {name}"), || {
-            for workers in 1..=8 {
+            for workers in 1..=most {
                 let rt = build(workers);
                 for locks in [1, 4 * workers] {
                     for run in 1..=runs() {
@@ -138,12 +138,17 @@ fn hold_locks<E: Engine>(build: impl Fn(usize) -> Runtime<E>) {
 
 #[test]
 fn bodies_hold_locks_over_waits() {
-    hold_locks(|workers| builder(workers).build().expect("in range"));
+    hold_locks(8, |workers| builder(workers).build().expect("in range"));
+}
+
+#[test]
+fn bodies_of_busy_workers_hold_locks_over_waits() {
+    hold_locks(2, |workers| builder(workers).idle(Idle::Busy).window(1).build().expect("in range"));
 }
 
 #[test]
 fn bodies_hold_locks_over_waits_on_the_stack() {
-    hold_locks::<StackEngine>(|workers| builder(workers).build_with().expect("in range"));
+    hold_locks::<StackEngine>(8, |workers| builder(workers).build_with().expect("in range"));
 }
 
 #[test]
