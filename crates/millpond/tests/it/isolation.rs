@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use millpond::{Engine, Handle, Idle, Runtime, Spawn, StackEngine};
@@ -157,9 +157,10 @@ fn a_caller_runs_no_other_sessions_tasks() {
         for workers in 1..=3 {
             for _ in 0..sized(5, 20) {
                 let rt = builder(workers).build().expect("in range");
-                let (session, end) = (rt.session(), &*Box::leak(Box::new(AtomicBool::new(false))));
-                let long = session.spawn((), |()| {
-                    while !end.load(Relaxed) {
+                let (session, end) = (rt.session(), Arc::new(AtomicBool::new(false)));
+                let ends = end.clone();
+                let long = session.spawn((), move |()| {
+                    while !ends.load(Relaxed) {
                         std::thread::sleep(Duration::from_micros(100));
                     }
                 });
