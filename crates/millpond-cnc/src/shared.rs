@@ -80,7 +80,15 @@ impl Shared {
 
     /// The graph fails: the first failure is kept, and what has not begun does not run.
     pub(crate) fn fail(&self, why: Kind) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| why.into());
+        let mut why = Some(Error::from(why));
+        {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            if failure.is_none() {
+                *failure = why.take();
+            }
+        }
+        // Without the lock: it may hold an error of the user's.
+        drop(why);
         self.stop();
     }
 

@@ -3,13 +3,17 @@
 //!
 //! 1. *Find* loads the number of the shard's table (acquire), and from the key's home on the words of that table
 //!    (acquire), until one is the key's, or empty.
-//! 2. If it is empty, it takes the shard's lock and looks again, in the table that is the newest now.
-//! 3. If it is still empty, it makes the slot, and stores the word (release).
+//! 2. If it is empty, it clones the key, and takes the shard's lock. If meanwhile the word was stored, or there is a newer table,
+//!    it gives the lock back and looks again (1).
+//! 3. Otherwise it makes the slot, and stores the word (release).
 //! 4. A table that has become three quarters full is copied, under the lock, into one four times as large, whose number
 //!    is stored then (release). The old one stays as it is: who still looks through it finds what is there, or takes the
 //!    lock. No table is ever full, so every look ends.
 //!
-//! So under the lock every key is found that has a slot, and there is one slot a key. Who finds a word sees the slot it
+//! A key's word goes where the first empty one is, from its home on. So if the word at which 1 has ended is empty still, nobody
+//! has stored the key's, and there is one slot a key. Under the lock no method of a key is called, which may do anything:
+//! compare by what it puts into the same collection, say.
+//! Who finds a word sees the slot it
 //! stands for: by the word itself (3), or by the number of the table that it was copied into (4). Old tables together are
 //! a third as large as the newest one, and a key is copied a third of a time.
 
@@ -51,11 +55,12 @@ impl<K: Key, S: Default> Open<K, S> {
             found.set(Some(slot));
             other == key
         };
-        let make = || {
+        let prepare = || (key.clone(), S::default());
+        let make = |slot| {
             found.set(None);
-            self.slots.push((key.clone(), S::default()))
+            self.slots.push(slot)
         };
-        let place = self.shards[(hash >> 48) as usize % SHARDS].find(hash as u32, is, make);
+        let place = self.shards[(hash >> 48) as usize % SHARDS].find(hash as u32, is, prepare, make);
         (place as usize, found.get().unwrap_or_else(|| &self.slots.at(place).1))
     }
 
@@ -96,12 +101,20 @@ impl Index {
         index
     }
 
-    /// The number that `is` the key's; if there is none, one that is made.
+    /// The number that `is` the key's; if there is none, one that is made of what was prepared. Only `make` is called under the
+    /// lock.
     #[inline]
-    pub(super) fn find(&self, hash: u32, is: impl Fn(u32) -> bool, make: impl FnOnce() -> u32) -> u32 {
-        match look(self.newest(), hash, &is) {
+    pub(super) fn find<N>(
+        &self,
+        hash: u32,
+        is: impl Fn(u32) -> bool,
+        prepare: impl FnOnce() -> N,
+        make: impl FnOnce(N) -> u32,
+    ) -> u32 {
+        let table = self.newest();
+        match look(table, hash, &is) {
             Ok(number) => number,
-            Err(_) => self.find_or_make(hash, is, make),
+            Err(free) => self.find_or_make(hash, is, (table, free), prepare, make),
         }
     }
 
@@ -110,20 +123,33 @@ impl Index {
         self.tables[self.newest.load(Ordering::Acquire)].get().expect("made before its number is stored")
     }
 
-    fn find_or_make(&self, hash: u32, is: impl Fn(u32) -> bool, make: impl FnOnce() -> u32) -> u32 {
-        let mut count = lock(&self.count);
-        let table = self.newest();
-        let free = match look(table, hash, is) {
-            Ok(number) => return number,
-            Err(free) => free,
-        };
-        let number = make();
-        table[free].store((u64::from(hash) << 32) | (u64::from(number) + 1), Ordering::Release);
-        *count += 1;
-        if *count >= table.len() * 3 / 4 {
-            self.grow(table);
+    fn find_or_make<N>(
+        &self,
+        hash: u32,
+        is: impl Fn(u32) -> bool,
+        (mut table, mut free): (&[AtomicU64], usize),
+        prepare: impl FnOnce() -> N,
+        make: impl FnOnce(N) -> u32,
+    ) -> u32 {
+        let new = prepare();
+        loop {
+            let mut count = lock(&self.count);
+            if std::ptr::eq(self.newest(), table) && table[free].load(Ordering::Relaxed) == 0 {
+                let number = make(new);
+                table[free].store((u64::from(hash) << 32) | (u64::from(number) + 1), Ordering::Release);
+                *count += 1;
+                if *count >= table.len() * 3 / 4 {
+                    self.grow(table);
+                }
+                return number;
+            }
+            drop(count);
+            table = self.newest();
+            free = match look(table, hash, &is) {
+                Ok(number) => return number,
+                Err(free) => free,
+            };
         }
-        number
     }
 
     #[cold]

@@ -1,4 +1,7 @@
 //! Hashed keys: tables of places, each under a lock, over one arena whose slots stay where they are.
+//!
+//! Under the lock no method of a key is called, which may do anything: compare by what it puts into the same collection, say.
+//! So a table only tells, one by one, the places of keys that have the same hash.
 
 use std::hash::BuildHasher;
 
@@ -23,8 +26,9 @@ impl<K: Key, S: Default> Sharded<K, S> {
     }
 
     pub(crate) fn find(&self, key: &K) -> (usize, &S) {
-        let make = || self.slots.push((key.clone(), S::default()));
-        let place = self.shards.find(self.state.hash_one(key), |place| self.slots.at(place).0 == *key, make) as usize;
+        let is = |place| self.slots.at(place).0 == *key;
+        let (prepare, make) = (|| (key.clone(), S::default()), |slot| self.slots.push(slot));
+        let place = self.shards.find(self.state.hash_one(key), is, prepare, make) as usize;
         (place, self.at(place))
     }
 
@@ -58,11 +62,42 @@ impl Shards {
         Shards(std::array::from_fn(|_| CachePadded::new(Mutex::new(HashTable::new()))))
     }
 
-    /// The place that `is` the key's; if there is none, one that is made.
-    pub(super) fn find(&self, hash: u64, is: impl Fn(u32) -> bool, make: impl FnOnce() -> u32) -> u32 {
+    /// The place that `is` the key's; if there is none, one that is made of what was prepared. Only `make` is called under the
+    /// lock.
+    pub(super) fn find<N>(
+        &self,
+        hash: u64,
+        is: impl Fn(u32) -> bool,
+        prepare: impl Fn() -> N,
+        make: impl FnOnce(N) -> u32,
+    ) -> u32 {
         // The table uses the low bits, and the highest seven.
-        let mut table = lock(&self.0[(hash >> 48) as usize % SHARDS]);
-        let same = |entry: &Entry| entry.hash == hash && is(entry.place);
-        table.entry(hash, same, |entry| entry.hash).or_insert_with(|| Entry { hash, place: make() }).get().place
+        let shard = &self.0[(hash >> 48) as usize % SHARDS];
+        // Keys of the same hash are rare, so this allocates nothing.
+        let mut others = Vec::new();
+        let mut new = None;
+        loop {
+            let mut table = lock(shard);
+            let same = table.find(hash, |entry| entry.hash == hash && !others.contains(&entry.place));
+            match (same.map(|entry| entry.place), new.take()) {
+                (Some(place), prepared) => {
+                    drop(table);
+                    if is(place) {
+                        return place;
+                    }
+                    new = prepared;
+                    others.push(place);
+                }
+                (None, Some(prepared)) => {
+                    let place = make(prepared);
+                    table.insert_unique(hash, Entry { hash, place }, |entry| entry.hash);
+                    return place;
+                }
+                (None, None) => {
+                    drop(table);
+                    new = Some(prepare());
+                }
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@ mod checks;
 mod common;
 mod failures;
 mod graphs;
+mod keys;
 mod nested;
 mod random;
 mod replays;

@@ -19,12 +19,12 @@ impl World {
     /// The number of a key. All keys have the same home in every table, and two of them the same hash.
     fn find(&self, key: u32) -> u32 {
         let is = |number| self.slots.at(number).0 == key;
-        let make = || {
+        let make = |()| {
             let slot = AtomicU32::new(0);
             slot.store(key, Ordering::Relaxed);
             self.slots.push((key, slot))
         };
-        let number = self.index.find((key / 2) << 16, is, make);
+        let number = self.index.find((key / 2) << 16, is, || (), make);
         // A stale 0, if the number alone does not order this after the making.
         assert_eq!(self.slots.at(number).1.load(Ordering::Relaxed), key);
         number
