@@ -156,6 +156,16 @@ pub enum Kind {
     },
     /// A precondition of a pending task was dropped instead of satisfied.
     Abandoned,
+    /// The body cannot wait: the system has no other stack on which its worker could go on meanwhile. So it is where some 30,000
+    /// bodies wait at once (`vm.max_map_count`), or where a limit on memory leaves no room. Nothing has been waited for; the body may
+    /// go on. See [`Builder::stack_size`](crate::Builder::stack_size).
+    NoStack {
+        /// How many bodies wait on this worker.
+        waiting: usize,
+    },
+    /// The runtime was built before a fork of the process, and this is the child, where none of its threads exists. See
+    /// [`Runtime`](crate::Runtime#forks).
+    Forked,
     /// The runtime's dependence scheme does not order accesses of this mode
     /// ([`Scheme::MODES`](crate::depend::Scheme::MODES)).
     Refused {
@@ -184,6 +194,12 @@ impl fmt::Display for Kind {
             Kind::Refused { scheme, mode, arg } => {
                 write!(f, "declares `{mode}` (access {arg}), which scheme `{scheme}` does not order")
             }
+            Kind::NoStack { waiting } => write!(
+                f,
+                "cannot wait: the system reserves no other stack, and {waiting} bodies wait on this worker: choose a smaller \
+                 stack_size or window, or raise vm.max_map_count or the limit on memory"
+            ),
+            Kind::Forked => f.write_str("cannot run: the process has forked since the runtime was built"),
             Kind::Abandoned => f.write_str("waited for a precondition that was dropped"),
         }
     }

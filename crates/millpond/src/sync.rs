@@ -22,6 +22,8 @@ pub(crate) use atomic as tracked;
 pub(crate) mod tracked;
 
 pub(crate) mod barrier;
+mod faults;
+pub(crate) mod fork;
 mod locked;
 pub(crate) mod system;
 #[cfg(all(millpond_yields, not(loom)))]
@@ -82,6 +84,10 @@ mod lock {
         pub(crate) fn notify_one(&self) {
             self.0.notify_one();
         }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
     }
 }
 
@@ -135,6 +141,10 @@ mod lock {
 
         pub(crate) fn notify_one(&self) {
             self.0.notify_one();
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
         }
     }
 }

@@ -15,6 +15,11 @@ pub struct Node {
 
 type Link = Option<NonNull<Node>>;
 
+/// Takes the lock of the store, for a fork.
+pub(super) fn take_lock() -> Box<dyn std::any::Any> {
+    super::store::take_lock::<Node>()
+}
+
 impl Kept for Node {
     fn store() -> &'static Store<Self> {
         static STORE: Store<Node> = Store::new();

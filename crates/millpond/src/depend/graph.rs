@@ -193,6 +193,11 @@ unsafe impl<L: Members> Scheme for GraphOf<L> {
     }
 }
 
+/// Takes the lock of the store, for a fork.
+pub(super) fn take_lock() -> Box<dyn std::any::Any> {
+    super::store::take_lock::<Tag>()
+}
+
 impl Kept for Tag {
     fn store() -> &'static Store<Self> {
         static STORE: Store<Tag> = Store::new();

@@ -58,6 +58,7 @@ mod generation;
 
 pub use super::chain::Chain;
 pub use generation::Threaded;
+pub(super) use generation::take_locks;
 
 /// The hypergraph scheme with lists in nodes of their own.
 pub type Hypergraph = HypergraphOf<Chain>;

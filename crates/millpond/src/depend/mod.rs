@@ -54,6 +54,15 @@ pub(crate) mod tracker;
 #[cfg(feature = "catalogue")]
 pub mod two_locks;
 
+/// Takes the locks of the schemes' stores, for a fork.
+pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
+    #[cfg(feature = "catalogue")]
+    let others = (chain::take_lock(), graph::take_lock(), hypergraph::take_locks());
+    #[cfg(not(feature = "catalogue"))]
+    let others = ();
+    Box::new((parked::take_lock(), others))
+}
+
 /// How the accesses of a generation behave among themselves; what a scheme sees of an access mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

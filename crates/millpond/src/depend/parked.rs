@@ -165,6 +165,11 @@ impl ParkedMeta {
     }
 }
 
+/// Takes the lock of the store, for a fork.
+pub(super) fn take_lock() -> Box<dyn std::any::Any> {
+    super::store::take_lock::<Generation>()
+}
+
 impl Kept for Generation {
     fn store() -> &'static Store<Self> {
         static STORE: Store<Generation> = Store::new();

@@ -52,6 +52,11 @@ impl<T> Store<T> {
     }
 }
 
+/// Takes the lock of a store, for a fork.
+pub(crate) fn take_lock<T: Kept>() -> Box<dyn std::any::Any> {
+    Box::new(T::store().0.lock())
+}
+
 impl<T: Kept> Stock<T> {
     /// Moves a batch, or the rest of one, to `free`.
     fn fill(&mut self, free: &mut Free<T>) {

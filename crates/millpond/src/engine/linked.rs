@@ -122,8 +122,11 @@ macro_rules! linked {
             }
 
             unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>) {
-                // SAFETY: the caller's.
-                unsafe { ManuallyDrop::drop(inner) }
+                // In the child of a fork it is left as it is.
+                if !inner.is_forked() {
+                    // SAFETY: the caller's.
+                    unsafe { ManuallyDrop::drop(inner) }
+                }
             }
         }
     };

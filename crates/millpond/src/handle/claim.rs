@@ -13,6 +13,11 @@ use crate::sync::global::atomic::{AtomicU32, Ordering};
 
 static ALIVE: Mutex<Alive> = Mutex::new(Alive { next: 1, scopes: Vec::new() });
 
+/// Takes the lock, for a fork.
+pub(crate) fn take_lock() -> Box<dyn std::any::Any> {
+    Box::new(ALIVE.lock())
+}
+
 struct Alive {
     next: u64,
     scopes: Vec<Scope>,

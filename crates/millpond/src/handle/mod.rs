@@ -13,7 +13,7 @@ pub(crate) mod claim;
 pub(crate) mod datum;
 pub(crate) mod exclusion;
 pub(crate) mod reduction;
-mod storage;
+pub(crate) mod storage;
 pub(crate) mod version;
 
 pub(crate) use datum::Datum;
@@ -30,7 +30,24 @@ pub use version::Version;
 ///
 /// `B` says which scopes may spawn on it ([`Root`]: those opened by [`Runtime::scope`](crate::Runtime::scope); in a
 /// nested task: only that task's own scope), and `R` what that scope may do (a task that declared `read` hands out
-/// reads only). Neither is ever written out by users.
+/// reads only). A program whose scopes are closures names neither. A function that spawns in any scope names `B` as the
+/// [`Brand`](crate::Spawn::Brand) of its scope:
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// fn double<'s, S: Spawn<'s>>(s: &S, number: &Handle<u64, S::Brand>) {
+///     s.spawn(number.inout(), |number| *number *= 2);
+/// }
+///
+/// let (rt, number) = (Runtime::new()?, Handle::new(3));
+/// rt.scope(|s| {
+///     double(s, &number);
+///     s.nest(number.inout(), |s, number| double(s, &number));
+/// })?;
+/// assert_eq!(number.into_inner()?, 12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// The value may hold borrows:
 ///

@@ -17,7 +17,8 @@ use super::datum::Datum;
 use super::version::{Dropped, Version};
 use crate::caught::{Caught, catch};
 use crate::error::Label;
-use crate::sync::{Guarded, Mutex};
+use crate::sync::Guarded;
+use crate::worker::turns::Turns;
 
 mod erased;
 mod operators;
@@ -82,6 +83,8 @@ pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
     const LARGE: bool = size_of::<T>() > 64;
 
     /// The neutral element, shaped like the datum (a tile's size is known at run time only).
+    ///
+    /// The tasks of one reduction call it one at a time. It may wait, as a body may; a task that comes meanwhile is put aside.
     fn identity(&self, like: &T) -> T;
 
     /// Combines a part into a value.
@@ -142,7 +145,7 @@ pub struct Reduction {
     /// How many members there are; the issuer's.
     members: Guarded<u32>,
     /// Taken around `Reducer::identity`, which looks at the value: `T` need not be `Sync`.
-    looking: Mutex<()>,
+    looking: Turns,
     shape: Shape,
     /// Pointers to a `T` in a room of the operator.
     parts: Parts<NonNull<()>>,
@@ -171,7 +174,7 @@ impl Reduction {
             true if operator.is_large() => Shape::Tree,
             true => Shape::InOrder,
         };
-        let (members, looking, parts) = (Guarded::new(0), Mutex::new(()), Parts::new(shape));
+        let (members, looking, parts) = (Guarded::new(0), Turns::default(), Parts::new(shape));
         let reduction = Reduction { version, datum, operator, label, group, members, looking, shape, parts };
         NonNull::from(Box::leak(Box::new(reduction)))
     }
@@ -225,8 +228,8 @@ impl Reduction {
             None => self.operator.room(),
         };
         let make = || {
-            let _guard = self.looking.lock();
-            // SAFETY: the version was produced, members do not write it, and the lock keeps other looks away; nobody
+            let _turn = self.looking.take();
+            // SAFETY: the version was produced, members do not write it, and the turn keeps other looks away; nobody
             // else knows the room, which is empty.
             unsafe { self.operator.identity(self.version().value(), room) }
         };

@@ -163,6 +163,11 @@ thread_local! {
 static OVERFLOW: [CachePadded<Mutex<Vec<List>>>; CLASSES] =
     [const { CachePadded::new(Mutex::new(Vec::new())) }; CLASSES];
 
+/// Takes the locks, for a fork.
+pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
+    Box::new(OVERFLOW.each_ref().map(|overflow| overflow.lock()))
+}
+
 /// None if the thread is ending and has no shelves any more.
 #[inline]
 fn with_shelf<R>(class: usize, f: impl FnOnce(&Shelf, usize) -> R) -> Option<R> {

@@ -163,6 +163,11 @@ fn produced() -> *mut () {
 /// Guards the transition to "failed", which members of one generation may make at once.
 static FAILING: Mutex<()> = Mutex::new(());
 
+/// Takes the lock, for a fork.
+pub(crate) fn take_lock() -> Box<dyn std::any::Any> {
+    Box::new(FAILING.lock())
+}
+
 impl Version {
     #[inline]
     pub(crate) fn new(kind: &'static VersionKind, place: Place, value: NonNull<()>) -> Self {

@@ -67,7 +67,9 @@ impl Log {
     pub(crate) fn note(&self, what: What) {
         if self.is_on() {
             let event = Event { at: self.recorder.now(), what };
-            self.tape.write(event, |events| self.recorder.give(self.tape.track(), events));
+            if self.tape.write(event, |events| self.recorder.send(self.tape.track(), events)) {
+                self.recorder.deliver();
+            }
         }
     }
 

@@ -37,11 +37,13 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::global::atomic as global;
 
+mod delivery;
 pub mod dump;
 pub(crate) mod live;
 pub(crate) mod log;
 pub(crate) mod tape;
 
+use delivery::{Batch, Delivery};
 use tape::Tape;
 
 /// Tracks of this process so far: bodies are numbered by track, and one runtime may be told of another's.
@@ -53,9 +55,12 @@ const MOST_TRACKS: u32 = 1 << (u64::BITS - log::NUMBER_BITS);
 /// Where recorded events go.
 pub trait Sink: Send + Sync {
     /// Takes what happened on one track, in its order, after what it was given before of that track. Called by a worker
-    /// in the middle of its work, or by who drains; for one track by one thread at a time. Must not panic, and should
-    /// not take long: the worker's time is that of the program. Tapes are locked meanwhile, so it must not use a
-    /// runtime that records here, nor this recorder, nor drop a [`Recording`] of it: that could wait for itself.
+    /// in the middle of its work, or by the thread that drains; by one thread at a time. It should not take long: the
+    /// worker's time is that of the program.
+    ///
+    /// No lock of the runtime is held meanwhile. It may use the recorder, and drop a [`Recording`] of it: what is drained
+    /// then is given to the sinks after it returns. It cannot open a scope, spawn on a session or wait in one: that panics.
+    /// If it panics, the panic goes no further, and this sink misses these events.
     fn take(&self, track: Track, events: &[Event]);
 }
 
@@ -289,8 +294,12 @@ struct Inner {
     on: AtomicBool,
     clock: Option<fn() -> u64>,
     tapes: Mutex<Vec<Arc<Tape>>>,
-    sinks: Mutex<Vec<Arc<dyn Sink>>>,
+    /// Copied when it changes: what is on its way goes to those that were there.
+    sinks: Mutex<Sinks>,
+    delivery: Delivery,
 }
+
+type Sinks = Arc<Vec<Arc<dyn Sink>>>;
 
 /// A recording in progress: ends when it is dropped. See [`Recorder::add`].
 #[must_use = "dropped, it ends"]
@@ -335,7 +344,8 @@ impl Recorder {
             on: AtomicBool::new(false),
             clock,
             tapes: Mutex::new(Vec::new()),
-            sinks: Mutex::new(Vec::new()),
+            sinks: Mutex::default(),
+            delivery: Delivery::default(),
         }))
     }
 
@@ -343,21 +353,22 @@ impl Recorder {
     /// while there was any sink, and for as long as there is one. So a sink that is not the first may be told of tasks
     /// whose scope's opening it has not seen.
     ///
-    /// When it is dropped, the sink has got all that belongs to scopes which have returned.
+    /// When it is dropped, the sink has got all that belongs to scopes which have returned; but not if a sink drops it
+    /// ([`Sink::take`]).
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
         // What is on the tapes is not for this one.
         self.drain();
-        self.0.sinks.lock().push(sink.clone());
-        self.0.on.store(true, Ordering::Release);
+        self.change_sinks(|sinks| sinks.push(sink.clone()));
         Recording { recorder: self.clone(), sink }
     }
 
     /// Gives what is on the tapes to the sinks. Stops nobody: what happens meanwhile may or may not be among it, what
-    /// happened before is.
+    /// happened before is. If another thread is giving events to the sinks, it waits for that.
     pub fn drain(&self) {
         let tapes: Vec<_> = self.0.tapes.lock().clone();
-        tapes.iter().for_each(|tape| tape.drain(|events| self.give(tape.track(), events)));
+        tapes.iter().for_each(|tape| tape.drain(|events| self.send(tape.track(), events)));
         drop(tapes);
+        self.0.delivery.deliver_all();
         self.0.tapes.lock().retain(|tape| !is_dead(tape) || !tape.is_drained());
     }
 
@@ -396,8 +407,27 @@ impl Recorder {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    pub(crate) fn give(&self, track: Track, events: &[Event]) {
-        self.0.sinks.lock().iter().for_each(|sink| sink.take(track, events));
+    /// Puts events of a tape on their way to the sinks, in the order of the calls. [`deliver`](Recorder::deliver) follows,
+    /// without the lock of the tape.
+    pub(crate) fn send(&self, track: Track, events: &[Event]) {
+        let sinks = { self.0.sinks.lock().clone() };
+        self.0.delivery.send(Batch { track, events: events.into(), sinks });
+    }
+
+    /// Gives the sinks what is on its way, unless another thread does that.
+    pub(crate) fn deliver(&self) {
+        self.0.delivery.deliver();
+    }
+
+    fn change_sinks(&self, change: impl FnOnce(&mut Vec<Arc<dyn Sink>>)) {
+        let mut sinks = self.0.sinks.lock();
+        let mut changed = Vec::clone(&sinks);
+        change(&mut changed);
+        self.0.on.store(!changed.is_empty(), Ordering::Release);
+        let before = std::mem::replace(&mut *sinks, Arc::new(changed));
+        drop(sinks);
+        // May be the last to have a sink.
+        drop(before);
     }
 }
 
@@ -418,11 +448,12 @@ impl std::fmt::Debug for Recorder {
 impl Drop for Recording {
     fn drop(&mut self) {
         self.recorder.drain();
-        let mut sinks = self.recorder.0.sinks.lock();
-        if let Some(at) = sinks.iter().position(|sink| Arc::ptr_eq(sink, &self.sink)) {
-            sinks.swap_remove(at);
-        }
-        self.recorder.0.on.store(!sinks.is_empty(), Ordering::Release);
+        self.recorder.change_sinks(|sinks| {
+            if let Some(at) = sinks.iter().position(|sink| Arc::ptr_eq(sink, &self.sink)) {
+                // Not the last to have it.
+                sinks.swap_remove(at);
+            }
+        });
     }
 }
 

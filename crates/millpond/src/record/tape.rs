@@ -46,16 +46,19 @@ impl Tape {
         self.track
     }
 
-    /// Writes an event. Only for the seat's worker.
+    /// Writes an event. Only for the seat's worker. Whether the tape was full: then events were handed over by `give`, which
+    /// runs no code of the user's.
     #[inline]
-    pub(crate) fn write(&self, event: Event, give: impl FnOnce(&[Event])) {
+    pub(crate) fn write(&self, event: Event, give: impl FnOnce(&[Event])) -> bool {
         let events = self.events.get_or_init(|| (0..LENGTH).map(|_| Guarded::new(Event::NONE)).collect());
         let at = self.written.load(Ordering::Relaxed);
         events[at].set(event);
         self.written.store(at + 1, Ordering::Release);
-        if at + 1 == LENGTH {
+        let is_full = at + 1 == LENGTH;
+        if is_full {
             self.wind_back(give);
         }
+        is_full
     }
 
     #[cold]
@@ -66,7 +69,7 @@ impl Tape {
         self.written.store(0, Ordering::Relaxed);
     }
 
-    /// Hands over what was not handed over before. From any thread.
+    /// Hands over what was not handed over before, by `give`, which runs no code of the user's. From any thread.
     pub(crate) fn drain(&self, give: impl FnOnce(&[Event])) {
         let mut taken = self.taken.lock();
         let written = self.written.load(Ordering::Acquire);

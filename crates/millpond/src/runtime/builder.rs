@@ -175,14 +175,27 @@ impl Builder {
     /// ([`Task::bytes`](crate::Task::bytes)). By default there is no bound. A task that alone holds more runs alone.
     /// At least 1; hard or soft as [`window`](Builder::window).
     ///
+    /// The bytes of a task count from its spawn until it is complete. The runtime does not see what lives in a handle
+    /// afterwards. So in a pipeline it is the task that uses the data *last* that says the bytes, and it leaves nothing behind: the
+    /// handle is written anew for the next item, or the task takes the value out ([`std::mem::take`]). Or a parent
+    /// ([`nest`](crate::Spawn::nest)) says the bytes, and owns the data ([`Spawn::handle`](crate::Spawn::handle)): it is complete
+    /// when its children are. The most that is alive is this bound and two items: one that is loaded before the task behind it has
+    /// room, and one that was used and stays until the next is written.
+    ///
     /// ```
-    /// # use millpond::{Runtime, Spawn};
-    /// let rt = Runtime::builder().window_bytes(1000).build()?;
+    /// # use millpond::{Handle, Runtime, Spawn};
+    /// // However fast `load` is, at most 12 buffers are alive.
+    /// let rt = Runtime::builder().window_bytes(10 * 4096).build()?;
+    /// let (buffer, total) = (Handle::unset(), Handle::new(0));
     /// rt.scope(|s| {
-    ///     let first = s.task("load").bytes(600).nest((), |_, ()| ());
-    ///     s.task("load").bytes(600).spawn((), |()| ());
-    ///     assert!(first.is_done());
+    ///     for n in 0..100 {
+    ///         s.task("load").spawn(buffer.write(), move |buffer| buffer.set(vec![n; 4096]));
+    ///         s.task("use").bytes(4096).spawn((buffer.read(), total.inout()), |(buffer, total)| {
+    ///             *total += buffer.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    ///         });
+    ///     }
     /// })?;
+    /// assert_eq!(total.into_inner()?, 4950 * 4096);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn window_bytes(mut self, bytes: u64) -> Self {
@@ -295,8 +308,20 @@ impl Builder {
     }
 
     /// Bytes reserved for the stack of each body that waits (2 MiB). Only what is touched costs memory. From 128 KiB to
-    /// 1 GiB. [`build`](Builder::build) fails if the system does not reserve one such stack for each worker. If it refuses a
-    /// further one, for the tasks that run while many bodies wait, the process ends with a message.
+    /// 1 GiB. [`build`](Builder::build) fails if the system does not reserve one such stack for each worker.
+    ///
+    /// The bodies of tasks run on such stacks: all of them, on worker threads as on the threads that call
+    /// [`scope`](crate::Runtime::scope). The closure of a scope, and leaves that run at their spawn there, run on the stack of
+    /// the caller's thread. A task's closure is moved to the stack before it is called, so a closure needs its own size
+    /// beside what its body needs. Without optimization it may be moved several times.
+    ///
+    /// A body that overflows its stack ends the process, as an overflow of a thread's stack does. The error output then says
+    /// which task it was, and how large the stack was (not which task on the [`StackEngine`](crate::StackEngine), nor under a
+    /// sanitizer).
+    ///
+    /// Each body that waits keeps one stack. Linux allows 65,530 mappings in a process (`vm.max_map_count`), and a stack takes
+    /// two. If there is no other stack, [`wait`](crate::Spawn::wait) and [`wait_on`](crate::Spawn::wait_on) fail with
+    /// [`Kind::NoStack`](crate::Kind::NoStack), and [`block_on`](crate::Spawn::block_on) panics.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = bytes;
         self

@@ -25,8 +25,8 @@ impl<E: Engine> Runtime<E> {
     ///
     /// For any thread, a task's too, at any time. It stops nobody, and waits for nobody but a worker that hands its
     /// tape over: what happened before is in the dump, what happens meanwhile may be in it in part. So a task may be
-    /// said to wait for another one that has just ended. Takes time O(u log u) for u unfinished accesses. Not for a
-    /// [`Sink`](crate::record::Sink), which is called while tapes are locked.
+    /// said to wait for another one that has just ended. Takes time O(u log u) for u unfinished accesses. A
+    /// [`Sink`](crate::record::Sink) that dumps does not see what is on its way to the sinks.
     ///
     /// Only a runtime built with [`dumps`](Builder::dumps) knows what is unfinished. What another one dumps says so,
     /// and how many tasks each worker has run.
@@ -45,7 +45,7 @@ impl<E: Engine> Runtime<E> {
 impl<E: Engine> Shared<E> {
     /// What is unfinished now.
     pub(crate) fn dump(&self) -> Dump {
-        let known = self.live().map(|live| {
+        let known = self.live().filter(|_| !self.is_forked()).map(|live| {
             self.recorder.drain();
             explain(live, &self.recorder)
         });

@@ -108,7 +108,11 @@ unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter, awaited: Awaited) 
 /// As `the`.
 unsafe fn step_back<E: Engine>(worker: *const ()) {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.step_back(Leave::Seat);
+    let worker = unsafe { the::<E>(worker) };
+    // In the child of a fork nobody would find what it leaves.
+    if !worker.shared().is_forked() {
+        worker.step_back(Leave::Seat);
+    }
 }
 
 /// # Safety

@@ -26,7 +26,7 @@ use super::watch::{Tell, Watched};
 use crate::caught::catch;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
-use crate::error::{Error, Label};
+use crate::error::{Error, Kind, Label};
 use crate::record::{Cause, Id};
 use crate::stack::{has_ended, wake_when_ended};
 use crate::task::{Header, State, TaskRef};
@@ -166,11 +166,20 @@ pub(crate) struct Pending<O, K: Release> {
 /// Frees the blocks that joins kept.
 pub(crate) trait Release {
     fn free(&self, task: TaskRef);
+
+    /// Whether the task's workers do not exist in this process: then nothing is freed.
+    fn is_forked(&self) -> bool {
+        false
+    }
 }
 
 impl<R: Release + ?Sized> Release for Box<R> {
     fn free(&self, task: TaskRef) {
         (**self).free(task);
+    }
+
+    fn is_forked(&self) -> bool {
+        (**self).is_forked()
     }
 }
 
@@ -270,6 +279,12 @@ impl<'s, B, O> Join<'s, B, O> {
 
     pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
         if !self.is_done() {
+            if worker.shared().is_forked() {
+                return Err(Error::new(self.label(), Kind::Forked));
+            }
+            if let Some(kind) = worker.refuses_wait() {
+                return Err(Error::new(self.label(), kind));
+            }
             E::Tasks::drain_for(worker, domain, Cause::Join, self.source.record());
         }
         match &*self.source {
@@ -286,6 +301,15 @@ impl<'s, B, O> Join<'s, B, O> {
             },
         }
         self.take().expect("complete, and not taken before: the join was passed by value")
+    }
+
+    /// The task's, which is not complete.
+    fn label(&self) -> Label {
+        match &*self.source {
+            Source::Task(pending) => pending.label(),
+            Source::OfFrame(_, closure) | Source::InFrame { closure, .. } => closure.label(),
+            Source::Ready(..) | Source::Taken => unreachable!("the task is complete"),
+        }
     }
 
     /// The result, if the task is complete.
@@ -408,6 +432,16 @@ impl<O, K: Release> Pending<O, K> {
         }
     }
 
+    /// Why there will be no result, if that is so.
+    pub(crate) fn never(&self) -> Option<Error> {
+        (self.release.is_forked() && !self.is_done()).then(|| Error::new(self.label(), Kind::Forked))
+    }
+
+    /// The task's, which is not complete.
+    pub(crate) fn label(&self) -> Label {
+        TaskRef(self.task).label()
+    }
+
     /// Whether the task is of this scope.
     pub(crate) fn is_of(&self, domain: &Domain) -> bool {
         self.domain == NonNull::from(domain)
@@ -513,7 +547,7 @@ impl<O, K: Release> Pending<O, K> {
 
 impl<O, K: Release> Drop for Pending<O, K> {
     fn drop(&mut self) {
-        if self.counted && self.state().drop_join() {
+        if self.counted && !self.release.is_forked() && self.state().drop_join() {
             let task = TaskRef(self.task);
             if let Some(result) = self.result {
                 // SAFETY: the task was complete before, so its result, which was not taken, is there.

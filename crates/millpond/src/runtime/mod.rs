@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
+mod after_fork;
 mod at_once;
 pub(crate) mod body;
 mod builder;
@@ -76,6 +77,43 @@ use crate::worker::{Worker, WorkerCounts};
 /// assert_eq!(halves, [[1, 3], [2, 4]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Forks
+///
+/// The child of `fork(2)` has one thread, and so none of the workers of a runtime that was built before. There:
+///
+/// - [`scope`](Runtime::scope) works, on the calling thread alone.
+/// - A task that is spawned on a [`Session`] does not run, and its join returns [`Kind::Forked`]. So does every call of a
+///   session that would wait; it does not wait when it is dropped.
+/// - A scope that was open at the fork returns [`Kind::Forked`] when its closure ends. Its tasks run in the parent only. Waiting for
+///   such a task, or for a datum, returns [`Kind::Forked`]; [`Scope::quiesce`] and [`block_on`](crate::Spawn::block_on) may wait
+///   for ever.
+/// - Dropping the runtime does nothing. Its memory stays until the process ends.
+/// - [`dump`](Runtime::dump) says that nothing is kept. Nothing is recorded.
+///
+/// A runtime that is built in the child is like any other. A child that was forked in the body of a task must call `exec` or
+/// `_exit` there: the worker's loop cannot go on in it. A fork by a bare `clone` system call is not noticed.
+///
+/// ```
+/// use millpond::{Kind, Runtime, Spawn};
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// // SAFETY: the child only uses the runtime and ends.
+/// let child = unsafe { libc::fork() };
+/// if child == 0 {
+///     let sum = rt.scope(|s| s.wait(s.spawn((), |()| 40)).map(|n| n + 2));
+///     let session = rt.session();
+///     let never = session.wait(session.spawn((), |()| ()));
+///     let is_right = sum == Ok(Ok(42)) && never.unwrap_err().kind() == &Kind::Forked;
+///     // SAFETY: ends the process.
+///     unsafe { libc::_exit(if is_right { 0 } else { 1 }) };
+/// }
+/// let mut status = 1;
+/// // SAFETY: a child of this process, and a place for its status.
+/// assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+/// assert_eq!(status, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Runtime<E: Engine = DefaultEngine> {
     inner: ManuallyDrop<Arc<Inner<E>>>,
 }
@@ -122,17 +160,25 @@ fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHand
         if shared.config.pin && !shared.spares.has(seat) {
             pin::worker(seat);
         }
+        crate::worker::overflow::prepare_thread();
         let worker = shared.worker(seat);
         let _entered = crate::worker::current::Enter::new(worker);
         worker.live();
     })
 }
 
+impl<E: Engine> Inner<E> {
+    /// Whether its threads do not exist in this process.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.shared.is_forked()
+    }
+}
+
 impl<E: Engine> Drop for Inner<E> {
     fn drop(&mut self) {
         self.shared.shut_down();
         let here = thread::current().id();
-        let mut threads = std::mem::take(&mut *self.threads.lock());
+        let mut threads = { std::mem::take(&mut *self.threads.lock()) };
         loop {
             // A worker that drops the last reference to its own runtime ends by itself.
             for thread in threads.into_iter().filter(|thread| thread.thread().id() != here) {
@@ -243,6 +289,8 @@ impl<E: Engine> Runtime<E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// In the child of a [fork](Runtime#forks) its tasks do not run.
+    ///
     /// # Panics
     ///
     /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
@@ -250,10 +298,12 @@ impl<E: Engine> Runtime<E> {
     #[track_caller]
     pub fn session(&self) -> Session<E> {
         let place = Location::caller();
-        self.inner.stand_in.call_once(|| {
-            let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
-            self.inner.threads.lock().push(thread);
-        });
+        if !self.shared().is_forked() {
+            self.inner.stand_in.call_once(|| {
+                let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
+                self.inner.threads.lock().push(thread);
+            });
+        }
         Session::open(Arc::clone(&self.inner), place)
     }
 
@@ -305,6 +355,10 @@ where
     // seat until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
     let result = catch(|| f(&scope));
+    if worker.shared().is_forked() {
+        // What others have taken never ends here, and nothing of this scope runs here any more.
+        return result.map_or_else(|caught| caught.resume(), |_| Err(Error::new(Label::place(place), Kind::Forked)));
+    }
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
     }

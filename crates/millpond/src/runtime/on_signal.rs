@@ -1,9 +1,9 @@
 //! The thread that prints dumps on a signal.
 //!
 //! The signal's handler, which `signal-hook` installs beside those of others, writes a byte into a pipe of the runtime.
-//! The thread at its other end keeps no runtime alive: it has a weak reference, follows it under a lock, and finds
-//! none there once the runtime has begun to go. Then the pipe is closed, which ends the thread. It is never joined: it may
-//! be stuck in an error output that is not read.
+//! The thread at its other end has a weak reference, and follows it under a lock. While it makes a dump, it keeps what the
+//! workers share. Once the runtime has begun to go, it finds none there, and the pipe is closed, which ends the thread. It is
+//! never joined: it may be stuck in an error output that is not read.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -50,8 +50,8 @@ impl Builder {
     }
 }
 
-/// Dumps the runtime, as long as it is there.
-type Dumps = Box<dyn Fn() -> Option<Dump> + Send>;
+/// Finds the runtime, as long as it is there, to dump it.
+type Dumps = Box<dyn Fn() -> Option<Box<dyn FnOnce() -> Dump>> + Send>;
 
 /// The runtime whose dumps are printed, as long as they are.
 type Printed = Arc<Mutex<Option<Dumps>>>;
@@ -77,8 +77,11 @@ pub(super) fn check(signal: Option<i32>) -> Result<(), BuildError> {
 pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<OnSignal>, BuildError> {
     let Some(signal) = shared.config.dump_signal else { return Ok(None) };
     let weak = Arc::downgrade(shared);
-    let dumps = Box::new(move || weak.upgrade().map(|shared| shared.dump()));
-    OnSignal::new(signal, dumps).map(Some).map_err(|error| BuildError::Signal { signal, error })
+    let dumps = move || -> Option<Box<dyn FnOnce() -> Dump>> {
+        let shared = weak.upgrade()?;
+        Some(Box::new(move || shared.dump()))
+    };
+    OnSignal::new(signal, Box::new(dumps)).map(Some).map_err(|error| BuildError::Signal { signal, error })
 }
 
 impl OnSignal {
@@ -114,8 +117,10 @@ fn was_told(told: &mut UnixStream) -> bool {
 
 /// False if the runtime is gone.
 fn print(printed: &Printed) -> bool {
-    let dump = printed.lock().as_ref().and_then(|dumps| dumps());
+    let dump = { printed.lock().as_ref().and_then(|dumps| dumps()) };
     let Some(dump) = dump else { return false };
+    // Without the lock: a dump gives events to the sinks of others.
+    let dump = dump();
     // As one piece, since others may print too. There is no place to report a failure to.
     let _ = io::stderr().write_all(format!("{dump}\n").as_bytes());
     true

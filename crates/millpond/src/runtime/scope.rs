@@ -19,7 +19,7 @@ use super::wait_on::Ref;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::engine::store::TaskStore;
 use crate::engine::{DefaultEngine, Engine};
-use crate::error::Error;
+use crate::error::{Error, Kind, Label};
 use crate::handle::Handle;
 use crate::memory::Memory;
 use crate::pool::Put;
@@ -269,6 +269,10 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     /// Waits for quiescence: until nothing of the scope is ready or running. Tasks that its doors hold may be left, and
     /// if nobody outside meets their preconditions, nothing more will happen.
     ///
+    /// A body that waits in [`block_on`](Spawn::block_on) runs, so this waits until it has ended: if the body waits for what comes
+    /// after this call, forever. A future ([`Door::run_future`]) that waits counts as held, and so does a leaf that waits by
+    /// [`Door::wait_in_place`].
+    ///
     /// ```
     /// use millpond::{Runtime, Spawn};
     ///
@@ -433,6 +437,12 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
 
     #[track_caller]
     fn wait_on<'h, T: Send + 's, R: CanRead>(&self, handle: &'h mut Handle<T, B, R>) -> Result<Ref<'h, T, R>, Error> {
+        if self.worker().shared().is_forked() {
+            return Err(Error::new(Label::place(Location::caller()), Kind::Forked));
+        }
+        if let Some(kind) = self.worker().refuses_wait() {
+            return Err(Error::new(Label::place(Location::caller()), kind));
+        }
         // SAFETY: this is the scope's thread.
         unsafe { self.worker().wait_on(self.domain(), handle, Location::caller()) }
     }

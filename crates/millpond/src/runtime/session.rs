@@ -1,6 +1,7 @@
 //! Sessions: scopes without borrows, for use from async code and from threads of one's own.
 
 use std::cell::Cell;
+use std::mem::{self, ManuallyDrop};
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ use crate::worker::current::{self, worker_of, worker_within};
 /// Waiting does not keep a task's worker: another thread works in its place, or the body is put aside. But no task may wait for its own session's end, nor
 /// for anything else that cannot come before it has ended itself.
 ///
+/// In the child of a [fork](crate::Runtime#forks) it runs no tasks.
+///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
 ///
@@ -64,7 +67,8 @@ pub struct Session<E: Engine = DefaultEngine> {
 /// What a session's joins keep.
 #[derive(Debug)]
 struct Core<E: Engine> {
-    inner: Arc<Inner<E>>,
+    /// Stays in the child of a fork.
+    inner: ManuallyDrop<Arc<Inner<E>>>,
     domain: Domain,
     claimant: Claimant,
     _cancels: Box<Cancels>,
@@ -77,9 +81,22 @@ unsafe impl<E: Engine> Send for Core<E> {}
 // SAFETY: as above.
 unsafe impl<E: Engine> Sync for Core<E> {}
 
+impl<E: Engine> Drop for Core<E> {
+    fn drop(&mut self) {
+        if !self.inner.is_forked() {
+            // SAFETY: this is the drop, and it is not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.inner) };
+        }
+    }
+}
+
 impl<E: Engine> Release for Arc<Core<E>> {
     fn free(&self, task: TaskRef) {
         self.inner.shared.visit(|worker| worker.free(task));
+    }
+
+    fn is_forked(&self) -> bool {
+        self.inner.is_forked()
     }
 }
 
@@ -101,8 +118,13 @@ impl<E: Engine> Release for Arc<Core<E>> {
 /// assert_eq!(elsewhere.join().unwrap()??, 42);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct SessionJoin<O> {
-    pending: Option<Pending<O, Box<dyn Release + Send>>>,
+pub struct SessionJoin<O>(Promised<O>);
+
+enum Promised<O> {
+    Task(Pending<O, Box<dyn Release + Send>>),
+    /// It was not spawned.
+    Refused(Error),
+    Taken,
 }
 
 // SAFETY: a join is the only one to take the value, which it may do on another thread since it is `Send`; the block's
@@ -114,7 +136,10 @@ unsafe impl<O: Send> Sync for SessionJoin<O> {}
 impl<O> SessionJoin<O> {
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so.
     pub fn is_done(&self) -> bool {
-        self.pending.as_ref().is_none_or(Pending::is_done)
+        match &self.0 {
+            Promised::Task(pending) => pending.is_done(),
+            Promised::Refused(_) | Promised::Taken => true,
+        }
     }
 }
 
@@ -125,12 +150,19 @@ impl<O> Future for SessionJoin<O> {
     ///
     /// If polled again after it was ready.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let pending = self.pending.take().expect("a join is not polled after it was ready");
+        let pending = match mem::replace(&mut self.0, Promised::Taken) {
+            Promised::Task(pending) => pending,
+            Promised::Refused(error) => return Poll::Ready(Err(error)),
+            Promised::Taken => panic!("a join is not polled after it was ready"),
+        };
+        if let Some(error) = pending.never() {
+            return Poll::Ready(Err(error));
+        }
         if pending.is_done() || !pending.wake_when_done(context.waker()) {
             pending.note_joined();
             return Poll::Ready(pending.take());
         }
-        self.pending = Some(pending);
+        self.0 = Promised::Task(pending);
         current::step_back();
         Poll::Pending
     }
@@ -147,11 +179,15 @@ impl<O> std::fmt::Debug for SessionJoin<O> {
 impl<E: Engine> Session<E> {
     pub(crate) fn open(inner: Arc<Inner<E>>, place: &'static Location<'static>) -> Self {
         let (cancels, claimant) = (Box::new(Cancels::new()), Claimant::enter(false));
-        let record =
-            if inner.shared.recorder.is_on() { inner.shared.visit(|worker| worker.log.open_session(place)) } else { 0 };
+        let record = if inner.shared.recorder.is_on() && !inner.is_forked() {
+            inner.shared.visit(|worker| worker.log.open_session(place))
+        } else {
+            0
+        };
         let domain = Domain::root(&cancels, &claimant, NO_SEAT, record);
         let watched = inner.shared.open_watched();
-        let core = Arc::new(Core { inner, domain, claimant, _cancels: cancels, _watched: watched });
+        let core =
+            Arc::new(Core { inner: ManuallyDrop::new(inner), domain, claimant, _cancels: cancels, _watched: watched });
         Session { core, closed: Cell::new(false) }
     }
 
@@ -183,14 +219,22 @@ impl<E: Engine> Session<E> {
     /// The first failure in reference order, a [cause](Error) if there is one; [`Kind::Cancelled`] if the session was cancelled.
     #[track_caller]
     pub fn close(self) -> Result<(), Error> {
+        if self.is_forked() {
+            return Err(Error::new(Label::place(Location::caller()), Kind::Forked));
+        }
         self.finish();
         let domain = self.domain();
         let cancelled = || Error::new(Label::place(Location::caller()), Kind::Cancelled);
         domain.first_failure().or_else(|| domain.is_cancelled().then(cancelled)).map_or(Ok(()), Err)
     }
 
+    /// Whether no task of it runs in this process.
+    fn is_forked(&self) -> bool {
+        self.core.inner.is_forked()
+    }
+
     fn finish(&self) {
-        if !self.closed.replace(true) {
+        if !self.closed.replace(true) && !self.is_forked() {
             self.shared().end_scope(self.domain());
             if self.domain().record() != 0 {
                 self.shared().visit(|worker| worker.log.note(What::Completed { body: self.domain().record() }));
@@ -205,6 +249,10 @@ impl<E: Engine> Session<E> {
         A: Accesses<'static, Root>,
         O: Send + 'static,
     {
+        if self.is_forked() {
+            let label = options.label.unwrap_or(Label::place(options.place));
+            return SessionJoin(Promised::Refused(Error::new(label, Kind::Forked)));
+        }
         self.shared().throttle(self.domain(), options.bytes);
         let (pending, retired) = self.shared().visit(|worker| {
             let payload = payload::<A::Shape, F, O>();
@@ -222,7 +270,7 @@ impl<E: Engine> Session<E> {
             (pending, worker.take_retired(drafted.retired_before))
         });
         free_retired(retired, self.domain(), options);
-        SessionJoin { pending: Some(pending) }
+        SessionJoin(Promised::Task(pending))
     }
 }
 
@@ -258,6 +306,9 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     #[track_caller]
     fn set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) {
         let place = Location::caller();
+        if self.is_forked() {
+            return;
+        }
         // SAFETY: this thread uses the session.
         drop(unsafe { self.shared().set(self.domain(), handle, value, place) });
     }
@@ -265,6 +316,9 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     #[track_caller]
     fn try_set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) -> Result<(), T> {
         let place = Location::caller();
+        if self.is_forked() {
+            return Err(value);
+        }
         // SAFETY: this thread uses the session.
         self.shared().visit(|worker| unsafe { worker.try_set(self.domain(), handle, value, place) }).map(drop)
     }
@@ -275,18 +329,34 @@ impl<E: Engine> Spawn<'static> for Session<E> {
         handle: &'h mut Handle<T, Root, R>,
     ) -> Result<Ref<'h, T, R>, Error> {
         let place = Location::caller();
+        if self.is_forked() {
+            return Err(Error::new(Label::place(place), Kind::Forked));
+        }
         // SAFETY: a session is not `Sync`: this thread alone uses it.
         unsafe { self.shared().wait_on(self.domain(), handle, place) }
     }
 
     fn wait<O: Send + 'static>(&self, mut join: SessionJoin<O>) -> Result<O, Error> {
-        let pending = join.pending.take().expect("a join is not waited for after it was ready");
+        let pending = match mem::replace(&mut join.0, Promised::Taken) {
+            Promised::Task(pending) => pending,
+            Promised::Refused(error) => return Err(error),
+            Promised::Taken => panic!("a join is not waited for after it was ready"),
+        };
+        if let Some(error) = pending.never() {
+            return Err(error);
+        }
+        if let Some(worker) = worker_of(self.shared())
+            && !pending.is_done()
+            && let Some(kind) = worker.refuses_wait()
+        {
+            return Err(Error::new(pending.label(), kind));
+        }
         match worker_of(self.shared()) {
             Some(worker) if pending.is_of(self.domain()) => {
                 pending.wait(worker, |waiter| worker.wait_apart(waiter, Awaited::Others))
             }
             // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
-            _ => return self.block_on(SessionJoin { pending: Some(pending) }),
+            _ => return self.block_on(SessionJoin(Promised::Task(pending))),
         }
         pending.note_joined();
         pending.take()

@@ -17,16 +17,20 @@
 //! worker is in the middle of a body on a stack that cannot be put aside from on top of another runtime's. So before
 //! the thread leaves it, that worker lets go of the tasks that only it could find.
 //!
+//! In the child of a fork every caller works in an annex of that process (`after_fork`).
+//!
 //! # The front's lock
 //!
 //! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers. While it runs the thread
 //! is no worker, so that a fork in it runs one half after the other; it opens no scope (`enter`), takes no other front
-//! (`visit`), and sits down nowhere (`sit`). What it tries panics, which is caught: the reducers count as unequal.
+//! (`visit`), and sits down nowhere (`sit`). What it tries panics, which is caught: the reducers count as unequal. Sinks
+//! (`record::delivery`) are held off in the same way, since they are called in the middle of a worker's work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Weak;
 
+use super::after_fork::{AfterFork, LOCKS};
 use super::config::Config;
 use super::watchdog::{self, Watch};
 use crate::depend::tracker::Tracker;
@@ -37,11 +41,12 @@ use crate::pool::{Leave, Pool};
 use crate::record::Recorder;
 use crate::record::live::Live;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex, unique_number};
+use crate::sync::{Arc, Mutex, fork, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::fiber;
 use crate::worker::grain::Kinds;
+use crate::worker::overflow;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::spares::{self, Spares, Taker};
 use crate::worker::{Worker, WorkerCounts};
@@ -73,6 +78,9 @@ pub struct Shared<E: Engine> {
     /// Which runtime this is, or is an annex of.
     house: u64,
     shut_down: AtomicBool,
+    /// In which process it was built (`sync::fork`).
+    generation: u32,
+    after_fork: AfterFork<E>,
     guests: Mutex<Guests<E>>,
     front: Mutex<()>,
 }
@@ -90,6 +98,8 @@ struct Guests<E: Engine> {
 impl<E: Engine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         E::Tasks::prepare();
+        fork::watch(LOCKS);
+        overflow::watch();
         let guests = config.workers + 1..config.workers + 1 + GUESTS;
         let recorder = config.recorder.clone().unwrap_or_default();
         let live = config.dumps.then(std::sync::Arc::default);
@@ -105,10 +115,12 @@ impl<E: Engine> Shared<E> {
     }
 
     /// A place of their own for further callers, one at a time.
-    fn annex(&self) -> std::sync::Arc<Self> {
+    pub(super) fn annex(&self) -> std::sync::Arc<Self> {
         let inline = self.config.inline.alone();
         let config = Config { workers: 1, pin: false, annex: true, inline, ..self.config.clone() };
-        let (recorder, live) = (self.recorder.clone(), self.live.clone());
+        // The parent's recorder has locks, and sinks that write to what the parent has opened.
+        let recorded = (!self.is_forked()).then(|| (self.recorder.clone(), self.live.clone()));
+        let (recorder, live) = recorded.unwrap_or_default();
         Self::with_seats(config, self.choices.clone(), 1, Vec::new(), self.house, recorder, live)
     }
 
@@ -156,6 +168,8 @@ impl<E: Engine> Shared<E> {
             live,
             house,
             shut_down,
+            generation: fork::generation(),
+            after_fork: AfterFork::default(),
             guests,
             front,
         });
@@ -209,8 +223,16 @@ impl<E: Engine> Shared<E> {
         let (workers, guests) = self.workers.split_at(self.config.workers);
         let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
         guests.iter().for_each(|guest| counts[0].add(guest.counts()));
-        self.guests.lock().annexes.iter().for_each(|annex| counts[0].add(annex.counts()[0]));
+        // In the child of a fork some thread of the parent may have left it locked.
+        let guests = if self.is_forked() { self.guests.try_lock() } else { Some(self.guests.lock()) };
+        guests.iter().flat_map(|guests| &guests.annexes).for_each(|annex| counts[0].add(annex.counts()[0]));
         counts
+    }
+
+    /// Whether the process has forked since this was built, and is the child: its threads do not exist here.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
     }
 
     /// Bodies that have begun, and what was stolen, as far as this thread sees.
@@ -279,18 +301,25 @@ impl<E: Engine> Shared<E> {
     pub(crate) fn enter_here(&self, f: &mut dyn FnMut(&Worker<E>)) {
         // The user's code on a front seat is a comparison of reducers, which is caught. A task of the scope may need
         // the seat, and no other thread sees that this thread, waiting for that task, has it.
-        assert!(!visits_any(), "the comparison of two reducers cannot open a scope in a spawn on a session");
-        if let Some(worker) = worker_within(self) {
+        assert!(
+            !visits_any(),
+            "neither a sink, nor the comparison of two reducers in a spawn on a session, can open a scope"
+        );
+        // In the child of a fork a worker's own pool may hold what the parent runs.
+        if let Some(worker) = worker_within(self).filter(|worker| !worker.shared().is_forked()) {
             return f(worker);
         }
         current::step_back();
+        overflow::prepare_thread();
         let guest = Guest::new(self);
         let worker = guest.worker();
         let mut run = || {
             let _entered = Enter::new(worker);
             // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
             let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
-            worker.leave_seat();
+            if !worker.shared().is_forked() {
+                worker.leave_seat();
+            }
             result
         };
         // In a task of another runtime there is another log.
@@ -310,7 +339,10 @@ impl<E: Engine> Shared<E> {
             return f(self.front());
         }
         // Two threads that hold a front each and ask for the other's would wait for ever.
-        assert!(!visits_any(), "the comparison of two reducers cannot use a session in a spawn on another session");
+        assert!(
+            !visits_any(),
+            "neither a sink, nor the comparison of two reducers in a spawn on another session, can use a session"
+        );
         let _guard = self.front.lock();
         let _visit = Visit::new(self);
         let result = catch_unwind(AssertUnwindSafe(|| f(self.front())));
@@ -320,7 +352,13 @@ impl<E: Engine> Shared<E> {
 
     /// Runs `f` with a place for this thread to wait at, whether it is a worker or not.
     pub(crate) fn sit<R>(&self, f: impl FnOnce(&Place) -> R) -> R {
-        assert!(!visits_any(), "the comparison of two reducers cannot wait in a spawn on a session");
+        assert!(
+            !visits_any(),
+            "neither a sink, nor the comparison of two reducers in a spawn on a session, can wait in one"
+        );
+        if self.is_forked() {
+            return Benches::default().sit(self.house, f);
+        }
         self.benches.sit(self.house, f)
     }
 
@@ -336,12 +374,9 @@ impl<E: Engine> Shared<E> {
 }
 
 impl<E: Engine> Guests<E> {
-    fn take_annex(&mut self, of: &Shared<E>) -> std::sync::Arc<Shared<E>> {
-        self.vacant.pop().unwrap_or_else(|| {
-            let annex = of.annex();
-            self.annexes.push(annex.clone());
-            annex
-        })
+    /// A free seat, or else a vacant annex.
+    fn take(&mut self) -> Option<Room<E>> {
+        self.seats.pop().map(Room::Seat).or_else(|| self.vacant.pop().map(Room::Annex))
     }
 }
 
@@ -354,32 +389,41 @@ struct Guest<'a, E: Engine> {
 enum Room<E: Engine> {
     Seat(usize),
     Annex(std::sync::Arc<Shared<E>>),
+    /// An annex of the child of a fork.
+    AfterFork(std::sync::Arc<Shared<E>>),
 }
 
 impl<'a, E: Engine> Guest<'a, E> {
     fn new(shared: &'a Shared<E>) -> Self {
-        let room = {
-            let mut guests = shared.guests.lock();
-            let seat = guests.seats.pop().map(Room::Seat);
-            seat.unwrap_or_else(|| Room::Annex(guests.take_annex(shared)))
-        };
+        if shared.is_forked() {
+            return Guest { shared, room: Room::AfterFork(shared.after_fork.take(shared)) };
+        }
+        let free = { shared.guests.lock().take() };
+        let room = free.unwrap_or_else(|| {
+            // Without the lock: a pool and a memory manager of another crate are made here.
+            let annex = shared.annex();
+            shared.guests.lock().annexes.push(annex.clone());
+            Room::Annex(annex)
+        });
         Guest { shared, room }
     }
 
     fn worker(&self) -> &Worker<E> {
         match &self.room {
             Room::Seat(seat) => self.shared.worker(*seat),
-            Room::Annex(annex) => annex.worker(0),
+            Room::Annex(annex) | Room::AfterFork(annex) => annex.worker(0),
         }
     }
 }
 
 impl<E: Engine> Drop for Guest<'_, E> {
     fn drop(&mut self) {
-        let mut guests = self.shared.guests.lock();
         match &self.room {
-            Room::Seat(seat) => guests.seats.push(*seat),
-            Room::Annex(annex) => guests.vacant.push(annex.clone()),
+            Room::AfterFork(annex) => self.shared.after_fork.give_back(annex),
+            // The fork was in the closure.
+            _ if self.shared.is_forked() => {}
+            Room::Seat(seat) => self.shared.guests.lock().seats.push(*seat),
+            Room::Annex(annex) => self.shared.guests.lock().vacant.push(annex.clone()),
         }
     }
 }

@@ -68,6 +68,13 @@ pub trait Spawn<'s>: Sized {
     /// A body that returns a `Result` has succeeded, whatever is in it: the join gives it as a value. Use
     /// [`try_spawn`](Spawn::try_spawn) if an `Err` is to fail the task.
     ///
+    /// A leaf that blocks, on a channel say, keeps its worker. If it waits for a task that is spawned later, another worker must
+    /// run that one: with one worker both wait forever. Declare an access to what the other task produces instead.
+    ///
+    /// The closure is moved into the task's block, and onto a stack of [`stack_size`](crate::Builder::stack_size) bytes when it
+    /// runs. So box what it captures, if that is large. Without optimization each move copies it several times: a capture of
+    /// 40 KB then needs up to 1 MB of the spawner's stack.
+    ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
     /// # let rt = Runtime::new()?;
@@ -316,7 +323,8 @@ pub trait Spawn<'s>: Sized {
     ///
     /// If there is no value, as a task that reads it would fail: [`Kind::Poisoned`](crate::Kind::Poisoned), also after
     /// a cancelled task, or [`Kind::NeverWritten`](crate::Kind::NeverWritten). [`Kind::Busy`](crate::Kind::Busy) if
-    /// the handle belongs to another scope. Its task is the place of this call, and the scope does not fail with it.
+    /// the handle belongs to another scope; [`Kind::NoStack`](crate::Kind::NoStack) if the body cannot wait. Its task is the
+    /// place of this call, and the scope does not fail with it.
     #[track_caller]
     fn wait_on<'h, T: Send + 's, R: CanRead>(
         &self,
@@ -343,7 +351,8 @@ pub trait Spawn<'s>: Sized {
     /// # Errors
     ///
     /// The failure of the task, or the first in reference order of its descendants. Any [`Kind`](crate::Kind) but
-    /// [`Abandoned`](crate::Kind::Abandoned): a pending task has no join.
+    /// [`Abandoned`](crate::Kind::Abandoned): a pending task has no join. [`Kind::NoStack`](crate::Kind::NoStack) says that the
+    /// body cannot wait, and [`Kind::Forked`](crate::Kind::Forked) that this is the child of a fork; then the task has not failed.
     ///
     /// # Panics
     ///
@@ -367,7 +376,8 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Panics
     ///
-    /// If the future does.
+    /// If the future does; or if it is pending, and the system has no other stack on which the body's worker could go on
+    /// ([`Kind::NoStack`](crate::Kind::NoStack)).
     fn block_on<F: Future>(&self, future: F) -> F::Output;
 
     /// The token that cancels this scope, and with it those of its descendants; not the scopes around it.

@@ -57,7 +57,7 @@ impl Wake for BodyWaker {
 }
 
 impl<E: Engine> Worker<E> {
-    /// Polls a future on behalf of a body, which waits by `wait` in between.
+    /// Polls a future on behalf of a body, which waits by `wait` in between. Panics if it must not wait (`worker::scarce`).
     pub(crate) fn block_on<F: Future>(&self, future: F, wait: impl Fn(&Waiter)) -> F::Output {
         let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();
@@ -66,6 +66,9 @@ impl<E: Engine> Worker<E> {
         loop {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
+            }
+            if let Some(kind) = self.refuses_wait() {
+                panic!("the body {kind}");
             }
             let waiter = Waiter::outside(self.seat());
             if body.watch(&waiter) {

@@ -35,6 +35,9 @@ impl<E: Engine> Worker<E> {
     }
 
     pub(crate) fn make_room_here(&self, domain: &Domain, bytes: usize) {
+        if self.shared().is_forked() {
+            return;
+        }
         let full = !self.shared().has_room(domain, bytes, false);
         if full || self.shared().should_empty(domain, self.shared().early()) {
             let make = || match full {

@@ -1,8 +1,9 @@
 //! The calls of the Linux system that std does not offer.
 //!
-//! By libc, which the fibers need anyway: a crate with safe wrappers for these five calls takes longer to compile than all
+//! By libc, which the fibers need anyway: a crate with safe wrappers for these calls takes longer to compile than all
 //! other dependencies together.
 
+pub(crate) use super::faults::{SignalStack, on_fault};
 use std::mem::{self, MaybeUninit};
 use std::ptr::NonNull;
 
@@ -74,4 +75,38 @@ pub(crate) enum Membarrier {
 pub(crate) fn membarrier(command: Membarrier) -> bool {
     // SAFETY: this call of the system takes no pointer.
     unsafe { libc::syscall(libc::SYS_membarrier, command as libc::c_int, 0, 0) == 0 }
+}
+
+#[cfg(not(loom))]
+unsafe extern "C" {
+    /// Part of POSIX. Old versions of libc, the crate, do not have it.
+    fn pthread_atfork(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) -> libc::c_int;
+}
+
+/// Has a thread that forks call `prepare` before, and `parent` and `child` after, in either process. No memory, no handlers.
+#[cfg(not(loom))]
+pub(crate) fn at_fork(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
+    // SAFETY: functions of this program, which stay.
+    let _no_memory = unsafe { pthread_atfork(prepare, parent, child) };
+}
+
+/// Bytes of a page of memory.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: takes no pointer. Safe in a signal handler.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+/// The name of the calling thread, and zeros, as the system keeps it. Safe in a signal handler.
+pub(crate) fn thread_name() -> [u8; 16] {
+    let mut name = [0; 16];
+    // SAFETY: the system writes at most 16 bytes.
+    let _nameless = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
+/// Prints to the error output, at once. Safe in a signal handler.
+pub(crate) fn print_error(text: &[u8]) {
+    // SAFETY: so many bytes are there. There is no place to report a failure to.
+    let _not_printed = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }

@@ -124,6 +124,9 @@ impl<E: Engine> Worker<E> {
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber. `oldest
     /// first`: the first is one that has waited long.
     pub(super) fn run_something(&self, budget: u32, oldest_first: bool) -> bool {
+        if !self.has_stack_for_task() {
+            return false;
+        }
         let oldest = if oldest_first { self.take_oldest() } else { None };
         if oldest.is_some() {
             // A body may keep a lock while it waits for what lies here.
@@ -175,7 +178,7 @@ impl<E: Engine> Worker<E> {
         self.forks.offer_all();
         self.owes.set(false);
         self.set_budget(budget);
-        let fiber = self.fibers.take(self.erased(), Self::entry);
+        let Some(fiber) = self.fibers.take(self.erased(), Self::entry) else { return self.run_on_thread(task) };
         let on_stack = OnStack::save();
         OnStack::bottom(self).restore();
         self.run_on(fiber, Order::Run(task));

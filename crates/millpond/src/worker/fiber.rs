@@ -14,7 +14,9 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::current::OnStack;
-use crate::sync::global::atomic::{AtomicUsize, Ordering};
+use super::overflow::{self, Here};
+use super::turns::replace_held;
+use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::task::TaskRef;
 
 /// What the carrier tells a fiber.
@@ -63,6 +65,9 @@ pub(crate) struct Fibers {
     free: RefCell<Vec<NonNull<Fiber>>>,
     current: Cell<Option<NonNull<Fiber>>>,
     parked: Cell<usize>,
+    on_thread: Cell<u32>,
+    /// The task whose body runs, if it was taken from a pool.
+    running: Cell<Option<TaskRef>>,
     stack_size: usize,
 }
 
@@ -84,16 +89,19 @@ pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
     (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
 }
 
-/// Why there is no other stack, and what helps.
-fn no_stack(size: usize, waiting: usize, stacks: usize, most: usize, error: &io::Error) -> String {
-    let remedy = if stacks >= most {
-        "the process has as many stacks as vm.max_map_count leaves room for: raise that, or choose a smaller window"
-    } else {
-        "choose a smaller stack_size or window, or raise the limit on memory (ulimit -v, vm.overcommit_memory)"
-    };
-    format!(
-        "millpond: cannot reserve a stack of {size} bytes to run a task while {waiting} wait on this worker ({error}): {remedy}"
-    )
+/// Whether the system has refused a stack, and none was given back since.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether there may be no other stack.
+#[inline]
+pub(crate) fn are_scarce() -> bool {
+    REFUSED.load(Ordering::Relaxed) || STACKS.load(Ordering::Relaxed) >= most_stacks()
+}
+
+fn reserve_stack(size: usize) -> Option<DefaultStack> {
+    let stack = DefaultStack::new(size);
+    REFUSED.store(stack.is_err(), Ordering::Relaxed);
+    stack.ok()
 }
 
 /// Stacks kept for the next use; more than this many at once are rare and given back to the system.
@@ -101,7 +109,23 @@ const KEPT: usize = 64;
 
 impl Fibers {
     pub(crate) fn new(stack_size: usize) -> Self {
-        Fibers { free: RefCell::default(), current: Cell::new(None), parked: Cell::new(0), stack_size }
+        Fibers {
+            free: RefCell::default(),
+            current: Cell::new(None),
+            parked: Cell::new(0),
+            on_thread: Cell::new(0),
+            running: Cell::new(None),
+            stack_size,
+        }
+    }
+
+    /// Runs the body of a task, which is named if it overflows its stack.
+    #[inline(always)]
+    pub(crate) fn run<R>(&self, task: TaskRef, body: impl FnOnce() -> R) -> R {
+        let before = self.running.replace(Some(task));
+        let result = body();
+        self.running.set(before);
+        result
     }
 
     /// Bodies that are parked.
@@ -128,25 +152,27 @@ impl Fibers {
         if STACKS.load(Ordering::Relaxed) >= most_stacks() {
             return false;
         }
-        let Ok(stack) = DefaultStack::new(self.stack_size) else { return false };
+        let Some(stack) = reserve_stack(self.stack_size) else { return false };
         self.free.borrow_mut().push(Self::make(stack, worker, entry));
         true
     }
 
-    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`.
-    ///
-    /// Ends the process if the system has no memory for another stack: to unwind here would leave scopes whose tasks
-    /// are outstanding.
-    pub(crate) fn take(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> NonNull<Fiber> {
-        if let Some(fiber) = self.free.borrow_mut().pop() {
-            return fiber;
-        }
-        let stack = DefaultStack::new(self.stack_size).unwrap_or_else(|error| {
-            let stacks = STACKS.load(Ordering::Relaxed);
-            eprintln!("{}", no_stack(self.stack_size, self.parked(), stacks, most_stacks(), &error));
-            std::process::abort()
-        });
-        Self::make(stack, worker, entry)
+    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`; none if the system has no memory for another
+    /// stack.
+    pub(crate) fn take(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> Option<NonNull<Fiber>> {
+        let free = { self.free.borrow_mut().pop() };
+        free.or_else(|| reserve_stack(self.stack_size).map(|stack| Self::make(stack, worker, entry)))
+    }
+
+    /// Tasks that run on the thread's own stack, since there was no other.
+    pub(crate) fn on_thread(&self) -> u32 {
+        self.on_thread.get()
+    }
+
+    pub(crate) fn run_on_thread(&self, run: impl FnOnce()) {
+        self.on_thread.set(self.on_thread.get() + 1);
+        run();
+        self.on_thread.set(self.on_thread.get() - 1);
     }
 
     fn make(stack: DefaultStack, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> NonNull<Fiber> {
@@ -189,6 +215,7 @@ impl Fibers {
             CoroutineResult::Yield(Left::Idle) => self.put_back(fiber),
             CoroutineResult::Return(()) => {
                 STACKS.fetch_sub(1, Ordering::Relaxed);
+                REFUSED.store(false, Ordering::Relaxed);
                 // SAFETY: `make` leaked a box, the coroutine has ended, and nobody else knows the fiber.
                 drop(unsafe { Box::from_raw(fiber.as_ptr()) });
             }
@@ -201,9 +228,14 @@ impl Fibers {
         self.current.set(Some(fiber));
         this.carrier.set(sanitizer::current());
         let mut coroutine = this.coroutine.borrow_mut().take().expect("a fiber is resumed by its carrier only");
-        let on_stack = OnStack::save();
+        let (on_stack, running, turn) = (OnStack::save(), self.running.take(), replace_held(std::ptr::null()));
+        let here = Here { guard: this.limit, size: self.stack_size, task: &raw const self.running };
+        let before = overflow::turn_to(here);
         this.sanitizer.enter();
         let left = coroutine.resume(order);
+        overflow::turn_to(before);
+        replace_held(turn);
+        self.running.set(running);
         on_stack.restore();
         *this.coroutine.borrow_mut() = Some(coroutine);
         self.current.set(None);
@@ -224,9 +256,11 @@ impl Fibers {
         // SAFETY: this code runs on the fiber.
         let this = unsafe { fiber.as_ref() };
         sanitizer::switch_to(this.carrier.get());
-        let on_stack = OnStack::save();
+        let (on_stack, running, turn) = (OnStack::save(), self.running.get(), replace_held(std::ptr::null()));
         // SAFETY: the yielder lives as long as its coroutine runs.
         unsafe { &*this.yielder.get() }.suspend(Left::Parked);
+        replace_held(turn);
+        self.running.set(running);
         on_stack.restore();
     }
 
@@ -315,22 +349,4 @@ mod sanitizer {
     }
 
     pub(super) fn switch_to(_to: Handle) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refused_stack_names_its_size_and_the_cause() {
-        let error = io::Error::from(io::ErrorKind::OutOfMemory);
-        let text = |stacks| no_stack(1 << 30, 3, stacks, 10, &error);
-        for stacks in [9, 10] {
-            let says =
-                "cannot reserve a stack of 1073741824 bytes to run a task while 3 wait on this worker (out of memory)";
-            assert!(text(stacks).contains(says), "{}", text(stacks));
-        }
-        assert!(text(9).contains("smaller stack_size") && !text(9).contains("max_map_count"), "{}", text(9));
-        assert!(text(10).contains("vm.max_map_count") && !text(10).contains("stack_size"), "{}", text(10));
-    }
 }

@@ -32,11 +32,14 @@ mod exclude;
 pub(crate) mod fiber;
 pub(crate) mod forks;
 pub(crate) mod grain;
+pub(crate) mod overflow;
 mod run;
+mod scarce;
 pub(crate) mod slack;
 pub(crate) mod sleep;
 pub(crate) mod spares;
 mod stay;
+pub(crate) mod turns;
 pub(crate) mod wait;
 
 use current::CurrentWorker;

@@ -168,7 +168,7 @@ impl<E: Engine> Worker<E> {
         let id = task.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
         // SAFETY: the task was taken from the pool, so it runs once, here, and all its accesses are granted.
-        let result = unsafe { (task.header().vtable().run)(task, self.erased()) };
+        let result = self.fibers.run(task, || unsafe { (task.header().vtable().run)(task, self.erased()) });
         if id != 0 {
             self.log.ended(id, result.is_ok(), before);
         }
@@ -273,7 +273,7 @@ impl<E: Engine> Worker<E> {
         }
         let used_up = self.begin_turn(1);
         self.resume_mail();
-        if self.fibers.parked() > 0 {
+        if self.fibers.parked() > 0 || !self.has_stack_for_task() {
             // A body that waits for something outside may not meet others on its thread that hold locks.
             return false;
         }

@@ -17,7 +17,7 @@
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use super::{Worker, wait::Waiter};
+use super::{Worker, turns, wait::Waiter};
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::memory::Memory;
@@ -156,7 +156,9 @@ impl<E: Engine> Worker<E> {
     /// this worker runs brings about.
     pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
         // Errands at hand lead to tasks of this caller's own stack, and each needs a stack to run on.
-        while let Some(errand) = E::Tasks::next_errand(self) {
+        while self.has_stack_for_task()
+            && let Some(errand) = E::Tasks::next_errand(self)
+        {
             self.run_from_carrier(errand, 1);
         }
         let mut patience = Patience::new();
@@ -229,7 +231,8 @@ impl<E: Engine> Worker<E> {
     /// Takes a task out of the pool that leads to what is waited for, if one is among `most`. All others, which have to be taken
     /// out for that, are put back.
     fn search_below(&self, awaited: Awaited, most: usize) -> Option<TaskRef> {
-        if !self.shared().has_work() || !(self.is_carrier() || self.stack_left_for_bodies()) {
+        let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.stack_left_for_bodies() };
+        if !self.shared().has_work() || !has_stack {
             return None;
         }
         let mut others = Vec::new();
@@ -249,6 +252,7 @@ impl<E: Engine> Worker<E> {
 
     /// Lets other tasks run before this body goes on, which waits for something outside.
     pub(crate) fn let_others_run(&self) {
+        turns::park();
         self.log.waits_for_others(|| {
             self.forks.offer_all();
             self.flush_all();

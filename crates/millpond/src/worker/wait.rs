@@ -35,6 +35,7 @@ use std::ptr::{self, NonNull};
 
 use super::fiber::Fiber;
 use super::sleep::Sleep;
+use super::turns;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::{Arc, Guarded, yield_thread};
 
@@ -219,6 +220,7 @@ impl Waiter {
 
     /// The owner is about to leave its stack; false if it was woken, and must not.
     pub(crate) fn park(&self) -> bool {
+        turns::park();
         let parked = if self.abroad { ABROAD } else { PARKED };
         self.state.compare_exchange(RUNNING, parked, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ptr::{self, NonNull};
 
 use super::super::chain::{Chain, Node};
-use super::super::store::{Kept, Local, Store};
+use super::super::store::{Kept, Local, Store, take_lock};
 use crate::sync::{Guarded, Locked};
 use crate::task::Record;
 
@@ -54,6 +54,11 @@ impl<T> Generation<T> {
         let before = self.before.get().map(|before| unsafe { before.as_ref() });
         before.filter(|before| before.members.get() > 0)
     }
+}
+
+/// Takes the locks of the stores, for a fork.
+pub(in crate::depend) fn take_locks() -> [Box<dyn std::any::Any>; 2] {
+    [take_lock::<Generation<Chain>>(), take_lock::<Generation<Threaded>>()]
 }
 
 impl<T: Tasks> Kept for Generation<T> {

@@ -10,8 +10,11 @@
 //!    A session's tasks know when their joins are gone.
 //! 3. If the owner finds no join, it forgets what is kept, but for the task spawned last, whose join may not be made yet. It
 //!    looks when a task fails on its thread, when it looks for room, and when it has waited for a task.
+//!
+//! No failure is dropped under the lock: an error that a body returned is a value of the user's, whose drop may run tasks.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::Domain;
 use super::rare::Cold;
@@ -33,11 +36,28 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    fn note(&mut self, order: u64, error: &Error) {
-        self.misused.remove(&order);
+    /// Notes a failure; what is no longer kept. To be dropped without the lock: an error may hold a value of the user's.
+    fn note(&mut self, order: u64, error: &Error) -> [Option<Error>; 2] {
+        let misused = self.misused.remove(&order);
         let first = if error.is_consequence() { &mut self.consequence } else { &mut self.cause };
-        if first.as_ref().is_none_or(|&(earlier, _)| order < earlier) {
-            *first = Some((order, error.clone()));
+        if first.as_ref().is_some_and(|&(earlier, _)| order >= earlier) {
+            return [misused, None];
+        }
+        let later = first.replace((order, error.clone()));
+        [misused, later.map(|(_, error)| error)]
+    }
+
+    /// Keeps a failure for a join. What it does not keep comes back.
+    fn keep(&mut self, order: u64, error: Error) -> Option<Error> {
+        if order < self.unjoined {
+            return Some(error);
+        }
+        match self.kept.entry(order) {
+            Entry::Vacant(place) => {
+                place.insert(error);
+                None
+            }
+            Entry::Occupied(_) => Some(error),
         }
     }
 }
@@ -45,7 +65,8 @@ impl Failures {
 impl Domain {
     /// The task at this place in reference order failed; its join, if it has one, knows.
     pub(crate) fn fail(&self, order: u64, error: &Error) {
-        self.cold().failures.lock().note(order, error);
+        let forgotten = { self.cold().failures.lock().note(order, error) };
+        drop(forgotten);
         self.stop_scopes();
     }
 
@@ -57,15 +78,14 @@ impl Domain {
 
     /// Keeps the failure of a task for its join.
     pub(crate) fn keep_failure(&self, order: u64, error: Error) {
-        let mut failures = self.cold().failures.lock();
-        if order >= failures.unjoined {
-            failures.kept.entry(order).or_insert(error);
-        }
+        let refused = { self.cold().failures.lock().keep(order, error) };
+        drop(refused);
     }
 
     /// A task that is being spawned must not run, for this reason.
     pub(crate) fn misuse(&self, order: u64, error: Error) {
-        self.cold().failures.lock().misused.insert(order, error);
+        let before = { self.cold().failures.lock().misused.insert(order, error) };
+        drop(before);
     }
 
     /// Why the task at `order` must not run, if it was misused.
@@ -108,7 +128,10 @@ impl Domain {
         let mut failures = self.cold().failures.lock();
         failures.unjoined = last;
         if !failures.kept.is_empty() {
-            failures.kept = failures.kept.split_off(&last);
+            let later = failures.kept.split_off(&last);
+            let forgotten = std::mem::replace(&mut failures.kept, later);
+            drop(failures);
+            drop(forgotten);
         }
     }
 

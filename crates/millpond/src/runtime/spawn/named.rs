@@ -66,8 +66,9 @@ impl<'a, S> Task<'a, S> {
         self
     }
 
-    /// What the task holds until it is complete and the runtime cannot see, for the window in bytes
-    /// ([`Builder::window_bytes`](crate::Builder::window_bytes), where there is an example).
+    /// What the task holds until it is complete and the runtime cannot see, for the window in bytes. What it leaves in a
+    /// handle does not count any more when it is complete: [`Builder::window_bytes`](crate::Builder::window_bytes) shows how a
+    /// pipeline is bounded.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.options.bytes = bytes;
         self

@@ -1,0 +1,69 @@
+//! Where callers of scopes work in the child of a fork, on a runtime that was built before.
+//!
+//! The pool of the runtime may hold tasks that the parent runs, and any lock of it may be one that a thread of the parent held. So
+//! nothing of it is used, but what never changes: each caller gets an annex that is made in the child, and kept for the next one.
+
+use std::sync::Arc;
+
+use super::shared::Shared;
+use crate::depend;
+use crate::engine::Engine;
+use crate::handle::{claim, storage, version};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::fork::{self, Take};
+
+/// The locks of the crate's statics.
+pub(super) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
+
+/// The annexes of one process. Made by its first caller, and left behind by the next fork.
+pub(super) struct AfterFork<E: Engine>(AtomicPtr<Annexes<E>>);
+
+struct Annexes<E: Engine> {
+    generation: u32,
+    vacant: Mutex<Vec<Arc<Shared<E>>>>,
+}
+
+impl<E: Engine> Default for AfterFork<E> {
+    fn default() -> Self {
+        AfterFork(AtomicPtr::default())
+    }
+}
+
+impl<E: Engine> AfterFork<E> {
+    /// An annex of this process.
+    pub(super) fn take(&self, of: &Shared<E>) -> Arc<Shared<E>> {
+        let vacant = { self.annexes().vacant.lock().pop() };
+        vacant.unwrap_or_else(|| of.annex())
+    }
+
+    /// The caller has left it. Unless the process has forked in the scope's closure, it is one of this process.
+    pub(super) fn give_back(&self, annex: &Arc<Shared<E>>) {
+        if annex.is_forked() {
+            // Its threads, too, are not here.
+            return std::mem::forget(Arc::clone(annex));
+        }
+        self.annexes().vacant.lock().push(Arc::clone(annex));
+    }
+
+    fn annexes(&self) -> &Annexes<E> {
+        let generation = fork::generation();
+        let mut seen = self.0.load(Ordering::Acquire);
+        loop {
+            // SAFETY: leaked below.
+            if let Some(annexes) = unsafe { seen.as_ref() }.filter(|annexes| annexes.generation == generation) {
+                return annexes;
+            }
+            // Until the process ends, as all that is left of the runtime.
+            let new = Box::into_raw(Box::new(Annexes { generation, vacant: Mutex::new(Vec::new()) }));
+            match self.0.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => seen = new,
+                Err(other) => {
+                    // SAFETY: made above, and not published.
+                    drop(unsafe { Box::from_raw(new) });
+                    seen = other;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Faults of memory, for whom they are no end: a handler beside those of others, and the stack that it runs on.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::mem;
+use std::ptr::{self, NonNull};
+use std::sync::{Once, OnceLock};
+
+use libc::{c_int, c_void, sigaction, siginfo_t, stack_t};
+
+/// Linux gives one for an address without access, the other where a file has become shorter.
+const FAULTS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// Whether a fault at this address is to end the process, about which something has been printed.
+type Tell = fn(usize) -> bool;
+
+static TELL: OnceLock<Tell> = OnceLock::new();
+
+/// The actions that were there before.
+static BEFORE: [OnceLock<sigaction>; 2] = [const { OnceLock::new() }; 2];
+
+/// Has `tell` called when an access of the program faults, in the signal's handler. The first call counts.
+pub(crate) fn on_fault(tell: Tell) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        TELL.get_or_init(|| tell);
+        for (signal, before) in FAULTS.into_iter().zip(&BEFORE) {
+            let handler = handle as extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+            if let Some(action) = replace(signal, &action(handler as usize, libc::SA_SIGINFO | libc::SA_ONSTACK)) {
+                before.get_or_init(|| action);
+            }
+        }
+    });
+}
+
+fn action(handler: usize, flags: c_int) -> sigaction {
+    // SAFETY: a structure of the system, for which zeros are valid: no signal is blocked by it.
+    let mut action: sigaction = unsafe { mem::zeroed() };
+    (action.sa_sigaction, action.sa_flags) = (handler, flags);
+    action
+}
+
+/// Sets what happens at a signal; what happened before, unless the system refuses.
+fn replace(signal: c_int, by: &sigaction) -> Option<sigaction> {
+    let mut before = action(libc::SIG_DFL, 0);
+    // SAFETY: two structures of the system's; the handler in the first is a function of this program, or the system's own.
+    let failed = unsafe { sigaction(signal, by, &mut before) };
+    (failed == 0).then_some(before)
+}
+
+extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the system calls it with the description of a signal.
+    let info_here = unsafe { &*info };
+    // SAFETY: of a fault, which has an address; where somebody has raised the signal, other fields lie there, which are read as one.
+    let address = unsafe { info_here.si_addr() }.addr();
+    // Raised by a process: not of an access.
+    let is_fault = info_here.si_code > 0;
+    if is_fault && TELL.get().is_some_and(|tell| tell(address)) {
+        std::process::abort();
+    }
+    let before = FAULTS.iter().position(|&fault| fault == signal).and_then(|fault| BEFORE[fault].get());
+    match before.filter(|before| ![libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction)) {
+        Some(before) if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: by its flags a function of this type.
+            let before: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
+                unsafe { mem::transmute(before.sa_sigaction) };
+            before(signal, info, context);
+        }
+        Some(before) => {
+            // SAFETY: by its flags a function of this type.
+            let before: extern "C" fn(c_int) = unsafe { mem::transmute(before.sa_sigaction) };
+            before(signal);
+        }
+        // It happens again when this returns, and ends the process. One that was raised does not.
+        None => {
+            replace(signal, &action(libc::SIG_DFL, 0));
+            if !is_fault {
+                // SAFETY: takes no pointer; this thread gets the signal when the handler returns.
+                let _ = unsafe { libc::raise(signal) };
+            }
+        }
+    }
+}
+
+/// The stack of a thread for its signal handlers, until this is dropped.
+pub(crate) struct SignalStack(NonNull<u8>);
+
+impl SignalStack {
+    /// Many times what the handler uses, and the state that the system saves there.
+    const LAYOUT: Layout = match Layout::from_size_align(64 << 10, 64) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a power of 2"),
+    };
+
+    /// One for this thread, unless it has one.
+    pub(crate) fn if_there_is_none() -> Option<SignalStack> {
+        let mut before = Self::described(ptr::null_mut(), 0);
+        // SAFETY: the system writes what there is.
+        let failed = unsafe { libc::sigaltstack(ptr::null(), &mut before) };
+        if failed != 0 || before.ss_flags & libc::SS_DISABLE == 0 {
+            return None;
+        }
+        // SAFETY: the layout has a size.
+        let stack = SignalStack(NonNull::new(unsafe { alloc(Self::LAYOUT) })?);
+        // SAFETY: memory that is nothing else's until the drop.
+        let failed = unsafe { libc::sigaltstack(&Self::described(stack.0.as_ptr(), 0), ptr::null_mut()) };
+        // Dropped, it is freed.
+        (failed == 0).then_some(stack)
+    }
+
+    fn described(start: *mut u8, flags: c_int) -> stack_t {
+        stack_t { ss_sp: start.cast(), ss_flags: flags, ss_size: Self::LAYOUT.size() }
+    }
+}
+
+impl Drop for SignalStack {
+    fn drop(&mut self) {
+        // SAFETY: this thread has no other, and no handler runs on it here.
+        let _had_none =
+            unsafe { libc::sigaltstack(&Self::described(ptr::null_mut(), libc::SS_DISABLE), ptr::null_mut()) };
+        // SAFETY: allocated with this layout, and the system does not know it any more.
+        unsafe { dealloc(self.0.as_ptr(), Self::LAYOUT) };
+    }
+}

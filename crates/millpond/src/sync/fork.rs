@@ -1,0 +1,72 @@
+//! Forks of the process. The child has one thread, the one that called `fork`: no worker of a runtime that was built before.
+//!
+//! 1. Each fork has its number: the child's *generation* is one more than the parent's. A runtime keeps the generation in which
+//!    it was built. Elsewhere, its workers do not exist, and its locks and queues are as some thread has left them.
+//! 2. The locks of statics are no thread's at a fork: the thread that forks takes them all before, and both processes give
+//!    them back. No thread holds two of them, so any order will do.
+//!
+//! A child that another call than `fork` has made (`vfork`, `posix_spawn`, a bare `clone`) counts as its parent.
+
+/// Takes a lock of a static; dropped, what it returns gives the lock back.
+pub(crate) type Take = fn() -> Box<dyn std::any::Any>;
+
+#[cfg(not(loom))]
+mod imp {
+    use std::any::Any;
+    use std::cell::RefCell;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::Take;
+    use crate::sync::system;
+
+    static GENERATION: AtomicU32 = AtomicU32::new(0);
+    static LOCKS: OnceLock<&'static [Take]> = OnceLock::new();
+
+    thread_local! {
+        static TAKEN: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// How many forks there were between the first process that has watched for them, and this one.
+    #[inline]
+    pub(crate) fn generation() -> u32 {
+        GENERATION.load(Ordering::Relaxed)
+    }
+
+    /// Watches for forks, in which nobody may hold these locks. The first call counts.
+    pub(crate) fn watch(locks: &'static [Take]) {
+        LOCKS.get_or_init(|| {
+            system::at_fork(before, in_parent, in_child);
+            locks
+        });
+    }
+
+    extern "C" fn before() {
+        let take = |taken: &RefCell<Vec<_>>| {
+            taken.borrow_mut().extend(LOCKS.get().into_iter().copied().flatten().map(|take| take()))
+        };
+        // A thread that is about to end cannot keep them.
+        let _ended = TAKEN.try_with(take);
+    }
+
+    extern "C" fn in_parent() {
+        let _ended = TAKEN.try_with(|taken| taken.borrow_mut().clear());
+    }
+
+    extern "C" fn in_child() {
+        GENERATION.fetch_add(1, Ordering::Relaxed);
+        in_parent();
+    }
+}
+
+/// Models do not fork.
+#[cfg(loom)]
+mod imp {
+    pub(crate) fn generation() -> u32 {
+        0
+    }
+
+    pub(crate) fn watch(_locks: &'static [super::Take]) {}
+}
+
+pub(crate) use imp::{generation, watch};

@@ -1,0 +1,103 @@
+//! What is printed when a body overflows one of the stacks of [`fiber`](super::fiber): std knows only those of threads.
+//!
+//! Below each stack is a guard page. Its fault is a signal, whose handler runs on a stack of its own. It finds the stack that runs
+//! on its thread in a thread-local, prints which task it was, and ends the process as std does. Every other fault is passed on to
+//! the handler that was there before. The handler does nothing but calls that are safe in one: it allocates nothing, and locks
+//! nothing.
+
+use std::cell::Cell;
+use std::fmt::{self, Write};
+use std::ptr;
+
+use crate::sync::system::{self, SignalStack};
+use crate::task::TaskRef;
+
+/// The stack of a body.
+#[derive(Clone, Copy)]
+pub(super) struct Here {
+    /// The guard page, which is its lowest.
+    pub(super) guard: usize,
+    /// Bytes that bodies have.
+    pub(super) size: usize,
+    /// The task whose body runs, if that is known.
+    pub(super) task: *const Cell<Option<TaskRef>>,
+}
+
+impl Here {
+    const THREAD: Here = Here { guard: 0, size: 0, task: ptr::null() };
+}
+
+thread_local! {
+    static HERE: Cell<Here> = const { Cell::new(Here::THREAD) };
+}
+
+/// The thread turns to this stack; the one before.
+pub(super) fn turn_to(here: Here) -> Here {
+    HERE.replace(here)
+}
+
+/// Has overflows told, from now on. The first call counts.
+pub(crate) fn watch() {
+    // A sanitizer has handlers of its own.
+    if cfg!(not(any(millpond_asan, millpond_tsan))) {
+        system::on_fault(print_overflow);
+    }
+}
+
+/// Gives this thread a stack for the handler, if it has none: std gives one to the threads that it starts.
+pub(crate) fn prepare_thread() {
+    thread_local! {
+        static STACK: Option<SignalStack> = SignalStack::if_there_is_none();
+    }
+    // A thread that is about to end needs none.
+    let _ended = STACK.try_with(|_| ());
+}
+
+/// Whether the fault at this address was an overflow of the stack that runs here. Then it is told, and the process must end.
+fn print_overflow(address: usize) -> bool {
+    let Ok(here) = HERE.try_with(Cell::get) else { return false };
+    if here.guard == 0 || !(here.guard..here.guard + system::page_size()).contains(&address) {
+        return false;
+    }
+    // SAFETY: the worker whose stack runs here, on this thread.
+    let task = unsafe { here.task.as_ref() }.and_then(Cell::get);
+    let mut text = Text { bytes: [0; 1024], len: 0 };
+    // What does not fit is cut off.
+    let _cut = text.tell(task, here.size);
+    system::print_error(text.written());
+    true
+}
+
+/// A line in place of an allocation.
+struct Text {
+    bytes: [u8; 1024],
+    len: usize,
+}
+
+impl Text {
+    fn tell(&mut self, task: Option<TaskRef>, size: usize) -> fmt::Result {
+        let name = system::thread_name();
+        let name = name.split(|&byte| byte == 0).next().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or("?");
+        writeln!(self, "\nthread '{name}' has overflowed its stack")?;
+        match task {
+            // Its block stays until its body has ended.
+            Some(task) => write!(self, "millpond: task `{}` ran on a stack of {size} bytes", task.label())?,
+            None => write!(self, "millpond: a body ran on a stack of {size} bytes")?,
+        }
+        writeln!(self, ": choose a larger one by `Builder::stack_size`\nfatal runtime error: stack overflow, aborting")
+    }
+
+    fn written(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.len..];
+        let fits = text.len().min(room.len());
+        room[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+        self.len += fits;
+        if fits == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}

@@ -1,0 +1,246 @@
+//! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing waits for them.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{OnStack, alone, builder, limit, on_stack, runtime, sized};
+use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, Sum};
+
+#[test]
+fn children_of_a_fork() {
+    for test in ["sessions_in_a_child", "scopes_in_a_child", "scopes_that_fork", "forks_while_others_work"] {
+        alone(&format!("process_forks::{test}"), |_| false);
+    }
+}
+
+/// Runs `child` in a child of this process, which must end well and within a minute.
+fn in_child(child: impl FnOnce()) {
+    // SAFETY: the child ends below, and runs what this test is about.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: no pointers. The signal ends a child that hangs.
+        unsafe { libc::alarm(60) };
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(if ended.is_ok() { 0 } else { 1 }) };
+    }
+    let mut status = -1;
+    // SAFETY: a child, and a place for its status.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child has failed, or hangs");
+}
+
+fn is_forked<T: std::fmt::Debug>(result: Result<T, millpond::Error>) {
+    assert_eq!(result.unwrap_err().kind(), &Kind::Forked);
+}
+
+/// Uses a scope as a program does. How many tasks have run.
+fn use_scope<E: Engine>(rt: &Runtime<E>, numbers: &Handle<Vec<u64>>) -> u64 {
+    let (sum, count) = (Handle::new(0), AtomicU32::new(0));
+    let ran = rt.scope(|s| {
+        for n in 0..200 {
+            let count = &count;
+            s.spawn(numbers.inout(), move |numbers| numbers.push(n));
+            s.spawn((numbers.read(), sum.reduce(Sum)), move |(numbers, sum)| {
+                count.fetch_add(1, Relaxed);
+                *sum += numbers.last().unwrap();
+            });
+            s.nest((), move |s, ()| {
+                let halves = millpond::join(|| 1, || 2);
+                let inner = s.spawn((), move |()| count.fetch_add(halves.0, Relaxed));
+                s.wait(inner).unwrap();
+            });
+        }
+        s.wait(s.spawn(sum.read(), |sum| *sum)).unwrap()
+    });
+    assert_eq!(ran.unwrap(), 199 * 100);
+    u64::from(count.into_inner())
+}
+
+fn one_scope_in_a_child<E: Engine>(rt: Runtime<E>) {
+    let numbers = Handle::new(Vec::new());
+    assert_eq!(use_scope(&rt, &numbers), 400);
+    in_child(|| {
+        for _ in 0..3 {
+            assert_eq!(use_scope(&rt, &numbers), 400);
+        }
+        assert_eq!(rt.workers(), rt.counts().len());
+        assert!(!rt.dump().kept);
+        // Threads of the child are callers, too.
+        thread::scope(|threads| {
+            (0..4).for_each(|_| _ = threads.spawn(|| assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400)));
+        });
+        in_child(|| assert_eq!(use_scope(&rt, &numbers), 400));
+        // So is a runtime of the child, in its child.
+        let own = runtime(2);
+        let answer = own.session();
+        assert_eq!(answer.wait(answer.spawn((), |()| 42)).unwrap(), 42);
+        assert_eq!(use_scope(&own, &numbers), 400);
+        in_child(|| {
+            assert_eq!(use_scope(&own, &numbers), 400);
+            is_forked(answer.wait(answer.spawn((), |()| ())));
+        });
+        drop(own);
+        drop(answer);
+        drop(rt);
+    });
+    assert_eq!(use_scope(&runtime(2), &numbers), 400);
+}
+
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn scopes_in_a_child() {
+    limit(100, "scopes in the child of a fork", || {
+        for workers in [1, 3] {
+            one_scope_in_a_child(runtime(workers));
+            one_scope_in_a_child(builder(workers).inline(Inline::Never).dumps(true).build().unwrap());
+            one_scope_in_a_child(on_stack(workers));
+        }
+    });
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn one_session_in_a_child<E: Engine>(rt: Runtime<E>) {
+    let (session, kept, mut late) = (rt.session(), Handle::new(7), Handle::new(0));
+    let (go, text) = (Arc::new(AtomicBool::new(false)), Handle::new(String::from("old")));
+    let done = session.spawn(kept.read(), |kept| *kept);
+    while !done.is_done() {
+        thread::yield_now();
+    }
+    let mut running = session.spawn(late.inout(), {
+        let go = go.clone();
+        move |late| {
+            while !go.load(Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            *late += 1;
+        }
+    });
+    let queued = session.spawn(late.read(), |late| *late);
+    let (mut rt, mut session, mut joins) = (Some(rt), Some(session), Some((done, queued)));
+    // The child has copies of all this, and uses them up.
+    in_child(|| {
+        let (rt, session, (done, queued)) = (rt.take().unwrap(), session.take().unwrap(), joins.take().unwrap());
+        assert_eq!(session.wait(done).unwrap(), 7);
+        assert!(matches!(poll(&mut running), Poll::Ready(Err(error)) if error.kind() == &Kind::Forked));
+        is_forked(session.wait(queued));
+        let error = session.wait(session.task("late").index([3]).spawn((), |()| ())).unwrap_err();
+        assert_eq!((error.task().to_string(), error.kind()), ("late(3)".into(), &Kind::Forked));
+        is_forked(session.wait(session.nest((), |_, ()| ())));
+        is_forked(session.wait_on(&mut late).map(|late| *late));
+        assert!(session.try_set(&text, String::from("new")).is_err());
+        session.set(&text, String::from("new"));
+        drop(session.spawn((), |()| ()));
+        // What others than its tasks wake it for may be awaited.
+        assert_eq!(session.block_on(std::future::ready(1)), 1);
+        let new = rt.session();
+        is_forked(new.wait(new.spawn((), |()| ())));
+        is_forked(new.close());
+        is_forked(session.close());
+        assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
+        drop(rt);
+    });
+    // The parent has noticed nothing.
+    go.store(true, Relaxed);
+    let (session, (_, queued)) = (session.unwrap(), joins.unwrap());
+    assert_eq!(session.wait(queued).unwrap(), 1);
+    assert_eq!(session.wait_on(&mut late).map(|late| *late).unwrap(), 1);
+    session.close().unwrap();
+}
+
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn sessions_in_a_child() {
+    limit(100, "sessions in the child of a fork", || {
+        for workers in [1, 2] {
+            one_session_in_a_child(runtime(workers));
+            one_session_in_a_child(on_stack(workers));
+        }
+    });
+}
+
+fn fork_in_closure(rt: &Runtime, on_stack: &OnStack) {
+    let mut value = Handle::new(1);
+    let forks = |wait: bool| {
+        rt.scope(|s| {
+            // Runs nowhere else than on a thief, if one takes it.
+            let mut slow = Some(s.nest((), |s, ()| drop(s.spawn((), |()| thread::sleep(Duration::from_millis(50))))));
+            thread::sleep(Duration::from_millis(5));
+            in_child(|| {
+                // Works in the closure of another one, too.
+                assert_eq!(use_scope(rt, &Handle::new(Vec::new())), 400);
+                assert_eq!(use_scope(on_stack, &Handle::new(Vec::new())), 400);
+                if wait {
+                    is_forked(s.wait(slow.take().unwrap()));
+                }
+            });
+        })
+    };
+    forks(false).unwrap();
+    forks(true).unwrap();
+    let mut status = 0;
+    let pid = rt.scope(|s| {
+        s.spawn(value.inout(), |value| *value += 1);
+        // SAFETY: the child ends below.
+        unsafe { libc::fork() }
+    });
+    match pid {
+        Ok(0) => unreachable!("the scope of a child has not ended"),
+        // The child.
+        Err(error) => {
+            let is_right = error.kind() == &Kind::Forked && rt.scope(|_| ()).is_ok();
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(if is_right { 0 } else { 1 }) };
+        }
+        Ok(pid) => {
+            // SAFETY: a child, and a place for its status.
+            assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+            assert_eq!((status, value.get_mut().ok()), (0, Some(&mut 2)));
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn scopes_that_fork() {
+    limit(100, "forks in the closures of scopes", || {
+        for workers in [1, 3] {
+            fork_in_closure(&runtime(workers), &on_stack(workers));
+        }
+    });
+}
+
+/// Whatever lock another thread has at the fork.
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn forks_while_others_work() {
+    limit(200, "forks while others work", || {
+        let (rt, ends) = (builder(3).inline(Inline::Never).build().unwrap(), AtomicBool::new(false));
+        thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    while !ends.load(Relaxed) {
+                        use_scope(&rt, &Handle::new(Vec::new()));
+                        let session = rt.session();
+                        (0..100).for_each(|_| drop(session.spawn((), |()| ())));
+                    }
+                });
+            }
+            for _ in 0..sized(30, 100) {
+                in_child(|| {
+                    assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
+                    let session = rt.session();
+                    is_forked(session.wait(session.spawn((), |()| ())));
+                });
+            }
+            ends.store(true, Relaxed);
+        });
+    });
+}

@@ -1,0 +1,144 @@
+//! The stacks on which bodies run: what is said when one overflows, and what happens when the system has no more.
+
+use std::future::poll_fn;
+use std::hint::black_box;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::Poll;
+
+use crate::common::{alone, builder, limit};
+use millpond::item::Item;
+use millpond::{Inline, Kind, Spawn};
+
+/// Fills the stack.
+#[expect(unconditional_recursion, reason = "it is to overflow")]
+fn deep(bytes: &[u8; 1000]) -> u8 {
+    let more = black_box([bytes[0]; 1000]);
+    deep(&more) + more[999]
+}
+
+/// Runs an ignored test that ends its process; what it has printed to the error output.
+fn dies(test: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let arguments = ["--exact", test, "--ignored", "--test-threads=1", "--nocapture"];
+    let ended = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&ended.stderr).into_owned();
+    // As std ends a process whose stack has overflowed.
+    assert_eq!(ended.status.signal(), Some(libc::SIGABRT), "{:?}: {text}", ended.status);
+    text
+}
+
+#[test]
+#[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer has handlers of its own")]
+fn an_overflow_names_the_task() {
+    let text = dies("stacks_of_bodies::a_leaf_overflows");
+    assert!(text.contains("has overflowed its stack"), "{text}");
+    assert!(text.contains("task `deep(3,4)` ran on a stack of 131072 bytes"), "{text}");
+    assert!(text.contains("`Builder::stack_size`") && text.contains("stack overflow, aborting"), "{text}");
+    // Also on top of another body, and after another one on the same worker.
+    let text = dies("stacks_of_bodies::a_parent_overflows");
+    assert!(text.contains("task `parent` ran on a stack of 262144 bytes"), "{text}");
+}
+
+#[test]
+#[ignore = "ends its process: run by `an_overflow_names_the_task`"]
+fn a_leaf_overflows() {
+    let rt = builder(2).stack_size(128 << 10).inline(Inline::Never).build().unwrap();
+    let _ = rt.scope(|s| drop(s.task("deep").index([3, 4]).spawn((), |()| black_box(deep(&[1; 1000])))));
+}
+
+#[test]
+#[ignore = "ends its process: run by `an_overflow_names_the_task`"]
+fn a_parent_overflows() {
+    let rt = builder(1).stack_size(256 << 10).inline(Inline::Never).build().unwrap();
+    let _ = rt.scope(|s| {
+        s.task("parent").nest((), |s, ()| {
+            let child = s.task("child").nest((), |s, ()| {
+                // Puts the stack aside.
+                let mut polls = 0;
+                s.block_on(poll_fn(|context| {
+                    polls += 1;
+                    context.waker().wake_by_ref();
+                    if polls > 3 { Poll::Ready(()) } else { Poll::Pending }
+                }));
+            });
+            s.wait(child).unwrap();
+            drop(s.task("other").spawn((), |()| ()));
+            black_box(deep(&[1; 1000]))
+        });
+    });
+}
+
+/// A fault that is no overflow goes to the handler that was there before, and so does an overflow of a thread's own stack.
+#[test]
+#[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer has handlers of its own")]
+fn other_faults_are_passed_on() {
+    let text = dies("stacks_of_bodies::a_closure_overflows");
+    assert!(text.contains("has overflowed its stack") && !text.contains("Builder::stack_size"), "{text}");
+    let program = std::env::current_exe().unwrap();
+    let test = "stacks_of_bodies::a_body_faults";
+    let arguments = ["--exact", test, "--ignored", "--test-threads=1", "--nocapture"];
+    let ended = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(ended.status.signal(), Some(libc::SIGSEGV), "{ended:?}");
+    assert!(!String::from_utf8_lossy(&ended.stderr).contains("overflowed"), "{ended:?}");
+}
+
+#[test]
+#[ignore = "ends its process: run by `other_faults_are_passed_on`"]
+fn a_closure_overflows() {
+    let rt = builder(1).stack_size(128 << 10).build().unwrap();
+    let _ = rt.scope(|_| black_box(deep(&[1; 1000])));
+}
+
+#[test]
+#[ignore = "ends its process: run by `other_faults_are_passed_on`"]
+fn a_body_faults() {
+    let rt = builder(1).inline(Inline::Never).build().unwrap();
+    // SAFETY: nothing is mapped there, which is what this is about.
+    let _ = rt
+        .scope(|s| drop(s.spawn((), |()| unsafe { black_box(std::ptr::without_provenance::<u8>(8)).read_volatile() })));
+}
+
+#[test]
+fn stacks_run_out() {
+    alone("stacks_of_bodies::bodies_take_all_stacks", |_| false);
+}
+
+/// As many bodies wait as there are stacks; then a wait fails, and nothing else.
+#[test]
+#[ignore = "run by `stacks_run_out`, in a process of its own, whose stacks these are"]
+fn bodies_take_all_stacks() {
+    let bodies = 40_000;
+    limit(120, "more bodies wait than there are stacks", || {
+        let rt = builder(1).stack_size(128 << 10).inline(Inline::Never).window(100_000).build().unwrap();
+        let (gate, waited, refused) = (Item::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+        rt.scope(|s| {
+            for n in 0..bodies {
+                let (gate, waited, refused) = (&gate, &waited, &refused);
+                s.nest((), move |s, ()| {
+                    let mut own = s.handle(n);
+                    let leaf = s.spawn(own.inout(), |own| *own += 1);
+                    let waits = s.wait(leaf).and_then(|()| s.wait_on(&mut own).map(|own| assert_eq!(*own, n + 1)));
+                    if let Err(error) = waits {
+                        let Kind::NoStack { waiting } = error.kind() else { panic!("{error}") };
+                        assert!(*waiting > 1000, "{error}");
+                        refused.fetch_add(1, Relaxed);
+                    } else {
+                        waited.fetch_add(1, Relaxed);
+                        s.block_on(poll_fn(|context| match gate.get() {
+                            None if n > 0 && gate.wake(context.waker()) => Poll::Pending,
+                            _ => Poll::Ready(()),
+                        }));
+                    }
+                    if n == 0 || refused.load(Relaxed) > 100 {
+                        let _ = gate.put(());
+                    }
+                });
+            }
+        })
+        .unwrap();
+        let (waited, refused) = (waited.into_inner(), refused.into_inner());
+        assert_eq!(waited + refused, bodies, "{waited} have waited, {refused} were refused");
+    });
+}
