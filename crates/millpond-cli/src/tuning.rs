@@ -137,11 +137,7 @@ impl Tuning {
 
     /// Tells the builder of a runtime.
     pub fn apply(&self, builder: Builder) -> Builder {
-        let builder = builder.idle(self.idle).inline(self.inline);
-        match self.stack_size {
-            Some(bytes) => builder.stack_size(bytes),
-            None => builder,
-        }
+        builder.idle(self.idle).inline(self.inline).stack_size(self.stack_size())
     }
 }
 

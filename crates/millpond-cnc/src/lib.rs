@@ -1,4 +1,4 @@
-//! Concurrent Collections with flexible preconditions (FP), on millpond.
+//! Concurrent Collections with flexible preconditions ([FP](crate#sources)), on millpond.
 //!
 //! A computation is a graph of three kinds of collections. *Item* collections hold values under keys, each put once.
 //! *Step* collections compute: a step gets items and puts items and tags. *Tag* collections say which steps there are: a
@@ -39,6 +39,13 @@
 //!
 //! **Nothing hangs.** A graph in which nothing runs and steps wait fails with a report: which steps, and which items are
 //! missing ([`Kind::Deadlock`]).
+//!
+//! # Sources
+//!
+//! Keys in this documentation name papers:
+//!
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for macro-dataflow execution*,
+//!   DFM 2013.
 
 #![forbid(unsafe_code)]
 // What only graphs use of the item tables is not in models.

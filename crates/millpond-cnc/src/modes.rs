@@ -1,4 +1,4 @@
-//! When a step starts, and how it is kept while it waits (FP §III).
+//! When a step starts, and how it is kept while it waits ([FP](crate#sources) §III).
 
 /// Which of the items that a step says it needs are waited for before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +47,7 @@ pub enum Table {
     Open,
     /// Tables under locks, by shards of the hash.
     Sharded,
-    /// A split-ordered list (FP §V): no locks, and nothing is moved when it grows.
+    /// A split-ordered list ([FP](crate#sources) §V): no locks, and nothing is moved when it grows.
     SplitOrdered,
 }
 

@@ -42,8 +42,8 @@ impl Config {
     /// What a bandwidth may be. With a smaller one a closure would be on its way for minutes.
     pub const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e18;
 
-    /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, DDS §5); thieves take one
-    /// closure at a time, and look at home for nothing.
+    /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, [DDS](crate#sources) §5);
+    /// thieves take one closure at a time, and look at home for nothing.
     ///
     /// ```
     /// use millpond_sim::Config;
@@ -94,7 +94,7 @@ pub struct Outcome {
     pub work_seconds: f64,
     /// D, the same, if it is known.
     pub span_seconds: Option<f64>,
-    /// Π_ave: the speed of all processors, added up, in the mean over time (DDS §4).
+    /// Π_ave: the speed of all processors, added up, in the mean over time ([DDS](crate#sources) §4).
     pub average_speed: f64,
     /// Bodies that ran; with faults some more than once.
     pub tasks: u64,
@@ -129,7 +129,7 @@ impl Outcome {
         if self.average_speed > 0.0 { self.work_seconds / self.average_speed } else { 0.0 }
     }
 
-    /// c in T = W/Π_ave + c·p·D/Π_ave (DDS Theorem 2), if D is known.
+    /// c in T = W/Π_ave + c·p·D/Π_ave ([DDS](crate#sources) Theorem 2), if D is known.
     ///
     /// ```
     /// use millpond_sim::{Config, Costs, programs::Fib, simulate};

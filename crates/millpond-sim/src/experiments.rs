@@ -48,7 +48,7 @@ const KNARY: Column<'_> = Column {
 /// columns comes near, so that it is what the paper's runs leave open.
 pub const TABLE_1_LATENCY: f64 = 0.03;
 
-/// Table 1 (DDS §5): 0.23 µs a task, 0.16 µs an argument.
+/// Table 1 ([DDS](crate#sources) §5): 0.23 µs a task, 0.16 µs an argument.
 ///
 /// `as_printed`: leaves of 0.1 ms (th = 15) and 1 ms (th = 20). Then the work of fib is twice the published T_1, since these
 /// are rounded; otherwise leaves are such that the work is T_1. The paper's knary(35, 10) cannot be ours: 10^34 leaves
@@ -106,8 +106,8 @@ fn compare(
 const FIGURE_4: [(u32, usize, f64, &str); 3] =
     [(21, 1000, 78.0, "nqueens 21"), (22, 1458, 502.9, "nqueens 22"), (23, 1422, 4434.9, "nqueens 23")];
 
-/// Seconds that a processor was idle in the run of 23 queens, in the mean, and the run's own (DDS §5). The paper prints
-/// the quotient as 0.63 %; it is 0.51 %.
+/// Seconds that a processor was idle in the run of 23 queens, in the mean, and the run's own ([DDS](crate#sources) §5). The
+/// paper prints the quotient as 0.63 %; it is 0.51 %.
 pub const IDLE: (f64, f64) = (22.72, 4434.9);
 
 /// Rows of the board that are filled by tasks.
@@ -197,7 +197,8 @@ pub struct Point {
     pub steals_per_span: f64,
 }
 
-/// Theorem 2 (DDS §4) on fib, knary and stencil, with equal speeds and with speeds from 1 to 4, for each p up to `most`.
+/// Theorem 2 ([DDS](crate#sources) §4) on fib, knary and stencil, with equal speeds and with speeds from 1 to 4, for each p up
+/// to `most`.
 ///
 /// Unless one is given, the latency is that of fast Ethernet, as the paper's cluster had it; of knary a leaf's 1 ms, so
 /// that a steal is as dear as a task. The paper has none of these numbers.

@@ -1,4 +1,4 @@
-//! A frame of a stack: the children of a task that runs or has run (DDS §3, Fig. 2).
+//! A frame of a stack: the children of a task that runs or has run ([DDS](crate#sources) §3, Fig. 2).
 
 use std::collections::BTreeSet;
 
@@ -104,8 +104,8 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// What a thief would take: the first child that is ready (DDS §3), of those that are created when so much of the body is
-    /// done.
+    /// What a thief would take: the first child that is ready ([DDS](crate#sources) §3), of those that are created when so much
+    /// of the body is done.
     pub(crate) fn first_ready(&mut self, body: Work) -> Option<usize> {
         let first =
             if self.order.is_some() { self.ready.first().map(|&child| child as usize) } else { self.first_free() };

@@ -15,6 +15,13 @@
 //! assert!(outcome.idle_share < 0.05 && outcome.seconds < 1.05 * outcome.least_seconds());
 //! # Ok::<(), millpond_sim::Error>(())
 //! ```
+//!
+//! # Sources
+//!
+//! Keys in this documentation name papers:
+//!
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
+//!   performances*, ICCS 2007.
 #![forbid(unsafe_code)]
 
 /// The chapter on simulation: should it have programs, they are compiled and run.

@@ -31,7 +31,7 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// What creating a task costs its creator (DDS §4): τ_fork + n·τ_arg with n arguments.
+/// What creating a task costs its creator ([DDS](crate#sources) §4): τ_fork + n·τ_arg with n arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// τ_fork.
@@ -41,7 +41,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// What the paper measured on its cluster (DDS §5): 0.23 µs and 0.16 µs.
+    /// What the paper measured on its cluster ([DDS](crate#sources) §5): 0.23 µs and 0.16 µs.
     pub const PAPER: Costs = Costs { task: 230, argument: 160 };
     /// Creation is free.
     pub const NONE: Costs = Costs { task: 0, argument: 0 };
@@ -59,8 +59,8 @@ impl Costs {
 }
 
 /// A program: a task first runs its body, which creates its children; these run after it, in the order in which they
-/// were created (the reference order), unless they are stolen (DDS §2). That can be as soon as they are created: at the end
-/// of the body, if [`Children::at`] does not say when.
+/// were created (the reference order), unless they are stolen ([DDS](crate#sources) §2). That can be as soon as they are
+/// created: at the end of the body, if [`Children::at`] does not say when.
 ///
 /// A task is a small state from which its children follow, so that a tree of any size takes no memory.
 ///

@@ -1,4 +1,4 @@
-//! The dependences of a run: which accesses form which generation, and what each waits for (TG §3.2).
+//! The dependences of a run: which accesses form which generation, and what each waits for ([TG](crate#sources) §3.2).
 //!
 //! They follow from what was declared and in which order, not from what happened: a task that never waited because the
 //! one before it was long done depends on it all the same. A `write` waits for nobody: it starts a version (TG §3.3).
@@ -151,7 +151,7 @@ impl Graph {
         self.generations[self.of_access[number as usize]? as usize].after
     }
 
-    /// TP's class of the graph (TP §2.1).
+    /// [TP](crate#sources)'s class of the graph (TP §2.1).
     pub(crate) fn class(&self, run: &Run) -> Class {
         let waits = |body: &Body| {
             run.ops[body.ops.start as usize..body.ops.end as usize].iter().any(|op| match op.what {
@@ -216,7 +216,7 @@ fn next_version(data: &mut HashMap<u64, Current>, datum: u64) {
     *current = Current { youngest: None, version: current.version + 1, closed: false };
 }
 
-/// TP's classes of task-based algorithms (TP §2.1).
+/// [TP](crate#sources)'s classes of task-based algorithms (TP §2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Class {
     /// D0: initial tasks only, which depend on nothing.

@@ -23,11 +23,12 @@ pub struct Report {
     pub seconds: f64,
     /// Tasks: leaves and parents, second halves of forks.
     pub tasks: u64,
-    /// Tasks that have no children. A schedule that needs no more processors than that is as fast as any (TP §2.3).
+    /// Tasks that have no children. A schedule that needs no more processors than that is as fast as any ([TP](crate#sources)
+    /// §2.3).
     pub leaves: u64,
     /// Tasks of the runtime's own, that combine reductions.
     pub combinations: u64,
-    /// TP's class of the graph.
+    /// [TP](crate#sources)'s class of the graph.
     pub class: Class,
     /// T₁: the time of all bodies, their spawning included.
     pub work: f64,
@@ -90,7 +91,7 @@ pub struct IdleTime {
     pub seconds: f64,
 }
 
-/// Thefts on the dataflow stack, all workers together (DDS §3).
+/// Thefts on the dataflow stack, all workers together ([DDS](crate#sources) §3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thefts {
     /// How often a worker looked into a stack, perhaps one that it had left itself, and took something; or took something from a

@@ -249,7 +249,8 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 /// in proportion to the number of accesses (32 bytes each), however many tasks use the same data.
 ///
 /// A task may `read` one handle several times, or declare it `concurrent` several times. Any other repetition fails the task
-/// as [`Kind::Duplicate`](crate::Kind::Duplicate). (TG §2.2 allows no repetition; OpenMP and StarPU allow these.)
+/// as [`Kind::Duplicate`](crate::Kind::Duplicate). ([TG](crate#sources) §2.2 allows no repetition; OpenMP and StarPU allow
+/// these.)
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};

@@ -176,6 +176,19 @@
 //! * `StackEngine`: the dataflow stack. `catalogue`: the exchangeable parts, by name.
 //! * [`taskpool`]: a task pool and nothing else, without handles and scopes.
 //! * [`pool`], [`memory`], [`depend`]: the traits of the parts, and their members.
+//!
+//! # Sources
+//!
+//! Keys in this documentation name papers:
+//!
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking algorithms for task dataflow
+//!   execution*, ACM TACO 10(4), 2013.
+//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of irregular algorithms*,
+//!   Concurrency and Computation: Practice and Experience 16(1), 2004.
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for macro-dataflow execution*,
+//!   DFM 2013.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
+//!   performances*, ICCS 2007.
 
 // What only the stack uses of the other modules stays without the feature: it costs no code, and there is one layout of a
 // task and of a scope. A build with all features finds what nobody uses.

@@ -392,7 +392,8 @@ impl<'a, P: Program> Machine<'a, P> {
     }
 
     /// Whether thieves will ask too often until all work is done. So says the share of it that is done; but while one task
-    /// prepares the work of all others that is too small, and nobody need be idle for longer than p·D/Π (DDS §4).
+    /// prepares the work of all others that is too small, and nobody need be idle for longer than p·D/Π ([DDS](crate#sources)
+    /// §4).
     fn look_ahead(&mut self) -> Result<(), Error> {
         (0..self.processors.len()).for_each(|number| self.catch_up(number));
         let (refused, latency, processors) =

@@ -1,4 +1,4 @@
-//! Fibonacci numbers by double recursion, and a sum (DDS §2, Fig. 1).
+//! Fibonacci numbers by double recursion, and a sum ([DDS](crate#sources) §2, Fig. 1).
 
 use millpond::depend::Mode::{Read, Write};
 

@@ -1,8 +1,8 @@
 //! The graph for Graphviz: tasks, and the generations of versions of data that order them.
 //!
 //! A generation is a small node between its members and those that wait for them: "a series of successively spawned
-//! tasks that apply the same annotation to the object" (TG §3.2). Its text says which: `d3 v1 g2 inout` is the third
-//! generation of the second version of datum `d3`. So n accesses that wait for m take m + n edges, not m · n (the
+//! tasks that apply the same annotation to the object" ([TG](crate#sources) §3.2). Its text says which: `d3 v1 g2 inout` is the
+//! third generation of the second version of datum `d3`. So n accesses that wait for m take m + n edges, not m · n (the
 //! hypergraph of TG §4.2). Each version starts anew: nothing leads to a `write` (TG §3.3).
 //!
 //! What a body spawns is in a box with it. A parent is complete when all in its box are, so what waits for it waits for

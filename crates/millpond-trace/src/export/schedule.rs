@@ -1,4 +1,4 @@
-//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" (TP §2.1,
+//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" ([TP](crate#sources) §2.1,
 //! Fig. 1). A bar is from the start to the end of a task; the line to it begins where it was spawned.
 
 use std::collections::HashMap;

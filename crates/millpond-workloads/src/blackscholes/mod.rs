@@ -1,4 +1,4 @@
-//! Prices of European options by the closed formula, so many options a step (FP §VI.C; the program is PARSEC's).
+//! Prices of European options by the closed formula, so many options a step ([FP](crate#sources) §VI.C; the program is PARSEC's).
 //!
 //! C. Bienia, S. Kumar, J. P. Singh and K. Li, "The PARSEC Benchmark Suite: Characterization and Architectural
 //! Implications", PACT 2008. Each step gets one item, which the environment has put, and puts one: nothing waits, so what

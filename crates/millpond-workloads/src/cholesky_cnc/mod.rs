@@ -1,4 +1,4 @@
-//! The factorization of [`cholesky`] as Concurrent Collections (FP §VI.D): the same tiles, kernels, files
+//! The factorization of [`cholesky`] as Concurrent Collections ([FP](crate#sources) §VI.D): the same tiles, kernels, files
 //! and check.
 
 mod params;

@@ -1,5 +1,5 @@
-//! Rician denoising (FP §VI.B, the application whose kernel is [`reduction`](crate::reduction)): a picture is cut into
-//! tiles, a step computes a tile of an iteration from it and those around it, and a short-circuit reduction decides
+//! Rician denoising ([FP](crate#sources) §VI.B, the application whose kernel is [`reduction`](crate::reduction)): a picture is
+//! cut into tiles, a step computes a tile of an iteration from it and those around it, and a short-circuit reduction decides
 //! whether there is a further iteration.
 
 mod check;

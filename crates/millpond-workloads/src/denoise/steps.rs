@@ -1,5 +1,5 @@
 //! The program as Concurrent Collections: a step a tile and iteration, which gets its own tile and those around it of the
-//! iteration before, and one that decides after each (FP, Listing 1).
+//! iteration before, and one that decides after each ([FP](crate#sources), Listing 1).
 
 use super::Params;
 use super::picture::{Cut, Picture, Plane};

@@ -1,6 +1,6 @@
-//! File concatenation (FP §VI.F, Figure 5): a balanced binary tree whose leaves are files, and each of whose nodes is the
-//! concatenation of two. Who reads a file gets its inode, and from that learns which blocks to get: so no step can say before
-//! it starts all that it gets, and strict preconditions cannot express it.
+//! File concatenation ([FP](crate#sources) §VI.F, Figure 5): a balanced binary tree whose leaves are files, and each of whose
+//! nodes is the concatenation of two. Who reads a file gets its inode, and from that learns which blocks to get: so no step can
+//! say before it starts all that it gets, and strict preconditions cannot express it.
 
 mod check;
 mod inode;

@@ -1,4 +1,5 @@
-//! Task grammars (TP §2.2): what tasks an algorithm has, which children each makes, and how long it takes; run as tasks.
+//! Task grammars ([TP](crate#sources) §2.2): what tasks an algorithm has, which children each makes, and how long it takes; run
+//! as tasks.
 //!
 //! A file says it in a format of the paper's manner, which `docs/grammars.md` describes. It is parsed, its
 //! names are resolved, and each task goes through its production step by step, in the serial program as in the task
@@ -39,7 +40,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     prepare: |options| Ok(Box::new(Grammar::new(Params::new(options)?)?)),
 };
 
-/// The synthetic algorithm of TP §7.2, in the format.
+/// The synthetic algorithm of [TP](crate#sources) §7.2, in the format.
 const BUILT_IN: &str = include_str!("../../grammars/synthetic.grammar");
 const BUILT_IN_NAME: &str = "synthetic.grammar (built in)";
 

@@ -8,8 +8,8 @@ pub const MOST_ARGUMENTS: usize = 8;
 /// The arguments of a task; those that its type does not have are 0.
 pub type Arguments = [i64; MOST_ARGUMENTS];
 
-/// A runtime grammar (TP §2.2): task types, initial tasks, shared variables, productions. The user's parameters are numbers
-/// by now.
+/// A runtime grammar ([TP](crate#sources) §2.2): task types, initial tasks, shared variables, productions. The user's
+/// parameters are numbers by now.
 #[derive(Debug)]
 pub struct Program {
     pub types: Vec<Type>,

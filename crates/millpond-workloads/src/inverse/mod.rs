@@ -1,5 +1,5 @@
 //! The inverse of a matrix by tiles: Gauss–Jordan elimination in place, as the matrix inverse of the CnC samples has it
-//! (FP §VI.E).
+//! ([FP](crate#sources) §VI.E).
 //!
 //! In iteration `k` the diagonal tile is inverted, `P = A(k,k)^-1`; the other tiles of its row become `P A(k,j)`; those
 //! outside of its row and column `A(i,j) - A(i,k) A(k,j)`; those of its column `-A(i,k) P`. Rows are exchanged within the

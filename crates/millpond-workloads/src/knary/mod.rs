@@ -5,8 +5,8 @@
 //! parallelism to spare, and `r = k` none at all. (R. Blumofe et al., "Cilk: an efficient multithreaded runtime system",
 //! PPoPP 1995, whose sizes are 10, 5, 2, the defaults here, and 10, 4, 1.)
 //!
-//! DDS Table 1 has a Knary(35, 10) with a threshold of 15, and does not say what that is. It is none of these trees:
-//! one of 35 levels and 10 children a node has 10^34 leaves. So nothing here is to be compared with that table's times.
+//! [DDS](crate#sources) Table 1 has a Knary(35, 10) with a threshold of 15, and does not say what that is. It is none of these
+//! trees: one of 35 levels and 10 children a node has 10^34 leaves. So nothing here is to be compared with that table's times.
 
 mod check;
 mod params;

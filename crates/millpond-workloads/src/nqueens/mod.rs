@@ -2,7 +2,7 @@
 //!
 //! Half of them are looked for, those that begin in the left half of the board: the others are their mirror images. No
 //! other symmetry is used, so a solution is still found rather than worked out from one that is turned (as in Takaken's
-//! program, with which DDS §5 was run).
+//! program, with which [DDS](crate#sources) §5 was run).
 
 mod board;
 mod check;

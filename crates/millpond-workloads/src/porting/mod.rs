@@ -1,4 +1,4 @@
-//! Gets whose keys are the values of other gets (FP §VI.F, Figure 6): each task follows a chain of items.
+//! Gets whose keys are the values of other gets ([FP](crate#sources) §VI.F, Figure 6): each task follows a chain of items.
 //!
 //! With flexible or eager preconditions a task is one step that gets as it goes. With strict ones each get is a step of
 //! its own, which is what it takes to port such a task: its key must be known before the step is prescribed.

@@ -1,7 +1,7 @@
-//! The short-circuit AND-reduction (FP §III, Listings 1 to 3; §VI.G, Figure 7): tiles are updated again and again, each by
-//! itself; after each iteration a reduction asks in turn whether they have converged, and reads no further than to the first
-//! that has not. So the next iteration may begin while other tiles of this one are still being computed, unless the reduction
-//! waits for all of them, as strict preconditions have it.
+//! The short-circuit AND-reduction ([FP](crate#sources) §III, Listings 1 to 3; §VI.G, Figure 7): tiles are updated again and
+//! again, each by itself; after each iteration a reduction asks in turn whether they have converged, and reads no further than
+//! to the first that has not. So the next iteration may begin while other tiles of this one are still being computed, unless
+//! the reduction waits for all of them, as strict preconditions have it.
 
 mod params;
 mod serial;

@@ -1,5 +1,5 @@
-//! Routers that work out their routes, in a network whose links fail (FP §VI.H): which tables a router reads is written in
-//! the topology, which it reads too.
+//! Routers that work out their routes, in a network whose links fail ([FP](crate#sources) §VI.H): which tables a router reads
+//! is written in the topology, which it reads too.
 //!
 //! In each round every router gets its links, then the tables of the routers that these lead to, as they were one round
 //! before, and puts its own (R. Bellman, "On a routing problem", Quarterly of Applied Mathematics 16, 1958). When a round

@@ -114,7 +114,7 @@ impl<'x> Network<'x> {
         self.changes.put(at, changed);
     }
 
-    /// A step a round: as FP's AND-reduction (§III), it needs no more than the first table that has changed.
+    /// A step a round: as [FP](crate#sources)'s AND-reduction (§III), it needs no more than the first table that has changed.
     fn decide(self, g: &Graph<'_, 'x, '_>) {
         let step = g.steps::<Round>("decide").produces(self.ends);
         let step = step.preconditions(move |&(epoch, round), need| {

@@ -1,4 +1,5 @@
-//! Heat in a rod by explicit finite differences: the iterative computation whose dependences form a diamond (DDS §1).
+//! Heat in a rod by explicit finite differences: the iterative computation whose dependences form a diamond
+//! ([DDS](crate#sources) §1).
 //!
 //! A point's next temperature is a quarter of each neighbour's and half of its own; the rod's ends keep theirs. The rod is
 //! cut into tiles, and a task makes the next state of one tile from the last states of that tile and of both its

@@ -5,7 +5,7 @@
 /// ```
 /// use millpond_workloads::synthetic::count;
 ///
-/// // TP Table 4.
+/// // Table 4 of the paper.
 /// assert_eq!((count(15), count(20), count(25)), (5149, 57_290, 635_593));
 /// ```
 ///
@@ -26,7 +26,7 @@ pub fn count(k: u64) -> u64 {
 mod tests {
     use super::count;
 
-    /// TP Table 4.
+    /// [TP](crate#sources) Table 4.
     #[test]
     fn as_many_as_in_the_paper() {
         let table = [

@@ -1,4 +1,4 @@
-//! The paper's synthetic algorithm (TP §7.2): unbalanced trees of tasks that do nothing but take time.
+//! The paper's synthetic algorithm ([TP](crate#sources) §7.2): unbalanced trees of tasks that do nothing but take time.
 //!
 //! Task `A(i)` takes `100 f` units of time if `i <= 0`; else `10 f`, puts `A(i - 2)`, takes `50 f`, puts `A(i - 1)`, and
 //! takes `100 f` more. Initial tasks `A(k - 1)` to `A(0)` are dealt to the workers in turn.

@@ -1,5 +1,5 @@
 //! The task program, recorded. A task pool tells nothing, so each task does: when it was put, when and by which worker it was
-//! run, and which tasks it put. That is the schedule of TP Figure 1.
+//! run, and which tasks it put. That is the schedule of [TP](crate#sources) Figure 1.
 //!
 //! A worker that takes a task which was put after its last one had ended was idle from then on. What else is between two tasks
 //! of a worker counts as the pool's overhead. A task that another worker runs than the one at whose place it was put counts as

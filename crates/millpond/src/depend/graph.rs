@@ -1,4 +1,5 @@
-//! The graph scheme (TG §4.1, Fig. 2): an edge from every access to every access of the generation after its own.
+//! The graph scheme ([TG](crate#sources) §4.1, Fig. 2): an edge from every access to every access of the generation after its
+//! own.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
@@ -53,7 +54,7 @@ pub use members::{Members, Ring};
 
 /// The graph scheme with lists in nodes of their own.
 pub type Graph = GraphOf<Chain>;
-/// The graph scheme with embedded lists (TG §4.1.1).
+/// The graph scheme with embedded lists ([TG](crate#sources) §4.1.1).
 pub type EmbeddedGraph = GraphOf<Ring>;
 
 /// See the [module](self).

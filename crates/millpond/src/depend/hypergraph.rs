@@ -1,4 +1,4 @@
-//! The hypergraph scheme (TG §4.2, Fig. 3): an edge from generation to generation.
+//! The hypergraph scheme ([TG](crate#sources) §4.2, Fig. 3): an edge from generation to generation.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!

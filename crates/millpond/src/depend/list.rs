@@ -1,4 +1,4 @@
-//! The list scheme (TG §4.3, Fig. 4): all tasks that wait for a version are kept on one ordered list.
+//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): all tasks that wait for a version are kept on one ordered list.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!

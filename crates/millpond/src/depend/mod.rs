@@ -1,4 +1,4 @@
-//! Dependence schemes: when a task is ready (TG §4).
+//! Dependence schemes: when a task is ready ([TG](crate#sources) §4).
 //!
 //! A scheme orders the accesses to *one version* of one datum. The front end issues a task's accesses one by one, on
 //! the one thread that owns the scope; releases come from any worker at any time (TG §3.1).
@@ -69,16 +69,16 @@ pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
 pub enum Mode {
     /// `read`: members run at once.
     Read = 1,
-    /// `write`: alone in its generation and first of its version, so it never waits (TG §3.3); unless it goes in place
-    /// of a value in use, and is ordered as an `inout`.
+    /// `write`: alone in its generation and first of its version, so it never waits ([TG](crate#sources) §3.3); unless it goes
+    /// in place of a value in use, and is ordered as an `inout`.
     Write = 2,
     /// `inout`: alone in its generation.
     Inout = 3,
-    /// `commutative`: members in any order; the exclusion is not the scheme's business (TG §3.2, "none(x)").
+    /// `commutative`: members in any order; the exclusion is not the scheme's business ([TG](crate#sources) §3.2, "none(x)").
     Commutative = 4,
     /// `concurrent`: members run at once.
     Concurrent = 5,
-    /// `reduce`: members run at once, on private copies (TG §3.2, "none(r)").
+    /// `reduce`: members run at once, on private copies ([TG](crate#sources) §3.2, "none(r)").
     Reduce = 6,
 }
 
@@ -86,7 +86,7 @@ impl Mode {
     /// All of them.
     pub const ALL: &[Mode] = &[Mode::Read, Mode::Write, Mode::Inout, Mode::Commutative, Mode::Concurrent, Mode::Reduce];
 
-    /// Whether consecutive accesses of this mode form one generation (TG §3.2).
+    /// Whether consecutive accesses of this mode form one generation ([TG](crate#sources) §3.2).
     ///
     /// ```
     /// use millpond::depend::Mode;

@@ -1,8 +1,8 @@
 //! The parked scheme, ours: a task waits at one place at a time.
 //!
-//! TG §4.4 gives every access a ticket and finds ready tasks by a search among those that wait; what to put in the place
-//! of that search it leaves open. Here a task *parks* at the first of its accesses that is not granted, and whoever ends
-//! the generation before that one wakes it: it goes on to its next access, and is ready after the last.
+//! [TG](crate#sources) §4.4 gives every access a ticket and finds ready tasks by a search among those that wait; what to put in
+//! the place of that search it leaves open. Here a task *parks* at the first of its accesses that is not granted, and whoever
+//! ends the generation before that one wakes it: it goes on to its next access, and is ready after the last.
 //!
 //! ```text
 //!   version   tail ──────────────────────────────────────────────┐      (the issuer's: youngest generation,

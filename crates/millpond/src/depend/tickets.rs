@@ -1,4 +1,4 @@
-//! The tickets scheme (TG §4.4, Fig. 5): no edges, but counters that are compared.
+//! The tickets scheme ([TG](crate#sources) §4.4, Fig. 5): no edges, but counters that are compared.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!

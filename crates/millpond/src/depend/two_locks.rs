@@ -1,4 +1,4 @@
-//! The list scheme with a lock for each end (TG §4.3): that of the oldest generation, and that of the youngest.
+//! The list scheme with a lock for each end ([TG](crate#sources) §4.3): that of the oldest generation, and that of the youngest.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!

@@ -198,10 +198,10 @@ impl<T, B, R> Handle<T, B, R> {
         Handle { datum: Datum::allocate::<T>(), _owns: PhantomData }
     }
 
-    /// The same datum, but never renamed (TG §3.3, footnote 2): a [`write`](Handle::write) while the value is in use
-    /// waits for the tasks before it, as an [`inout`](Handle::inout) would, and goes into the same storage; and
-    /// [`Spawn::set`](crate::Spawn::set) waits as [`Spawn::wait_on`](crate::Spawn::wait_on) does. For a value so large
-    /// that there should be one of it only, or one whose place matters. The result is the same.
+    /// The same datum, but never renamed ([TG](crate#sources) §3.3, footnote 2): a [`write`](Handle::write) while the value is
+    /// in use waits for the tasks before it, as an [`inout`](Handle::inout) would, and goes into the same storage; and
+    /// [`Spawn::set`](crate::Spawn::set) waits as [`Spawn::wait_on`](crate::Spawn::wait_on) does. For a value so large that
+    /// there should be one of it only, or one whose place matters. The result is the same.
     ///
     /// To be said when the handle is made; of a handle that was renamed before, the value stays where it then is. Nested
     /// tasks that work on the datum do not rename it either.
@@ -273,9 +273,9 @@ impl<T, B, R> Handle<T, B, R> {
     /// [in place](Handle::in_place), or the runtime has [no room](crate::Builder::rename_bytes) for one: then it waits as
     /// an [`inout`](Handle::inout) would. The result is the same.)
     ///
-    /// While the old version is in use, the spawn renames (TG §3.3): one block, which is used again if it is of no more
-    /// than 512 bytes, and the old one is freed after its last use. A version that nobody uses is written again, at no
-    /// such cost.
+    /// While the old version is in use, the spawn renames ([TG](crate#sources) §3.3): one block, which is used again if it is
+    /// of no more than 512 bytes, and the old one is freed after its last use. A version that nobody uses is written again, at
+    /// no such cost.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

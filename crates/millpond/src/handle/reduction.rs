@@ -1,4 +1,4 @@
-//! Reductions: private copies that start as the identity, combined before the next other access (TG §2.2).
+//! Reductions: private copies that start as the identity, combined before the next other access ([TG](crate#sources) §2.2).
 //!
 //! All `reduce` accesses of one generation share a [`Reduction`]. Each task computes its part on a private copy. When
 //! an access of another kind follows, or the scope ends, the front end first spawns a *combine* task, which a scheme
@@ -27,7 +27,7 @@ mod parts;
 pub(crate) use erased::{Describe, ReducerRef, describe};
 pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum};
 
-/// How values are combined: an associative and commutative operation with an identity (TG §2.2).
+/// How values are combined: an associative and commutative operation with an identity ([TG](crate#sources) §2.2).
 ///
 /// Tasks whose reducers are equal (`==`, same type) belong to one generation and run at once. A closure could not say
 /// that it equals another; hence a trait. A panic in [`identity`](Reducer::identity), [`combine`](Reducer::combine) or

@@ -1,4 +1,4 @@
-//! Items: values that are put once, and that others wait for (the *full-empty* words of FP §V).
+//! Items: values that are put once, and that others wait for (the *full-empty* words of [FP](crate#sources) §V).
 //!
 //! An [`Item`] is there as soon as it was put, and stays. A [`CountedItem`] is put with the number of its uses, and its
 //! value is dropped after the last. Both may be waited for by a pending task ([`Precondition`]) and by a future

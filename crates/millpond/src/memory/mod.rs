@@ -1,4 +1,4 @@
-//! Memory managers: where task blocks come from (TP §4).
+//! Memory managers: where task blocks come from ([TP](crate#sources) §4).
 
 use std::ptr::NonNull;
 

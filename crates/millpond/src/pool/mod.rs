@@ -1,4 +1,4 @@
-//! Pools: where ready tasks wait, and who finds them (TP §3).
+//! Pools: where ready tasks wait, and who finds them ([TP](crate#sources) §3).
 
 pub use crate::task::TaskRef;
 

@@ -1,5 +1,5 @@
-//! The paper's pools: a placement of queues, and whom a put wakes (TP §3, §6.3). The rows of its Tables 2 and 3 are in
-//! [`variants`](super::variants).
+//! The paper's pools: a placement of queues, and whom a put wakes ([TP](crate#sources) §3, §6.3). The rows of its Tables 2 and
+//! 3 are in [`variants`](super::variants).
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -23,7 +23,7 @@ pub trait Variant: Send + Sync + 'static {
     type Wake: Wake;
 }
 
-/// Whom a put wakes (TP §6.3).
+/// Whom a put wakes ([TP](crate#sources) §6.3).
 pub trait Wake: Send + Sync + 'static {
     /// Whether nobody sleeps, so that nobody needs to be woken.
     const BUSY: bool = false;

@@ -1,4 +1,4 @@
-//! What the paper's pools leave open (TP §3.2 to §3.5, §4.3).
+//! What the paper's pools leave open ([TP](crate#sources) §3.2 to §3.5, §4.3).
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -33,7 +33,7 @@ impl Default for Params {
     }
 }
 
-/// How a worker fills its public queue (TP §3.5).
+/// How a worker fills its public queue ([TP](crate#sources) §3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
     /// Keeps its tasks for itself as long as others find some in its public queue.
@@ -42,7 +42,7 @@ pub enum Filling {
     Generous,
 }
 
-/// How many tasks, or blocks of four, a worker takes from another (TP §3.5).
+/// How many tasks, or blocks of four, a worker takes from another ([TP](crate#sources) §3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// One.

@@ -10,7 +10,7 @@ use crate::record::Recorder;
 use crate::stack::policy::End;
 use crate::worker::sleep::Idle;
 
-/// When a leaf that is ready at its spawn runs there and then, instead of through the pool (TG §5.1).
+/// When a leaf that is ready at its spawn runs there and then, instead of through the pool ([TG](crate#sources) §5.1).
 ///
 /// It changes when a leaf runs, never the result. Parents always go through the pool, and so do the tasks of a session; but on the
 /// dataflow stack portable tasks (of `millpond-dist`), parents with all that they spawn too, run at their spawn by these rules.
@@ -79,7 +79,8 @@ pub(crate) struct Config {
 /// second-level cache.
 pub(crate) const DEFAULT_WINDOW: u64 = 4096;
 /// Reserved for the stack of a body that may wait; only what is touched costs memory.
-pub(crate) const DEFAULT_STACK: usize = 2 << 20;
+/// Without optimization a closure may be on it 60 times, each time it is moved.
+pub(crate) const DEFAULT_STACK: usize = if cfg!(debug_assertions) { 4 << 20 } else { 2 << 20 };
 /// Less could not run a body on top of a waiting one.
 pub(crate) const LEAST_STACK: usize = 128 << 10;
 /// The largest stack: only a body that recurses very deeply needs more than the default.

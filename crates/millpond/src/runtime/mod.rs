@@ -299,7 +299,8 @@ impl<E: Engine> Runtime<E> {
     pub fn session(&self) -> Session<E> {
         let place = Location::caller();
         if !self.shared().is_forked() {
-            self.inner.stand_in.call_once(|| {
+            // After a panic the next call tries again.
+            self.inner.stand_in.call_once_force(|_| {
                 let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
                 self.inner.threads.lock().push(thread);
             });

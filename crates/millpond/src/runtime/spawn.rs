@@ -72,8 +72,8 @@ pub trait Spawn<'s>: Sized {
     /// run that one: with one worker both wait forever. Declare an access to what the other task produces instead.
     ///
     /// The closure is moved into the task's block, and onto a stack of [`stack_size`](crate::Builder::stack_size) bytes when it
-    /// runs. So box what it captures, if that is large. Without optimization each move copies it several times: a capture of
-    /// 40 KB then needs up to 1 MB of the spawner's stack.
+    /// runs. So box what it captures, if that is large. Without optimization a move copies it again and again: a capture of 40 KB
+    /// then needs up to 2.4 MB of the stack.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

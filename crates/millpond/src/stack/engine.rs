@@ -1,5 +1,5 @@
 //! The dataflow stack as an engine: scopes keep their tasks in frames, where nothing is ordered before a thief asks
-//! (DDS §3).
+//! ([DDS](crate#sources) §3).
 //!
 //! Tasks that no scope of a body holds, those of sessions above all, wait as under [`Parked`].
 //!
@@ -34,7 +34,7 @@ use crate::sync::barrier;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 
-/// The engine of the dataflow stack (DDS §3), which replaces memory manager, pool and scheme. Never a value.
+/// The engine of the dataflow stack ([DDS](crate#sources) §3), which replaces memory manager, pool and scheme. Never a value.
 ///
 /// Needs the Cargo feature `stack`.
 ///

@@ -9,7 +9,8 @@ use crate::handle::reduction::Reduction;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_for_write};
 
-/// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own (TG §4.1.1).
+/// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own ([TG](crate#sources)
+/// §4.1.1).
 ///
 /// The runtime writes the record before it calls [`Scheme::issue`](crate::depend::Scheme::issue). A scheme reads its
 /// mode, its task and its version, and has two words in it:

@@ -1,4 +1,4 @@
-//! A task pool and nothing else: the interface of TP §6.1, Figure 2.
+//! A task pool and nothing else: the interface of [TP](crate#sources) §6.1, Figure 2.
 //!
 //! A task is a [function](Function) and an argument of a fixed size. There are no data that tasks share, and no order
 //! between them; a task may put others. *Initial* tasks are put by [`init`](TaskPool::init), then each worker, which is a

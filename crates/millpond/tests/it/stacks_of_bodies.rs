@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use crate::common::{alone, builder, limit};
 use millpond::item::Item;
-use millpond::{Inline, Kind, Spawn};
+use millpond::{BuildError, Engine, Handle, Inline, Kind, Runtime, Scope, Spawn, StackEngine};
 
 /// Fills the stack.
 #[expect(unconditional_recursion, reason = "it is to overflow")]
@@ -98,6 +98,76 @@ fn a_body_faults() {
     // SAFETY: nothing is mapped there, which is what this is about.
     let _ = rt
         .scope(|s| drop(s.spawn((), |()| unsafe { black_box(std::ptr::without_provenance::<u8>(8)).read_volatile() })));
+}
+
+/// Moves an array of 40 KB into a task that a body spawns, and its value out of it.
+fn capture_much<E: Engine>(rt: &Runtime<E>) {
+    rt.scope(|s| {
+        s.nest((), |s, ()| {
+            let much = [1_u8; 40_000];
+            let join = s.spawn((), move |()| much);
+            assert!(s.wait(join).unwrap().iter().all(|&byte| byte == 1));
+        });
+    })
+    .unwrap();
+}
+
+/// On stacks of the default size, without optimization, too.
+#[test]
+fn a_closure_of_40_kb_fits() {
+    alone("stacks_of_bodies::bodies_move_40_kb", |_| false);
+}
+
+#[test]
+#[ignore = "run by `a_closure_of_40_kb_fits`, in a process of its own, which an overflow ends"]
+fn bodies_move_40_kb() {
+    for inline in [Inline::Auto, Inline::Never] {
+        capture_much(&builder(1).inline(inline).build().unwrap());
+        capture_much(&builder(1).inline(inline).build_with::<StackEngine>().unwrap());
+    }
+}
+
+/// Under a limit on addresses a runtime of many workers runs, or is refused.
+#[test]
+#[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer takes more addresses")]
+fn addresses_run_out() {
+    let program = std::env::current_exe().unwrap();
+    for megabytes in [100, 200, 300, 400, 600, 800] {
+        let limited = format!("ulimit -v {}; exec \"$0\" \"$@\"", megabytes << 10);
+        let test = "stacks_of_bodies::many_workers_under_a_limit";
+        let arguments = ["--exact", test, "--ignored", "--test-threads=1", "--nocapture"];
+        let ended = Command::new("sh").args(["-c", &limited]).arg(&program).args(arguments).output().unwrap();
+        let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(
+            ended.status.success() && out.contains("1 passed"),
+            "with {megabytes} MB: {:?}: {out}{error}",
+            ended.status
+        );
+    }
+}
+
+#[test]
+#[ignore = "run by `addresses_run_out`, under a limit"]
+fn many_workers_under_a_limit() {
+    let sum = Handle::new(0);
+    match builder(32).build() {
+        Ok(rt) => {
+            let waits = |s: &Scope<'_, '_, _>| {
+                for _ in 0..1000 {
+                    s.nest(sum.inout(), |s, sum| {
+                        let join = s.spawn(sum.inout(), |sum| *sum += 1);
+                        s.wait(join)
+                    });
+                }
+            };
+            // A wait may be refused, and nothing else.
+            if rt.scope(waits).is_ok() {
+                assert!(sum.into_inner().is_ok_and(|sum| sum == 1000));
+            }
+        }
+        Err(BuildError::Stack { .. } | BuildError::Thread(_)) => {}
+        Err(error) => panic!("{error}"),
+    }
 }
 
 #[test]

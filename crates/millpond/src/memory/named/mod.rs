@@ -1,4 +1,4 @@
-//! The paper's memory managers: compositions of a few parts (TP §4.4, §6.2, Table 1).
+//! The paper's memory managers: compositions of a few parts ([TP](crate#sources) §4.4, §6.2, Table 1).
 //!
 //! Needs the Cargo feature `catalogue`.
 //!

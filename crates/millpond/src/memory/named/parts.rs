@@ -1,6 +1,6 @@
-//! What a manager of the paper's is made of: the columns of TP Table 1.
+//! What a manager of the paper's is made of: the columns of [TP](crate#sources) Table 1.
 
-/// Where free blocks are kept (TP §4.4).
+/// Where free blocks are kept ([TP](crate#sources) §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeLists {
     /// Nowhere: each goes back to the system.

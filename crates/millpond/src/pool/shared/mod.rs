@@ -48,7 +48,7 @@ pub trait End<Q>: Send + Sync + 'static {
 /// That at which its owner works.
 pub enum Working {}
 
-/// The other one: the oldest tasks, which probably make the most (TP §3.5).
+/// The other one: the oldest tasks, which probably make the most ([TP](crate#sources) §3.5).
 pub enum Opposite {}
 
 impl<Q: Queue> End<Q> for Working {
