@@ -188,7 +188,7 @@ impl Builder {
     /// let rt = Runtime::builder().window_bytes(10 * 4096).build()?;
     /// let (buffer, total) = (Handle::unset(), Handle::new(0));
     /// rt.scope(|s| {
-    ///     for n in 0..100 {
+    ///     for n in 0..100_u8 {
     ///         s.task("load").spawn(buffer.write(), move |buffer| buffer.set(vec![n; 4096]));
     ///         s.task("use").bytes(4096).spawn((buffer.read(), total.inout()), |(buffer, total)| {
     ///             *total += buffer.iter().map(|&byte| u64::from(byte)).sum::<u64>();

@@ -104,7 +104,7 @@ use crate::worker::{Worker, WorkerCounts};
 ///     let sum = rt.scope(|s| s.wait(s.spawn((), |()| 40)).map(|n| n + 2));
 ///     let session = rt.session();
 ///     let never = session.wait(session.spawn((), |()| ()));
-///     let is_right = sum == Ok(Ok(42)) && never.unwrap_err().kind() == &Kind::Forked;
+///     let is_right = matches!(sum, Ok(Ok(42))) && never.unwrap_err().kind() == &Kind::Forked;
 ///     // SAFETY: ends the process.
 ///     unsafe { libc::_exit(if is_right { 0 } else { 1 }) };
 /// }

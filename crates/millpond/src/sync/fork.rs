@@ -15,9 +15,9 @@ mod imp {
     use std::any::Any;
     use std::cell::RefCell;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::Take;
+    use crate::sync::global::atomic::{AtomicU32, Ordering};
     use crate::sync::system;
 
     static GENERATION: AtomicU32 = AtomicU32::new(0);
