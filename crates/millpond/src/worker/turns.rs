@@ -21,6 +21,9 @@ use super::current;
 use super::wait::Waiter;
 use crate::sync::{Condvar, Mutex};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
@@ -65,8 +68,7 @@ pub(super) fn replace_held(held: *const Turns) -> *const Turns {
 pub(super) fn park() {
     // SAFETY: the turn, on this stack, borrows it.
     if let Some(turns) = unsafe { HELD.get().as_ref() } {
-        turns.state.lock().parked = true;
-        turns.changed.notify_all();
+        turns.note_parked();
     }
 }
 
@@ -76,12 +78,17 @@ impl Turns {
         let worker = current::any().expect("a member of a reduction runs on a worker");
         let here = Address(worker.worker);
         let place = Place::Worker(worker);
+        self.take_at(here, || place.waiter(), |waiter| place.wait(waiter));
+        Turn { turns: self, before: HELD.replace(self) }
+    }
+
+    fn take_at(&self, here: Address, waiter: impl Fn() -> Waiter, wait: impl Fn(&Waiter)) {
         loop {
-            let waiter = place.waiter();
+            let waiter = waiter();
             if self.take_or_watch(here, &waiter) {
-                return Turn { turns: self, before: HELD.replace(self) };
+                return;
             }
-            place.wait(&waiter);
+            wait(&waiter);
         }
     }
 
@@ -98,6 +105,22 @@ impl Turns {
         (state.by, state.parked) = (here, false);
         true
     }
+
+    /// Step 2, by the member that has the turn.
+    fn note_parked(&self) {
+        self.state.lock().parked = true;
+        self.changed.notify_all();
+    }
+
+    /// Step 3.
+    fn end(&self) {
+        let mut state = self.state.lock();
+        state.by = Address::default();
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        self.changed.notify_all();
+        waiting.into_iter().for_each(|waiter| Waiter::wake_at(waiter.as_ptr()));
+    }
 }
 
 /// The turn, until this is dropped.
@@ -109,11 +132,6 @@ pub(crate) struct Turn<'t> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         HELD.set(self.before);
-        let mut state = self.turns.state.lock();
-        state.by = Address::default();
-        let waiting = std::mem::take(&mut state.waiting);
-        drop(state);
-        self.turns.changed.notify_all();
-        waiting.into_iter().for_each(|waiter| Waiter::wake_at(waiter.as_ptr()));
+        self.turns.end();
     }
 }
