@@ -5,11 +5,12 @@
 //! closure of another) and runs no leaf at its spawn, whose accesses no scheme knows. The registry is global since
 //! handles travel between runtimes; it is asked only when a claim changes hands.
 
+use std::cell::Cell;
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 
 use crate::sync::global::Mutex;
 use crate::sync::global::atomic::{AtomicU32, Ordering};
+use crate::sync::unique_number;
 
 static ALIVE: Mutex<Alive> = Mutex::new(Alive { next: 1, scopes: Vec::new() });
 
@@ -27,8 +28,21 @@ struct Alive {
 struct Scope {
     id: u64,
     /// That of its closure; `None` for a session, which may move.
-    thread: Option<ThreadId>,
+    thread: Option<u64>,
     inline: Inline,
+}
+
+/// The number of this thread. Unlike [`std::thread::current`] it counts no references, and cannot panic: so what asks for it under
+/// the lock has nothing to unwind.
+#[inline]
+fn this_thread() -> u64 {
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    let mut number = NUMBER.get();
+    if number == 0 {
+        number = unique_number() + 1;
+        NUMBER.set(number);
+    }
+    number
 }
 
 /// How many leaves run at their spawn in one root scope; a count that only the scope's thread touches.
@@ -62,7 +76,7 @@ impl Claimant {
         let id = alive.next;
         alive.next += 1;
         let inline = Inline::default();
-        let thread = bound.then(|| thread::current().id());
+        let thread = bound.then(this_thread);
         alive.scopes.push(Scope { id, thread, inline: inline.clone() });
         Claimant { id, inline }
     }
@@ -92,13 +106,12 @@ impl Drop for Claimant {
 pub(crate) fn is_free_to_take(owner: u64) -> bool {
     let alive = ALIVE.lock();
     let owner = alive.scopes.iter().find(|scope| scope.id == owner);
-    owner
-        .is_none_or(|scope| scope.thread == Some(thread::current().id()) && scope.inline.0.load(Ordering::Relaxed) == 0)
+    owner.is_none_or(|scope| scope.thread == Some(this_thread()) && scope.inline.0.load(Ordering::Relaxed) == 0)
 }
 
 /// Whether this thread runs a leaf at its spawn in some root scope. Takes O(root scopes).
 pub(crate) fn runs_inline_here() -> bool {
-    let here = Some(thread::current().id());
+    let here = Some(this_thread());
     ALIVE.lock().scopes.iter().any(|scope| scope.thread == here && scope.inline.0.load(Ordering::Relaxed) != 0)
 }
 

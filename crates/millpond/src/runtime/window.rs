@@ -59,7 +59,7 @@ impl<E: Engine> Worker<E> {
     /// body may wait for what the owner does next.
     fn empty_early(&self, domain: &Domain) {
         self.empty(domain, self.shared().early(), || {
-            (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute(task)).count() > 0
+            (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute_on_top(task)).count() > 0
         });
         self.step_back(Leave::Body);
     }
@@ -75,7 +75,7 @@ impl<E: Engine> Worker<E> {
         let mut in_vain = 0;
         while in_vain < LOOKS && !self.shared().has_room(domain, bytes, true) {
             match self.take_leaf_below(domain) {
-                Some(task) => self.execute(task),
+                Some(task) => self.execute_on_top(task),
                 // A parent has a stack of its own: it may wait for what this body does next.
                 None => in_vain = if self.lets_any_end(domain) { 0 } else { in_vain + 1 },
             }
@@ -83,7 +83,7 @@ impl<E: Engine> Worker<E> {
         while self.shared().should_empty(domain, self.shared().config.window)
             && let Some(task) = self.take_leaf_below(domain)
         {
-            self.execute(task);
+            self.execute_on_top(task);
         }
         self.step_back(Leave::Body);
     }

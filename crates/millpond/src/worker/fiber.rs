@@ -119,13 +119,18 @@ impl Fibers {
         }
     }
 
-    /// Runs the body of a task, which is named if it overflows its stack.
+    /// The body of a task begins, which is named if it overflows its stack; or one has ended. Two stores a task: if another
+    /// one runs on top of a body, `on_top` notes that one again.
     #[inline(always)]
-    pub(crate) fn run<R>(&self, task: TaskRef, body: impl FnOnce() -> R) -> R {
-        let before = self.running.replace(Some(task));
-        let result = body();
-        self.running.set(before);
-        result
+    pub(super) fn note_running(&self, task: Option<TaskRef>) {
+        self.running.set(task);
+    }
+
+    /// Runs another task on top of the body that runs.
+    pub(super) fn on_top(&self, run: impl FnOnce()) {
+        let running = self.running.get();
+        run();
+        self.running.set(running);
     }
 
     /// Bodies that are parked.

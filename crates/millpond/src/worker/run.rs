@@ -124,6 +124,11 @@ impl<E: Engine> Worker<E> {
         mem::forget(guard);
     }
 
+    /// As `execute`, on top of a body that waits or spawns.
+    pub(crate) fn execute_on_top(&self, task: TaskRef) {
+        self.fibers.on_top(|| self.execute(task));
+    }
+
     pub(crate) fn erased(&self) -> *const () {
         std::ptr::from_ref(self).cast()
     }
@@ -157,7 +162,9 @@ impl<E: Engine> Worker<E> {
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| self.fetch_for_release(record));
         let started = self.grains.start_taken(header.domain(), nth);
+        self.fibers.note_running(Some(task));
         let result = self.run_body(task);
+        self.fibers.note_running(None);
         self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
     }
@@ -168,7 +175,7 @@ impl<E: Engine> Worker<E> {
         let id = task.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
         // SAFETY: the task was taken from the pool, so it runs once, here, and all its accesses are granted.
-        let result = self.fibers.run(task, || unsafe { (task.header().vtable().run)(task, self.erased()) });
+        let result = unsafe { (task.header().vtable().run)(task, self.erased()) };
         if id != 0 {
             self.log.ended(id, result.is_ok(), before);
         }
@@ -227,7 +234,9 @@ impl<E: Engine> Worker<E> {
     /// Runs the body of a parent whose tasks wait in the pool. The parent, if it is complete with that.
     pub(crate) fn run_parent_from_pool(&self, task: TaskRef) -> Option<TaskRef> {
         self.count_body();
+        self.fibers.note_running(Some(task));
         let result = self.run_body(task);
+        self.fibers.note_running(None);
         let frame: NonNull<NestFrame> = task.frame_at();
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
         let frame = unsafe { frame.as_ref() };
@@ -269,7 +278,7 @@ impl<E: Engine> Worker<E> {
             if self.is_due(&self.run_in_waits) {
                 self.let_oldest_run(domain);
             }
-            return self.take_below(domain).map(|task| self.execute(task)).is_some();
+            return self.take_below(domain).map(|task| self.execute_on_top(task)).is_some();
         }
         let used_up = self.begin_turn(1);
         self.resume_mail();

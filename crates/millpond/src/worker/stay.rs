@@ -136,7 +136,7 @@ impl<E: Engine> Worker<E> {
         while self.stack_left_for_bodies()
             && let Some(errand) = E::Tasks::next_errand(self)
         {
-            if awaited.is(errand) { self.execute(errand) } else { self.put(errand, Put::Spawned) }
+            if awaited.is(errand) { self.execute_on_top(errand) } else { self.put(errand, Put::Spawned) }
         }
         self.look_for_mail();
         let mut patience = Patience::new();
@@ -221,7 +221,7 @@ impl<E: Engine> Worker<E> {
         match self.search_below(awaited, patience.search) {
             Some(task) => {
                 *patience = Patience::new();
-                if self.is_carrier() { self.run_from_carrier(task, 1) } else { self.execute(task) }
+                if self.is_carrier() { self.run_from_carrier(task, 1) } else { self.execute_on_top(task) }
             }
             None => patience.looked_in_vain(lent),
         }
