@@ -34,7 +34,7 @@ impl<E: Engine> AfterFork<E> {
     /// An annex of this process.
     pub(super) fn take(&self, of: &Shared<E>) -> Arc<Shared<E>> {
         let vacant = { self.annexes().vacant.lock().pop() };
-        vacant.unwrap_or_else(|| of.annex())
+        vacant.unwrap_or_else(|| of.annex_after_fork())
     }
 
     /// The caller has left it. Unless the process has forked in the scope's closure, it is one of this process.

@@ -76,7 +76,8 @@ unsafe fn offer<E: Engine>(worker: *const (), fork: NonNull<Head>, recorded_at: 
 /// As `the`.
 unsafe fn is_hungry<E: Engine>(worker: *const ()) -> bool {
     // SAFETY: passed on.
-    unsafe { the::<E>(worker) }.shared().pool.is_hungry()
+    let shared = unsafe { the::<E>(worker) }.shared();
+    shared.pool.is_hungry() && !shared.is_forked()
 }
 
 /// # Safety

@@ -14,6 +14,7 @@ use super::gate::Opening;
 use super::watch::Tell;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
+use crate::error::Kind;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::yield_thread;
 use crate::worker::wait::Waiter;
@@ -100,6 +101,7 @@ impl<E: Engine> Worker<E> {
 
     /// Polls a future, on behalf of the body of a scope, until it is ready or the scope is quiet without that.
     pub(super) fn quiesce_or<F: Future>(&self, domain: &Domain, future: F) -> Option<F::Output> {
+        assert!(!self.shared().is_forked(), "the scope {}", Kind::Forked);
         let (mut future, mut lent) = (pin!(future), Lent::new(domain));
         let poll = poll_fn(|context| {
             loop {

@@ -273,6 +273,10 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     /// after this call, forever. A future ([`Door::run_future`]) that waits counts as held, and so does a leaf that waits by
     /// [`Door::wait_in_place`].
     ///
+    /// # Panics
+    ///
+    /// In the child of a [fork](crate::Runtime#forks), if the scope was open at the fork.
+    ///
     /// ```
     /// use millpond::{Runtime, Spawn};
     ///
@@ -295,6 +299,10 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
 
     /// As [`Spawn::block_on`], but ends with `None` if the scope is [quiescent](Scope::quiesce) and the future not ready.
     /// What wakes the future from outside the scope does not count as part of it.
+    ///
+    /// # Panics
+    ///
+    /// If the future does; or as [`quiesce`](Scope::quiesce).
     ///
     /// ```
     /// # use millpond::Runtime;

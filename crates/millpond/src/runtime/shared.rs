@@ -95,48 +95,66 @@ struct Guests<E: Engine> {
     annexes: Vec<std::sync::Arc<Shared<E>>>,
 }
 
+/// The seats that a runtime has besides the front.
+struct Seats {
+    /// Those of workers and callers are below this one.
+    callers_until: usize,
+    /// Those that callers may have, the last one first.
+    free: Vec<usize>,
+    /// How many are for spare threads.
+    spares: usize,
+}
+
 impl<E: Engine> Shared<E> {
     pub(crate) fn new(config: Config, choices: Choices<E>) -> std::sync::Arc<Self> {
         E::Tasks::prepare();
         fork::watch(LOCKS);
         overflow::watch();
         let guests = config.workers + 1..config.workers + 1 + GUESTS;
+        let spares = spares::PER_WORKER * config.workers;
+        let seats = Seats { callers_until: guests.end, free: guests.rev().chain([0]).collect(), spares };
         let recorder = config.recorder.clone().unwrap_or_default();
         let live = config.dumps.then(std::sync::Arc::default);
-        Self::with_seats(
-            config,
-            choices,
-            guests.end,
-            guests.rev().chain([0]).collect(),
-            unique_number(),
-            recorder,
-            live,
-        )
+        Self::with_seats(config, choices, seats, unique_number(), recorder, live)
     }
 
     /// A place of their own for further callers, one at a time.
-    pub(super) fn annex(&self) -> std::sync::Arc<Self> {
+    fn annex(&self) -> std::sync::Arc<Self> {
+        let (recorder, live) = (self.recorder.clone(), self.live.clone());
+        self.annex_with(spares::PER_WORKER, self.config.watch.clone(), recorder, live)
+    }
+
+    /// As `annex`, in the child of a fork: without other threads, and without the recorder and the watchdog of the parent. Those
+    /// have locks that a thread of the parent may have held, and sinks that write to what the parent has opened.
+    pub(super) fn annex_after_fork(&self) -> std::sync::Arc<Self> {
+        self.annex_with(0, None, Recorder::default(), None)
+    }
+
+    fn annex_with(
+        &self,
+        spares: usize,
+        watch: Option<std::sync::Arc<Watch>>,
+        recorder: Recorder,
+        live: Option<std::sync::Arc<Live>>,
+    ) -> std::sync::Arc<Self> {
         let inline = self.config.inline.alone();
-        let config = Config { workers: 1, pin: false, annex: true, inline, ..self.config.clone() };
-        // The parent's recorder has locks, and sinks that write to what the parent has opened.
-        let recorded = (!self.is_forked()).then(|| (self.recorder.clone(), self.live.clone()));
-        let (recorder, live) = recorded.unwrap_or_default();
-        Self::with_seats(config, self.choices.clone(), 1, Vec::new(), self.house, recorder, live)
+        let config = Config { workers: 1, pin: false, annex: true, inline, watch, ..self.config.clone() };
+        let seats = Seats { callers_until: 1, free: Vec::new(), spares };
+        Self::with_seats(config, self.choices.clone(), seats, self.house, recorder, live)
     }
 
     /// With seats for workers and callers, behind them those of spare threads, and the front last.
     fn with_seats(
         config: Config,
         choices: Choices<E>,
-        callers_until: usize,
-        free: Vec<usize>,
+        Seats { callers_until, free, spares }: Seats,
         house: u64,
         recorder: Recorder,
         live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
         let tracker = choices.tracker;
-        let spares = Spares::new(callers_until, spares::PER_WORKER * config.workers);
-        let seats = callers_until + spares::PER_WORKER * config.workers + 1;
+        let seats = callers_until + spares + 1;
+        let spares = Spares::new(callers_until, spares);
         let (pool, pool_locals) = E::Pool::with(seats, &choices.pool);
         let idle = if pool.waits_busily() { Idle::Busy } else { config.idle };
         let sleep = Arc::new(Sleep::new(seats, idle));
@@ -242,7 +260,7 @@ impl<E: Engine> Shared<E> {
 
     /// The watchdog watches, if there is one, until what this returns is dropped.
     pub(crate) fn open_watched(&self) -> Option<watchdog::Open> {
-        self.config.watch.as_ref().map(Watch::open)
+        self.config.watch.as_ref().filter(|_| !self.is_forked()).map(Watch::open)
     }
 
     pub(crate) fn is_shut_down(&self) -> bool {
@@ -269,6 +287,9 @@ impl<E: Engine> Shared<E> {
 
     /// Lets a spare thread work in the place of this one, which waits; false if there is none.
     pub(crate) fn lend(&self) -> bool {
+        if self.is_forked() {
+            return false;
+        }
         match self.spares.lend() {
             Taker::Somebody => true,
             Taker::Call(seat) => {

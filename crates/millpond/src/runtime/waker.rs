@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
+use std::thread::{self, Thread};
 
 use crate::engine::Engine;
 use crate::sync::Mutex;
@@ -56,9 +57,35 @@ impl Wake for BodyWaker {
     }
 }
 
+/// Wakes a thread that is no worker.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls a future on behalf of a body in the child of a fork, where its runtime is not used.
+#[cold]
+fn block_on_thread<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        thread::park();
+    }
+}
+
 impl<E: Engine> Worker<E> {
     /// Polls a future on behalf of a body, which waits by `wait` in between. Panics if it must not wait (`worker::scarce`).
     pub(crate) fn block_on<F: Future>(&self, future: F, wait: impl Fn(&Waiter)) -> F::Output {
+        if self.shared().is_forked() {
+            return block_on_thread(future);
+        }
         let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();
         let waker = Arc::clone(&body).into();

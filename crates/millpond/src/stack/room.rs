@@ -46,6 +46,10 @@ impl Worker<StackEngine> {
     #[cold]
     pub(super) fn make_room_in_frame(&self, domain: &Domain, frames: &Frames, size: usize, bytes: usize) {
         let config = &self.shared().config;
+        if self.shared().is_forked() {
+            frames.make_room(size);
+            return frames.set_limit(window(config).max(size));
+        }
         let fits = || bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
         let is_full = || !fits() || waiting_at_most(domain, frames) >= config.window;
         if !is_full() && runs_early(config) && !frames.has_room(size) {

@@ -318,6 +318,9 @@ impl<E: Engine> Worker<E> {
 
     /// Waits without running anything on this stack, unless that has taken long (`Worker::suspend`).
     pub(crate) fn wait_apart(&self, waiter: &Waiter, awaited: Awaited) {
+        if self.shared().is_forked() {
+            return self.wait_after_fork(waiter, awaited);
+        }
         self.forks.offer_all();
         self.log.waits_for_others(|| {
             self.flush_all();

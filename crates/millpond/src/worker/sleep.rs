@@ -76,7 +76,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicUsize, fence};
-use crate::sync::{Condvar, Mutex, fence_of_models};
+use crate::sync::{Condvar, Mutex, fence_of_models, fork};
 use spin::spin;
 
 #[cfg(all(test, loom))]
@@ -122,6 +122,8 @@ pub(crate) struct Sleep {
     /// Seats that are ASLEEP or about to be.
     sleepers: CachePadded<AtomicUsize>,
     seats: Box<[CachePadded<Seat>]>,
+    /// In which process the seats have threads.
+    generation: u32,
 }
 
 #[derive(Debug)]
@@ -135,7 +137,7 @@ struct Seat {
 impl Sleep {
     pub(crate) fn new(seats: usize, idle: Idle) -> Sleep {
         let seats = (0..seats).map(|_| CachePadded::new(Seat::new())).collect();
-        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), seats }
+        Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), seats, generation: fork::generation() }
     }
 
     /// Work has become visible to all: wakes one worker if one sleeps.
@@ -159,6 +161,9 @@ impl Sleep {
     #[cold]
     #[inline(never)]
     fn wake_one(&self) {
+        if self.is_forked() {
+            return;
+        }
         // The lowest seat first, so that with little work the same few workers keep warm.
         if let Some(seat) = self.seats.iter().find(|seat| seat.leave(ASLEEP, CHOSEN)) {
             self.unblock(seat);
@@ -177,6 +182,9 @@ impl Sleep {
     #[cold]
     #[inline(never)]
     fn call(&self, seat: &Seat) {
+        if self.is_forked() {
+            return;
+        }
         if seat.leave(ASLEEP, CALLED) {
             self.unblock(seat);
         } else if seat.leave(AWAY, CALLED) {
@@ -184,6 +192,11 @@ impl Sleep {
         } else if seat.leave(CHOSEN, CALLED) {
             self.work_arrived();
         }
+    }
+
+    /// Whether this is the child of a fork: no thread sleeps here, and one of the parent may have held a seat's lock.
+    fn is_forked(&self) -> bool {
+        fork::generation() != self.generation
     }
 
     /// Wakes all that sleep, for something that everybody's `found` sees.

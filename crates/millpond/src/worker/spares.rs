@@ -81,6 +81,11 @@ impl Spares {
         (self.first_seat..self.first_seat + self.up.len()).contains(&seat)
     }
 
+    /// Whether there are none, since no thread but the caller works here: in the child of a fork (`runtime::after_fork`).
+    pub(crate) fn are_none(&self) -> bool {
+        self.up.is_empty()
+    }
+
     /// Steps 1 and 2.
     pub(crate) fn lend(&self) -> Taker {
         if self.take_surplus() {

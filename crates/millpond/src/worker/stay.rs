@@ -11,6 +11,9 @@
 //! 4. Without a spare, if it could run nothing itself (a session's task) or no body has begun anywhere for long: the stack is put
 //!    aside, and the thread runs other tasks. At once, if other bodies of the thread are put aside, which it has to resume.
 //!
+//! In the child of a fork no other thread works for a runtime of the parent. There a scope's only thread waits for no other one: it
+//! goes from 1 at once to 3, through the whole pool, and then to 4. A body of a scope that was open at the fork runs nothing.
+//!
 //! A body that waits for something outside the runtime, a future, is put aside at once: its thread lends its slot, if it can,
 //! and waits for what its bodies wait for.
 
@@ -20,6 +23,7 @@ use std::time::{Duration, Instant};
 use super::{Worker, turns, wait::Waiter};
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
+use crate::error::Kind;
 use crate::memory::Memory;
 use crate::pool::{Leave, Put};
 use crate::runtime::domain::Domain;
@@ -194,6 +198,9 @@ impl<E: Engine> Worker<E> {
     /// Looks a while for mail, before others are to work: most waits that follow a theft are short.
     fn look_for_mail(&self) {
         let shared = self.shared();
+        if shared.spares.are_none() {
+            return;
+        }
         self.step_back(Leave::Seat);
         shared.sleep.look(|| self.has_mail() || shared.has_work());
     }
@@ -201,8 +208,11 @@ impl<E: Engine> Worker<E> {
     /// Lends the slot, if it can, and waits for mail; after some time it runs what it finds itself. False if nothing will come
     /// of that.
     fn wait_a_while(&self, awaited: Awaited, patience: &mut Patience, done: &dyn Fn() -> bool) -> bool {
-        let lent = self.lend();
         let may_find = !matches!(awaited, Awaited::Others) && self.may_lend();
+        if self.shared().spares.are_none() {
+            return may_find && self.run_from_anywhere(awaited, usize::MAX);
+        }
+        let lent = self.lend();
         if !lent && (!may_find || patience.is_over(self.shared().bodies_begun())) {
             return false;
         }
@@ -218,12 +228,21 @@ impl<E: Engine> Worker<E> {
         if !may_find || self.has_mail() {
             return true;
         }
-        match self.search_below(awaited, patience.search) {
-            Some(task) => {
-                *patience = Patience::new();
-                if self.is_carrier() { self.run_from_carrier(task, 1) } else { self.execute_on_top(task) }
-            }
-            None => patience.looked_in_vain(lent),
+        if self.run_from_anywhere(awaited, patience.search) {
+            *patience = Patience::new();
+        } else {
+            patience.looked_in_vain(lent);
+        }
+        true
+    }
+
+    /// Runs a task from the pool that leads to what is waited for, if one is among `most`.
+    fn run_from_anywhere(&self, awaited: Awaited, most: usize) -> bool {
+        let Some(task) = self.search_below(awaited, most) else { return false };
+        if self.is_carrier() {
+            self.run_from_carrier(task, 1)
+        } else {
+            self.execute_on_top(task)
         }
         true
     }
@@ -248,6 +267,20 @@ impl<E: Engine> Worker<E> {
         others.into_iter().rev().for_each(|task| self.put(task, Put::Spawned));
         self.leave_tasks(Leave::Body);
         found
+    }
+
+    /// As `suspend`, in a scope that was open at a fork, in the child: nothing of the runtime runs there, and only other code of
+    /// the child can wake the waiter.
+    #[cold]
+    pub(super) fn wait_after_fork(&self, waiter: &Waiter, awaited: Awaited) {
+        if !waiter.park() {
+            return;
+        }
+        assert!(!matches!(awaited, Awaited::Fork(_)), "the other half of a join {}", Kind::Forked);
+        while !waiter.is_delivered() {
+            std::thread::sleep(PAUSE);
+            self.collect_mail();
+        }
     }
 
     /// Lets other tasks run before this body goes on, which waits for something outside.

@@ -1,18 +1,29 @@
 //! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing waits for them.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
 use crate::common::{OnStack, alone, builder, limit, on_stack, runtime, sized};
-use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, Sum};
+use millpond::item::Item;
+use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, StackEngine, Sum};
 
 #[test]
 fn children_of_a_fork() {
-    for test in ["sessions_in_a_child", "scopes_in_a_child", "scopes_that_fork", "forks_while_others_work"] {
+    let tests = [
+        "sessions_in_a_child",
+        "scopes_in_a_child",
+        "waits_in_a_child",
+        "scopes_that_fork",
+        "waits_in_scopes_that_fork",
+        "forks_while_others_work",
+    ];
+    for test in tests {
         alone(&format!("process_forks::{test}"), |_| false);
     }
 }
@@ -24,7 +35,7 @@ fn in_child(child: impl FnOnce()) {
     if pid == 0 {
         // SAFETY: no pointers. The signal ends a child that hangs.
         unsafe { libc::alarm(60) };
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+        let ended = catch_unwind(AssertUnwindSafe(child));
         // SAFETY: ends the process.
         unsafe { libc::_exit(if ended.is_ok() { 0 } else { 1 }) };
     }
@@ -99,6 +110,134 @@ fn scopes_in_a_child() {
             one_scope_in_a_child(runtime(workers));
             one_scope_in_a_child(builder(workers).inline(Inline::Never).dumps(true).build().unwrap());
             one_scope_in_a_child(on_stack(workers));
+        }
+    });
+}
+
+/// Bodies that keep a lock over each kind of wait, and bodies that wait for what comes later: all on one thread.
+fn wait_in_scope<E: Engine>(rt: &Runtime<E>, bodies: u32) {
+    let (here, lock, ran, late) = (thread::current().id(), Mutex::new(0), AtomicU32::new(0), Item::new());
+    let is_here = || assert_eq!(thread::current().id(), here, "another thread works in the child");
+    rt.scope(|s| {
+        for _ in 0..bodies {
+            let (late, lock, ran, is_here) = (&late, &lock, &ran, &is_here);
+            s.nest((), move |s, ()| {
+                s.block_on(poll_fn(|context| match late.get() {
+                    None if late.wake(context.waker()) => Poll::Pending,
+                    _ => Poll::Ready(()),
+                }));
+                is_here();
+                ran.fetch_add(1, Relaxed);
+            });
+            s.nest((), move |s, ()| {
+                let mut locked = lock.lock().unwrap();
+                let mut own = s.handle(1);
+                let (a, b) = millpond::join(is_here, || 2);
+                drop(s.spawn(own.inout(), |own| *own += 1));
+                let read = *s.wait_on(&mut own).unwrap() + s.wait(s.nest((), |_, ()| 3)).unwrap();
+                let inner = rt.scope(|s| s.wait(s.nest((), |s, ()| s.wait(s.spawn((), |()| 4)).unwrap())).unwrap());
+                *locked += read + b + inner.unwrap();
+                ran.fetch_add(1, Relaxed);
+                a
+            });
+        }
+        s.spawn((), |()| late.put(()).unwrap());
+    })
+    .unwrap();
+    assert_eq!((lock.into_inner().unwrap(), ran.into_inner()), (bodies * 11, bodies * 2));
+}
+
+fn waits_in_one_child<E: Engine>(rt: &Runtime<E>) {
+    let (session, go) = (rt.session(), Arc::new(AtomicBool::new(false)));
+    // At the fork bodies wait, and spare threads work in their place.
+    let waiting: Vec<_> = (0..4)
+        .map(|_| {
+            let go = go.clone();
+            session.nest((), move |s, ()| {
+                let inner = s.spawn((), move |()| {
+                    while !go.load(Relaxed) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                s.wait(inner).unwrap();
+            })
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(20));
+    for _ in 0..3 {
+        in_child(|| {
+            let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+            wait_in_scope(rt, 10);
+            assert_eq!(threads(), 1, "a scope in the child of a fork has started threads");
+            // A runtime of the child has its own.
+            let own = runtime(2);
+            assert_eq!(use_scope(&own, &Handle::new(Vec::new())), 400);
+        });
+    }
+    go.store(true, Relaxed);
+    waiting.into_iter().for_each(|join| session.wait(join).unwrap());
+}
+
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn waits_in_a_child() {
+    limit(100, "waits in the child of a fork", || {
+        for workers in [1, 3] {
+            waits_in_one_child(&runtime(workers));
+            waits_in_one_child(&builder(workers).inline(Inline::Never).build().unwrap());
+            waits_in_one_child(&on_stack(workers));
+        }
+    });
+}
+
+/// A scope that was open at the fork: its tasks do not run in the child, whatever its closure does there.
+fn wait_in_open_scope<E: Engine>(rt: &Runtime<E>, ran: &AtomicU32) {
+    let parent = std::process::id();
+    let ended = rt.scope(|s| {
+        let body = || {
+            assert_eq!(std::process::id(), parent, "a task of the parent runs in the child");
+            ran.fetch_add(1, Relaxed);
+        };
+        (0..20).for_each(|_| drop(s.nest((), move |_, ()| body())));
+        let late = Arc::new(Item::new());
+        in_child(|| {
+            // More than the window holds.
+            (0..200).for_each(|_| drop(s.nest((), move |_, ()| body())));
+            assert_eq!(millpond::join(|| 1, || 2), (1, 2));
+            let put = late.clone();
+            let other = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(20));
+                put.put(42).unwrap();
+            });
+            let answer = s.block_on(poll_fn(|context| match late.get() {
+                None if late.wake(context.waker()) => Poll::Pending,
+                _ => Poll::Ready(*late.get().unwrap()),
+            }));
+            assert_eq!(answer, 42);
+            other.join().unwrap();
+            // Waits there for a runtime of the child.
+            let own = runtime(2);
+            let session = own.session();
+            assert_eq!(session.wait(session.spawn((), |()| 7)).unwrap(), 7);
+            assert!(catch_unwind(AssertUnwindSafe(|| s.quiesce())).is_err());
+            is_forked(s.wait(s.nest((), |_, ()| ())));
+        });
+    });
+    ended.unwrap();
+}
+
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn waits_in_scopes_that_fork() {
+    limit(100, "waits in scopes that were open at a fork", || {
+        for workers in [1, 3] {
+            let ran = AtomicU32::new(0);
+            wait_in_open_scope(&builder(workers).inline(Inline::Never).window(64).build().unwrap(), &ran);
+            wait_in_open_scope(
+                &builder(workers).inline(Inline::Never).window(64).build_with::<StackEngine>().unwrap(),
+                &ran,
+            );
+            assert_eq!(ran.into_inner(), 40);
         }
     });
 }
