@@ -86,8 +86,8 @@ use crate::worker::{Worker, WorkerCounts};
 /// - A task that is spawned on a [`Session`] does not run, and its join returns [`Kind::Forked`]. So does every call of a
 ///   session that would wait; it does not wait when it is dropped.
 /// - A scope that was open at the fork returns [`Kind::Forked`] when its closure ends. Its tasks run in the parent only. Waiting for
-///   such a task, or for a datum, returns [`Kind::Forked`]. [`Scope::quiesce`] panics, and so does a [`join`](crate::join) of
-///   which the parent runs the other half. [`block_on`](crate::Spawn::block_on) waits for its future, and runs nothing meanwhile.
+///   such a task, or for a datum, returns [`Kind::Forked`]. [`Scope::quiesce`] panics. So does a [`join`](crate::join) if a
+///   worker had taken its other half before. [`block_on`](crate::Spawn::block_on) waits for its future, and runs nothing meanwhile.
 /// - Dropping the runtime does nothing. Its memory stays until the process ends.
 /// - [`dump`](Runtime::dump) says that nothing is kept. Nothing is recorded.
 ///

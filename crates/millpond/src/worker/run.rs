@@ -162,11 +162,18 @@ impl<E: Engine> Worker<E> {
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| self.fetch_for_release(record));
         let started = self.grains.start_taken(header.domain(), nth);
-        self.fibers.note_running(Some(task));
-        let result = self.run_body(task);
-        self.fibers.note_running(None);
+        let result = self.named(task, || self.run_body(task));
         self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
+    }
+
+    /// Runs the body of a task, which is named if it overflows its stack.
+    #[inline(always)]
+    pub(crate) fn named<R>(&self, task: TaskRef, run: impl FnOnce() -> R) -> R {
+        self.fibers.note_running(Some(task));
+        let result = run();
+        self.fibers.note_running(None);
+        result
     }
 
     /// Runs the body of a task that was taken from the pool.
@@ -234,9 +241,7 @@ impl<E: Engine> Worker<E> {
     /// Runs the body of a parent whose tasks wait in the pool. The parent, if it is complete with that.
     pub(crate) fn run_parent_from_pool(&self, task: TaskRef) -> Option<TaskRef> {
         self.count_body();
-        self.fibers.note_running(Some(task));
-        let result = self.run_body(task);
-        self.fibers.note_running(None);
+        let result = self.named(task, || self.run_body(task));
         let frame: NonNull<NestFrame> = task.frame_at();
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
         let frame = unsafe { frame.as_ref() };

@@ -36,6 +36,8 @@ fn an_overflow_names_the_task() {
     assert!(text.contains("has overflowed its stack"), "{text}");
     assert!(text.contains("task `deep(3,4)` ran on a stack of 131072 bytes"), "{text}");
     assert!(text.contains("`Builder::stack_size`") && text.contains("stack overflow, aborting"), "{text}");
+    let text = dies("stacks_of_bodies::a_future_overflows");
+    assert!(text.contains("task `polled` ran on a stack of 131072 bytes"), "{text}");
     // Also on top of another body, and after another one on the same worker.
     let text = dies("stacks_of_bodies::a_parent_overflows");
     assert!(text.contains("task `parent` ran on a stack of 262144 bytes"), "{text}");
@@ -46,6 +48,21 @@ fn an_overflow_names_the_task() {
 fn a_leaf_overflows() {
     let rt = builder(2).stack_size(128 << 10).inline(Inline::Never).build().unwrap();
     let _ = rt.scope(|s| drop(s.task("deep").index([3, 4]).spawn((), |()| black_box(deep(&[1; 1000])))));
+}
+
+#[test]
+#[ignore = "ends its process: run by `an_overflow_names_the_task`"]
+fn a_future_overflows() {
+    let rt = builder(2).stack_size(128 << 10).build().unwrap();
+    let _ = rt.scope(|s| {
+        let polled = s.door().task("polled").pending_future(async {
+            black_box(deep(&[1; 1000]));
+        });
+        let precondition = polled.hold();
+        drop(polled);
+        // From here on it is in the pool.
+        precondition.satisfy();
+    });
 }
 
 #[test]

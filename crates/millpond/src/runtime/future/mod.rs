@@ -165,7 +165,7 @@ impl<E: Engine> Worker<E> {
         if again || !self.shared().kinds.is_short(task.header().vtable()) {
             self.leave_tasks(Leave::Body);
         }
-        match self.poll(task) {
+        match self.named(task, || self.poll(task)) {
             Polled::Ended(result) => self.conclude(task, result, true, Ran::No),
             Polled::Held => {
                 let domain = task.header().domain();
