@@ -61,11 +61,11 @@ impl Log {
         self.body.replace(body)
     }
 
-    /// Notes an event, unless the recording has ended.
+    /// Notes an event, unless the recording has ended, or this is the child of a fork.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&self, what: What) {
-        if self.is_on() {
+        if self.is_on() && !self.recorder.is_forked() {
             let event = Event { at: self.recorder.now(), what };
             if self.tape.write(event, |events| self.recorder.send(self.tape.track(), events)) {
                 self.recorder.deliver();

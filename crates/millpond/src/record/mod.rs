@@ -33,9 +33,9 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::depend::Mode;
-use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::global::atomic as global;
+use crate::sync::{Mutex, fork};
 
 mod delivery;
 pub mod dump;
@@ -297,6 +297,8 @@ struct Inner {
     /// Copied when it changes: what is on its way goes to those that were there.
     sinks: Mutex<Sinks>,
     delivery: Delivery,
+    /// In which process it was made.
+    generation: u32,
 }
 
 type Sinks = Arc<Vec<Arc<dyn Sink>>>;
@@ -346,7 +348,14 @@ impl Recorder {
             tapes: Mutex::new(Vec::new()),
             sinks: Mutex::default(),
             delivery: Delivery::default(),
+            generation: fork::generation(),
         }))
+    }
+
+    /// Whether this is the child of a fork, in which it gives the sinks nothing: a thread of the parent may have held any of its
+    /// locks, and the sinks write to what the parent has opened.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.0.generation != fork::generation()
     }
 
     /// Records for `sink` until what is returned is dropped. A scope is recorded, with its tasks, if it was opened
@@ -354,7 +363,7 @@ impl Recorder {
     /// whose scope's opening it has not seen.
     ///
     /// When it is dropped, the sink has got all that belongs to scopes which have returned; but not if a sink drops it
-    /// ([`Sink::take`]).
+    /// ([`Sink::take`]), nor in the child of a [fork](crate::Runtime#forks), where sinks get nothing.
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
         // What is on the tapes is not for this one.
         self.drain();
@@ -365,6 +374,9 @@ impl Recorder {
     /// Gives what is on the tapes to the sinks. Stops nobody: what happens meanwhile may or may not be among it, what
     /// happened before is. If another thread is giving events to the sinks, it waits for that.
     pub fn drain(&self) {
+        if self.is_forked() {
+            return;
+        }
         let tapes: Vec<_> = self.0.tapes.lock().clone();
         tapes.iter().for_each(|tape| tape.drain(|events| self.send(tape.track(), events)));
         drop(tapes);
@@ -447,6 +459,9 @@ impl std::fmt::Debug for Recorder {
 
 impl Drop for Recording {
     fn drop(&mut self) {
+        if self.recorder.is_forked() {
+            return;
+        }
         self.recorder.drain();
         self.recorder.change_sinks(|sinks| {
             if let Some(at) = sinks.iter().position(|sink| Arc::ptr_eq(sink, &self.sink)) {

@@ -11,7 +11,7 @@ use super::{BuildError, Builder};
 use crate::engine::Engine;
 use crate::record::dump::{Dump, State};
 use crate::record::{Cause, Id};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, fork};
 
 /// It looks so often in the time after which it tells.
 const LOOKS: u32 = 4;
@@ -59,7 +59,7 @@ impl Watch {
     /// A scope or a session is open until the guard is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> Open {
         self.change(|watched| watched.open += 1);
-        Open(Arc::clone(self))
+        Open { watch: Arc::clone(self), generation: fork::generation() }
     }
 
     fn change(&self, change: impl FnOnce(&mut Watched)) {
@@ -97,11 +97,17 @@ impl Watch {
 
 /// A scope or a session that is open.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<Watch>);
+pub(crate) struct Open {
+    watch: Arc<Watch>,
+    generation: u32,
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.change(|watched| watched.open -= 1);
+        // In the child of a fork there is no watchdog, and it may have held the lock.
+        if self.generation == fork::generation() {
+            self.watch.change(|watched| watched.open -= 1);
+        }
     }
 }
 

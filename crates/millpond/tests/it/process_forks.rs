@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::common::{OnStack, alone, builder, limit, on_stack, runtime, sized};
 use millpond::item::Item;
+use millpond::record::{Event, Recorder, Sink, Track};
 use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, StackEngine, Sum};
 
 #[test]
@@ -21,6 +22,7 @@ fn children_of_a_fork() {
         "waits_in_a_child",
         "scopes_that_fork",
         "waits_in_scopes_that_fork",
+        "recordings_in_a_child",
         "forks_while_others_work",
     ];
     for test in tests {
@@ -239,6 +241,42 @@ fn waits_in_scopes_that_fork() {
             );
             assert_eq!(ran.into_inner(), 40);
         }
+    });
+}
+
+/// How many events it was given.
+#[derive(Default)]
+struct Events(AtomicUsize);
+
+impl Sink for Events {
+    fn take(&self, _track: Track, events: &[Event]) {
+        self.0.fetch_add(events.len(), Relaxed);
+    }
+}
+
+/// A sink writes to what the parent has opened: it gets nothing in the child, and no lock is taken for it.
+#[test]
+#[ignore = "run by `children_of_a_fork`, in a process of its own"]
+fn recordings_in_a_child() {
+    limit(100, "recordings in the child of a fork", || {
+        let (recorder, sink) = (Recorder::new(), Arc::new(Events::default()));
+        let rt =
+            builder(1).inline(Inline::Never).recorder(&recorder).watchdog(Duration::from_secs(60)).build().unwrap();
+        let recording = recorder.add(sink.clone());
+        let mut recording = Some(recording);
+        rt.scope(|s| {
+            in_child(|| {
+                // More events than a worker keeps.
+                (0..3000).for_each(|_| drop(s.spawn((), |()| ())));
+                assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
+                recorder.drain();
+                drop(recording.take());
+                assert_eq!(sink.0.load(Relaxed), 0, "a sink of the parent is told of the child");
+            });
+        })
+        .unwrap();
+        drop(recording);
+        assert!(sink.0.load(Relaxed) > 0);
     });
 }
 
