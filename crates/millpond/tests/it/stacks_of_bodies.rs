@@ -31,6 +31,7 @@ fn dies(test: &str) -> String {
 
 #[test]
 #[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer has handlers of its own")]
+#[cfg_attr(millpond_scheme = "stack", ignore = "a stack does not say which task it was")]
 fn an_overflow_names_the_task() {
     let text = dies("stacks_of_bodies::a_leaf_overflows");
     assert!(text.contains("has overflowed its stack"), "{text}");
