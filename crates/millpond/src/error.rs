@@ -122,7 +122,8 @@ pub enum Kind {
         /// The task that failed first.
         by: Label,
     },
-    /// The scope was cancelled before the task started.
+    /// The scope, or the task ([`SessionJoin::cancel`](crate::SessionJoin::cancel)), was cancelled before the task started; or its
+    /// runtime was dropped.
     Cancelled,
     /// The body ended without setting what it declared to [`write`](crate::Handle::write).
     Unwritten {

@@ -136,6 +136,7 @@
 //! | *the `?` operator can only be applied to…*, for a [`Join`] | the task may not have run yet: [`s.wait(join)?`](Spawn::wait). If its body returns a `Result`, use [`try_spawn`](Spawn::try_spawn) |
 //! | `s` *escapes the closure body*, or *lifetime may not live long enough*, with a note on a [`Join`] that is *invariant* | a join leaves its scope: wait for it there, and return the value |
 //! | *cannot borrow `a` … because it is also borrowed as mutable* | the value lent by [`wait_on`](Spawn::wait_on) is still in use: end that before the next spawn on `a` |
+//! | *cannot move out of an `Arc`*, for a [`Session`] | its end is for the last one who has it: [`Arc::into_inner(session)`](std::sync::Arc::into_inner), then [`close`](Session::close) or [`detach`](Session::detach); or drop it |
 //! | *type annotations needed* | the closure stands apart from its spawn: write it in the call |
 //!
 //! # What the proof does not cover
@@ -168,7 +169,7 @@
 //! # More
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
-//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code.
+//! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
 //! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
@@ -244,7 +245,7 @@ pub use runtime::fork::{Joiner, join};
 pub use runtime::gate::{Closed, Gate, Stay};
 pub use runtime::join::Join;
 pub use runtime::scope::Scope;
-pub use runtime::session::{Session, SessionJoin};
+pub use runtime::session::{Close, Permit, Reserve, Session, SessionJoin};
 #[doc(hidden)]
 pub use runtime::spawn::Options as SpawnOptions;
 pub use runtime::spawn::{Spawn, Task};

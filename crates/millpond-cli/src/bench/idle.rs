@@ -139,7 +139,7 @@ fn open_session(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool), m
 fn in_session<E: Engine>(session: Session<E>, time: Duration) -> Result<(Slept, bool), millpond::Error> {
     let right = counted(&session, &Handle::new(0))?;
     let slept = Slept::new(time);
-    session.close()?;
+    session.close().wait()?;
     Ok((slept, right))
 }
 

@@ -96,7 +96,7 @@ fn sessions_have_episodes() {
             for _ in 0..20 {
                 let (sum, session) = (Handle::new(0), rt.session());
                 (0..10).for_each(|_| drop(session.nest_portable(sum.inout(), Tree { deep: 4 })));
-                session.close().expect("nothing fails");
+                session.close().wait().expect("nothing fails");
                 assert_eq!(sum.into_inner().expect("nothing fails"), 10 * 243);
             }
         });

@@ -377,7 +377,7 @@ fn a_set_in_a_session_starts_a_version() {
             open.spawn(x.inout(), |_| works(10));
             open.set(&x, 1);
             open.spawn(x.inout(), |_| works(70));
-            open.close().unwrap();
+            open.close().wait().unwrap();
         });
         let report = recording.report().unwrap();
         assert_eq!((report.work * 1e9, report.span * 1e9), (180.0, 110.0), "{workers} workers");

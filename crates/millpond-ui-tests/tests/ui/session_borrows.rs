@@ -8,6 +8,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let a = Handle::new(0);
     let session = rt.session();
     session.spawn(a.inout(), |a| *a += local);
-    session.close()?;
+    session.close().wait()?;
     Ok(())
 }

@@ -200,7 +200,7 @@ fn session<E: Engine>(rt: &Runtime<E>) {
         }
         assert_eq!(reads.map(|read| session.wait(read).expect("nothing fails")), [2 * round + 1; 3]);
     }
-    session.close().expect("nothing fails");
+    session.close().wait().expect("nothing fails");
     assert_eq!(sum.into_inner().ok(), Some(100));
 }
 

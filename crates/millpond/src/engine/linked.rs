@@ -124,6 +124,7 @@ macro_rules! linked {
             unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>) {
                 // In the child of a fork it is left as it is.
                 if !inner.is_forked() {
+                    inner.end();
                     // SAFETY: the caller's.
                     unsafe { ManuallyDrop::drop(inner) }
                 }

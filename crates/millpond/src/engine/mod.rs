@@ -123,7 +123,7 @@ impl Engine for DefaultParts {
 ///     session: Session<OnList>,
 /// }
 /// let rt: Runtime<OnList> = Runtime::builder().build_with()?;
-/// Server { session: rt.session() }.session.close()?;
+/// Server { session: rt.session() }.session.close().wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -173,6 +173,8 @@ impl Table {
             What::Session { scope, place } => {
                 self.spawned(track, scope, at, Entry { place, ..Entry::default() });
                 self.with(scope, |entry| (entry.runs, entry.ended) = (Some((at, track)), Some(at)));
+                // Its completion may have been read before, on the tape of the worker that has completed it.
+                self.leave(scope);
             }
             What::Spawned { role, task, spawner, order, place } => {
                 let known = Entry { role: Some(role), spawner, order, place, ..Entry::default() };

@@ -7,6 +7,7 @@ use std::sync::{Arc, Once};
 use super::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS};
 #[cfg(feature = "signal")]
 use super::on_signal;
+use super::session::OpenSessions;
 use super::shared::Shared;
 use super::{Inner, Runtime, start, watchdog};
 use crate::engine::{Choices, Engine};
@@ -395,6 +396,7 @@ impl Builder {
                 shared,
                 threads,
                 stand_in,
+                sessions: OpenSessions::default(),
                 _recording: recording,
             })),
         })

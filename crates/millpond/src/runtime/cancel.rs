@@ -5,7 +5,8 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Cancels a scope: its tasks that have not started end as [`Kind::Cancelled`](crate::Kind::Cancelled).
 ///
-/// [`Spawn::cancel_on_failure`](crate::Spawn::cancel_on_failure) cancels a scope at its first failure.
+/// [`Spawn::cancel_on_failure`](crate::Spawn::cancel_on_failure) cancels a scope at its first failure. The drop of a
+/// [`Session`](crate::Session) cancels it; [`SessionJoin::cancel`](crate::SessionJoin::cancel) cancels one task of it.
 ///
 /// Bodies that run go on; a long one captures the token and asks [`is_cancelled`](CancelToken::is_cancelled). Order
 /// is kept: what finished has its serial value, and every other task is cancelled or reads, directly or not, from a

@@ -24,11 +24,21 @@
 //!    an owner that waits without another look reads the count before it looks: if the count is the same once the bit
 //!    is set, what it saw there still holds, and there is a subtraction to come. An owner that counts later looks for
 //!    room again when the bit is set.
-
 //! 7. A scope is *quiet*, quiescent, when no task is outstanding but those that its doors hold. The owner that waits for
 //!    that lends what it counted to `word`, counts nothing itself meanwhile, and sets `QUIET`. It is quiet already, or
 //!    somebody will subtract down to `OPEN`, who clears the bit in the same step and tells the owner. The owner goes on
 //!    when it has cleared the bit itself or was told.
+//! 8. A session has no owner thread: the thread that holds its lock is the owner (`runtime::session::core`). Several threads and
+//!    futures may wait for room at once, so they are in a list, and `waiter` is not used. Under the lock, each puts itself
+//!    into the list, stores in `room_at` how low `word` must be, sets `ROOM`, and compares the counts as in 6. The
+//!    subtraction that comes down to `room_at` clears `ROOM`; the worker that did it tells the whole list, and each one
+//!    looks again. The session may end as soon as the worker has subtracted. So a worker that sees `ROOM` takes a
+//!    reference to the session before it subtracts: its own completions are not counted yet, so the session is there.
+//!    Another waiter may store another `room_at` just before the subtraction, with `ROOM` set already. So the worker compares
+//!    again afterwards: it has read `word` from that one's read-modify-write, or a later one, and sees what was stored.
+//! 9. A session ends without a waiter. The owner closes without a waiter, after it has put a reference to the session
+//!    where the completer finds it. The thread that brings `word` to 0 takes the reference, and ends the session.
+//!    `ROOM` may still be set then: it does not count.
 
 use std::cell::Cell;
 use std::ptr;
@@ -37,6 +47,8 @@ use crate::sync::Guarded;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::worker::wait::Waiter;
 
+#[cfg(all(test, loom))]
+mod loom_sessions;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
@@ -54,6 +66,8 @@ pub(super) struct Shared {
     word: AtomicU64,
     /// The owner's, except from setting `ROOM` or closing until it is woken.
     waiter: Guarded<*mut Waiter>,
+    /// How low `word` must be for a session to have room; see *Counting* 8.
+    room_at: AtomicU64,
 }
 
 const OPEN: u64 = 1 << 48;
@@ -66,7 +80,7 @@ const WATCHED: u64 = QUIET | ROOM;
 pub(super) struct Subtracted {
     /// The scope is complete.
     pub(super) complete: bool,
-    /// Who is to be woken.
+    /// Who is to be woken. Of a session: somebody waits for room.
     pub(super) wake: Option<*mut Waiter>,
     /// The owner, who waits for quiet, is to be told.
     pub(super) quiet: bool,
@@ -135,7 +149,7 @@ impl Own {
             shared.word.store(0, Ordering::Relaxed);
             return true;
         }
-        shared.word.fetch_add(add, Ordering::AcqRel).wrapping_add(add) == 0
+        shared.word.fetch_add(add, Ordering::AcqRel).wrapping_add(add) & !WATCHED == 0
     }
 
     /// Counts nothing here any more, until `reclaim`; see *Counting* 7.
@@ -164,11 +178,21 @@ impl Own {
         // Whoever took the bit away wakes, or has woken, the waiter.
         !shared.unwatch_room()
     }
+
+    /// Asks that somebody be told when at most `limit` tasks are outstanding, `seen` of them being so before the last
+    /// look; false if fewer are by now, so that another look is due. See *Counting* 8.
+    pub(super) fn ask_for_room(&self, shared: &Shared, seen: u64, limit: u64) -> bool {
+        let at = OPEN.wrapping_add(limit).wrapping_sub(self.balance());
+        shared.room_at.store(at, Ordering::Relaxed);
+        shared.word.fetch_or(ROOM, Ordering::AcqRel);
+        self.outstanding(shared) == seen
+    }
 }
 
 impl Shared {
     pub(super) fn new() -> Self {
-        Shared { word: AtomicU64::new(OPEN), waiter: Guarded::new(ptr::null_mut()) }
+        let (word, room_at) = (AtomicU64::new(OPEN), AtomicU64::new(u64::MAX));
+        Shared { word, waiter: Guarded::new(ptr::null_mut()), room_at }
     }
 
     /// Counts a spawn that the owner does not; by the owner or by a task of the scope.
@@ -178,22 +202,44 @@ impl Shared {
 
     /// Subtracts `count` completions that happened on other workers, or after the owner closed. The caller wakes, or
     /// tells, whom the result names; `wakes_at_end` says whether there is a waiter for the end. Unless somebody is to
-    /// be woken or told, or the scope is complete and has no waiter, it may be gone afterwards.
-    pub(super) fn subtract(&self, count: u64, wakes_at_end: impl FnOnce() -> bool) -> Subtracted {
-        let mut old = self.word.load(Ordering::Relaxed);
+    /// be woken or told, or the scope is complete and has no waiter, it may be gone afterwards. If somebody waits for room,
+    /// `keep` is called before, perhaps more than once (*Counting* 8).
+    pub(super) fn subtract(
+        &self,
+        count: u64,
+        wakes_at_end: impl FnOnce() -> bool,
+        mut keep: impl FnMut(),
+    ) -> Subtracted {
+        // Acquire, here and where the exchange fails: `keep` reads what who asked for room has written before.
+        let mut old = self.word.load(Ordering::Acquire);
         // One step, not a subtraction and then a look at the bits: after it the scope may be gone.
-        let (rest, quiet) = loop {
+        let (rest, room, quiet) = loop {
             let rest = (old & !WATCHED) - count;
-            let quiet = old & QUIET != 0 && rest == OPEN;
-            let new = if quiet { rest } else { rest | old & QUIET };
-            match self.word.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => break (rest, quiet),
+            let (quiet, asked) = (old & QUIET != 0 && rest == OPEN, old & ROOM != 0);
+            if asked {
+                keep();
+            }
+            let room = asked && self.is_room(rest);
+            let told = if room { ROOM } else { 0 } | if quiet { QUIET } else { 0 };
+            match self.word.compare_exchange_weak(
+                old,
+                rest | (old & WATCHED & !told),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => break (rest, room || (asked && self.is_room(rest)), quiet),
                 Err(now) => old = now,
             }
         };
         let complete = rest == 0;
-        let wake = old & ROOM != 0 || (complete && wakes_at_end());
+        let wake = room || (complete && wakes_at_end());
         Subtracted { complete, wake: wake.then(|| self.waiter.get()), quiet }
+    }
+
+    /// Whether there is room when `word` is this, but for its bits.
+    #[inline]
+    fn is_room(&self, rest: u64) -> bool {
+        rest <= self.room_at.load(Ordering::Relaxed)
     }
 
     /// Asks that the owner be told when it is quiet next; whether it is now.

@@ -19,7 +19,9 @@ use crate::worker::current::{Enter, visits_any};
 use crate::worker::wait::Waiter;
 
 mod failures;
+mod of_session;
 mod rare;
+pub(crate) use of_session::Ends;
 use rare::Cold;
 
 /// See the [module](self).
@@ -33,8 +35,6 @@ pub struct Domain {
     last_long: Cell<u32>,
     /// Whether tasks need not be told to a recording, and no reduction is open.
     plain: Cell<bool>,
-    /// The `==` of a reducer runs, in the middle of a spawn.
-    comparing: Cell<bool>,
     /// See `has_gaps`.
     gaps: Cell<bool>,
     /// The stack that holds the scope's tasks, if one does.
@@ -127,7 +127,6 @@ impl Domain {
             joins: Cell::new(0),
             plain: Cell::new(false),
             epoch: Cell::new(NESTED_EPOCH),
-            comparing: Cell::new(false),
             gaps: Cell::new(false),
             parent,
             task: Cell::new(task),
@@ -172,7 +171,6 @@ impl Domain {
             joins: Cell::new(1);
             epoch: Cell::new(NESTED_EPOCH);
             plain: Cell::new(true);
-            comparing: Cell::new(false);
             gaps: Cell::new(false);
             task: Cell::new(Some(task));
             claim: crate::handle::claim::NESTED;
@@ -346,19 +344,12 @@ impl Domain {
     }
 
     /// Compares two reducers, which is the user's code. As in the body of a leaf, no scope that it opens takes over
-    /// what the spawn has drafted; and a session, which it can reach, knows that it is in use.
+    /// what the spawn has drafted.
     pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
-        self.comparing.set(true);
-        // On a front seat, whose lock this thread holds, nothing may wait: forks run one half after the other.
+        // On a front seat, or in a session, whose lock this thread holds, nothing may wait: forks run one half after the
+        // other.
         let _nobody = visits_any().then(Enter::nobody);
-        let result = self.run_inline(equal);
-        self.comparing.set(false);
-        result
-    }
-
-    /// Whether two reducers are being compared.
-    pub(crate) fn is_comparing(&self) -> bool {
-        self.comparing.get()
+        self.run_inline(equal)
     }
 
     /// Takes back the count of a spawn that ran inline.
@@ -388,7 +379,11 @@ impl Domain {
     /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
     /// is a nested one.
     pub(crate) fn finish(&self, count: u64) -> bool {
-        let Subtracted { complete, wake, quiet } = self.shared_count().subtract(count, || self.task().is_none());
+        if self.is_sessions() {
+            return self.finish_in_session(count);
+        }
+        let subtracted = self.shared_count().subtract(count, || self.task().is_none(), || ());
+        let Subtracted { complete, wake, quiet } = subtracted;
         if quiet {
             let tell = self.cold().quiet.lock().take();
             tell.into_iter().for_each(Tell::tell);
@@ -412,7 +407,7 @@ impl Domain {
     }
 
     /// Whether it is a session's, whose joins may be anywhere.
-    fn is_sessions(&self) -> bool {
+    pub(crate) fn is_sessions(&self) -> bool {
         self.seat as usize == NO_SEAT
     }
 
@@ -524,11 +519,13 @@ impl Domain {
             if domain.is_cancelled_itself() {
                 return true;
             }
-            match domain.parent {
-                // SAFETY: a scope's parent outlives it.
-                Some(parent) => domain = unsafe { parent.as_ref() },
-                None => return false,
+            let Some(parent) = domain.parent else { return false };
+            // SAFETY: a scope's parent outlives it.
+            let parent = unsafe { parent.as_ref() };
+            if parent.is_sessions() && domain.task().is_some_and(|task| task.header().is_cancelled()) {
+                return true;
             }
+            domain = parent;
         }
     }
 }

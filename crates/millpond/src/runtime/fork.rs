@@ -395,7 +395,7 @@ impl Joiner {
             // SAFETY: the offer is there until it is freed.
             let waiter = unsafe { offer.as_ref() }.waiter();
             // SAFETY: as above.
-            let wait = || unsafe { (ops.wait)(worker, waiter, Awaited::Fork(task)) };
+            let wait = || unsafe { (ops.wait)(worker, waiter, Awaited::Task(task)) };
             match id {
                 0 => wait(),
                 id => current::log(|log| log.waits(log.body(), Cause::Join, id, wait)),

@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::body::result_at;
@@ -29,6 +30,7 @@ use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
 use crate::record::{Cause, Id};
 use crate::stack::{has_ended, wake_when_ended};
+use crate::sync::atomic::Ordering;
 use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;
 use crate::worker::current::{self, with_log_of_body};
@@ -173,7 +175,7 @@ pub(crate) trait Release {
     }
 }
 
-impl<R: Release + ?Sized> Release for Box<R> {
+impl<R: Release + ?Sized> Release for Arc<R> {
     fn free(&self, task: TaskRef) {
         (**self).free(task);
     }
@@ -447,8 +449,23 @@ impl<O, K: Release> Pending<O, K> {
         self.domain == NonNull::from(domain)
     }
 
+    /// The task; of a session, it stays as long as this.
+    pub(crate) fn task(&self) -> TaskRef {
+        TaskRef(self.task)
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.state().is_done(self.usage)
+    }
+
+    /// Cancels a session's task.
+    pub(crate) fn cancel(&self) {
+        debug_assert!(self.counted, "a session's task keeps its block for its join");
+        if !self.is_done() {
+            TaskRef(self.task).header().cancel();
+            // After that: who sees the count looks at the task.
+            self.domain().cancels().fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Waits until the task is complete, on `worker`, by `wait`.

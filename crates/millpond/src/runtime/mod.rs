@@ -45,7 +45,7 @@ pub use builder::{BuildError, Builder};
 use cancel::Cancels;
 use domain::Domain;
 use scope::Scope;
-use session::Session;
+use session::{OpenSessions, Session};
 use shared::Shared;
 
 use crate::access::Root;
@@ -56,13 +56,17 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
 use crate::record::{Recorder, Recording};
 use crate::sync::Mutex;
+use crate::worker::current::{is_home, set_home, visits_any};
 use crate::worker::wait::Waiter;
 use crate::worker::{Worker, WorkerCounts};
 
 /// Workers, and the parts that they work with.
 ///
 /// The parts are type parameters with defaults, so everything is dispatched statically; see
-/// [`Builder::build_with`]. A runtime is a value: a program may have several, and dropping one ends its threads.
+/// [`Builder::build_with`]. A runtime is a value: a program may have several.
+///
+/// Dropping one ends its threads. It cancels what its sessions have spawned and what has not begun, detached ones included, and
+/// waits for the bodies that run ([`Session`]).
 ///
 /// ```
 /// use millpond::{Runtime, Spawn};
@@ -118,7 +122,7 @@ pub struct Runtime<E: Engine = DefaultEngine> {
     inner: ManuallyDrop<Arc<Inner<E>>>,
 }
 
-/// The threads of a runtime, and what they share.
+/// The threads of a runtime, and what they share. The runtime has it, and each session until it has ended.
 pub struct Inner<E: Engine> {
     // First: it is dropped while the runtime is there.
     #[cfg(feature = "signal")]
@@ -128,6 +132,7 @@ pub struct Inner<E: Engine> {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Works in the place of a scope's caller while there is none: started by the first session.
     stand_in: Once,
+    sessions: OpenSessions<E>,
     /// Keeps account of unfinished tasks, if the builder has asked for it.
     _recording: Option<Recording>,
 }
@@ -161,6 +166,7 @@ fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHand
             pin::worker(seat);
         }
         crate::worker::overflow::prepare_thread();
+        set_home(shared.house());
         let worker = shared.worker(seat);
         let _entered = crate::worker::current::Enter::new(worker);
         worker.live();
@@ -172,10 +178,20 @@ impl<E: Engine> Inner<E> {
     pub(crate) fn is_forked(&self) -> bool {
         self.shared.is_forked()
     }
-}
 
-impl<E: Engine> Drop for Inner<E> {
-    fn drop(&mut self) {
+    /// The runtime is dropped: cancels what its sessions have not begun, and waits for the rest, and for the threads. One of the
+    /// runtime's own threads cannot wait: it may be in the very body that is to end.
+    pub(crate) fn end(&self) {
+        self.sessions.cancel();
+        // Spare threads, too.
+        if !is_home(self.shared.house()) && !visits_any() {
+            self.sessions.wait(&self.shared);
+            self.stop();
+        }
+    }
+
+    /// Ends the threads.
+    fn stop(&self) {
         self.shared.shut_down();
         let here = thread::current().id();
         let mut threads = { std::mem::take(&mut *self.threads.lock()) };
@@ -190,6 +206,12 @@ impl<E: Engine> Drop for Inner<E> {
                 break;
             }
         }
+    }
+}
+
+impl<E: Engine> Drop for Inner<E> {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -275,7 +297,8 @@ impl<E: Engine> Runtime<E> {
         self.shared().enter(|worker| run_scope(worker, f, place))
     }
 
-    /// Opens a session: a scope that borrows nothing, for async code.
+    /// Opens a session: a scope that borrows nothing, for async code. The runtime must stay: its drop ends its sessions
+    /// ([`Session`]).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

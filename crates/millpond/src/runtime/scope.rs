@@ -51,7 +51,7 @@ use crate::worker::{Worker, grain};
 ///
 /// let rt = Runtime::new()?;
 /// rt.scope(root)?;
-/// Server { session: rt.session() }.session.close()?;
+/// Server { session: rt.session() }.session.close().wait()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Scope<'s, 'env: 's, B = Root, E: Engine = DefaultEngine> {

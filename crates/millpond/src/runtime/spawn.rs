@@ -292,7 +292,7 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Errors
     ///
-    /// The value, if `set` would wait.
+    /// The value, if `set` would wait; or if this is a session whose runtime was dropped.
     ///
     /// # Panics
     ///

@@ -1,5 +1,6 @@
 //! What a scope does at once instead of spawning: wait for a datum, set one, wait for its end.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
@@ -7,7 +8,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 use super::domain::Domain;
-use super::shared::Shared;
+use super::session::Core;
 use crate::access::{CanRead, CanWrite};
 use crate::depend::Mode;
 use crate::depend::tracker::Tracker;
@@ -20,9 +21,9 @@ use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
 use crate::stack::Frames;
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
-use crate::worker::Worker;
 use crate::worker::current::with_log_of_body;
 use crate::worker::wait::Waiter;
+use crate::worker::{Awaited, Worker};
 
 /// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
 ///
@@ -371,76 +372,56 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// What a scope does whose thread is perhaps no worker: a session. While it waits, it runs no body on its stack.
-impl<E: Engine> Shared<E> {
-    /// As `Worker::wait_on`.
-    ///
-    /// # Safety
-    ///
-    /// This thread alone uses the scope of `domain`, which is a session's.
-    pub(crate) unsafe fn wait_on<'h, T, B, R: CanRead>(
+/// What a session does at once, on whatever thread. While that waits, it runs no body on its stack.
+impl<E: Engine> Core<E> {
+    /// As `Worker::wait_on`. The handle is borrowed meanwhile, so nobody else issues on it.
+    pub(super) fn wait_on<'h, T, B, R: CanRead>(
         &self,
-        domain: &Domain,
         handle: &'h mut Handle<T, B, R>,
         place: &'static Location<'static>,
     ) -> Result<Ref<'h, T, R>, Error> {
+        self.refuse_forked(|| Label::place(place))?;
         let datum = handle.datum();
-        if !self.visit(|worker| worker.admit_now(domain, datum)) {
-            return Err(busy(place));
-        }
-        // SAFETY: as the caller promises; just claimed.
-        unsafe { self.await_datum(domain, datum, R::WAIT, place) };
+        self.shared.sit(|at| {
+            let issuing = self.issue();
+            if !self.as_worker(|worker| worker.admit_now(&self.domain, datum)) {
+                return Err(busy(place));
+            }
+            let issuing = Cell::new(Some(issuing));
+            let issue = |task| {
+                // SAFETY: this thread holds the session's lock; the record stays on its stack until it is released.
+                let ready = self.as_worker(|worker| unsafe { worker.issue_accesses(task) });
+                // It waits without the lock.
+                drop(issuing.take());
+                ready
+            };
+            let wait = |waiter: &Waiter| at.wait(waiter, Awaited::Others);
+            let release = |record: &Record| self.shared.visit(|worker| worker.release_one(record));
+            let body = self.domain.record();
+            let who = Who { tracker: self.shared.tracker(), body, place, waiter: at.waiter() };
+            // SAFETY: this thread holds the session's lock until the access is issued, and then has the handle alone; the
+            // waiter is of the place that waits.
+            unsafe { await_access(&self.domain, datum, R::WAIT, who, issue, wait, release) };
+            Ok(())
+        })?;
         lend(datum, place)
     }
 
-    /// As `Worker::set`.
-    ///
-    /// # Safety
-    ///
-    /// As `wait_on`.
-    pub(crate) unsafe fn set<T, B, R>(
+    /// As `Worker::try_set`. A session that is closed sets nothing: once it has ended, another scope may have the handle.
+    pub(super) fn try_set<T, B, R>(
         &self,
-        domain: &Domain,
         handle: &Handle<T, B, R>,
         value: T,
         place: &'static Location<'static>,
-    ) -> Replaced<T> {
-        let datum = handle.datum();
-        let (order, storage) = self.visit(|worker| worker.begin_set(domain, datum, place));
-        if storage == Some(Storage::Shared) {
-            // Between two visits: who holds the front waits for nobody.
-            // SAFETY: as the caller promises; claimed by `begin_set`.
-            unsafe { self.await_datum(domain, datum, Mode::Inout, place) };
+    ) -> Result<Replaced<T>, T> {
+        if self.is_forked() {
+            return Err(value);
         }
-        // SAFETY: as in `Worker::set`.
-        self.visit(|worker| unsafe { worker.end_set(domain, datum, value, order, storage) })
-    }
-
-    /// As `Worker::await_datum`.
-    ///
-    /// # Safety
-    ///
-    /// As `wait_on`; the scope has claimed the datum.
-    unsafe fn await_datum(&self, domain: &Domain, datum: &Datum, mode: Mode, place: &'static Location<'static>) {
-        self.sit(|at| {
-            // SAFETY: as in `Worker::wait_on`.
-            let issue = |task| self.visit(|worker| unsafe { worker.issue_accesses(task) });
-            let (wait, release) =
-                (|waiter: &Waiter| at.wait(waiter), |record: &Record| self.visit(|worker| worker.release_one(record)));
-            let who = Who { tracker: self.tracker(), body: domain.record(), place, waiter: at.waiter() };
-            // SAFETY: as the caller promises; the waiter is of the place that waits.
-            unsafe { await_access(domain, datum, mode, who, issue, wait, release) }
-        });
-    }
-
-    /// The closure of a session has ended, so to speak: waits for what is outstanding.
-    pub(crate) fn end_scope(&self, domain: &Domain) {
-        self.visit(|worker| worker.combine_open(domain));
-        self.sit(|at| {
-            let waiter = at.waiter();
-            if !domain.close(Some(&waiter)) {
-                at.wait(&waiter);
-            }
-        });
+        let issuing = self.issue();
+        if issuing.is_closed() {
+            return Err(value);
+        }
+        // SAFETY: this thread holds the session's lock, and the session has not ended.
+        self.as_worker(|worker| unsafe { worker.try_set(&self.domain, handle, value, place) })
     }
 }

@@ -3,11 +3,10 @@
 use super::domain::Domain;
 use super::shared::Shared;
 use crate::engine::Engine;
-use crate::handle::claim::runs_inline_here;
 use crate::pool::Leave;
 use crate::record::Cause;
 use crate::sync::spin_loop;
-use crate::worker::current::{with_log_of_body, worker_within};
+use crate::worker::current::with_log_of_body;
 use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
 
@@ -22,7 +21,7 @@ const LEAST_LOOK: u64 = 64;
 
 /// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail
 /// first, and comes back to this body at once.
-const LOOKS: u32 = 2;
+pub(super) const LOOKS: u32 = 2;
 
 impl<E: Engine> Worker<E> {
     /// Makes room for another task in the window of a scope: hard for the caller of a runtime, who runs tasks or
@@ -136,52 +135,11 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// What the owner of a session does, whose thread is perhaps no worker.
+/// What the owners of all scopes ask, sessions included (`session::core`).
 impl<E: Engine> Shared<E> {
-    /// As `Worker::throttle`: soft in a body, as there.
-    pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
-        if !self.may_be_full(domain, bytes) {
-            return;
-        }
-        // A leaf that runs at its spawn, on the thread's own stack, is a body too.
-        match worker_within(self).filter(|worker| !worker.is_carrier() || runs_inline_here()) {
-            Some(worker) => self.make_session_room_soft(worker, domain, bytes),
-            None => self.make_session_room_hard(domain, bytes),
-        }
-        self.note_room(domain);
-    }
-
-    /// What is outstanding may be the very task whose body this is, and all that waits for it. So the body lets others
-    /// run as long as that helps.
-    fn make_session_room_soft(&self, worker: &Worker<E>, domain: &Domain, bytes: usize) {
-        let (mut full, mut in_vain) = (false, 0);
-        while in_vain < LOOKS && !self.has_room(domain, bytes, full) {
-            full = true;
-            in_vain = if worker.lets_any_end(domain) { 0 } else { in_vain + 1 };
-        }
-    }
-
-    fn make_session_room_hard(&self, domain: &Domain, bytes: usize) {
-        let mut full = false;
-        loop {
-            // Before the look: then a completion after the look is not missed (`count`, 6).
-            let seen = domain.outstanding();
-            if self.has_room(domain, bytes, full) {
-                return;
-            }
-            full = true;
-            self.sit(|at| {
-                let waiter = at.waiter();
-                if domain.watch_for_room(&waiter, seen) {
-                    at.wait(&waiter);
-                }
-            });
-        }
-    }
-
     /// Whether the owner must count before the scope may have another task.
     #[inline]
-    fn may_be_full(&self, domain: &Domain, bytes: usize) -> bool {
+    pub(super) fn may_be_full(&self, domain: &Domain, bytes: usize) -> bool {
         domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
@@ -194,18 +152,32 @@ impl<E: Engine> Shared<E> {
     /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
     /// the spawner does not stop at each task.
     fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
-        let config = &self.config;
         let in_flight = domain.outstanding();
-        let most = if full { (config.window - 1) - (config.window - 1) / 4 } else { config.window - 1 };
-        let fits = bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
-        in_flight == 0 || (in_flight <= most && fits)
+        in_flight == 0 || (in_flight <= self.most(full) && self.fits(domain, bytes))
+    }
+
+    /// How many tasks may be in flight before another one is spawned.
+    pub(super) fn most(&self, full: bool) -> u64 {
+        let most = self.config.window - 1;
+        if full { most - most / 4 } else { most }
+    }
+
+    /// Whether a task that holds so many bytes fits.
+    pub(super) fn fits(&self, domain: &Domain, bytes: usize) -> bool {
+        bytes == 0 || domain.bytes() + bytes as u64 <= self.config.window_bytes
     }
 
     /// The owner has counted.
     fn note_room(&self, domain: &Domain) {
-        let room = self.config.window.saturating_sub(domain.outstanding());
+        // One more is spawned in any case.
+        self.note_room_of(domain, domain.outstanding(), 1);
+    }
+
+    /// As `note_room`, where so many tasks are in flight, and `least` more are spawned in any case.
+    pub(super) fn note_room_of(&self, domain: &Domain, in_flight: u64, least: u64) {
+        let room = self.config.window.saturating_sub(in_flight);
         // Before it is full: perhaps the tasks have become short (`should_empty`).
-        domain.set_room(room.clamp(1, self.early().max(LEAST_LOOK)));
+        domain.set_room(room.clamp(least, self.early().max(LEAST_LOOK)));
     }
 
     /// So many spawns of short tasks in a row are enough to empty a window that is not full; and after so many at most

@@ -53,7 +53,7 @@ use std::fmt;
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use crate::sync::atomic::fence;
-use crate::sync::{Guarded, Mutex, barrier, compiler_fence, spin_loop, yield_thread};
+use crate::sync::{Guarded, Mutex, barrier, compiler_fence, fork, spin_loop, yield_thread};
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -88,6 +88,8 @@ pub(crate) struct Guard<A> {
     /// an empty stack may sleep when the owner's first step comes.
     before: Guarded<u32>,
     thieves: Mutex<()>,
+    /// The process that it was made in (`sync::fork`).
+    generation: u32,
 }
 
 impl<A> fmt::Debug for Guard<A> {
@@ -116,6 +118,7 @@ impl<A> Guard<A> {
             answer: Guarded::default(),
             before: Guarded::default(),
             thieves: Mutex::default(),
+            generation: fork::generation(),
         }
     }
 
@@ -178,6 +181,10 @@ impl<A> Guard<A> {
     fn wait_while(&self, word: u32) {
         let mut turns = 0;
         while self.word() == word {
+            if fork::generation() != self.generation {
+                // The thief was a thread of the parent.
+                return self.set(if word == VISITED { FREE } else { OWNED });
+            }
             turns += 1;
             if turns % LONG == 0 { yield_thread() } else { spin_loop() }
         }

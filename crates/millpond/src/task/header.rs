@@ -111,8 +111,10 @@ pub(crate) enum Role {
 /// Larger than any number of accesses: no release makes the task ready before its spawn has issued all of them.
 pub(crate) const GUARD: u32 = 1 << 30;
 
-/// Bit of `Header::unmet`.
+/// Bits of `Header::unmet`: a precondition will never be met; the join of a session's task has cancelled it.
 const ABANDONED: u32 = 1 << 31;
+const CANCELLED: u32 = 1 << 29;
+const CALLED_OFF: u32 = ABANDONED | CANCELLED;
 
 impl std::fmt::Debug for VTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -290,26 +292,42 @@ impl Header {
 
     /// One more precondition, by who holds one.
     pub(crate) fn add_unmet(&self) {
-        if self.unmet.fetch_add(1, Ordering::Relaxed) & !ABANDONED >= GUARD {
-            eprintln!("millpond: a pending task has more than 2^30 preconditions");
+        if self.unmet.fetch_add(1, Ordering::Relaxed) & !ABANDONED >= CANCELLED {
+            eprintln!("millpond: a pending task has more than 2^29 preconditions");
             std::process::abort();
         }
     }
 
     /// Whether just one precondition is not met, and what met the others is seen.
     pub(crate) fn only_one_is_unmet(&self) -> bool {
-        self.unmet.load(Ordering::Acquire) & !ABANDONED == 1
+        self.unmet.load(Ordering::Acquire) & !CALLED_OFF == 1
     }
 
     /// One precondition is met; true if it was the last.
     #[inline]
     pub(crate) fn meet(&self) -> bool {
-        self.unmet.fetch_sub(1, Ordering::AcqRel) & !ABANDONED == 1
+        self.unmet.fetch_sub(1, Ordering::AcqRel) & !CALLED_OFF == 1
     }
 
     /// A precondition will never be met: the task is to fail.
     pub(crate) fn abandon(&self) {
         self.unmet.fetch_or(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// The task is cancelled by its join: if it has not begun, it is to fail. Only of issued tasks, in a block of their own.
+    pub(crate) fn cancel(&self) {
+        self.unmet.fetch_or(CANCELLED, Ordering::Relaxed);
+    }
+
+    /// Whether its join has cancelled it.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.unmet.load(Ordering::Relaxed) & CANCELLED != 0
+    }
+
+    /// Whether it is to fail, if it has not begun: a precondition was abandoned, or its join has cancelled it.
+    #[inline]
+    pub(crate) fn is_called_off(&self) -> bool {
+        self.unmet.load(Ordering::Relaxed) & CALLED_OFF != 0
     }
 
     /// Where the task was spawned.

@@ -1,7 +1,7 @@
 //! How a thread waits that is perhaps no worker: a session's.
 //!
-//! A worker, of whatever runtime, lends its slot or puts the body aside that waits (`worker::stay`). It runs none of the session's
-//! tasks on that body's stack, for they are not the body's, and may wait for what it does next. One
+//! A worker, of whatever runtime, lends its slot or puts the body aside that waits (`worker::stay`). It runs the session's tasks on
+//! that body's stack only if the body waits for all of them: others may wait for what it does next. A worker
 //! of another runtime is abroad (`worker::wait`, 6). Any other thread sits down on a bench: a seat with an inbox, but
 //! without a pool, on which it sleeps. There is always another bench, so nobody waits for one; they live as long as the
 //! runtime, as seats must (`worker::wait`, 5).
@@ -66,11 +66,11 @@ impl Place {
         }
     }
 
-    /// Waits until a waiter of this place is woken.
-    pub(crate) fn wait(&self, waiter: &Waiter) {
+    /// Waits until a waiter of this place is woken, which these tasks bring about.
+    pub(crate) fn wait(&self, waiter: &Waiter, awaited: Awaited) {
         match self {
             // SAFETY: as above.
-            Place::Worker(at) => unsafe { (at.ops.wait)(at.worker, waiter, Awaited::Others) },
+            Place::Worker(at) => unsafe { (at.ops.wait)(at.worker, waiter, awaited) },
             Place::Abroad(at) => {
                 // SAFETY: as above.
                 unsafe { (at.ops.wait)(at.worker, waiter, Awaited::Others) };

@@ -31,7 +31,7 @@ pub(crate) fn may_start(task: TaskRef) -> bool {
     let header = task.header();
     // SAFETY: the scope outlives its tasks.
     let cancelled = unsafe { header.domain().as_ref() }.is_cancelled();
-    !cancelled && !header.has(flag::MISUSED) && !header.is_abandoned() && task.records().iter().all(serves)
+    !cancelled && !header.has(flag::MISUSED) && !header.is_called_off() && task.records().iter().all(serves)
 }
 
 /// Why a task that is about to start must not.
@@ -43,7 +43,7 @@ pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
     if header.has(flag::MISUSED) {
         return domain.misuse_of(header.order());
     }
-    if domain.is_cancelled() {
+    if domain.is_cancelled() || (header.is_cancelled() && domain.is_sessions()) {
         return Some(Error::new(task.label(), Kind::Cancelled));
     }
     if header.is_abandoned() {

@@ -126,6 +126,20 @@ pub(crate) fn worker_within<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>>
 }
 
 thread_local! {
+    static HOME: Cell<u64> = const { Cell::new(0) };
+}
+
+/// This thread was started by runtime `house`, and works for it to the thread's end.
+pub(crate) fn set_home(house: u64) {
+    HOME.set(house);
+}
+
+/// Whether this thread was started by runtime `house`, or by an annex of it; whatever runtime it works for now.
+pub(crate) fn is_home(house: u64) -> bool {
+    HOME.get() == house
+}
+
+thread_local! {
     static VISITED: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -135,15 +149,25 @@ pub(crate) fn visits<E: Engine>(shared: &Shared<E>) -> bool {
     std::ptr::eq(VISITED.get(), std::ptr::from_ref(shared).cast())
 }
 
-/// Whether this thread holds the front seat of any runtime.
+/// Whether this thread holds the front seat of any runtime, or the lock of a session.
 pub(crate) fn visits_any() -> bool {
     !VISITED.get().is_null()
 }
 
-/// Notes that this thread holds a front seat until the guard is dropped.
+/// Notes that this thread holds a front seat, or the lock of a session, until the guard is dropped.
 pub(crate) struct Visit(*const ());
 
 impl Visit {
+    /// It holds the lock of this session, and perhaps a front seat, which has been noted then.
+    #[inline]
+    pub(crate) fn in_session(session: *const ()) -> Self {
+        let before = VISITED.get();
+        if before.is_null() {
+            VISITED.set(session);
+        }
+        Visit(before)
+    }
+
     pub(crate) fn new<E: Engine>(shared: &Shared<E>) -> Self {
         Visit(VISITED.replace(std::ptr::from_ref(shared).cast()))
     }

@@ -8,11 +8,14 @@
 //!    idle.
 //! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_below`]). They may lie where nobody comes
 //!    to them: behind others, all of which want the lock that this body holds.
-//! 4. Without a spare, if it could run nothing itself (a session's task) or no body has begun anywhere for long: the stack is put
+//! 4. Without a spare, if it could run nothing itself (a session's datum) or no body has begun anywhere for long: the stack is put
 //!    aside, and the thread runs other tasks. At once, if other bodies of the thread are put aside, which it has to resume.
 //!
 //! In the child of a fork no other thread works for a runtime of the parent. There a scope's only thread waits for no other one: it
 //! goes from 1 at once to 3, through the whole pool, and then to 4. A body of a scope that was open at the fork runs nothing.
+//!
+//! The end of a session needs all its tasks, as that of a scope does: they are looked for in step 3. The join of a session's task
+//! needs that task, and nothing is known of what it depends on.
 //!
 //! A body that waits for something outside the runtime, a future, is put aside at once: its thread lends its slot, if it can,
 //! and waits for what its bodies wait for.
@@ -53,8 +56,8 @@ const STUCK: Duration = Duration::from_millis(2);
 pub(crate) enum Awaited {
     /// Tasks below a scope, which is open until the wait is over.
     Below(NonNull<Domain>),
-    /// A fork that was offered.
-    Fork(TaskRef),
+    /// This task: a fork that was offered, or one of a session, which stays as long as its join.
+    Task(TaskRef),
     /// Tasks that may depend on anything.
     Others,
 }
@@ -67,7 +70,7 @@ impl Awaited {
             // body that waits are not run by others before it goes on (`stack::theft`, 2).
             // SAFETY: the scope is open; and that of a task in the pool is there, but for forks.
             Awaited::Below(domain) => task.header().role() != Role::Fork && unsafe { is_below(task, domain) },
-            Awaited::Fork(fork) => task == fork,
+            Awaited::Task(awaited) => task == awaited,
             Awaited::Others => false,
         }
     }
@@ -276,7 +279,7 @@ impl<E: Engine> Worker<E> {
         if !waiter.park() {
             return;
         }
-        assert!(!matches!(awaited, Awaited::Fork(_)), "the other half of a join {}", Kind::Forked);
+        assert!(!matches!(awaited, Awaited::Task(_)), "the other half of a join {}", Kind::Forked);
         while !waiter.is_delivered() {
             std::thread::sleep(PAUSE);
             self.collect_mail();

@@ -18,6 +18,7 @@ use std::ptr::{self, NonNull};
 
 use super::bench::Place;
 use super::current;
+use super::stay::Awaited;
 use super::wait::Waiter;
 use crate::sync::{Condvar, Mutex};
 
@@ -78,7 +79,7 @@ impl Turns {
         let worker = current::any().expect("a member of a reduction runs on a worker");
         let here = Address(worker.worker);
         let place = Place::Worker(worker);
-        self.take_at(here, || place.waiter(), |waiter| place.wait(waiter));
+        self.take_at(here, || place.waiter(), |waiter| place.wait(waiter, Awaited::Others));
         Turn { turns: self, before: HELD.replace(self) }
     }
 

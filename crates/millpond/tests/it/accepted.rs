@@ -215,7 +215,7 @@ fn programs_for_a_session() {
             let session = rt.session();
             fill(&session, &tiles, sum.write());
             halves(&session, 3, count.inout());
-            session.close().unwrap();
+            session.close().wait().unwrap();
             assert_eq!((sum.into_inner().unwrap(), count.into_inner().unwrap()), (10 + 45, 8));
         }
     });

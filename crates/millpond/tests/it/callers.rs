@@ -137,7 +137,7 @@ fn sessions_that_wait_for_each_other() {
                         let join = session.spawn(sum.read(), |sum| *sum);
                         assert_eq!(session.wait(join).unwrap(), 3 * (i + 1));
                     }
-                    session.close().unwrap();
+                    session.close().wait().unwrap();
                 };
                 join_all((0..MANY).map(|_| threads.spawn(call)).collect());
             });
@@ -160,7 +160,7 @@ fn a_session_in_a_scope_beyond_the_seats() {
                     assert_eq!(session.block_on(join).unwrap(), 5);
                     let join = session.spawn(sum.read(), |sum| *sum);
                     assert_eq!(s.block_on(join).unwrap(), 100);
-                    session.close().unwrap();
+                    session.close().wait().unwrap();
                 })
                 .unwrap();
             };

@@ -153,7 +153,7 @@ fn a_session() {
         let second = session.spawn(a.inout(), |a| *a += 1);
         session.wait(first).unwrap();
         assert_eq!(session.wait(second).unwrap_err().kind(), &Kind::Cancelled);
-        assert_eq!(session.close().unwrap_err().kind(), &Kind::Cancelled);
+        assert_eq!(session.close().wait().unwrap_err().kind(), &Kind::Cancelled);
     });
 }
 

@@ -372,7 +372,7 @@ fn sessions_and_their_tasks() {
         assert_eq!(opened.state, State::Ended { children: 2 });
         gate.open();
         assert_eq!(session.wait(join).unwrap(), 0);
-        session.close().unwrap();
+        session.close().wait().unwrap();
         empty(&rt);
     });
 }

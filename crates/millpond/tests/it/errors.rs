@@ -132,7 +132,7 @@ fn an_err_of_a_session() {
             let good = session.task("good").try_nest((), |s, ()| s.wait(s.try_spawn((), |()| Ok::<_, Wrong>(2))));
             assert_eq!(session.wait(good).unwrap(), 2);
             assert_eq!(returned::<Wrong>(&session.wait(bad).unwrap_err()), &Wrong(1));
-            assert_eq!(returned::<Wrong>(&session.close().unwrap_err()), &Wrong(1));
+            assert_eq!(returned::<Wrong>(&session.close().wait().unwrap_err()), &Wrong(1));
         }
     });
 }
@@ -352,14 +352,14 @@ fn a_drop_of_a_sessions_value_that_panics_fails_the_session() {
             let rt = builder(workers).build().unwrap();
             let session = rt.session();
             drop(session.task("early").spawn((), |()| Bomb));
-            is_bomb(&session.close().unwrap_err(), "early");
+            is_bomb(&session.close().wait().unwrap_err(), "early");
             let session = rt.session();
             let join = session.task("done").spawn((), |()| Bomb);
             while !join.is_done() {
                 thread::yield_now();
             }
             drop(join);
-            is_bomb(&session.close().unwrap_err(), "done");
+            is_bomb(&session.close().wait().unwrap_err(), "done");
         }
     });
 }
@@ -453,6 +453,6 @@ fn failures_for_a_while() {
         failing(&session, &a, tasks);
         let grown = resident_kib().saturating_sub(before);
         assert!(grown < most_kib, "{grown} KiB more in a session");
-        session.close().unwrap_err();
+        session.close().wait().unwrap_err();
     });
 }

@@ -23,9 +23,11 @@ use millpond::on_runtime;
 
 mod actor;
 mod generate;
+mod kept;
 mod ledger;
 mod program;
 mod session;
+mod sessions;
 mod slots;
 mod tasks;
 mod work;
@@ -35,6 +37,7 @@ use crate::common::rng::Rng;
 use crate::common::watchdog::Watchdog;
 use crate::common::{join_all, number, silence_expected_panics};
 use actor::Actor;
+use kept::Kept;
 use program::{End, Program, Step};
 use world::{Job, World, hand};
 
@@ -44,10 +47,18 @@ const PROGRAMS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 /// Seats for callers; the rest work in annexes.
 const SEATS: usize = 5;
 
+/// Waits a long time at most.
+fn until(done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() && start.elapsed() < Duration::from_secs(10) {
+        thread::yield_now();
+    }
+}
+
 /// Runs a program; what is wrong with it.
 fn execute(program: &Arc<Program>) -> Vec<String> {
     let (world, mut rng) = (World::new(program), Rng::new(!program.seed));
-    let runtimes: Vec<_> = program.runtimes.iter().map(|config| Arc::new(config.build())).collect();
+    let runtimes: Vec<_> = program.runtimes.iter().map(|config| Kept::new(config.build())).collect();
     for (i, item) in program.items.iter().enumerate() {
         item.uses.iter().for_each(|&how| world.bag.push(Job::Use(i, how)));
         (0..item.looks).for_each(|_| world.bag.push(Job::Look(i)));
@@ -82,20 +93,21 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     actors.into_iter().for_each(|actor| actor.join().expect("an actor catches what its steps throw"));
     drop(stand);
     for (of, session) in world.sessions.iter().enumerate() {
-        session.rest().into_iter().for_each(|session| world.guard(|| session.end(&world, of, End::Dropped)));
+        let how = if program.domains[of].cancels { End::Dropped } else { End::Closed(0) };
+        let rest = session.rest().and_then(Arc::into_inner);
+        rest.into_iter().for_each(|session| world.guard(|| session.end(None, &world, of, how)));
     }
     world.joins.iter().for_each(|join| world.guard(|| drop(join.rest())));
     world.bag.close();
     hands.into_iter().for_each(|hand| hand.join().expect("a hand catches what its jobs throw"));
     sitters.into_iter().for_each(|sitter| sitter.join().expect("a sitter does nothing"));
+    // What is detached goes on for a while, and so does what is forgotten.
+    until(|| world.ledger.all_ran());
+    drop(std::mem::take(&mut *world.kept.lock().expect("nobody panics with it")));
     world.bag.take_late().into_iter().for_each(|job| world.guard(|| world::run(&world, job)));
-    // What was forgotten goes on for a while.
-    let start = Instant::now();
     let ledger = world.ledger.clone();
     drop(world);
-    while !ledger.is_empty() && start.elapsed() < Duration::from_secs(10) {
-        thread::yield_now();
-    }
+    until(|| ledger.is_empty());
     if ledger.has_leaks() {
         // With what the values have.
         ledger::forget(ledger.clone());

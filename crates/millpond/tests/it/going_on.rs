@@ -63,7 +63,7 @@ fn what_a_closure_has_stolen_while_it_polled() {
                     assert_eq!(receive.iter().take(TASKS as usize).sum::<u32>(), SUM);
                 })
                 .unwrap();
-                session.close().unwrap();
+                session.close().wait().unwrap();
             }
         }
     });
@@ -85,7 +85,7 @@ fn a_completion_that_a_closure_has_collected_while_it_polled() {
                 }
                 thread::scope(|threads| {
                     let closes = threads.spawn(move || {
-                        session.close().unwrap();
+                        session.close().wait().unwrap();
                         send.send(()).unwrap();
                     });
                     rt.scope(|s| {
@@ -114,7 +114,7 @@ fn what_was_taken_back_with_a_fork() {
                 assert_eq!(sum, SUM);
             })
             .unwrap();
-            session.close().unwrap();
+            session.close().wait().unwrap();
         }
     });
 }
@@ -137,10 +137,10 @@ fn what_was_stolen_with_a_fork() {
                     wait,
                 );
                 assert_eq!(sum, SUM);
-                second.close().unwrap();
+                second.close().wait().unwrap();
             })
             .unwrap();
-            first.close().unwrap();
+            first.close().wait().unwrap();
         }
     });
 }
@@ -181,7 +181,7 @@ fn one_waits_for_all(rt: &Runtime, workers: usize, turn: u32) {
     }
     go.store(1, SeqCst);
     rt.scope(|s| s.block_on(until(&count, 300))).unwrap();
-    session.close().unwrap();
+    session.close().wait().unwrap();
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_full_session_in_a_leaf_that_runs_at_its_spawn() {
                 go.store(1, SeqCst);
                 s.wait(body).unwrap()
             });
-            scope.unwrap().close().unwrap();
+            scope.unwrap().close().wait().unwrap();
         }
     });
 }
@@ -302,7 +302,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                             ran.fetch_add(1, SeqCst);
                         }));
                     }
-                    session.close().unwrap();
+                    session.close().wait().unwrap();
                 }));
                 // Time for the stream to swell.
                 thread::sleep(Duration::from_millis(50));

@@ -107,8 +107,36 @@ fn borrow<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
     .expect("nothing fails");
 }
 
-fn programs<E: Engine>() -> [(&'static str, Program<E>); 5] {
-    [("join", join), ("wait", wait), ("wait_on", wait_on), ("inner scope", inner_scope), ("borrow", borrow)]
+/// A body that waits for a task of a session, and for its end. Only some do, since each such wait takes a millisecond or more until
+/// the thread looks for what it can run.
+fn session<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
+    rt.scope(|s| {
+        for nth in 0..LEAVES {
+            s.spawn((), move |()| {
+                let mut held = hold(locks, nth);
+                if nth.is_multiple_of(8) {
+                    let (session, sum) = (rt.session(), Handle::new(0));
+                    let [first, ..] = [(); 3].map(|()| session.spawn(sum.inout(), |sum| (spin(), *sum += 1).1));
+                    session.wait(first).expect("it does not fail");
+                    session.close().wait().expect("nothing fails");
+                    assert_eq!(sum.into_inner().expect("the session has ended"), 3);
+                }
+                *held += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+}
+
+fn programs<E: Engine>() -> [(&'static str, Program<E>); 6] {
+    [
+        ("join", join),
+        ("wait", wait),
+        ("wait_on", wait_on),
+        ("inner scope", inner_scope),
+        ("borrow", borrow),
+        ("session", session),
+    ]
 }
 
 /// How often each program runs: `MILLPOND_RUNS`, or a few times.
@@ -149,6 +177,48 @@ fn bodies_of_busy_workers_hold_locks_over_waits() {
 #[test]
 fn bodies_hold_locks_over_waits_on_the_stack() {
     hold_locks::<StackEngine>(8, |workers| builder(workers).build_with().expect("in range"));
+}
+
+/// A body that waits for others' tasks, whatever for, keeps its thread. (So many bodies at once as there are spare threads.)
+fn borrow_over_waits_in_sessions<E: Engine>(rt: &Runtime<E>, workers: usize) {
+    thread_local!(static BORROWED: RefCell<u64> = const { RefCell::new(0) });
+    let (shared, one) = (rt.session(), Handle::new(0).in_place());
+    rt.scope(|s| {
+        for nth in 0..4 * workers {
+            let (shared, one) = (&shared, &one);
+            s.spawn((), move |()| {
+                let (session, mut sum) = (rt.session(), Handle::new(0).in_place());
+                BORROWED.with(|cell| {
+                    let mut borrowed = cell.borrow_mut();
+                    let tasks = [(); 3].map(|()| session.spawn(sum.inout(), |sum| (spin(), *sum += 1).1));
+                    match nth % 5 {
+                        0 => tasks.into_iter().for_each(|task| session.wait(task).expect("it does not fail")),
+                        1 => assert_eq!(*session.wait_on(&mut sum).expect("it does not fail"), 3),
+                        2 => session.set(&sum, 4),
+                        3 => session.close().wait().expect("nothing fails"),
+                        // The window may be full.
+                        _ => (0..8).for_each(|_| drop(shared.spawn(one.inout(), |one| (spin(), *one += 1).1))),
+                    }
+                    *borrowed += 1;
+                });
+            });
+        }
+    })
+    .expect("nothing fails");
+    shared.close().wait().expect("nothing fails");
+}
+
+#[test]
+fn bodies_borrow_over_waits_in_sessions() {
+    limit(60, "a borrow over waits in sessions", || {
+        for workers in 1..=4 {
+            for _ in 0..runs() {
+                borrow_over_waits_in_sessions(&builder(workers).window(4).build().expect("in range"), workers);
+                let rt = builder(workers).window(4).build_with::<StackEngine>().expect("in range");
+                borrow_over_waits_in_sessions(&rt, workers);
+            }
+        }
+    });
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn sessions_used_by_many_threads() {
                                 }
                                 let join = session.spawn(sum.read(), |sum| *sum);
                                 assert_eq!(session.wait(join).unwrap(), n);
-                                session.close().unwrap();
+                                session.close().wait().unwrap();
                             })
                         })
                         .collect(),
@@ -214,7 +214,7 @@ fn independent_tasks_of_a_session() {
                     let ran = Arc::clone(&ran);
                     session.spawn((), move |()| _ = ran.fetch_add(1, Relaxed));
                 }
-                session.close().unwrap();
+                session.close().wait().unwrap();
                 assert_eq!(ran.load(Relaxed), 200);
             }
         }
@@ -368,7 +368,7 @@ fn idle_for_a_while() {
                 assert!(comes_to_rest());
             })
             .unwrap();
-            session.close().unwrap();
+            session.close().wait().unwrap();
         }
     });
 }

@@ -30,6 +30,8 @@ mod protocols;
 mod reductions;
 mod renaming;
 mod serial_equivalence;
+mod session_ends;
+mod session_shared;
 mod sessions;
 mod stack;
 mod stack_parents;

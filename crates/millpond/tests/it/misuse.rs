@@ -224,7 +224,7 @@ fn busy_from_another_thread_and_another_runtime() {
                 assert_busy(rt.scope(|s| s.set(&a, 7)), 0);
                 let session = rt.session();
                 session.spawn(a.read(), |_| must_not_run());
-                assert_busy(session.close(), 0);
+                assert_busy(session.close().wait(), 0);
             }
         });
         assert_eq!(a.into_inner().unwrap(), 1, "who held it went on undisturbed");

@@ -319,8 +319,15 @@ fn one_session_in_a_child<E: Engine>(rt: Runtime<E>) {
         assert_eq!(session.block_on(std::future::ready(1)), 1);
         let new = rt.session();
         is_forked(new.wait(new.spawn((), |()| ())));
-        is_forked(new.close());
-        is_forked(session.close());
+        let permit = match poll(&mut new.reserve()) {
+            Poll::Ready(permit) => permit,
+            Poll::Pending => panic!("nobody waits for room in a child"),
+        };
+        is_forked(new.wait(permit.spawn((), |()| ())));
+        drop(permit);
+        assert!(matches!(poll(&mut new.close()), Poll::Ready(Err(error)) if error.kind() == &Kind::Forked));
+        rt.session().detach();
+        is_forked(session.close().wait());
         assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
         drop(rt);
     });
@@ -329,7 +336,7 @@ fn one_session_in_a_child<E: Engine>(rt: Runtime<E>) {
     let (session, (_, queued)) = (session.unwrap(), joins.unwrap());
     assert_eq!(session.wait(queued).unwrap(), 1);
     assert_eq!(session.wait_on(&mut late).map(|late| *late).unwrap(), 1);
-    session.close().unwrap();
+    session.close().wait().unwrap();
 }
 
 #[test]

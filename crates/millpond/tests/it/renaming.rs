@@ -299,7 +299,7 @@ fn a_set_in_place_waits() {
             rt.scope(|s| program(s, &mut value)).unwrap();
             let session = rt.session();
             program(&session, &mut other);
-            session.close().unwrap();
+            session.close().wait().unwrap();
             assert_eq!((value.into_inner().unwrap(), other.into_inner().unwrap()), (19, 19));
         }
     });

@@ -32,8 +32,8 @@ fn a_task_of_a_session_that_waits_for_who_waits_for_the_session() {
                 second
             });
             send.send(first.spawn(x.read(), |x| *x)).unwrap();
-            first.wait(body).unwrap().close().unwrap();
-            first.close().unwrap();
+            first.wait(body).unwrap().close().wait().unwrap();
+            first.close().wait().unwrap();
         }
     });
 }
@@ -56,7 +56,7 @@ fn tasks_that_spawn_on_their_own_full_session() {
             // What it spawns can only run when it has ended.
             let body = session.spawn(sum.inout(), feed);
             send.send(session).unwrap();
-            rt.scope(|s| s.block_on(body)).unwrap().unwrap().close().unwrap();
+            rt.scope(|s| s.block_on(body)).unwrap().unwrap().close().wait().unwrap();
             assert_eq!(Arc::into_inner(sum).unwrap().into_inner().unwrap(), 100);
         }
     });
@@ -77,7 +77,7 @@ fn wait_abroad(session: Session, turn: usize) {
         2 => (0..4).for_each(|_| drop(session.spawn(x.inout(), spin))),
         _ => {}
     }
-    session.close().unwrap();
+    session.close().wait().unwrap();
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_body_of_another_runtime_waits_for_what_the_caller_spawned() {
                 let session = home.session();
                 home.scope(|_| {
                     (0..200).for_each(|_| drop(session.spawn((), |()| hint::spin_loop())));
-                    away.scope(|s| s.wait(s.nest((), |_, ()| session.close().unwrap()))).unwrap().unwrap();
+                    away.scope(|s| s.wait(s.nest((), |_, ()| session.close().wait().unwrap()))).unwrap().unwrap();
                 })
                 .unwrap();
             }
@@ -205,7 +205,7 @@ fn what_a_closure_has_stolen_runs_while_it_blocks() {
                             waits.send(task).unwrap();
                         }
                     }
-                    session.close().unwrap();
+                    session.close().wait().unwrap();
                 };
                 thread::scope(|threads| {
                     let feeder = threads.spawn(feed);
@@ -228,7 +228,7 @@ fn a_session_with_a_window_of_one() {
         let (session, count) = (rt.session(), Arc::new(Handle::new(0)));
         let turns = sized(5_000, 50_000);
         (0..turns).for_each(|_| drop(session.spawn(count.inout(), |count| *count += 1)));
-        session.close().unwrap();
+        session.close().wait().unwrap();
         assert_eq!(Arc::into_inner(count).unwrap().into_inner().unwrap(), turns);
     });
 }
@@ -256,7 +256,7 @@ fn a_session_sets_a_value_unless_it_would_wait() {
             assert_eq!(session.try_set(&n, 3), Ok(()));
             let new = session.spawn(n.read(), |n| *n);
             assert_eq!(session.wait(new).unwrap(), 3);
-            session.close().unwrap();
+            session.close().wait().unwrap();
         }
     });
 }

@@ -128,7 +128,7 @@ fn parents_of_a_session() {
                     });
                 });
             }
-            session.close().unwrap();
+            session.close().wait().unwrap();
             assert!(x.into_inner().unwrap().into_iter().eq(0..600), "{workers} workers");
         }
     });

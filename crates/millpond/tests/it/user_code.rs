@@ -233,7 +233,7 @@ fn a_comparison_cannot_use_another_session_in_the_spawn_of_one() {
                         SPAWNS_ON.set(Some(own));
                         (0..50).for_each(|_| drop(abroad.spawn(sum.reduce(Adds(spawn_elsewhere)), |part| *part += 1)));
                         SPAWNS_ON.set(None);
-                        abroad.close().unwrap();
+                        abroad.close().wait().unwrap();
                         // The comparisons that panicked made reductions of their own; nothing is lost.
                         assert_eq!(sum.into_inner().unwrap(), 50);
                     });

@@ -99,7 +99,7 @@ pub fn session(rt: &Runtime) {
     let session = rt.session();
     let join = session.task("of a session").spawn((), |()| work(50));
     drop(join);
-    session.close().unwrap();
+    session.close().wait().unwrap();
 }
 
 /// Every program on one worker and two, inline or not, with a window that fills.

@@ -119,6 +119,18 @@ fn what_is_early_is_kept() {
     assert_eq!(left, [id(0, 1)], "the parent is complete, its scope is not");
 }
 
+/// A worker completes a session that another thread has opened, and its tape is read first.
+#[test]
+fn the_completion_of_a_session_before_its_opening() {
+    for first in [0, 1] {
+        let (live, scope) = (live(), id(0, 1));
+        let tracks = [What::Session { scope, place: Location::caller() }, What::Completed { body: scope }];
+        take(&live, first, &tracks[first..=first]);
+        take(&live, 1 - first, &tracks[1 - first..=1 - first]);
+        assert!(live.0.lock().entries.is_empty());
+    }
+}
+
 #[test]
 fn grants_before_their_accesses() {
     let (live, [first, second, _]) = (live(), tracks());

@@ -56,7 +56,7 @@ impl World {
     /// A worker that has collected the completion of `count` tasks of a root scope.
     fn finish(&self, number: usize, count: u64) -> bool {
         self.done[number].set(1);
-        let Subtracted { complete, wake, quiet } = self.shared().subtract(count, || true);
+        let Subtracted { complete, wake, quiet } = self.shared().subtract(count, || true, || ());
         if let Some(waiter) = wake.or(quiet.then(|| self.quiet.get())) {
             Waiter::wake_at(waiter);
         }
@@ -120,21 +120,6 @@ impl World {
         }
     }
 
-    /// Waits for room as a session does, which does not look again while it waits.
-    fn wait_for_room_at_rest(&self, has_room: impl Fn() -> bool) {
-        loop {
-            let seen = self.own.outstanding(self.shared());
-            if has_room() {
-                return;
-            }
-            let waiter = Waiter::new(&self.seat);
-            if self.own.watch_for_room(self.shared(), &waiter, seen) && waiter.park() {
-                self.seat.sleep_until_delivered(&waiter);
-            }
-            waiter.end();
-        }
-    }
-
     /// Ends a root scope.
     fn end(&self) -> bool {
         let waiter = Waiter::new(&self.seat);
@@ -177,7 +162,7 @@ fn loom_a_nested_scope_is_completed_once() {
         let workers = [0, 1].map(|number| {
             worker(&world, move |world| {
                 world.done[number].set(1);
-                let Subtracted { complete, wake, quiet } = world.shared().subtract(1, || false);
+                let Subtracted { complete, wake, quiet } = world.shared().subtract(1, || false, || ());
                 assert!(wake.is_none() && !quiet);
                 if complete {
                     assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
@@ -213,12 +198,6 @@ fn model_room_for_all(wait: fn(&World)) {
 #[test]
 fn loom_room_and_two_flushes() {
     model_room_for_all(|world| world.wait_for_room(|| world.own.outstanding(world.shared()) == 0));
-}
-
-/// A completion between a session's look for room and its waiting is not missed.
-#[test]
-fn loom_room_for_a_session() {
-    model_room_for_all(|world| world.wait_for_room_at_rest(|| world.own.outstanding(world.shared()) == 0));
 }
 
 /// The owner waits for some room, spawns, and waits for the end while the rest is completed.

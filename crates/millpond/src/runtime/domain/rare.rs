@@ -2,10 +2,11 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::Domain;
 use super::failures::Failures;
+use super::of_session::Ends;
 use crate::error::Error;
 use crate::handle::reduction::Reduction;
 use crate::runtime::cancel::CancelToken;
@@ -35,6 +36,10 @@ pub(super) struct Cold {
     own_failure: OnceCell<Error>,
     /// How to tell the owner that it is quiet (`runtime::count`, 7).
     pub(super) quiet: Mutex<Option<Tell>>,
+    /// Of a session: whom to tell of room, once somebody has waited for that.
+    pub(super) session: OnceLock<Weak<dyn Ends>>,
+    /// Of a session: whom to tell of the end.
+    pub(super) end: Mutex<Option<Arc<dyn Ends>>>,
 }
 
 impl Domain {

@@ -75,7 +75,7 @@ fn session<E: Engine>(rt: &Runtime<E>) {
         let reads: Vec<_> = reads.into_iter().map(|read| session.wait(read).unwrap()).collect();
         assert_eq!(reads, [2 * round + 1; 3]);
     }
-    session.close().unwrap();
+    session.close().wait().unwrap();
     assert_eq!(sum.into_inner().unwrap(), 2 * rounds);
 }
 

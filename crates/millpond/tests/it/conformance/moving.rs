@@ -80,7 +80,7 @@ fn a_handle_goes_through_sessions_and_inner_scopes() {
             on_runtime!(outer, rt => {
                 let session = rt.session();
                 use_up_to(&session, &datum, Mode::Read, &mut value);
-                session.close().unwrap();
+                session.close().wait().unwrap();
             });
             let (datum, value) = (&datum, &mut value);
             on_runtime!(outer, rt => rt.scope(|s| {
@@ -160,7 +160,7 @@ fn visit<E: Engine>(rt: &Runtime<E>, other: &Runtime) {
                 session.spawn(inner.inout(), |inner| *inner += 1);
                 let two = s.block_on(session.spawn(inner.read(), |inner| *inner)).unwrap();
                 *s.wait_on(&mut sum).unwrap() += two;
-                session.close().unwrap();
+                session.close().wait().unwrap();
             });
         }
     })

@@ -76,6 +76,7 @@ fn dumps_while_programs_run() {
                         let session = rt.session();
                         let sum = Handle::new(0);
                         (0..1000).for_each(|_| drop(session.spawn(sum.inout(), |sum| *sum += 1)));
+                        session.close().wait().unwrap();
                     })
                 });
                 join_all(programs.collect());

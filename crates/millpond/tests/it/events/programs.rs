@@ -298,7 +298,7 @@ fn sessions(rt: &Runtime) {
         }
         session.set(&a, i);
     }
-    session.close().unwrap_err();
+    session.close().wait().unwrap_err();
 }
 
 fn sessions_in_bodies(rt: &Runtime) {

@@ -5,20 +5,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
-use millpond::catalogue::AnyRuntime;
 use millpond::{Engine, Root, Scope, Spawn, on_runtime};
 
+use super::kept::Kept;
 use super::ledger::{Kind, Life, forget, may_forget_threads};
 use super::program::{By, Deed, Door, Fire, Held, InScope, InSession, Joined, Released, Step, Task, WaitsFor};
-use super::session::{Data, OpenSession, check_number};
-use super::slots::{Outside, Waits, wait_for};
+use super::session::{Data, OpenSession, check_number, common};
+use super::slots::{Outside, Waits, poll_times, wait_for};
 use super::work::{Work, knock, pending, spawn};
-use super::world::{Expected, Job, Join, Nobody, Out, World, pause};
+use super::world::{Awaited, Expected, Job, Join, Out, World, pause};
 
 pub struct Actor {
     world: Arc<World>,
     /// Those that it has not dropped.
-    runtimes: Vec<Option<Arc<AnyRuntime>>>,
+    runtimes: Vec<Option<Kept>>,
 }
 
 /// In the closure of a scope, waiting is the scope's: others may need the worker.
@@ -29,7 +29,7 @@ impl<B, E: Engine> Waits for Scope<'_, '_, B, E> {
 }
 
 impl Actor {
-    pub fn new(world: &Arc<World>, runtimes: &[Arc<AnyRuntime>]) -> Self {
+    pub fn new(world: &Arc<World>, runtimes: &[Kept]) -> Self {
         Actor { world: world.clone(), runtimes: runtimes.iter().cloned().map(Some).collect() }
     }
 
@@ -40,7 +40,7 @@ impl Actor {
         }
     }
 
-    fn runtime(&self, runtime: usize) -> Arc<AnyRuntime> {
+    fn runtime(&self, runtime: usize) -> Kept {
         self.runtimes[runtime].clone().expect("used before it is dropped")
     }
 
@@ -50,20 +50,29 @@ impl Actor {
             Step::Pause(turns) => pause(*turns),
             Step::Open { session } => {
                 let runtime = self.runtime(world.program.domains[*session].runtime);
-                world.sessions[*session].leave(OpenSession::new(world, *session, &runtime));
+                world.sessions[*session].leave(Arc::new(OpenSession::new(world, *session, &runtime)));
             }
             Step::Use { session, turn, what } => {
-                let mut open = wait_for(at, world.sessions[*session].take(*turn));
-                let objects = world.program.domains[*session].objects();
+                let (slot, domain) = (&world.sessions[*session], &world.program.domains[*session]);
+                let mut open = match domain.shared {
+                    true => wait_for(at, slot.share()),
+                    false => wait_for(at, slot.take(*turn)),
+                };
+                let objects = domain.objects();
                 let work = match what {
                     InSession::Spawn { task, .. } => Some(self.work(at, task, &[], objects, None)),
                     _ => None,
                 };
-                world.guard(|| open.use_it(world, *session, what, work));
-                world.sessions[*session].leave(open);
+                world.guard(|| OpenSession::use_it(&mut open, at, world, *session, what, work));
+                if domain.shared {
+                    drop(open);
+                    slot.end_turn();
+                } else {
+                    slot.leave(open);
+                }
             }
             Step::End { session, turn, how } => {
-                wait_for(at, world.sessions[*session].take(*turn)).end(world, *session, *how);
+                self.session(at, *session, *turn).end(Some(at), world, *session, *how);
             }
             Step::Join { join, how } => {
                 let join = wait_for(at, world.joins[*join].take(1));
@@ -96,8 +105,17 @@ impl Actor {
         }
     }
 
+    /// A session, when all before this turn have used it.
+    fn session(&self, at: &dyn Waits, session: usize, turn: usize) -> OpenSession {
+        let open = wait_for(at, self.world.sessions[session].take(turn));
+        Arc::into_inner(open).expect("each actor has dropped its copy before the end of its turn")
+    }
+
     fn end_join(&self, at: &dyn Waits, join: Join, how: Joined) {
         let bag = &self.world.bag;
+        if !matches!(how, Joined::ByAHand(_) | Joined::Late) {
+            join.cancel();
+        }
         match how {
             Joined::Dropped => drop(join),
             Joined::Forgotten => join.forget(),
@@ -108,6 +126,10 @@ impl Actor {
             Joined::Polled(times) => drop(join.poll(&self.world.ledger, times)),
             Joined::ByAHand(times) => bag.push(Job::Join(join, times)),
             Joined::Late => bag.push_late(Job::Join(join, 1)),
+            Joined::AwaitedByAHand => {
+                let ledger = self.world.ledger.clone();
+                Awaited::start(&self.world, async move { join.expected.check(&ledger, join.join.await) });
+            }
         }
     }
 
@@ -129,7 +151,7 @@ impl Actor {
             _ => None,
         });
         let sessions = task.deeds.iter().filter_map(|deed| match deed {
-            Deed::End { session, turn, .. } => Some(wait_for(at, self.world.sessions[*session].take(*turn))),
+            Deed::End { session, turn, .. } => Some(self.session(at, *session, *turn)),
             _ => None,
         });
         let (runtimes, sessions) = (runtimes.collect(), sessions.collect());
@@ -202,13 +224,8 @@ impl Actor {
             Joined::Forgotten => forget(join),
             Joined::Waited => expected.check(&self.world.ledger, s.wait(join)),
             Joined::Polled(times) => {
-                let waker = std::task::Waker::from(Arc::new(Nobody { panics: times > 1 }));
-                for _ in 0..times {
-                    let polled = Pin::new(&mut join).poll(&mut std::task::Context::from_waker(&waker));
-                    if let std::task::Poll::Ready(result) = polled {
-                        return expected.check(&self.world.ledger, result);
-                    }
-                }
+                let polled = poll_times(Pin::new(&mut join), times, times > 1);
+                polled.into_iter().for_each(|result| expected.check(&self.world.ledger, result));
             }
             _ => drop(join),
         }
@@ -243,16 +260,7 @@ impl Actor {
                 fire(world, &WaitsFor::Signal(*signal, Fire::Twice));
                 let _signalled = s.block_on_or_quiesce(world.signals[*signal].wait());
             }
-            InScope::Set(value) => s.set(&data.number, *value),
-            InScope::SetObject => s.set(&data.object, world.ledger.value(objects)),
-            InScope::Look(expected) => {
-                let found = s.wait_on(&mut data.number).map(|number| *number);
-                check_number(world, scope, *expected, found);
-            }
-            InScope::LookAtObject => _ = s.wait_on(&mut data.object).map(|mut object| object.change()),
-            InScope::Cancel { late: true } => world.bag.push_late(Job::Cancel(s.cancel_token())),
-            InScope::Cancel { late: false } => world.bag.push(Job::Cancel(s.cancel_token())),
-            InScope::CancelOnFailure => s.cancel_on_failure(true),
+            InScope::Common(step) => common(world, scope, s, data, step),
         }
         None
     }

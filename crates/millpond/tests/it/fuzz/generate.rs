@@ -15,6 +15,7 @@ use millpond::catalogue::Names;
 use millpond::{Idle, Inline};
 
 use super::program::*;
+use super::sessions::SessionState;
 use super::tasks::Model;
 use super::work::mix;
 use crate::common::rng::Rng;
@@ -27,6 +28,8 @@ pub struct Generator {
     pub sessions: Vec<SessionState>,
     pub joins: Vec<JoinState>,
     actors: Vec<ActorState>,
+    /// How many permits may be forgotten yet.
+    pub permits: usize,
     /// With their scopes.
     gates: Vec<(usize, usize)>,
     /// Whether tasks and drops may fail.
@@ -34,11 +37,6 @@ pub struct Generator {
     /// Whether something may be forgotten; and even what keeps threads.
     pub forgets: bool,
     pub forgets_threads: bool,
-}
-
-pub struct SessionState {
-    pub domain: usize,
-    pub turn: usize,
 }
 
 pub struct JoinState {
@@ -130,6 +128,7 @@ pub fn program(seed: u64) -> Program {
         sessions: Vec::new(),
         joins: Vec::new(),
         actors: (0..actors).map(actor).collect(),
+        permits: if forgets { 4 } else { 0 },
         gates: Vec::new(),
         faulty,
         forgets,
@@ -179,11 +178,11 @@ impl Generator {
         (!those.is_empty()).then(|| self.rng.pick(&those))
     }
 
-    fn push(&mut self, actor: usize, step: Step) {
+    pub fn push(&mut self, actor: usize, step: Step) {
         self.actors[actor].frames.last_mut().expect("one is outside of all").steps.push(step);
     }
 
-    fn place(&self, actor: usize) -> Place {
+    pub fn place(&self, actor: usize) -> Place {
         let frames = &self.actors[actor].frames;
         let least = frames.iter().map(|frame| frame.runtime).max().unwrap_or(0);
         Place { actor, least, away: frames.iter().any(|frame| frame.away) }
@@ -194,8 +193,7 @@ impl Generator {
         runtime >= place.least && runtime < self.program.runtimes.len() && !self.actors[place.actor].released[runtime]
     }
 
-    fn domain(&mut self, runtime: usize) -> usize {
-        let cancels = self.rng.percent(12);
+    pub fn domain(&mut self, runtime: usize, cancels: bool) -> usize {
         let bombs = self.faulty && self.rng.percent(15);
         let forgets = self.forgets && self.rng.percent(20);
         self.program.domains.push(Domain {
@@ -206,7 +204,8 @@ impl Generator {
             forgets,
             ..Domain::default()
         });
-        self.models.push(Model { number: (!cancels).then_some(1), ..Model::default() });
+        let number = (!cancels).then_some(1);
+        self.models.push(Model { number, own: vec![1; self.actors.len()], ..Model::default() });
         self.program.domains.len() - 1
     }
 
@@ -254,82 +253,6 @@ impl Generator {
         !place.away && self.sessions.iter().all(|session| self.program.domains[session.domain].runtime >= place.least)
     }
 
-    fn open_session(&mut self, actor: usize) {
-        let (place, runtime) = (self.place(actor), self.rng.below(2));
-        if self.sessions.len() < 4 && self.may_call(place, runtime) {
-            let session = self.domain(runtime);
-            self.sessions.push(SessionState { domain: session, turn: 1 });
-            self.push(actor, Step::Open { session });
-        }
-    }
-
-    fn use_session(&mut self, actor: usize) {
-        let place = self.place(actor);
-        if self.sessions.is_empty() || place.away {
-            return;
-        }
-        let at = self.rng.below(self.sessions.len());
-        let session = self.sessions[at].domain;
-        if self.program.domains[session].runtime < place.least {
-            return;
-        }
-        let what = self.in_session(place, session);
-        // Its task may have taken another session along.
-        let state = self.sessions.iter_mut().find(|state| state.domain == session).expect("it is open");
-        let turn = state.turn;
-        state.turn += 1;
-        self.push(actor, Step::Use { session, turn, what });
-    }
-
-    fn in_session(&mut self, place: Place, session: usize) -> InSession {
-        match self.rng.below(20) {
-            0 => InSession::Set(self.set(session)),
-            1 => {
-                self.models[session].object_is_poisoned = false;
-                InSession::SetObject
-            }
-            2 => InSession::Look(self.models[session].number),
-            3 => InSession::LookAtObject,
-            4 if self.program.domains[session].cancels => InSession::Cancel { late: false },
-            5 if self.program.domains[session].cancels => InSession::CancelOnFailure,
-            // Forgotten, its tasks go on until then.
-            6 if !self.forgets_threads => InSession::Cancel { late: true },
-            _ => {
-                let task = self.task(place, session);
-                let (runtime, light) = (self.program.domains[session].runtime, task.value != Value::Heap);
-                self.joins.push(JoinState { runtime, taken: false, light: light && task.value != Value::Bomb });
-                self.program.joins += 1;
-                InSession::Spawn { task, join: self.program.joins - 1 }
-            }
-        }
-    }
-
-    /// A new value of the number.
-    fn set(&mut self, domain: usize) -> u64 {
-        let value = self.rng.below(1000) as u64;
-        let cancels = self.program.domains[domain].cancels;
-        let model = &mut self.models[domain];
-        (model.number, model.number_is_poisoned) = ((!cancels).then_some(value), false);
-        value
-    }
-
-    fn end_session(&mut self, actor: usize, session: &SessionState) {
-        let how = self.end_of(session);
-        self.push(actor, Step::End { session: session.domain, turn: session.turn, how });
-    }
-
-    /// How a session ends, and with what.
-    pub fn end_of(&mut self, session: &SessionState) -> End {
-        let how = match self.rng.below(10) {
-            0..6 => End::Closed,
-            6 if self.forgets_threads => End::Forgotten,
-            _ => End::Dropped,
-        };
-        let domain = &mut self.program.domains[session.domain];
-        domain.number = self.models[session.domain].number;
-        how
-    }
-
     /// A join of a session that nobody else ends: of this runtime at least.
     pub fn take_join(&mut self, least: usize) -> Option<usize> {
         let free = |join: &&JoinState| !join.taken && join.runtime >= least;
@@ -345,12 +268,13 @@ impl Generator {
             return;
         }
         let Some(join) = self.take_join(place.least) else { return };
-        let how = match self.rng.below(10) {
+        let how = match self.rng.below(12) {
             0 => Joined::Dropped,
             1..4 => Joined::Waited,
             4..6 => Joined::Polled(1 + self.rng.below(3)),
             6 if self.forgets_threads && self.joins[join].light => Joined::Forgotten,
             7 => Joined::Late,
+            8..10 => Joined::AwaitedByAHand,
             _ => Joined::ByAHand(self.rng.below(3)),
         };
         self.push(actor, Step::Join { join, how });
@@ -363,7 +287,8 @@ impl Generator {
             return;
         }
         let away = frames.last().is_some_and(|frame| frame.scope.is_some() && frame.runtime != runtime);
-        let scope = self.domain(runtime);
+        let cancels = self.rng.percent(12);
+        let scope = self.domain(runtime, cancels);
         self.program.domains[scope].panics = self.faulty && self.rng.percent(8);
         self.actors[actor].frames.push(Frame { scope: Some(scope), runtime, away, steps: Vec::new() });
     }
@@ -397,16 +322,10 @@ impl Generator {
     fn in_scope(&mut self, actor: usize, scope: usize) {
         let place = self.place(actor);
         let step = match self.rng.below(30) {
-            0 => InScope::Set(self.set(scope)),
-            1 => {
-                self.models[scope].object_is_poisoned = false;
-                InScope::SetObject
-            }
-            2 => InScope::Look(self.models[scope].number),
-            3 => InScope::LookAtObject,
-            4 if self.program.domains[scope].cancels => InScope::Cancel { late: false },
-            5 if self.program.domains[scope].cancels => InScope::CancelOnFailure,
-            6 => InScope::Cancel { late: true },
+            0..7 => match self.common(scope) {
+                Some(step) => InScope::Common(step),
+                None => return,
+            },
             7 => match self.signal() {
                 None => InScope::Quiesce,
                 Some(signal) => InScope::QuiesceOr(signal),
@@ -420,7 +339,7 @@ impl Generator {
             }
             12..20 => InScope::Door(self.door(place, scope)),
             _ => {
-                let task = self.task(place, scope);
+                let task = self.task(place, scope, false);
                 let how = match self.rng.below(10) {
                     0..4 => Joined::Dropped,
                     4..6 => Joined::Polled(1 + self.rng.below(2)),

@@ -63,6 +63,16 @@ impl Ledger {
         self.kept().next().is_none()
     }
 
+    /// Whether all tasks have run that must.
+    pub fn all_ran(&self) -> bool {
+        self.missing().next().is_none()
+    }
+
+    fn missing(&self) -> impl Iterator<Item = usize> {
+        let is_missing = |(due, ran): &(AtomicBool, AtomicU8)| due.load(SeqCst) && ran.load(SeqCst) == 0;
+        self.tasks.iter().enumerate().filter(move |(_, task)| is_missing(task)).map(|(id, _)| id)
+    }
+
     fn kept(&self) -> impl Iterator<Item = usize> {
         let made = self.made.load(SeqCst);
         let is_kept = |id: &usize| !self.values[*id].0.load(SeqCst) && self.values[*id].1.load(SeqCst) == 0;
@@ -79,9 +89,7 @@ impl Ledger {
     pub fn faults(&self) -> Vec<String> {
         let mut faults = mem::take(&mut *self.faults.lock());
         faults.extend(self.kept().map(|id| format!("value {id} was not dropped")));
-        let missing = |(due, ran): &(AtomicBool, AtomicU8)| due.load(SeqCst) && ran.load(SeqCst) == 0;
-        let missing = self.tasks.iter().enumerate().filter(|(_, task)| missing(task));
-        faults.extend(missing.map(|(id, _)| format!("task {id} did not run")));
+        faults.extend(self.missing().map(|id| format!("task {id} did not run")));
         faults
     }
 }

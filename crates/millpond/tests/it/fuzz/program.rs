@@ -59,8 +59,12 @@ pub struct Program {
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
     pub runtime: usize,
-    /// It may be cancelled at any time, so nothing is sure.
+    /// It may be cancelled at any time, so nothing is sure: a token cancels it, or a session's end, or the end of its runtime.
     pub cancels: bool,
+    /// A session that keeps its runtime until it has ended.
+    pub keeps: bool,
+    /// A session that several actors use at the same time.
+    pub shared: bool,
     /// It may return a failure.
     pub may_fail: bool,
     /// It returns a failure.
@@ -102,7 +106,7 @@ pub enum Step {
     Open {
         session: usize,
     },
-    /// Takes the session when its turn has come, and leaves it again.
+    /// Takes the session when its turn has come, and leaves it again; of a shared one, at any time.
     Use {
         session: usize,
         turn: usize,
@@ -143,13 +147,9 @@ pub enum Released {
     Forgotten,
 }
 
-#[derive(Clone, Debug)]
-pub enum InSession {
-    /// The join is left for whoever takes it.
-    Spawn {
-        task: Task,
-        join: usize,
-    },
+/// A step on a session or a scope that is no spawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Common {
     Set(u64),
     SetObject,
     /// Waits for the number.
@@ -162,12 +162,60 @@ pub enum InSession {
     CancelOnFailure,
 }
 
+#[derive(Clone, Debug)]
+pub enum InSession {
+    /// The join is left for the step that takes it.
+    Spawn {
+        task: Task,
+        join: usize,
+        /// Through a permit, whose future is polled so often before it is awaited.
+        permit: Option<usize>,
+        /// The step that ends the join cancels the task.
+        cancelled: bool,
+    },
+    Reserve(Reserved),
+    Common(Common),
+}
+
+/// What becomes of a wait for room.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reserved {
+    /// The future is polled so often, and dropped with the permit that it may have given.
+    Polled(usize),
+    /// The permit is not used.
+    Dropped,
+    /// Nor here, and another thread drops it.
+    Elsewhere,
+    /// Two wait; one gives up, and the other goes on to wait.
+    OneOfTwo,
+    /// The window is smaller by one for good.
+    Forgotten,
+}
+
+/// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
-    Closed,
+    /// Its end is waited for, after so many polls.
+    Closed(usize),
+    /// The actor awaits the end. (A body waits.)
+    Awaited,
+    /// A hand awaits it.
+    AwaitedByAHand,
+    /// The future is polled so often, and dropped.
+    Polled(usize),
+    /// The same by a hand.
+    PolledByAHand(usize),
+    Detached,
     Dropped,
     /// With all that it has.
     Forgotten,
+}
+
+impl End {
+    /// Whether what was spawned before it runs, as long as the runtime is there.
+    pub fn lets_run(self) -> bool {
+        matches!(self, End::Closed(_) | End::Awaited | End::AwaitedByAHand | End::Detached)
+    }
 }
 
 /// How a join ends.
@@ -181,6 +229,8 @@ pub enum Joined {
     Polled(usize),
     /// A hand polls it, and drops it some time.
     ByAHand(usize),
+    /// A hand awaits it.
+    AwaitedByAHand,
     /// Dropped when everything has ended.
     Late,
 }
@@ -203,14 +253,7 @@ pub enum InScope {
     Quiesce,
     /// Until the scope is quiet or a signal comes.
     QuiesceOr(usize),
-    Set(u64),
-    SetObject,
-    Look(Option<u64>),
-    LookAtObject,
-    Cancel {
-        late: bool,
-    },
-    CancelOnFailure,
+    Common(Common),
 }
 
 /// A task that comes through a door.
@@ -302,14 +345,22 @@ pub struct Task {
     pub access: Access,
     /// What it changes the number by, or to.
     pub by: u64,
-    /// What it must find.
-    pub finds: Option<u64>,
+    pub finds: Finds,
     pub fails: Fails,
     /// It runs, and once.
     pub sure: bool,
     pub value: Value,
     pub deeds: Vec<Deed>,
     pub parent: Option<Parent>,
+}
+
+/// What is known of the number that a task finds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Finds {
+    Anything,
+    Exactly(u64),
+    /// Of a shared session: what the actor has added itself.
+    AtLeast(u64),
 }
 
 #[derive(Clone, Debug)]

@@ -1,15 +1,19 @@
 //! Sessions of any engine, with their data, and what an actor does with one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::thread;
 
 use millpond::catalogue::AnyRuntime;
-use millpond::{Catalogue, DefaultEngine, Error, Handle, Root, Session, Spawn, StackEngine};
+use millpond::{Catalogue, DefaultEngine, Engine, Error, Handle, Root, Session, Spawn, StackEngine};
 
+use super::kept::Kept;
 use super::ledger::{Kind, Tracked, forget, may_forget_threads};
-use super::program::{Domain, End, InSession};
+use super::program::{Common, Domain, End, InSession, Reserved};
+use super::slots::{Waits, poll_times, wait_for};
 use super::work::{Work, spawn};
-use super::world::{Expected, Job, Join, World};
+use super::world::{Awaited, Expected, Job, Join, World};
 
 pub enum AnySession {
     Default(Session<DefaultEngine>),
@@ -82,54 +86,119 @@ impl Data {
     }
 }
 
+/// A session with its data. While several actors use it, each has a copy of its `Arc`.
 pub struct OpenSession {
     session: AnySession,
     data: Data,
+    /// Last: the session ends before.
+    keeps: Option<Kept>,
 }
 
 impl OpenSession {
-    pub fn new(world: &World, of: usize, runtime: &AnyRuntime) -> Self {
-        OpenSession { session: AnySession::open(runtime), data: Data::new(world, &world.program.domains[of]) }
+    pub fn new(world: &World, of: usize, runtime: &Kept) -> Self {
+        let domain = &world.program.domains[of];
+        let keeps = domain.keeps.then(|| runtime.clone());
+        OpenSession { session: AnySession::open(runtime), data: Data::new(world, domain), keeps }
     }
 
     /// Does one thing with it; `work` is that of a task that is spawned.
-    pub fn use_it(&mut self, world: &Arc<World>, of: usize, what: &InSession, work: Option<Work>) {
-        let (ledger, objects) = (&world.ledger, world.program.domains[of].objects());
-        let data = &mut self.data;
-        on_session!(&self.session, session => match what {
-            InSession::Spawn { task, join } => {
-                let expected = Expected::of(task);
-                let spawned = spawn(session, data, work.expect("made for the spawn"));
-                world.joins[*join].leave(Join { join: spawned, expected });
+    pub fn use_it(
+        this: &mut Arc<Self>,
+        at: &dyn Waits,
+        world: &Arc<World>,
+        of: usize,
+        what: &InSession,
+        work: Option<Work>,
+    ) {
+        match (what, Arc::get_mut(this)) {
+            (InSession::Common(step), Some(OpenSession { session, data, .. })) => {
+                on_session!(session, session => common(world, of, &*session, data, step));
             }
-            InSession::Set(value) => session.set(&data.number, *value),
-            InSession::SetObject => session.set(&data.object, ledger.value(objects)),
-            InSession::Look(expected) => {
-                let found = session.wait_on(&mut data.number).map(|number| *number);
-                check_number(world, of, *expected, found);
+            (InSession::Common(Common::Look(_) | Common::LookAtObject), None) => {
+                // A look has its datum alone.
+                let mut own = Data::new(world, &world.program.domains[of]);
+                on_session!(&this.session, session => {
+                    common(world, of, session, &mut own, &Common::Look(None));
+                    drop(session.spawn(own.object.inout(), |object| object.change()));
+                    common(world, of, session, &mut own, &Common::LookAtObject);
+                });
             }
-            InSession::LookAtObject => _ = session.wait_on(&mut data.object).map(|mut object| object.change()),
-            InSession::Cancel { late: true } => world.bag.push_late(Job::Cancel(session.cancel_token())),
-            InSession::Cancel { late: false } => world.bag.push(Job::Cancel(session.cancel_token())),
-            InSession::CancelOnFailure => session.cancel_on_failure(true),
-        });
+            (InSession::Common(step), None) => {
+                on_session!(&this.session, session => set_or_cancel(world, of, session, &this.data, step));
+            }
+            (InSession::Spawn { task, join, permit, cancelled }, _) => {
+                let (data, work, expected) = (&this.data, work.expect("made for the spawn"), Expected::of(task));
+                let spawned = on_session!(&this.session, session => match permit {
+                    None => spawn(session, data, work),
+                    Some(polls) => {
+                        let mut reserve = session.reserve();
+                        let permit = poll_times(Pin::new(&mut reserve), *polls, false);
+                        spawn(&permit.unwrap_or_else(|| wait_for(at, reserve)), data, work)
+                    }
+                });
+                world.joins[*join].leave(Join { join: spawned, expected, cancelled: *cancelled });
+            }
+            (InSession::Reserve(how), _) => on_session!(&this.session, session => reserve(at, session, *how)),
+        }
     }
 
-    pub fn end(self, world: &World, of: usize, how: End) {
+    /// Ends it; `at` is where an actor does.
+    pub fn end(self, at: Option<&dyn Waits>, world: &Arc<World>, of: usize, how: End) {
         let domain = &world.program.domains[of];
-        let OpenSession { session, data } = self;
+        let OpenSession { session, data, keeps } = self;
         match how {
-            End::Closed => {
-                let closed = catch_unwind(AssertUnwindSafe(|| on_session!(session, session => session.close())));
+            End::Closed(_) | End::Awaited => {
+                let closed = catch_unwind(AssertUnwindSafe(|| {
+                    on_session!(session, session => {
+                        let mut end = session.close();
+                        match how {
+                            End::Closed(polls) => {
+                                let polled = poll_times(Pin::new(&mut end), polls, false);
+                                polled.unwrap_or_else(|| end.wait())
+                            }
+                            _ => match at {
+                                Some(at) => wait_for(at, end),
+                                None => end.wait(),
+                            },
+                        }
+                    })
+                }));
                 match closed {
-                    Ok(result) => domain.check(world, of, &result),
+                    Ok(result) => closed_with(world, of, &result, data),
                     Err(_) => world.ledger.fault(format!("the end of session {of} panics")),
                 }
-                if let Some(number) = domain.number.filter(|_| !domain.forgets) {
-                    let Data { number: handle, object } = data;
-                    check_number(world, of, Some(number), handle.into_inner());
-                    return world.guard(|| drop(object));
-                }
+            }
+            End::AwaitedByAHand | End::PolledByAHand(_) => {
+                let in_world = world.clone();
+                on_session!(session, session => {
+                    let end = session.close();
+                    let end = async move {
+                        closed_with(&in_world, of, &end.await, data);
+                        drop(keeps);
+                    };
+                    match how {
+                        End::PolledByAHand(times) => world.bag.push(Job::Poll(Box::pin(end), times)),
+                        _ => Awaited::start(world, end),
+                    }
+                });
+            }
+            End::Polled(times) => {
+                on_session!(session, session => {
+                    let mut end = session.close();
+                    match poll_times(Pin::new(&mut end), times, of.is_multiple_of(8)) {
+                        Some(result) => closed_with(world, of, &result, data),
+                        None => {
+                            drop(end);
+                            data.end(world, domain);
+                        }
+                    }
+                });
+            }
+            End::Detached => {
+                on_session!(session, session => session.detach());
+                let mut kept = world.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(keeps);
+                drop(kept);
                 data.end(world, domain);
             }
             End::Forgotten if may_forget_threads() => {
@@ -150,6 +219,65 @@ impl OpenSession {
                 data.end(world, domain);
             }
         }
+    }
+}
+
+/// The end of a session was waited for.
+fn closed_with(world: &World, of: usize, result: &Result<(), Error>, data: Data) {
+    let domain = &world.program.domains[of];
+    domain.check(world, of, result);
+    match domain.number.filter(|_| !domain.forgets) {
+        Some(number) => {
+            let Data { number: handle, object } = data;
+            check_number(world, of, Some(number), handle.into_inner());
+            world.guard(|| drop(object));
+        }
+        None => data.end(world, domain),
+    }
+}
+
+/// Waits for room, and gives it back or not.
+fn reserve<E: Engine>(at: &dyn Waits, session: &Session<E>, how: Reserved) {
+    let mut reserve = session.reserve();
+    match how {
+        Reserved::Polled(times) => drop(poll_times(Pin::new(&mut reserve), times, times > 2)),
+        Reserved::Dropped => drop(wait_for(at, reserve)),
+        Reserved::Elsewhere => {
+            let permit = wait_for(at, reserve);
+            thread::scope(|threads| _ = threads.spawn(|| drop(permit)));
+        }
+        Reserved::OneOfTwo => {
+            let mut other = session.reserve();
+            let first = poll_times(Pin::new(&mut reserve), 1, false);
+            let second = poll_times(Pin::new(&mut other), 2, false);
+            drop((first, reserve));
+            drop(second.unwrap_or_else(|| wait_for(at, other)));
+        }
+        Reserved::Forgotten => forget(wait_for(at, reserve)),
+    }
+}
+
+/// A step on a scope or a session, whose data the thread has alone.
+pub fn common<'s, S: Spawn<'s>>(world: &World, of: usize, s: &S, data: &mut Data<S::Brand>, step: &Common) {
+    match step {
+        Common::Look(expected) => {
+            let found = s.wait_on(&mut data.number).map(|number| *number);
+            check_number(world, of, *expected, found);
+        }
+        Common::LookAtObject => _ = s.wait_on(&mut data.object).map(|mut object| object.change()),
+        step => set_or_cancel(world, of, s, data, step),
+    }
+}
+
+/// What may happen to data that others use.
+fn set_or_cancel<'s, S: Spawn<'s>>(world: &World, of: usize, s: &S, data: &Data<S::Brand>, step: &Common) {
+    match step {
+        Common::Set(value) => s.set(&data.number, *value),
+        Common::SetObject => s.set(&data.object, world.ledger.value(world.program.domains[of].objects())),
+        Common::Cancel { late: true } => world.bag.push_late(Job::Cancel(s.cancel_token())),
+        Common::Cancel { late: false } => world.bag.push(Job::Cancel(s.cancel_token())),
+        Common::CancelOnFailure => s.cancel_on_failure(true),
+        Common::Look(_) | Common::LookAtObject => unreachable!("a look has its datum alone"),
     }
 }
 

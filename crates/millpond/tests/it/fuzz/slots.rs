@@ -1,6 +1,7 @@
 //! What actors leave for each other, and what futures of tasks wait for.
 
 use std::future::poll_fn;
+use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -47,6 +48,32 @@ impl<T> Slot<T> {
             Poll::Pending
         })
         .await
+    }
+
+    /// A copy of what is left, in any turn.
+    pub async fn share(&self) -> T
+    where
+        T: Clone,
+    {
+        poll_fn(|context| {
+            let mut at = self.0.lock();
+            if let Some(value) = &at.value {
+                return Poll::Ready(value.clone());
+            }
+            at.waiting.push(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The use of a copy has ended, which was a turn.
+    pub fn end_turn(&self) {
+        let waiting = {
+            let mut at = self.0.lock();
+            at.turn += 1;
+            std::mem::take(&mut at.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// What is left in the end.
@@ -140,6 +167,31 @@ pub async fn once<F: Future>(future: F) -> Option<F::Output> {
         Poll::Pending => Poll::Ready(None),
     })
     .await
+}
+
+/// Polls a future so often, with wakers that wake nobody; its output, if it was ready.
+pub fn poll_times<F: Future + ?Sized>(mut future: Pin<&mut F>, times: usize, panics: bool) -> Option<F::Output> {
+    for _ in 0..times {
+        // A waker of its own each time, so that the one before is dropped.
+        let waker = Waker::from(Arc::new(Nobody { panics }));
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(output);
+        }
+    }
+    None
+}
+
+/// Whom a waker wakes that is left behind.
+struct Nobody {
+    panics: bool,
+}
+
+impl Wake for Nobody {
+    fn wake(self: Arc<Self>) {
+        if self.panics {
+            resume_unwind(Box::new("expected: a waker"));
+        }
+    }
 }
 
 struct Unpark(Thread);

@@ -1,7 +1,8 @@
 //! The tasks of random life cycle programs, and what is known of them.
 
-use super::generate::{Generator, Place, SessionState, number_after};
+use super::generate::{Generator, Place, number_after};
 use super::program::*;
+use super::sessions::SessionState;
 
 /// What is known of a domain's data while its steps are drawn.
 #[derive(Default)]
@@ -9,6 +10,8 @@ pub struct Model {
     pub number: Option<u64>,
     pub number_is_poisoned: bool,
     pub object_is_poisoned: bool,
+    /// Of a shared session: by actor, what is the least that it finds. Empty if that is not known either.
+    pub own: Vec<u64>,
 }
 
 impl Generator {
@@ -30,7 +33,7 @@ impl Generator {
             id: self.id(),
             access: Access::None,
             by: self.rng.below(1000) as u64,
-            finds: None,
+            finds: Finds::Anything,
             fails: Fails::No,
             sure: !self.program.domains[domain].cancels,
             value: Value::None,
@@ -53,11 +56,11 @@ impl Generator {
         // Not its own; and one whose tasks do not wait for tasks of this runtime, unless it is of it.
         if self.rng.percent(6) && !place.away && !self.sessions.is_empty() {
             let at = self.rng.below(self.sessions.len());
-            let SessionState { domain: session, turn } = self.sessions[at];
+            let SessionState { domain: session, turn, how } = self.sessions[at];
             let least = place.least.max(self.program.domains[domain].runtime);
             if session != domain && self.program.domains[session].runtime >= least {
                 let state = self.sessions.swap_remove(at);
-                let how = self.end_of(&state);
+                self.note_end(&state);
                 task.deeds.push(Deed::End { session, turn, how });
             }
         }
@@ -75,8 +78,21 @@ impl Generator {
         task
     }
 
-    /// A task of a session or a scope.
-    pub fn task(&mut self, place: Place, domain: usize) -> Task {
+    /// A task that perhaps does not run leaves alone what must come to its end.
+    fn leave_sure_sessions(&mut self, task: &mut Task) {
+        let sure = task.sure;
+        task.deeds.retain(|deed| match *deed {
+            Deed::End { session, turn, how } if !(sure || self.program.domains[session].cancels) => {
+                self.program.domains[session].number = None;
+                self.sessions.push(SessionState { domain: session, turn, how });
+                false
+            }
+            _ => true,
+        });
+    }
+
+    /// A task of a session or a scope. If it may be cancelled by its join, nothing is sure of it.
+    pub fn task(&mut self, place: Place, domain: usize, cancelled: bool) -> Task {
         let mut task = self.task_with_deeds(place, domain);
         let (numbers, objects) = (
             [Access::Read, Access::Concurrent, Access::Inout, Access::Commutative, Access::Reduce, Access::Write],
@@ -105,12 +121,30 @@ impl Generator {
                 _ => Fails::Panics,
             };
         }
-        self.account(&mut task, domain);
+        if self.program.domains[domain].shared {
+            self.let_commute(&mut task, cancelled);
+        }
+        self.account(&mut task, domain, place.actor, cancelled);
+        self.leave_sure_sessions(&mut task);
         task
     }
 
+    /// Of a shared session nobody knows which task comes first. So none changes the number but by additions, and none that may
+    /// fail poisons anything.
+    fn let_commute(&mut self, task: &mut Task, cancelled: bool) {
+        match task.access {
+            Access::Inout if task.parent.is_some() => task.access = Access::InoutObject,
+            Access::Inout | Access::Write => task.access = Access::Commutative,
+            _ => {}
+        }
+        let poisons = cancelled || task.fails != Fails::No;
+        if poisons && !matches!(task.access, Access::Read | Access::ReadObject) {
+            task.access = Access::None;
+        }
+    }
+
     /// What the task does to its domain, as far as that is known.
-    fn account(&mut self, task: &mut Task, domain: usize) {
+    fn account(&mut self, task: &mut Task, domain: usize, actor: usize, cancelled: bool) {
         let (plan, model) = (&mut self.program.domains[domain], &mut self.models[domain]);
         let of_object = matches!(task.access, Access::ReadObject | Access::InoutObject | Access::WriteObject);
         let writes = matches!(task.access, Access::Write | Access::WriteObject);
@@ -120,13 +154,17 @@ impl Generator {
             (_, false) => model.number_is_poisoned && !writes,
         };
         // The drop of an old version may fail a task.
-        task.sure = !(plan.cancels || poisoned || of_object && plan.bombs);
+        task.sure = !(plan.cancels || poisoned || cancelled || of_object && plan.bombs);
         plan.may_fail |= task.value == Value::Bomb;
         if matches!(task.access, Access::Read | Access::Concurrent) {
-            task.finds = model.number.filter(|_| task.sure);
+            task.finds = match (task.sure, plan.shared) {
+                (true, false) => model.number.map_or(Finds::Anything, Finds::Exactly),
+                (true, true) => model.own.get(actor).map_or(Finds::Anything, |least| Finds::AtLeast(*least)),
+                _ => Finds::Anything,
+            };
         }
         let changes = !matches!(task.access, Access::None | Access::Read | Access::Concurrent | Access::ReadObject);
-        if task.fails != Fails::No {
+        if task.fails != Fails::No || cancelled {
             plan.may_fail = true;
             plan.must_fail |= task.sure;
             match of_object {
@@ -148,6 +186,9 @@ impl Generator {
                 (Some(number), true, false) => Some(number_after(number, task.access, task.by)),
                 _ => None,
             };
+            if let (true, Some(own)) = (task.sure, model.own.get_mut(actor)) {
+                *own = number_after(*own, task.access, task.by);
+            }
         }
         if task.access == Access::WriteObject && task.sure {
             model.object_is_poisoned = false;
@@ -235,6 +276,7 @@ impl Generator {
             plan.may_fail = true;
             plan.must_fail |= task.sure;
         }
+        self.leave_sure_sessions(&mut task);
         Door { kind, task, waits, holds, by_a_hand: self.rng.percent(40) }
     }
 

@@ -3,11 +3,11 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use millpond::catalogue::AnyRuntime;
 use millpond::{Door, Engine, Gate, Pending, Spawn, Sum, on_runtime};
 
+use super::kept::Kept;
 use super::ledger::{Kind, Ledger, Life, Lives, Tracked};
-use super::program::{self, Access, Deed, Fails, Joined, Knock, Task, Through, Value, WaitsFor};
+use super::program::{self, Access, Deed, Fails, Finds, Joined, Knock, Task, Through, Value, WaitsFor};
 use super::session::{Data, OpenSession};
 use super::slots::once;
 use super::world::{Job, Join, Out, World, pause};
@@ -21,7 +21,7 @@ pub struct Work {
     life: Option<Arc<Life>>,
     /// What it ends, or waits for, in the order of its deeds and waits.
     joins: Vec<Join>,
-    runtimes: Vec<Arc<AnyRuntime>>,
+    runtimes: Vec<Kept>,
     sessions: Vec<OpenSession>,
     objects: Kind,
     /// Dropped last: whatever becomes of a task, its closure is gone before its scope ends.
@@ -48,7 +48,7 @@ impl Work {
     }
 
     /// With the joins that it ends or waits for, the runtimes that it opens scopes on, and the sessions that it ends.
-    pub fn with(mut self, joins: Vec<Join>, runtimes: Vec<Arc<AnyRuntime>>, sessions: Vec<OpenSession>) -> Self {
+    pub fn with(mut self, joins: Vec<Join>, runtimes: Vec<Kept>, sessions: Vec<OpenSession>) -> Self {
         (self.joins, self.runtimes, self.sessions) = (joins, runtimes, sessions);
         self
     }
@@ -58,8 +58,12 @@ impl Work {
     }
 
     fn find(&self, found: u64) {
-        let Some(expected) = self.task.finds else { return };
-        self.ledger().check(found == expected, || format!("task {} finds {found}, not {expected}", self.task.id));
+        let is_right = match self.task.finds {
+            Finds::Anything => true,
+            Finds::Exactly(number) => found == number,
+            Finds::AtLeast(number) => found >= number,
+        };
+        self.ledger().check(is_right, || format!("task {} finds {found}, not {:?}", self.task.id, self.task.finds));
     }
 
     fn object(&self) -> Tracked {
@@ -114,11 +118,11 @@ impl Work {
                     let left = self.ledger().value(Kind::Heap);
                     session.nest((), move |s, ()| drop(s.spawn((), move |()| left.look())));
                     let result = session.wait(join).map(|value| value.look());
-                    result.and(session.close())
+                    result.and(session.close().wait())
                 });
                 self.ledger().check(result.is_ok(), || format!("a session in a body: {result:?}"));
             }
-            Deed::End { session, how, .. } => self.sessions.remove(0).end(&self.world, session, how),
+            Deed::End { session, how, .. } => self.sessions.remove(0).end(None, &self.world, session, how),
             Deed::Scope { .. } => {
                 let runtime = self.runtimes.remove(0);
                 let ledger = self.ledger();
@@ -132,6 +136,7 @@ impl Work {
             }
             Deed::Join { how, .. } => {
                 let join = self.joins.remove(0);
+                join.cancel();
                 match how {
                     Joined::Polled(times) => drop(join.poll(&self.world.ledger, times)),
                     Joined::Forgotten => join.forget(),
@@ -161,11 +166,13 @@ impl Work {
                 WaitsFor::Signal(signal, _) => s.block_on(self.world.signals[signal].wait()),
                 WaitsFor::Join(_) => {
                     let join = awaited.next().expect("one for each such wait");
+                    join.cancel();
                     let result = s.block_on(join.join);
                     join.expected.check(self.ledger(), result);
                 }
                 WaitsFor::JoinOnce(_) => {
                     let join = awaited.next().expect("one for each such wait");
+                    join.cancel();
                     let result = s.block_on(once(join.join));
                     result.into_iter().for_each(|result| join.expected.check(self.ledger(), result));
                 }
@@ -189,11 +196,13 @@ impl Work {
                 WaitsFor::Signal(signal, _) => self.world.signals[signal].wait().await,
                 WaitsFor::Join(_) => {
                     let join = awaited.next().expect("one for each such wait");
+                    join.cancel();
                     let result = join.join.await;
                     join.expected.check(self.ledger(), result);
                 }
                 WaitsFor::JoinOnce(_) => {
                     let join = awaited.next().expect("one for each such wait");
+                    join.cancel();
                     let result = once(join.join).await;
                     result.into_iter().for_each(|result| join.expected.check(self.ledger(), result));
                 }

@@ -1,7 +1,7 @@
 //! What the threads of a program share, and what its hands do.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -9,14 +9,14 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use millpond::catalogue::AnyRuntime;
 use millpond::item::{CountedItem, Got};
 use millpond::{CancelToken, Error, Gate, Pending, Precondition, SessionJoin, Stay};
 
+use super::kept::{self, Kept};
 use super::ledger::{Kind, Ledger, Tracked, forget, may_forget_threads};
 use super::program::{Fails, Fire, Knock, Program, Task, Use, Value};
 use super::session::OpenSession;
-use super::slots::{Signal, Slot};
+use super::slots::{Signal, Slot, poll_times};
 use super::work::knock;
 use crate::common::rng::Rng;
 
@@ -27,12 +27,14 @@ pub struct World {
     pub program: Arc<Program>,
     pub ledger: Arc<Ledger>,
     /// By domain.
-    pub sessions: Vec<Slot<OpenSession>>,
+    pub sessions: Vec<Slot<Arc<OpenSession>>>,
     pub joins: Vec<Slot<Join>>,
     pub gates: Vec<OnceLock<Gate<'static>>>,
     pub signals: Vec<Signal>,
     pub items: Vec<CountedItem<Tracked>>,
     pub bag: Bag,
+    /// Until the tasks of detached sessions have run.
+    pub kept: Mutex<Vec<Kept>>,
 }
 
 impl World {
@@ -49,6 +51,7 @@ impl World {
             signals: (0..program.signals).map(|signal| Signal::new(signal.is_multiple_of(2))).collect(),
             items: many(program.items.len(), CountedItem::new),
             bag: Bag::default(),
+            kept: Mutex::default(),
         })
     }
 
@@ -106,20 +109,28 @@ impl Expected {
 pub struct Join {
     pub join: SessionJoin<Out>,
     pub expected: Expected,
+    /// Its task is cancelled by it, if it is in time.
+    pub cancelled: bool,
 }
 
 impl Join {
+    /// Cancels the task, if that is its lot.
+    pub fn cancel(&self) {
+        let times = if self.cancelled { self.expected.task % 3 } else { 0 };
+        (0..times).for_each(|_| self.join.cancel());
+    }
+
     /// Polls it with a waker that wakes nobody; the join again, if it is not done.
     pub fn poll(mut self, ledger: &Ledger, times: usize) -> Option<Self> {
-        for _ in 0..times {
-            // A waker of its own each time, so that the one before is dropped.
-            let waker = Waker::from(Arc::new(Nobody { panics: self.expected.task.is_multiple_of(8) }));
-            if let Poll::Ready(result) = Pin::new(&mut self.join).poll(&mut Context::from_waker(&waker)) {
+        self.cancel();
+        let panics = self.expected.task.is_multiple_of(8);
+        match poll_times(Pin::new(&mut self.join), times, panics) {
+            Some(result) => {
                 self.expected.check(ledger, result);
-                return None;
+                None
             }
+            None => Some(self),
         }
-        Some(self)
     }
 
     /// Forgets it, and with it a runtime: if there were not too many.
@@ -130,15 +141,51 @@ impl Join {
     }
 }
 
-/// Whom a waker wakes that is left behind.
-pub struct Nobody {
-    pub panics: bool,
+/// What the hands poll.
+type Future = Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
+
+/// A future that hands poll whenever it is woken, until it is ready.
+pub struct Awaited {
+    world: Arc<World>,
+    future: Mutex<Option<Future>>,
 }
 
-impl std::task::Wake for Nobody {
+impl std::task::Wake for Awaited {
     fn wake(self: Arc<Self>) {
-        if self.panics {
-            resume_unwind(Box::new("expected: a waker"));
+        self.world.clone().bag.push(Job::Run(self));
+    }
+}
+
+/// The hands stay as long as there is one.
+struct Stays(Arc<World>);
+
+impl Drop for Stays {
+    fn drop(&mut self) {
+        self.0.bag.lock().awaited -= 1;
+        self.0.bag.more.notify_all();
+    }
+}
+
+impl Awaited {
+    /// Lets hands await a future.
+    pub fn start(world: &Arc<World>, future: impl std::future::Future<Output = ()> + Send + 'static) {
+        world.bag.lock().awaited += 1;
+        let stays = Stays(world.clone());
+        let future: Future = Box::pin(async move {
+            future.await;
+            drop(stays);
+        });
+        world.bag.push(Job::Run(Arc::new(Awaited { world: world.clone(), future: Mutex::new(Some(future)) })));
+    }
+
+    fn poll(self: Arc<Self>) {
+        let waker = Waker::from(self.clone());
+        let mut slot = self.future.lock().unwrap_or_else(PoisonError::into_inner);
+        // A panic drops it.
+        if let Some(mut future) = slot.take()
+            && future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
+        {
+            *slot = Some(future);
         }
     }
 }
@@ -158,7 +205,10 @@ pub enum Job {
     Look(usize),
     Free(usize),
     Wake(Waker),
-    Release(Arc<AnyRuntime>),
+    Release(Kept),
+    Run(Arc<Awaited>),
+    /// Polls a future so often, and drops it.
+    Poll(Future, usize),
     Stand(Vec<Sender<()>>),
     Discard(Box<dyn Send>),
 }
@@ -173,6 +223,8 @@ pub struct Bag {
 struct Jobs {
     now: Vec<Job>,
     late: Vec<Job>,
+    /// Futures that are not ready.
+    awaited: usize,
     closed: bool,
 }
 
@@ -208,7 +260,7 @@ impl Bag {
                 let at = rng.below(jobs.now.len());
                 return Some(jobs.now.swap_remove(at));
             }
-            if jobs.closed {
+            if jobs.closed && jobs.awaited == 0 {
                 return None;
             }
             jobs = self.more.wait(jobs).unwrap_or_else(PoisonError::into_inner);
@@ -218,6 +270,7 @@ impl Bag {
 
 /// A hand, until the bag is closed and empty.
 pub fn hand(world: &Arc<World>, mut rng: Rng) {
+    kept::never_wait();
     while let Some(job) = world.bag.take(&mut rng) {
         pause(match rng.below(8) {
             0..4 => 0,
@@ -226,6 +279,7 @@ pub fn hand(world: &Arc<World>, mut rng: Rng) {
         });
         world.guard(|| run(world, job));
     }
+    kept::join_droppers();
 }
 
 /// A short while: spins, from 200 on yields, and from 1000 on a sleep.
@@ -288,6 +342,8 @@ pub fn run(world: &Arc<World>, job: Job) {
         Job::Free(item) => world.items[item].release(),
         Job::Wake(waker) => waker.wake(),
         Job::Release(runtime) => drop(runtime),
+        Job::Run(awaited) => awaited.poll(),
+        Job::Poll(mut future, times) => _ = poll_times(future.as_mut(), times, false),
         Job::Stand(sitters) => drop(sitters),
         Job::Discard(what) => drop(what),
     }

@@ -187,7 +187,7 @@ fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     run.root.get_or_init(|| session.cancel_token());
     let hash = body(&session, run, code, &mut slots, Hash::default(), &mut Doors::<DefaultEngine>::none());
     slots.0.truncate(program.roots.len());
-    let scope = session.close().map(|()| hash);
+    let scope = session.close().wait().map(|()| hash);
     let roots = last(slots);
     // SAFETY: leaked above. The session has closed, so its tasks are complete, and their bodies, which alone were given
     // the reference, are over.

@@ -288,7 +288,7 @@ impl<E: Engine> Play<'_, E> {
     pub fn end(mut self) -> (Vec<Vec<i64>>, Vec<i64>) {
         self.let_all_go();
         let session = self.session.take().expect("ends once");
-        session.close().expect("nobody fails");
+        session.close().wait().expect("nobody fails");
         let saw = self.actors.0.lock().iter().map(|actor| actor.saw.clone()).collect();
         let data = std::mem::take(&mut self.data);
         (saw, data.into_iter().map(|datum| datum.into_inner().expect("nobody fails")).collect())

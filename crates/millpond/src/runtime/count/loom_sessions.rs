@@ -1,0 +1,309 @@
+//! Models of a session's count (`runtime::count`, 8 and 9): nobody waits for its end, and several wait for room. What the
+//! last reference frees is written then, so that loom finds who touches it later. A lost wake-up shows as a deadlock.
+
+use loom::thread;
+
+use super::*;
+use crate::sync::atomic::AtomicBool;
+use crate::sync::{Arc, Mutex};
+use crate::worker::sleep::{Idle, Sleep};
+use crate::worker::wait::Seat;
+
+/// The core of a session, as far as the count goes.
+struct Session {
+    own: Own,
+    shared: Shared,
+    /// Whoever holds it is the owner.
+    issuing: Mutex<()>,
+    reserved: AtomicU64,
+    waits: Mutex<Vec<*mut Waiter>>,
+    /// Whether the scope knows its session, for `keep`: as `OnceLock`, set by the first one that asks for room.
+    known: AtomicBool,
+    /// Its own reference, for the completer.
+    end: Mutex<Option<Arc<Session>>>,
+    ends: AtomicU64,
+    /// What the tasks did; each worker has one.
+    done: [Guarded<u32>; 2],
+    /// How often it was freed: outlives it.
+    freed: Arc<AtomicU64>,
+}
+
+// SAFETY: whether the cells are touched in order is what the models are about.
+unsafe impl Sync for Session {}
+// SAFETY: as above.
+unsafe impl Send for Session {}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.word.with_mut(|_| ());
+        assert_eq!(self.done.each_ref().map(|done| done.replace(2)), [1, 1]);
+        self.freed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A task's pointer to its session, which keeps nothing.
+#[derive(Clone, Copy)]
+struct Pointer(*const Session);
+
+// SAFETY: as above.
+unsafe impl Send for Pointer {}
+
+impl Pointer {
+    fn of(session: &Arc<Session>) -> Self {
+        Pointer(Arc::as_ptr(session))
+    }
+
+    /// # Safety
+    ///
+    /// The session is there: loom checks it.
+    unsafe fn get<'a>(self) -> &'a Session {
+        // SAFETY: as the caller promises.
+        unsafe { &*self.0 }
+    }
+
+    /// As `Domain::finish_in_session`.
+    fn finish(self, number: usize) {
+        // SAFETY: the completion is not counted yet.
+        let session = unsafe { self.get() };
+        session.done[number].set(1);
+        let mut kept = None;
+        let upgrade = || {
+            let known = session.known.load(Ordering::Acquire);
+            // SAFETY: there is a reference, since the session is there.
+            known.then(|| unsafe { another(self.0) })
+        };
+        let keep = || kept = kept.take().or_else(upgrade);
+        let Subtracted { complete, wake, .. } = session.shared.subtract(1, || false, keep);
+        let end = if complete { session.end.lock().take() } else { None };
+        if let (Some(_), Some(session)) = (wake, kept) {
+            session.tell_of_room();
+        }
+        if let Some(session) = end {
+            session.end();
+        }
+    }
+}
+
+/// # Safety
+///
+/// There is a reference.
+unsafe fn another(session: *const Session) -> Arc<Session> {
+    // SAFETY: as the caller promises.
+    unsafe { Arc::increment_strong_count(session) };
+    // SAFETY: counted above.
+    unsafe { Arc::from_raw(session) }
+}
+
+impl Session {
+    fn with_tasks(tasks: u64) -> (Arc<Session>, Arc<AtomicU64>) {
+        let freed = Arc::new(AtomicU64::new(0));
+        let session = Session {
+            own: Own::new(),
+            shared: Shared::new(),
+            issuing: Mutex::new(()),
+            reserved: AtomicU64::new(0),
+            waits: Mutex::new(Vec::new()),
+            known: AtomicBool::new(false),
+            end: Mutex::new(None),
+            ends: AtomicU64::new(0),
+            done: [Guarded::new(1), Guarded::new(1)],
+            freed: freed.clone(),
+        };
+        (0..tasks).for_each(|task| {
+            session.own.count_spawn();
+            session.done[task as usize].set(0);
+        });
+        (Arc::new(session), freed)
+    }
+
+    fn tell_of_room(&self) {
+        let all = std::mem::take(&mut *self.waits.lock());
+        all.into_iter().for_each(Waiter::wake_at);
+    }
+
+    fn end(&self) {
+        self.ends.fetch_add(1, Ordering::Relaxed);
+        self.tell_of_room();
+    }
+
+    /// As `Core::close`.
+    fn close(this: &Arc<Session>) {
+        let issuing = this.issuing.lock();
+        if this.own.outstanding(&this.shared) > 0 {
+            *this.end.lock() = Some(this.clone());
+        }
+        let complete = this.own.close(&this.shared, None);
+        if complete {
+            this.end.lock().take();
+        }
+        drop(issuing);
+        if complete {
+            this.end();
+        }
+    }
+
+    /// As `Domain::ask_for_room`.
+    fn ask_for_room(&self, seen: u64, limit: u64) -> bool {
+        self.known.store(true, Ordering::Release);
+        self.own.ask_for_room(&self.shared, seen, limit)
+    }
+
+    /// As `Core::wait_for_room`, over and over, until at most `most` tasks are in flight.
+    fn wait_for_room(&self, most: u64, seat: &Seat) {
+        loop {
+            let waiter = Waiter::new(seat);
+            let issuing = self.issuing.lock();
+            let (seen, reserved) = (self.own.outstanding(&self.shared), self.reserved.load(Ordering::Acquire));
+            if self.own.outstanding(&self.shared) + reserved <= most {
+                return;
+            }
+            let at = ptr::from_ref(&waiter).cast_mut();
+            self.waits.lock().push(at);
+            let limit = most.saturating_sub(reserved);
+            let same = self.ask_for_room(seen, limit);
+            let sure = same && self.reserved.load(Ordering::Acquire) == reserved;
+            drop(issuing);
+            if (sure || !self.take_back(at)) && waiter.park() {
+                seat.sleep_until_delivered(&waiter);
+            }
+            waiter.end();
+        }
+    }
+
+    fn take_back(&self, waiter: *mut Waiter) -> bool {
+        let mut waits = self.waits.lock();
+        let before = waits.len();
+        waits.retain(|&other| other != waiter);
+        waits.len() < before
+    }
+}
+
+/// Where a thread waits: it lives as long as the runtime.
+fn seat() -> Arc<Seat> {
+    Arc::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))))
+}
+
+/// The session's value is dropped while two tasks end: it is freed once, after both.
+#[test]
+fn loom_a_session_is_dropped() {
+    loom::model(|| {
+        let (session, freed) = Session::with_tasks(2);
+        let workers = [0, 1].map(|number| {
+            let session = Pointer::of(&session);
+            thread::spawn(move || session.finish(number))
+        });
+        Session::close(&session);
+        drop(session);
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        assert_eq!(freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A thread waits for room, and ends the session as soon as it is told: before the worker that told it has left.
+#[test]
+fn loom_room_and_the_end_of_a_session() {
+    loom::model(|| {
+        let ((session, freed), seat) = (Session::with_tasks(2), seat());
+        let workers = [0, 1].map(|number| {
+            let session = Pointer::of(&session);
+            thread::spawn(move || session.finish(number))
+        });
+        session.wait_for_room(1, &seat);
+        Session::close(&session);
+        drop(session);
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        assert_eq!(freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// Two threads wait for room: for one task less, and for all. Each one changes what the other one has asked for.
+#[test]
+fn loom_room_for_two() {
+    loom::model(|| {
+        let ((session, freed), seats) = (Session::with_tasks(1), [seat(), seat()]);
+        let worker = {
+            let session = Pointer::of(&session);
+            thread::spawn(move || session.finish(0))
+        };
+        let other = {
+            let (session, seat) = (session.clone(), seats[0].clone());
+            thread::spawn(move || session.wait_for_room(0, &seat))
+        };
+        session.wait_for_room(0, &seats[1]);
+        other.join().unwrap();
+        Session::close(&session);
+        drop(session);
+        worker.join().unwrap();
+        assert_eq!(freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// The last task ends while a thread asks for room, as the first one that does: the worker sees what it has written, or the thread
+/// sees the end. (With a relaxed load in `subtract` the worker finds no session to tell.)
+#[test]
+fn loom_room_is_asked_for_the_first_time() {
+    loom::model(|| {
+        let ((session, _freed), seat) = (Session::with_tasks(1), seat());
+        let worker = {
+            let session = Pointer::of(&session);
+            thread::spawn(move || session.finish(0))
+        };
+        session.wait_for_room(0, &seat);
+        worker.join().unwrap();
+        Session::close(&session);
+    });
+}
+
+/// One has asked for less than there will be; another one asks for more, just as the last task that ends here does so.
+#[test]
+fn loom_room_after_a_wish_for_less() {
+    loom::model(|| {
+        let ((session, _freed), seat) = (Session::with_tasks(2), seat());
+        // As somebody who waits until nothing is left; and it is told by the end only.
+        assert!(session.ask_for_room(2, 0));
+        let worker = {
+            let session = Pointer::of(&session);
+            thread::spawn(move || session.finish(0))
+        };
+        session.wait_for_room(1, &seat);
+        worker.join().unwrap();
+        Pointer::of(&session).finish(1);
+        Session::close(&session);
+    });
+}
+
+/// A permit is given back while a thread asks for room: no task ends.
+#[test]
+fn loom_a_permit_is_given_back() {
+    loom::model(|| {
+        let ((session, _freed), seat) = (Session::with_tasks(0), seat());
+        session.reserved.store(1, Ordering::Relaxed);
+        let permit = {
+            let session = session.clone();
+            thread::spawn(move || {
+                session.reserved.fetch_sub(1, Ordering::Release);
+                session.tell_of_room();
+            })
+        };
+        session.wait_for_room(0, &seat);
+        permit.join().unwrap();
+        Session::close(&session);
+    });
+}
+
+/// Somebody still waits for room when the session is closed, and is told at its end.
+#[test]
+fn loom_a_session_ends_while_somebody_waits() {
+    loom::model(|| {
+        let (session, freed) = Session::with_tasks(1);
+        assert!(session.ask_for_room(1, 0));
+        let worker = {
+            let session = Pointer::of(&session);
+            thread::spawn(move || session.finish(0))
+        };
+        Session::close(&session);
+        drop(session);
+        worker.join().unwrap();
+        assert_eq!(freed.load(Ordering::Relaxed), 1);
+    });
+}

@@ -1,0 +1,57 @@
+//! What a session's scope has besides: no thread waits for its end, and several may wait for room (`runtime::count`, 8 and 9).
+
+use std::sync::{Arc, Weak};
+
+use super::Domain;
+use crate::runtime::count::Subtracted;
+
+/// A session, for the thread that completes a task of it.
+pub(crate) trait Ends: Send + Sync {
+    /// There may be room: tells all who wait for that.
+    fn tell_of_room(&self);
+
+    /// All tasks are complete, and there will be no more.
+    fn end(&self);
+}
+
+impl Domain {
+    /// As `finish`, of a session. The scope may be gone afterwards.
+    pub(super) fn finish_in_session(&self, count: u64) -> bool {
+        let mut kept = None;
+        let keep = || kept = kept.take().or_else(|| self.cold().session.get().and_then(Weak::upgrade));
+        let Subtracted { complete, wake, .. } = self.shared_count().subtract(count, || false, keep);
+        // Only the completer ends the session, so it is still there.
+        let ended = if complete { self.take_end() } else { None };
+        if let (Some(_), Some(session)) = (wake, kept) {
+            session.tell_of_room();
+        }
+        if let Some(session) = ended {
+            session.end();
+        }
+        complete
+    }
+
+    /// Asks that the waiters be told when at most `limit` tasks are outstanding (`runtime::count`, 8): whose session this is
+    /// knows whom. `seen` tasks were outstanding before the last look; false if fewer are by now. Only for the owner.
+    pub(crate) fn ask_for_room(&self, session: impl FnOnce() -> Weak<dyn Ends>, seen: u64, limit: u64) -> bool {
+        self.cold().session.get_or_init(session);
+        self.count.ask_for_room(self.shared_count(), seen, limit)
+    }
+
+    /// Closes the scope; `session` is told when it is complete, and kept until then. True if it is complete already: then
+    /// nobody else tells it. Only for the owner.
+    pub(crate) fn close_session(&self, session: impl FnOnce() -> Arc<dyn Ends>) -> bool {
+        if self.outstanding() > 0 {
+            *self.cold().end.lock() = Some(session());
+        }
+        if !self.close(None) {
+            return false;
+        }
+        drop(self.take_end());
+        true
+    }
+
+    fn take_end(&self) -> Option<Arc<dyn Ends>> {
+        self.cold_if_any()?.end.lock().take()
+    }
+}

@@ -1,0 +1,77 @@
+//! The end of a session, as a future.
+
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::Session;
+use crate::engine::{DefaultEngine, Engine};
+use crate::error::Error;
+use crate::runtime::watch::Tell;
+use crate::worker::current;
+
+/// The end of a session, made by [`Session::close`]: a future that is ready when all tasks are complete.
+///
+/// Dropping it before it is ready cancels what has not begun, as the drop of the session would.
+///
+/// ```
+/// use millpond::{Close, Runtime, Spawn};
+///
+/// let rt = Runtime::new()?;
+/// let session = rt.session();
+/// drop(session.spawn((), |()| ()));
+/// let end: Close = session.close();
+/// end.wait()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "await it, or `wait`: dropping it cancels the tasks that have not begun"]
+#[derive(Debug)]
+pub struct Close<E: Engine = DefaultEngine> {
+    session: Session<E>,
+    place: &'static Location<'static>,
+}
+
+impl<E: Engine> Close<E> {
+    pub(super) fn new(session: Session<E>, place: &'static Location<'static>) -> Self {
+        Close { session, place }
+    }
+
+    /// Blocks this thread until all tasks are complete. In a body, a spare thread works in its place, and the thread itself runs tasks of
+    /// this session only. For async code there is `await`.
+    ///
+    /// ```
+    /// use millpond::{Handle, Kind, Runtime, Spawn};
+    ///
+    /// let (rt, page) = (Runtime::new()?, Handle::<String>::unset());
+    /// let session = rt.session();
+    /// session.task("fetch").spawn(page.write(), |_unset| ());
+    /// assert_eq!(session.close().wait().unwrap_err().kind(), &Kind::Unwritten { arg: 0 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Session::close`].
+    pub fn wait(self) -> Result<(), Error> {
+        self.session.core.wait_for_end();
+        self.session.core.result(self.place)
+    }
+}
+
+impl<E: Engine> Future for Close<E> {
+    type Output = Result<(), Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let core = &self.session.core;
+        if core.is_forked() {
+            return Poll::Ready(core.result(self.place));
+        }
+        let (waits, _old) = core.watch_end(Tell::Waker(context.waker().clone()));
+        if !waits {
+            return Poll::Ready(core.result(self.place));
+        }
+        // What this worker keeps from the others may be what is waited for.
+        current::step_back();
+        Poll::Pending
+    }
+}

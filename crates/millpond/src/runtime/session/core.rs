@@ -1,0 +1,444 @@
+//! What a session is made of: who issues on it, who waits for room, and how it ends.
+//!
+//! The tasks point to the session's scope, which lies in its core. The values `Session`, `SessionJoin`, `Close` and `Permit`
+//! keep the core by reference counts.
+//!
+//! 1. *Issuing.* The thread that holds the lock `issuing` is the owner of the scope, as the thread of a scope's body is. It runs no
+//!    user code but the `==` of reducers, and waits for nothing but a front seat. Lock order: `issuing`, then the front.
+//!    `current::Visit` notes on a worker, too, that its thread holds such a lock; so a `==` that uses a session panics before
+//!    it asks for a lock.
+//! 2. *Closing.* The first one that drops, detaches or closes the session, or that drops the runtime, takes the lock, sets
+//!    `closed`, and closes the scope. A spawn that finds `closed` issues nothing: its join has failed.
+//! 3. *The end.* If tasks are outstanding, a reference to the core lies in the scope itself from before it is closed. So the
+//!    core outlives the tasks, whoever drops the values. The thread that completes the last task takes that reference
+//!    (`runtime::count`, 9) and calls `end`; if there was no task, the closer calls it.
+//! 4. `end` tells the recording, gives up the claims on handles, takes the session off the runtime's list, and tells who waits
+//!    for the end and for room. A waiter for the end puts itself into `ending` under that lock, unless it finds `ended`.
+//! 5. *Room* (`runtime::count`, 8). A future or a thread that waits for room is in `waits`. It puts itself there under `issuing`, asks for word from
+//!    the next subtraction, and compares what it has seen with what is there now. So either it sees a completion, or a
+//!    `Permit` that was given back, or it is told. One that is not in the list any more is being told: a thread must not go
+//!    on before it was woken.
+//! 6. A `Permit` counts as a task in flight (`reserved`). A spawn through it counts one less there and one more in the scope,
+//!    under the lock. A permit that is given back counts one less first, then tells the list.
+//! 7. In the child of a fork nothing of this is done, and no lock is taken: any of them may be one that a thread of the parent
+//!    held.
+//! 8. Only the runtime's own drop joins its threads. The core gives its reference to them up at its end; if that was the last
+//!    one, a body has dropped the runtime, and its worker ends the threads.
+
+use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::ptr;
+use std::sync::{Arc, Weak};
+
+use super::super::Inner;
+use super::super::cancel::Cancels;
+use super::super::domain::{Domain, Ends, NO_SEAT};
+use super::super::join::Release;
+use super::super::shared::Shared;
+use super::super::watch::Tell;
+use super::super::watchdog::Open;
+use super::super::window::LOOKS;
+use crate::caught::catch;
+use crate::engine::Engine;
+use crate::error::{Error, Kind, Label};
+use crate::handle::claim::{Claimant, runs_inline_here};
+use crate::record::What;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
+use crate::task::TaskRef;
+use crate::worker::current::{Visit, visits_any, worker_within};
+use crate::worker::{Awaited, Worker};
+
+/// See the [module](self).
+pub(crate) struct Core<E: Engine> {
+    pub(in crate::runtime) shared: Arc<Shared<E>>,
+    /// Until the end: the runtime's threads. It stays in the child of a fork.
+    inner: ManuallyDrop<Mutex<Option<Arc<Inner<E>>>>>,
+    pub(in crate::runtime) domain: Domain,
+    claimant: Claimant,
+    /// Before the domain there was this, and so it is after.
+    _cancels: Box<Cancels>,
+    issuing: Mutex<Issue>,
+    /// Permits that were not used.
+    reserved: AtomicU64,
+    waits: Waits,
+    ending: Mutex<Ending>,
+    _watched: Option<Open>,
+}
+
+// SAFETY: the domain's cells belong to the thread that holds `issuing`; the others reach only what is synchronized (failures,
+// watchers, the count). A `Tell` may be used by any thread, once.
+unsafe impl<E: Engine> Send for Core<E> {}
+// SAFETY: as above.
+unsafe impl<E: Engine> Sync for Core<E> {}
+
+impl<E: Engine> std::fmt::Debug for Core<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Core").field("issuing", &self.issuing).field("ending", &self.ending).finish_non_exhaustive()
+    }
+}
+
+impl<E: Engine> Drop for Core<E> {
+    fn drop(&mut self) {
+        if !self.is_forked() {
+            // SAFETY: this is the drop, and it is not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.inner) };
+        }
+    }
+}
+
+impl<E: Engine> Release for Core<E> {
+    fn free(&self, task: TaskRef) {
+        self.shared.visit(|worker| worker.free(task));
+    }
+
+    fn is_forked(&self) -> bool {
+        self.shared.is_forked()
+    }
+}
+
+/// What the lock of a session guards, besides the owner's part of its scope.
+#[derive(Debug, Default)]
+struct Issue {
+    closed: bool,
+    /// What was spawned goes on without a waiter.
+    detached: bool,
+}
+
+/// How a session is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// A future or a thread waits for the end.
+    Awaited,
+    Detached,
+    /// The session was dropped: what has not begun is cancelled, unless it was detached before.
+    Dropped,
+    /// The runtime was dropped: what has not begun is cancelled.
+    WithRuntime,
+}
+
+/// Who waits for the end.
+#[derive(Default)]
+struct Ending {
+    ended: bool,
+    tell: Option<Tell>,
+}
+
+impl std::fmt::Debug for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ending").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}
+
+/// Who waits for room, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Waits(Mutex<(u64, BTreeMap<u64, Tell>)>);
+
+impl std::fmt::Debug for Waits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waits").finish_non_exhaustive()
+    }
+}
+
+impl Waits {
+    /// Puts a waiter in; by what to take it back.
+    pub(super) fn put(&self, tell: Tell) -> u64 {
+        let mut waits = self.0.lock();
+        let (next, list) = &mut *waits;
+        *next += 1;
+        list.insert(*next, tell);
+        *next
+    }
+
+    /// Takes a waiter back; `None` if it is being told, or was.
+    pub(super) fn take_back(&self, place: u64) -> Option<Tell> {
+        self.0.lock().1.remove(&place)
+    }
+
+    fn tell_all(&self) {
+        let all = std::mem::take(&mut self.0.lock().1);
+        all.into_values().for_each(Tell::tell);
+    }
+}
+
+/// This thread is the owner of the session's scope.
+pub(in crate::runtime) struct Issuing<'c, E: Engine> {
+    core: &'c Core<E>,
+    issue: MutexGuard<'c, Issue>,
+}
+
+impl<E: Engine> Core<E> {
+    pub(super) fn open(inner: Arc<Inner<E>>, place: &'static Location<'static>) -> Arc<Self> {
+        let (cancels, claimant) = (Box::new(Cancels::new()), Claimant::enter(false));
+        let shared = Arc::clone(&inner.shared);
+        let is_recorded = shared.recorder.is_on() && !shared.is_forked();
+        let record = if is_recorded { shared.visit(|worker| worker.log.open_session(place)) } else { 0 };
+        let watched = shared.open_watched();
+        let core = Arc::new(Core {
+            domain: Domain::root(&cancels, &claimant, NO_SEAT, record),
+            shared,
+            inner: ManuallyDrop::default(),
+            claimant,
+            _cancels: cancels,
+            issuing: Mutex::default(),
+            reserved: AtomicU64::new(0),
+            waits: Waits::default(),
+            ending: Mutex::default(),
+            _watched: watched,
+        });
+        if !core.is_forked() {
+            inner.sessions.add(core.claimant.id(), Arc::downgrade(&core));
+        }
+        *core.inner.lock() = Some(inner);
+        core
+    }
+
+    /// Takes the lock.
+    pub(in crate::runtime) fn issue(&self) -> Issuing<'_, E> {
+        // Caught where the reducers are compared: they count as unequal.
+        assert!(!visits_any(), "the comparison of two reducers cannot use a session in a spawn on a session");
+        Issuing { core: self, issue: self.issuing.lock() }
+    }
+
+    /// Takes the lock when the scope may have another task: hard for a thread outside; soft in a body.
+    pub(super) fn issue_with_room(self: &Arc<Self>, bytes: usize) -> Issuing<'_, E> {
+        let mut issuing = self.issue();
+        if !issuing.may_be_full(bytes) {
+            return issuing;
+        }
+        // A leaf that runs at its spawn, on the thread's own stack, is a body too. What is outstanding may be the very task
+        // whose body this is, and all that waits for it. So the body lets others run as long as that helps.
+        let body = worker_within(&self.shared).filter(|worker| !worker.is_carrier() || runs_inline_here());
+        let (mut full, mut in_vain) = (false, 0);
+        while in_vain < LOOKS && !issuing.has_room(bytes, full) {
+            full = true;
+            let before = self.domain.outstanding();
+            drop(issuing);
+            match body {
+                Some(worker) => worker.watch_others(|| self.domain.outstanding() < before),
+                None => self.wait_for_room(bytes),
+            }
+            issuing = self.issue();
+            let helps = body.is_none() || self.domain.outstanding() < before;
+            in_vain = if helps { 0 } else { in_vain + 1 };
+        }
+        issuing.note_room(1);
+        issuing
+    }
+
+    /// Blocks this thread until there may be room.
+    fn wait_for_room(self: &Arc<Self>, bytes: usize) {
+        self.shared.sit(|at| {
+            let waiter = at.waiter();
+            let issuing = self.issue();
+            let asked = issuing.ask(self, bytes, || Tell::Waiter((&waiter).into()));
+            drop(issuing);
+            let Asked::Listed { place, sure } = asked else { return };
+            if sure || self.waits.take_back(place).is_none() {
+                at.wait(&waiter, Awaited::Others);
+            }
+        });
+    }
+
+    pub(super) fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// A permit was not used.
+    pub(super) fn give_back(&self) {
+        if self.is_forked() {
+            return;
+        }
+        self.reserved.fetch_sub(1, Ordering::Release);
+        self.waits.tell_all();
+    }
+
+    /// Runs `f` as a worker, on the thread that holds the lock.
+    pub(in crate::runtime) fn as_worker<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
+        self.shared.visit(|worker| {
+            let _visit = Visit::in_session(ptr::from_ref(self).cast());
+            f(worker)
+        })
+    }
+
+    /// Closes the session, unless it is closed; see *Closing*. Never waits.
+    pub(super) fn close(self: &Arc<Self>, how: How) {
+        if self.is_forked() {
+            return;
+        }
+        let issue = match how {
+            How::WithRuntime if !visits_any() => Some(self.issuing.lock()),
+            // The owner of the session's value is the only one to use it, but for the runtime's drop. That closes it, too.
+            // And this may be the drop of a value under some front's lock, where nobody waits for `issuing`; or the
+            // runtime's drop in the comparison of reducers, which this session may be in the middle of.
+            _ => self.issuing.try_lock(),
+        };
+        let Some(mut issue) = issue else { return };
+        let outstanding = !self.has_ended() && (issue.closed || self.domain.outstanding() > 0);
+        let cancels = how == How::WithRuntime || (how == How::Dropped && !issue.detached);
+        if cancels && outstanding {
+            self.domain.cancel_token().cancel();
+        }
+        issue.detached |= how == How::Detached;
+        if std::mem::replace(&mut issue.closed, true) {
+            return;
+        }
+        if self.domain.has_reductions() {
+            // It panics in the comparison of two reducers, which is where the session is dropped then.
+            drop(catch(|| self.as_worker(|worker| worker.combine_open(&self.domain))));
+        }
+        let complete = self.domain.close_session(|| Arc::<Self>::clone(self) as Arc<dyn Ends>);
+        drop(issue);
+        if complete {
+            self.end();
+        }
+    }
+
+    /// Whether no task of it runs in this process.
+    pub(in crate::runtime) fn is_forked(&self) -> bool {
+        self.shared.is_forked()
+    }
+
+    /// The error of what cannot be done in the child of a fork.
+    pub(in crate::runtime) fn refuse_forked(&self, label: impl FnOnce() -> Label) -> Result<(), Error> {
+        if self.is_forked() { Err(Error::new(label(), Kind::Forked)) } else { Ok(()) }
+    }
+
+    /// Whether all is complete.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ending.lock().ended
+    }
+
+    /// Asks to be told of the end; the old wish comes back. False if it has ended: then the wish has no effect.
+    pub(super) fn watch_end(&self, tell: Tell) -> (bool, Option<Tell>) {
+        let mut ending = self.ending.lock();
+        if ending.ended {
+            return (false, Some(tell));
+        }
+        (true, ending.tell.replace(tell))
+    }
+
+    /// Blocks this thread until the end. In the child of a fork there is none.
+    pub(super) fn wait_for_end(&self) {
+        if self.is_forked() {
+            return;
+        }
+        self.shared.sit(|at| {
+            let waiter = at.waiter();
+            let (waits, _old) = self.watch_end(Tell::Waiter((&waiter).into()));
+            if waits {
+                at.wait(&waiter, Awaited::Below((&self.domain).into()));
+            }
+        });
+    }
+
+    /// How a session has ended.
+    pub(super) fn result(&self, place: &'static Location<'static>) -> Result<(), Error> {
+        self.refuse_forked(|| Label::place(place))?;
+        let cancelled = || Error::new(Label::place(place), Kind::Cancelled);
+        let failure = self.domain.first_failure().or_else(|| self.domain.is_cancelled().then(cancelled));
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+impl<E: Engine> Ends for Core<E> {
+    fn tell_of_room(&self) {
+        self.waits.tell_all();
+    }
+
+    fn end(&self) {
+        if self.domain.record() != 0 {
+            let completed = What::Completed { body: self.domain.record() };
+            drop(catch(|| self.shared.visit(|worker| worker.log.note(completed))));
+        }
+        self.claimant.leave();
+        let tell = {
+            let mut ending = self.ending.lock();
+            ending.ended = true;
+            ending.tell.take()
+        };
+        let inner = self.inner.lock().take();
+        if let Some(inner) = &inner {
+            inner.sessions.remove(self.claimant.id());
+        }
+        self.waits.tell_all();
+        tell.into_iter().for_each(Tell::tell);
+    }
+}
+
+/// How a wish for room went.
+pub(super) enum Asked {
+    /// There is room.
+    Room,
+    /// The waiter stands in the list; not `sure`: something has changed meanwhile, so that no completion may tell it.
+    Listed { place: u64, sure: bool },
+}
+
+impl<E: Engine> Issuing<'_, E> {
+    pub(in crate::runtime) fn is_closed(&self) -> bool {
+        self.issue.closed
+    }
+
+    fn reserved(&self) -> u64 {
+        self.core.reserved.load(Ordering::Acquire)
+    }
+
+    /// Only while it is not closed.
+    fn in_flight(&self) -> u64 {
+        self.core.domain.outstanding() + self.reserved()
+    }
+
+    /// Whether the owner must count before the scope may have another task.
+    fn may_be_full(&self, bytes: usize) -> bool {
+        self.core.shared.may_be_full(&self.core.domain, bytes)
+    }
+
+    /// Whether the scope may have another task. `full`: as after it had no room.
+    pub(super) fn has_room(&self, bytes: usize, full: bool) -> bool {
+        if self.is_closed() {
+            return true;
+        }
+        let Core { shared, domain, .. } = self.core;
+        let in_flight = self.in_flight();
+        in_flight == 0 || (in_flight <= shared.most(full) && shared.fits(domain, bytes))
+    }
+
+    /// The owner has counted, and `least` more tasks are spawned in any case.
+    fn note_room(&self, least: u64) {
+        if !self.is_closed() {
+            self.core.shared.note_room_of(&self.core.domain, self.in_flight(), least);
+        }
+    }
+
+    /// Puts a waiter for room into the list, unless there is room after all.
+    pub(super) fn ask(&self, core: &Arc<Core<E>>, bytes: usize, tell: impl FnOnce() -> Tell) -> Asked {
+        // Before the look: then a completion after the look is not missed.
+        let (seen, reserved) = (core.domain.outstanding(), self.reserved());
+        if self.has_room(bytes, true) {
+            return Asked::Room;
+        }
+        let place = core.waits.put(tell());
+        let most = core.shared.most(true).saturating_sub(reserved);
+        let limit = if core.shared.fits(&core.domain, bytes) { most } else { seen };
+        let same = core.domain.ask_for_room(|| Arc::downgrade(core) as Weak<dyn Ends>, seen, limit);
+        Asked::Listed { place, sure: same && self.reserved() == reserved }
+    }
+
+    /// Counts a permit.
+    pub(super) fn reserve(&self) {
+        self.core.reserved.fetch_add(1, Ordering::Relaxed);
+        self.note_room(0);
+    }
+
+    /// A permit is used: the task is counted in its place.
+    pub(super) fn use_permit(&self) {
+        self.core.reserved.fetch_sub(1, Ordering::Release);
+    }
+
+    /// A spawn comes too late.
+    pub(super) fn refuse(&self, label: Label) -> Error {
+        self.core.domain.cancel_token().cancel();
+        Error::new(label, Kind::Cancelled)
+    }
+}

@@ -1,0 +1,377 @@
+//! Sessions: scopes without borrows, for use from async code and from threads of one's own.
+//!
+//! `core` has the protocols.
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+
+use super::Inner;
+use super::body::{Body, Code, ParentCode, payload, write_body};
+use super::cancel::CancelToken;
+use super::issue::{Plan, free_retired};
+use super::join::{Pending, Spawned};
+use super::scope::Scope;
+use super::spawn::{Options, Spawn};
+use super::wait_on::Ref;
+use super::waker::BodyWaker;
+use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
+use crate::engine::{DefaultEngine, Engine};
+use crate::error::Error;
+use crate::handle::Handle;
+use crate::pool::{Leave, Put};
+use crate::task::{VTable, flag};
+use crate::worker::current::{worker_of, worker_within};
+use crate::worker::{Awaited, Worker};
+
+mod close;
+mod core;
+mod join;
+mod open;
+mod permit;
+
+pub use self::close::Close;
+pub(super) use self::core::Core;
+use self::core::How;
+use self::join::Kept;
+pub use self::join::SessionJoin;
+pub(super) use self::open::OpenSessions;
+pub use self::permit::{Permit, Reserve};
+
+/// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
+///
+/// The tasks run on the runtime's workers, and spawning is possible from any thread. A session can be shared: put it into an
+/// [`Arc`], or lend it to scoped threads. Spawns of several threads happen one after the other, and that is the reference order.
+///
+/// # The end of a session
+///
+/// | | tasks that have not begun | bodies that run | what waits |
+/// |---|---|---|---|
+/// | drop the session | are cancelled | go on | nothing |
+/// | [`detach`](Session::detach) | run | go on | nothing |
+/// | `close().await` ([`Session::close`]) | run | go on | the future |
+/// | `close().wait()` ([`Close::wait`]) | run | go on | this thread |
+/// | drop the runtime | are cancelled | go on | this thread, until these have ended |
+///
+/// So a future that owns a session can be dropped at any time, by a timeout say: what it has spawned is cancelled, and its
+/// executor's thread is not blocked. Dropping a join never cancels; [`SessionJoin::cancel`] does. A body that runs long takes
+/// along the session's [`cancel_token`](Spawn::cancel_token) and asks that, since the runtime cannot stop it.
+///
+/// Dropping the runtime ends all its sessions, detached ones included, and blocks the thread. In async code, keep the runtime
+/// outside of the executor, or drop it where blocking is welcome. A spawn on a session of a runtime that was dropped does
+/// nothing, and its join fails as [`Kind::Cancelled`](crate::Kind::Cancelled). A body that drops its own runtime does not wait.
+///
+/// # Waiting
+///
+/// A [`spawn`](Spawn::spawn) waits for room if the window is full, and blocks its thread. Async code awaits
+/// [`reserve`](Session::reserve) first. In a task of the same runtime, perhaps the session's own, a spawn lets others run and,
+/// if that makes no room, exceeds the bound. So hold no lock over a spawn that the tasks ask for.
+/// [`set`](Spawn::set), [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on) and [`block_on`](Spawn::block_on) block, too: async code
+/// uses [`try_set`](Spawn::try_set) and awaits joins.
+///
+/// Waiting does not keep a task's worker: another thread works in its place, or the body is put aside. But no task may wait for
+/// its own session's end, nor for anything else that cannot come before it has ended itself.
+///
+/// ```
+/// use millpond::{Handle, Runtime, Spawn};
+///
+/// async fn answer(rt: &Runtime) -> Result<u64, millpond::Error> {
+///     let session = rt.session();
+///     let numbers = Handle::new(vec![1, 2, 3]);
+///     session.spawn(numbers.inout(), |numbers| numbers.push(36));
+///     session.spawn(numbers.read(), |numbers| numbers.iter().sum()).await
+/// }
+///
+/// let rt = Runtime::builder().workers(2).build()?;
+/// assert_eq!(rt.scope(|s| s.block_on(answer(&rt)))??, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Several tasks of an executor share one:
+///
+/// ```
+/// use std::sync::Arc;
+/// use millpond::{Handle, Runtime, Session, Spawn};
+///
+/// async fn request(session: Arc<Session>, hits: Arc<Handle<u64>>) -> Result<u64, millpond::Error> {
+///     session.spawn(hits.inout(), |hits| {
+///         *hits += 1;
+///         *hits
+///     }).await
+/// }
+///
+/// let rt = Runtime::new()?;
+/// let (session, hits) = (Arc::new(rt.session()), Arc::new(Handle::new(0)));
+/// let (one, other) = (request(session.clone(), hits.clone()), request(session, hits));
+/// let threads = [std::thread::spawn(|| Runtime::new().unwrap().scope(|s| s.block_on(one))),
+///     std::thread::spawn(|| Runtime::new().unwrap().scope(|s| s.block_on(other)))];
+/// let sum: u64 = threads.map(|thread| thread.join().unwrap().unwrap().unwrap()).iter().sum();
+/// assert_eq!(sum, 1 + 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Session<E: Engine = DefaultEngine> {
+    core: Arc<Core<E>>,
+}
+
+impl<E: Engine> Session<E> {
+    pub(crate) fn open(inner: Arc<Inner<E>>, place: &'static Location<'static>) -> Self {
+        Session { core: Core::open(inner, place) }
+    }
+
+    /// The end of the session: a future that is ready when all tasks are complete. Spawning ends here. To block the thread
+    /// instead, there is [`Close::wait`].
+    ///
+    /// A future that is dropped before it is ready cancels what has not begun.
+    ///
+    /// ```
+    /// use millpond::{Handle, Runtime, Spawn};
+    ///
+    /// async fn all(rt: &Runtime) -> Result<(), millpond::Error> {
+    ///     let session = rt.session();
+    ///     for n in ["1", "2", "three"] {
+    ///         session.task("parse").try_spawn((), move |()| n.parse::<u32>());
+    ///     }
+    ///     session.close().await
+    /// }
+    ///
+    /// let rt = Runtime::new()?;
+    /// let error = rt.scope(|s| s.block_on(all(&rt)))?.unwrap_err();
+    /// assert_eq!(error.to_string(), "task `parse` failed: invalid digit found in string");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first failure in reference order, a [cause](Error) if there is one; [`Kind::Cancelled`](crate::Kind::Cancelled) if the
+    /// session was cancelled.
+    #[track_caller]
+    pub fn close(self) -> Close<E> {
+        self.core.close(How::Awaited);
+        Close::new(self, Location::caller())
+    }
+
+    /// Lets the tasks run to their end without the session. Never waits. Only the joins tell of failures.
+    ///
+    /// The drop of the runtime cancels those that have not begun by then, and waits for the others.
+    ///
+    /// ```
+    /// use millpond::{Runtime, Spawn};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let (rt, (send, receive)) = (Runtime::new()?, channel());
+    /// let session = rt.session();
+    /// session.spawn((), move |()| send.send(42).unwrap());
+    /// session.detach();
+    /// assert_eq!(receive.recv()?, 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn detach(self) {
+        self.core.close(How::Detached);
+    }
+
+    /// Waits for room in the window, and keeps it: the next spawn through the [`Permit`] does not wait. For async code, where
+    /// [`spawn`](Spawn::spawn) would block the executor's thread.
+    ///
+    /// It takes constant time if there is room. There is room if fewer tasks are in flight than
+    /// [`Builder::window`](crate::Builder::window) says, permits included, and these hold fewer bytes than
+    /// [`Builder::window_bytes`](crate::Builder::window_bytes) says. Once the window was full, a quarter of it must be free again;
+    /// then all futures that wait are woken. (So the bytes of a task with a permit may go beyond that bound.)
+    ///
+    /// See [`Permit`] for an example. Unlike a spawn, it is hard in a body as well: a body that waits for room in the session of which
+    /// it is a task may wait for its own end.
+    pub fn reserve(&self) -> Reserve<'_, E> {
+        Reserve::new(self)
+    }
+
+    fn spawn_leaf<A, F, O>(&self, used: &Cell<bool>, options: &Options, accesses: &A, body: F) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 'static,
+    {
+        self.send(used, options, accesses, body, Code::<'static, Root, A, F, O>::LEAF)
+    }
+
+    fn spawn_parent<A, F, O>(&self, used: &Cell<bool>, options: &Options, accesses: &A, body: F) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+        F: for<'t> FnOnce(&Scope<'static, 'static, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 'static,
+    {
+        self.send(used, options, accesses, body, ParentCode::<'static, 'static, E, Root, A, F, O>::NEST)
+    }
+
+    /// Spawns on the workers: a session's own thread runs no bodies. With a permit, if it is not `used`; which it is then.
+    fn send<A, F, O>(
+        &self,
+        used: &Cell<bool>,
+        options: &Options,
+        accesses: &A,
+        body: F,
+        kind: &'static VTable,
+    ) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+    {
+        let (core, domain) = (&self.core, &self.core.domain);
+        if let Err(error) = core.refuse_forked(|| options.label()) {
+            return SessionJoin::refused(error);
+        }
+        let permitted = !used.get();
+        let issuing = if permitted { core.issue() } else { core.issue_with_room(options.bytes) };
+        if issuing.is_closed() {
+            let error = issuing.refuse(options.label());
+            drop(issuing);
+            return SessionJoin::refused(error);
+        }
+        let (pending, retired) = core.as_worker(|worker| {
+            let payload = payload::<A::Shape, F, O>();
+            let plan = Plan { domain, options, vtable: kind, payload, may_run: false };
+            let drafted = worker.draft(plan, accesses);
+            if permitted {
+                issuing.use_permit();
+                used.set(true);
+            }
+            let body = Body { shape: drafted.shape, f: body };
+            // SAFETY: drafted with the payload of these types.
+            unsafe { write_body::<A::Shape, F>(drafted.room, body) };
+            drafted.task.add_flags(flag::COUNTED);
+            let release: Kept = Arc::<Core<E>>::clone(core);
+            let pending = Pending::new::<A::Shape, F>(Spawned::new(drafted.task, true), release);
+            worker.issue(drafted.task, Put::Spawned);
+            // Another thread may wait for it, and the body that spawns it here may wait for that thread.
+            worker.leave_tasks(Leave::Seat);
+            (pending, worker.take_retired(drafted.retired_before))
+        });
+        drop(issuing);
+        free_retired(retired, domain, options);
+        SessionJoin::new(pending)
+    }
+
+    fn set_at<T: Send + 'static, R: CanWrite>(
+        &self,
+        handle: &Handle<T, Root, R>,
+        value: T,
+        place: &'static Location<'static>,
+    ) {
+        if self.core.is_forked() {
+            return;
+        }
+        match self.core.try_set(handle, value, place) {
+            Ok(replaced) => drop(replaced),
+            // Another thread may spawn on the handle meanwhile: so a task takes this one's turn. (Or the session is closed; then
+            // that task is refused.)
+            Err(value) => {
+                let written = self.spawn_with(Options::at(place), handle.write(), move |out| out.set(value));
+                // The session fails with it.
+                drop(self.wait(written));
+            }
+        }
+    }
+}
+
+impl<E: Engine> Drop for Session<E> {
+    fn drop(&mut self) {
+        self.core.close(How::Dropped);
+    }
+}
+
+impl<E: Engine> Spawn<'static> for Session<E> {
+    type Brand = Root;
+    type Inner<'t> = Scope<'static, 'static, In<'t>, E>;
+    type Join<O: Send + 'static> = SessionJoin<O>;
+
+    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 'static,
+    {
+        self.spawn_leaf(&Cell::new(true), &options, &accesses, body)
+    }
+
+    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    where
+        A: Accesses<'static, Root>,
+        O: Send + 'static,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 'static,
+    {
+        self.spawn_parent(&Cell::new(true), &options, &accesses, body)
+    }
+
+    #[track_caller]
+    fn set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) {
+        self.set_at(handle, value, Location::caller());
+    }
+
+    #[track_caller]
+    fn try_set<T: Send + 'static, R: CanWrite>(&self, handle: &Handle<T, Root, R>, value: T) -> Result<(), T> {
+        self.core.try_set(handle, value, Location::caller()).map(drop)
+    }
+
+    #[track_caller]
+    fn wait_on<'h, T: Send + 'static, R: CanRead>(
+        &self,
+        handle: &'h mut Handle<T, Root, R>,
+    ) -> Result<Ref<'h, T, R>, Error> {
+        self.core.wait_on(handle, Location::caller())
+    }
+
+    fn wait<O: Send + 'static>(&self, join: SessionJoin<O>) -> Result<O, Error> {
+        let pending = join.into_pending()?;
+        if let Some(error) = pending.never() {
+            return Err(error);
+        }
+        let worker = worker_of(&self.core.shared);
+        if let Some(kind) = worker.filter(|_| !pending.is_done()).and_then(Worker::refuses_wait) {
+            return Err(Error::new(pending.label(), kind));
+        }
+        match worker {
+            Some(worker) if pending.is_of(&self.core.domain) => {
+                let task = Awaited::Task(pending.task());
+                pending.wait(worker, |waiter| worker.wait_apart(waiter, task));
+            }
+            // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
+            _ => return self.block_on(SessionJoin::new(pending)),
+        }
+        pending.note_joined();
+        pending.take()
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let shared = &self.core.shared;
+        if let Some(worker) = worker_within(shared) {
+            return worker.block_on(future, |waiter| worker.wait_apart(waiter, Awaited::Others));
+        }
+        let mut future = std::pin::pin!(future);
+        let body = BodyWaker::new();
+        let waker = Arc::clone(&body).into();
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            shared.sit(|at| {
+                let waiter = at.waiter();
+                if body.watch(&waiter) {
+                    at.wait(&waiter, Awaited::Others);
+                    body.unwatch();
+                } else {
+                    thread::yield_now();
+                }
+            });
+        }
+    }
+
+    fn cancel_token(&self) -> CancelToken {
+        self.core.domain.cancel_token()
+    }
+
+    fn cancel_on_failure(&self, cancels: bool) {
+        self.core.domain.cancel_on_failure(cancels);
+    }
+}

@@ -1,0 +1,64 @@
+//! The sessions of a runtime that have not ended: its drop ends them.
+
+use std::collections::HashMap;
+use std::sync::Weak;
+
+use super::core::{Core, How};
+use crate::engine::Engine;
+use crate::runtime::shared::Shared;
+use crate::runtime::watch::Tell;
+use crate::sync::Mutex;
+use crate::worker::Awaited;
+
+/// See the [module](self).
+pub(crate) struct OpenSessions<E: Engine>(Mutex<Open<E>>);
+
+struct Open<E: Engine> {
+    /// By the number that handles know.
+    sessions: HashMap<u64, Weak<Core<E>>>,
+    /// The drop of the runtime, which waits until there is none.
+    tell: Option<Tell>,
+}
+
+// SAFETY: cores may be used by any thread, and so may a `Tell`, once.
+unsafe impl<E: Engine> Send for Open<E> {}
+
+impl<E: Engine> Default for OpenSessions<E> {
+    fn default() -> Self {
+        OpenSessions(Mutex::new(Open { sessions: HashMap::new(), tell: None }))
+    }
+}
+
+impl<E: Engine> OpenSessions<E> {
+    pub(super) fn add(&self, number: u64, core: Weak<Core<E>>) {
+        self.0.lock().sessions.insert(number, core);
+    }
+
+    /// A session has ended.
+    pub(super) fn remove(&self, number: u64) {
+        let mut open = self.0.lock();
+        open.sessions.remove(&number);
+        let tell = if open.sessions.is_empty() { open.tell.take() } else { None };
+        drop(open);
+        tell.into_iter().for_each(Tell::tell);
+    }
+
+    /// Cancels what has not begun. No session is opened meanwhile or afterwards.
+    pub(crate) fn cancel(&self) {
+        let open: Vec<_> = self.0.lock().sessions.values().filter_map(Weak::upgrade).collect();
+        open.iter().for_each(|core| core.close(How::WithRuntime));
+    }
+
+    /// Waits until all have ended.
+    pub(crate) fn wait(&self, shared: &Shared<E>) {
+        shared.sit(|at| {
+            let waiter = at.waiter();
+            let mut open = self.0.lock();
+            if !open.sessions.is_empty() {
+                open.tell = Some(Tell::Waiter((&waiter).into()));
+                drop(open);
+                at.wait(&waiter, Awaited::Others);
+            }
+        });
+    }
+}
