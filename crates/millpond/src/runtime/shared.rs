@@ -298,8 +298,8 @@ impl<E: Engine> Shared<E> {
             }
             Taker::Start(seat) => {
                 // It keeps a stack from its start on.
-                let has_stack = fiber::try_stacks(1, self.config.stack_size).is_ok();
-                let thread = has_stack.then(|| super::start(&self.keep(), seat).ok()).flatten();
+                let has_room = fiber::has_room_beside(self.config.stack_size);
+                let thread = has_room.then(|| super::start(&self.keep(), seat).ok()).flatten();
                 let is_there = thread.is_some();
                 self.spares.note_started(seat, thread);
                 is_there

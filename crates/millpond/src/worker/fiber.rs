@@ -89,6 +89,13 @@ pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
     (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
 }
 
+/// Whether the system has room for a stack of this size, and for much else beside it: the program's allocator must not fail because
+/// of a thread that it can do without. (Each thread may have an arena there.)
+pub(crate) fn has_room_beside(size: usize) -> bool {
+    const ELSE: usize = 256 << 20;
+    try_stacks(1, size.saturating_add(ELSE)).is_ok()
+}
+
 /// Whether the system has refused a stack, and none was given back since.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
