@@ -1,10 +1,8 @@
 //! Panics of the user's code, caught: what they carried, and how to be rid of it.
 
 use std::any::Any;
-use std::error::Error as StdError;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 
 use crate::error::{Error, Kind, Label};
 
@@ -20,27 +18,6 @@ pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
     catch_unwind(AssertUnwindSafe(call)).map_err(Caught::new)
 }
 
-/// An error that a body returned, on the way that panics take.
-struct Returned(Arc<dyn StdError + Send + Sync>);
-
-/// The value that a body has returned. For an error this function does not return: it unwinds with the error to the caller of the
-/// body. The runtime catches panics of every body, so a task that may fail costs what another does. A failure is slower than a
-/// return.
-#[inline(always)]
-#[doc(hidden)]
-pub fn or_fail<T, X: Into<Box<dyn StdError + Send + Sync>>>(result: Result<T, X>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => fail(error.into()),
-    }
-}
-
-/// No panic hook is called.
-#[cold]
-fn fail(error: Box<dyn StdError + Send + Sync>) -> ! {
-    resume_unwind(Box::new(Returned(error.into())))
-}
-
 impl Caught {
     #[cold]
     fn new(payload: Box<dyn Any + Send>) -> Self {
@@ -52,14 +29,10 @@ impl Caught {
         resume_unwind(self.0.take().expect("there until the drop"))
     }
 
-    /// The failure of the task that panicked, or returned an error ([`or_fail`]).
+    /// The failure of the task that panicked.
     #[cold]
     pub(crate) fn error(&self, task: Label) -> Error {
-        let payload = self.0.as_deref().expect("there until the drop");
-        match payload.downcast_ref::<Returned>() {
-            Some(Returned(error)) => Error::returned(task, Arc::clone(error)),
-            None => Error::new(task, Kind::Panicked(self.text())),
-        }
+        Error::new(task, Kind::Panicked(self.text()))
     }
 
     /// The panic's text.

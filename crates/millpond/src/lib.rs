@@ -228,8 +228,6 @@ pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
 };
-#[doc(hidden)]
-pub use caught::or_fail;
 #[cfg(feature = "catalogue")]
 pub use engine::Catalogue;
 #[cfg(feature = "stack")]
@@ -244,6 +242,8 @@ pub use runtime::door::{Door, Pending, Precondition, WaitError};
 pub use runtime::fork::{Joiner, join};
 pub use runtime::gate::{Closed, Gate, Stay};
 pub use runtime::join::Join;
+#[doc(hidden)]
+pub use runtime::outcome::Tried;
 pub use runtime::scope::Scope;
 pub use runtime::session::{Close, Permit, Reserve, Session, SessionJoin};
 #[doc(hidden)]

@@ -1,7 +1,5 @@
 //! Portable tasks whose bodies may fail.
 
-use millpond::or_fail;
-
 use super::access::{Declared, Value};
 use super::spawn::ParentScope;
 use super::task::{Args, Handles, Portable, PortableParent, Registered};
@@ -57,7 +55,12 @@ impl<P: TryPortable> Portable for P {
 
     #[inline(always)]
     fn run(self, args: Args<'_, Self>) {
-        or_fail(self.try_run(args));
+        self.try_run(args).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    #[inline(always)]
+    fn run_to_end(self, args: Args<'_, Self>) -> Result<(), TaskError> {
+        self.try_run(args)
     }
 }
 
@@ -114,6 +117,11 @@ impl<P: TryPortableParent> PortableParent for P {
 
     #[inline(always)]
     fn run<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>) {
-        or_fail(self.try_run(s, handles));
+        self.try_run(s, handles).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    #[inline(always)]
+    fn run_to_end<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>) -> Result<(), TaskError> {
+        self.try_run(s, handles)
     }
 }

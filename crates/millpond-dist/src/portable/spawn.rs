@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task};
+use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task, Tried};
 
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
@@ -53,7 +53,7 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         P::Access: Takes<'s, A, Self::Brand>,
     {
         self.spawn_with(SpawnOptions::portable(Location::caller()), P::Access::take(accesses), move |args| {
-            task.run(args)
+            Tried::of(task.run_to_end(args))
         })
     }
 
@@ -66,7 +66,9 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         P::Access: Takes<'s, A, Self::Brand>,
     {
         let options = SpawnOptions::portable(Location::caller());
-        self.nest_with(options, P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
+        self.nest_with(options, P::Access::take(accesses), move |scope, handles| {
+            Tried::of(task.run_to_end(&Narrow::of(scope), handles))
+        })
     }
 }
 
@@ -125,7 +127,7 @@ impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
         P: Portable,
         P::Access: Takes<'s, A, S::Brand>,
     {
-        self.portable().spawn(P::Access::take(accesses), move |args| task.run(args))
+        self.portable().try_spawn(P::Access::take(accesses), move |args| task.run_to_end(args))
     }
 
     #[inline(always)]
@@ -134,7 +136,8 @@ impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
         P: PortableParent,
         P::Access: Takes<'s, A, S::Brand>,
     {
-        self.portable().nest(P::Access::take(accesses), move |scope, handles| task.run(&Narrow::of(scope), handles))
+        self.portable()
+            .try_nest(P::Access::take(accesses), move |scope, handles| task.run_to_end(&Narrow::of(scope), handles))
     }
 }
 

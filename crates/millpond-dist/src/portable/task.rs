@@ -2,6 +2,7 @@
 
 use super::access::{Declared, Value};
 use super::entry::Entry;
+use super::fallible::TaskError;
 use super::spawn::ParentScope;
 
 /// What a leaf's [`run`](Portable::run) gets for the accesses that it declares.
@@ -62,6 +63,14 @@ pub trait Portable: Registered + Value {
 
     /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` and `Cw<T, O>` `&mut T`.
     fn run(self, args: Args<'_, Self>);
+
+    /// The body, where it may fail ([`TryPortable`](super::TryPortable)).
+    #[doc(hidden)]
+    #[inline(always)]
+    fn run_to_end(self, args: Args<'_, Self>) -> Result<(), TaskError> {
+        self.run(args);
+        Ok(())
+    }
 }
 
 /// A parent that another process can run: it spawns portable tasks, and waits for none.
@@ -127,4 +136,12 @@ pub trait PortableParent: Registered + Value {
 
     /// The body. `s` is the scope, with which it spawns on `handles`, and on data of its own.
     fn run<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>);
+
+    /// The body, where it may fail ([`TryPortableParent`](super::TryPortableParent)).
+    #[doc(hidden)]
+    #[inline(always)]
+    fn run_to_end<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>) -> Result<(), TaskError> {
+        self.run(s, handles);
+        Ok(())
+    }
 }

@@ -11,6 +11,7 @@ use crate::handle::Datum;
 use crate::record::Cause;
 use crate::runtime::domain::Domain;
 use crate::runtime::join::Join;
+use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
 use crate::runtime::shared::Shared;
 use crate::runtime::spawn::Options;
@@ -49,7 +50,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     }
 
     /// Spawns a leaf.
-    fn spawn_leaf<'s, 'env, B, A, F, O>(
+    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -58,10 +59,11 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's;
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's;
 
     /// Spawns a parent.
-    fn spawn_parent<'s, 'env, B, A, F, O>(
+    fn spawn_parent<'s, 'env, B, A, F, O, R>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -70,7 +72,8 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's;
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 
     /// A new datum that lies with the frame of the body, if it may.
     #[inline(always)]
@@ -179,7 +182,7 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
     fn seat(_index: usize) {}
 
     #[inline(always)]
-    fn spawn_leaf<'s, 'env, B, A, F, O>(
+    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -188,13 +191,14 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         scope.spawn_into_pool(options, accesses, body)
     }
 
     #[inline(always)]
-    fn spawn_parent<'s, 'env, B, A, F, O>(
+    fn spawn_parent<'s, 'env, B, A, F, O, R>(
         scope: &Scope<'s, 'env, B, E>,
         options: Options,
         accesses: A,
@@ -203,7 +207,8 @@ impl<E: Engine<Tasks = InPool>> TaskStore<E> for InPool {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         scope.nest_into_pool(options, accesses, body)
     }

@@ -14,10 +14,10 @@ use std::ptr::NonNull;
 use std::slice;
 
 use super::body::call_leaf;
+use super::outcome::{NoValue, Outcome, value_of};
 use super::scope::Scope;
 use super::spawn::Options;
 use crate::access::{Accesses, ArgsOf, Visitor};
-use crate::caught::Caught;
 use crate::depend::Mode;
 use crate::depend::tracker::Tracker;
 use crate::engine::Engine;
@@ -124,7 +124,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// Runs a leaf now, if that can be done without a task; else gives its accesses and its body back.
     // By value, and nothing lent to what is called only if the leaf fails: so all of it can stay in registers.
     #[inline(always)]
-    pub(super) fn run_at_once<A, F, O>(
+    pub(super) fn run_at_once<A, F, O, R>(
         &self,
         kind: &'static VTable,
         options: &Options,
@@ -133,7 +133,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     ) -> Result<Result<O, Error>, (A, F)>
     where
         A: Accesses<'s, B>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let (worker, domain, count) = (self.worker(), self.domain(), accesses.count());
         // No more records than there is room for.
@@ -152,32 +153,32 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         domain.count_at_once();
         let started = worker.grains.start(worker.count_body());
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
-        let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, O>(look.records.get(), &shape, body) });
+        let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, R>(look.records.get(), &shape, body) });
         worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
-        let why = match result {
+        let why = match value_of::<O, R>(result) {
             Ok(value) if !look.writes => return Ok(Ok(value)),
             Ok(value) => match first_unwritten(&accesses) {
                 None => return Ok(Ok(value)),
                 Some(arg) => Err(arg),
             },
-            Err(caught) => Ok(caught),
+            Err(why) => Ok(why),
         };
         Ok(Err(self.failed_at_once(options.label(), why, order, accesses)))
     }
 
-    /// A leaf that ran at once has failed, by what was caught or by an access that it has not set: what it would have written is not
+    /// A leaf that ran at once has failed, by what it has left in place of a value or by an access that it has not set: what it would have written is not
     /// there.
     #[cold]
     #[inline(never)]
     fn failed_at_once<A: Accesses<'s, B>>(
         &self,
         label: Label,
-        why: Result<Caught, usize>,
+        why: Result<NoValue, usize>,
         order: u64,
         accesses: A,
     ) -> Error {
         let unwritten = |arg| Error::new(label, Kind::Unwritten { arg });
-        let error = why.map_or_else(unwritten, |caught| caught.error(label));
+        let error = why.map_or_else(unwritten, |why| why.error(label));
         accesses.visit(&mut Poison(&error));
         self.domain().fail(order, &error);
         error

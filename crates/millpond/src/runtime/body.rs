@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use super::domain::Domain;
 use super::join::must_count;
+use super::outcome::{Outcome, value_of};
 use super::scope::Scope;
 use crate::access::{Accesses, Args, ArgsOf, In};
 use crate::caught::{Caught, catch};
@@ -19,7 +20,7 @@ use crate::error::{Error, Kind};
 use crate::handle::Version;
 use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
-use crate::worker::complete::{panicked, report_drop};
+use crate::worker::complete::report_drop;
 
 /// What a block's payload holds before the body has run.
 pub(crate) struct Body<S, F> {
@@ -80,7 +81,7 @@ unsafe fn take_laid_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
 }
 
 /// A leaf's or a parent's code for one set of types.
-pub(crate) struct Code<'s, B, A, F, O>(PhantomData<(&'s (), B, A, F, O)>);
+pub(crate) struct Code<'s, B, A, F, O, R>(PhantomData<(&'s (), B, A, F, O, R)>);
 
 /// The payload's room: for the body, and for the result of a task that is joined.
 pub(crate) const fn payload<S, F, O>() -> Layout {
@@ -199,10 +200,11 @@ fn keep<S, F, O>(task: TaskRef, value: O) {
     }
 }
 
-impl<'s, B, A, F, O> Code<'s, B, A, F, O>
+impl<'s, B, A, F, O, R> Code<'s, B, A, F, O, R>
 where
     A: Accesses<'s, B>,
-    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
 {
     /// The table of a leaf.
     pub(crate) const LEAF: &'static VTable = &Self::table(None);
@@ -243,7 +245,7 @@ where
             let args = unsafe { A::leaf(&shape, &mut args) };
             f(args)
         };
-        let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
+        let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;
         mem::forget(value);
         match first_unwritten(versions, modes) {
             None => Ok(()),
@@ -258,10 +260,10 @@ where
         // SAFETY: the task holds its body.
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
         // SAFETY: the task was drafted with `A`, and runs.
-        let value = unsafe { call_leaf::<B, A, F, O>(task.records(), &shape, f) };
-        match value {
+        let returned = unsafe { call_leaf::<B, A, F, R>(task.records(), &shape, f) };
+        match value_of::<O, R>(returned) {
             Ok(value) => keep::<A::Shape, F, O>(task, value),
-            Err(caught) => return Err(panicked(task, &caught)),
+            Err(why) => return Err(why.error(task.label())),
         }
         Ok(())
     }
@@ -273,10 +275,10 @@ where
 ///
 /// The records were made for `A`, and the accesses are granted, or would be if they were issued.
 #[inline]
-pub(crate) unsafe fn call_leaf<'s, B, A, F, O>(records: &[Record], shape: &A::Shape, f: F) -> Result<O, Caught>
+pub(crate) unsafe fn call_leaf<'s, B, A, F, R>(records: &[Record], shape: &A::Shape, f: F) -> Result<R, Caught>
 where
     A: Accesses<'s, B>,
-    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
 {
     catch(|| {
         let mut args = Args::new(records, None);
@@ -286,13 +288,14 @@ where
 }
 
 /// A parent's code; apart from the leaf's, since its closure has another type.
-pub(crate) struct ParentCode<'s, 'env, E, B, A, F, O>(PhantomData<(&'s (), &'env (), E, B, A, F, O)>);
+pub(crate) struct ParentCode<'s, 'env, E, B, A, F, O, R>(PhantomData<(&'s (), &'env (), E, B, A, F, O, R)>);
 
-impl<'s, 'env: 's, E, B, A, F, O> ParentCode<'s, 'env, E, B, A, F, O>
+impl<'s, 'env: 's, E, B, A, F, O, R> ParentCode<'s, 'env, E, B, A, F, O, R>
 where
     E: Engine,
     A: Accesses<'s, B>,
-    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R,
 {
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &Self::table(None);
@@ -326,17 +329,18 @@ where
             let scope = unsafe { Scope::new(worker, frame.domain()) };
             f(&scope, handles)
         };
-        let value = catch(call).map_err(|caught| panicked(task, &caught))?;
+        let value: O = value_of(catch(call)).map_err(|why| why.error(task.label()))?;
         keep::<A::Shape, F, O>(task, value);
         Ok(())
     }
 }
 
 #[cfg(feature = "stack")]
-impl<'s, 'env: 's, B, A, F, O> ParentCode<'s, 'env, StackEngine, B, A, F, O>
+impl<'s, 'env: 's, B, A, F, O, R> ParentCode<'s, 'env, StackEngine, B, A, F, O, R>
 where
     A: Accesses<'s, B>,
-    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R,
 {
     /// The table of a parent that a stack holds.
     pub(crate) const NEST_IN_FRAME: &'static VTable = &Self::table(laid::<A::Shape, F, O>(A::MODES, Self::run_laid));
@@ -368,7 +372,7 @@ where
             let scope = unsafe { Scope::new(worker, opened.domain) };
             f(&scope, handles)
         };
-        let value = catch(call).map_err(|caught| Some(panicked(task, &caught)))?;
+        let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;
         mem::forget(value);
         Ok(())
     }

@@ -146,7 +146,7 @@ impl<'s, E: Engine> Door<'s, E> {
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
     {
         // SAFETY: its table; and the closure lives as long as the scope's tasks.
-        unsafe { self.doors().make_body(ParentCode::<'s, 's, E, Root, (), F, ()>::NEST, f, options) }
+        unsafe { self.doors().make_body(ParentCode::<'s, 's, E, Root, (), F, (), ()>::NEST, f, options) }
     }
 
     fn doors(&self) -> &Doors {

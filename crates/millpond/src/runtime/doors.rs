@@ -138,7 +138,7 @@ impl Doors {
     /// The closure lives as long as the scope's tasks.
     pub(super) unsafe fn leaf<F: FnOnce(()) + Send>(&self, options: Options, f: F) -> Pending {
         // SAFETY: passed on.
-        unsafe { self.make_body(Code::<'_, Root, (), F, ()>::LEAF, f, options) }
+        unsafe { self.make_body(Code::<'_, Root, (), F, (), ()>::LEAF, f, options) }
     }
 
     /// Runs a future as a task.

@@ -26,6 +26,7 @@ pub(crate) mod join;
 mod noted;
 #[cfg(feature = "signal")]
 mod on_signal;
+pub(crate) mod outcome;
 mod pin;
 pub(crate) mod quiesce;
 #[cfg(all(test, not(loom)))]

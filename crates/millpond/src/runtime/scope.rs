@@ -14,6 +14,7 @@ use super::doors::Doors;
 use super::gate::{Gate, Inner};
 use super::issue::{Drafted, Plan};
 use super::join::{Join, Spawned, must_count};
+use super::outcome::{Outcome, value_of};
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
@@ -26,7 +27,7 @@ use crate::pool::Put;
 use crate::record::{Id, What};
 use crate::stack::Frames;
 use crate::task::{TaskRef, VTable, flag};
-use crate::worker::complete::{panicked, serves, settle};
+use crate::worker::complete::{serves, settle};
 use crate::worker::{Worker, grain};
 
 /// A body's scope: spawns tasks and waits for them, through [`Spawn`].
@@ -140,10 +141,11 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and nothing is issued
     /// until it has ended. `record` is its number in the recording.
     #[inline]
-    fn run_here<A, F, O>(&self, task: TaskRef, record: Id, shape: &A::Shape, body: F) -> Result<O, Error>
+    fn run_here<A, F, O, R>(&self, task: TaskRef, record: Id, shape: &A::Shape, body: F) -> Result<O, Error>
     where
         A: Accesses<'s, B>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let worker = self.worker();
         if task.header().has(flag::REDUCE) {
@@ -152,14 +154,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let before = if record == 0 { 0 } else { worker.log.started(record) };
         let started = worker.grains.start(worker.count_body());
         // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
-        let result = self.domain().run_inline(|| unsafe { call_leaf::<B, A, F, O>(task.records(), shape, body) });
+        let returned = self.domain().run_inline(|| unsafe { call_leaf::<B, A, F, R>(task.records(), shape, body) });
+        let result = value_of::<O, R>(returned);
         worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started, grain::Ran::AtItsSpawn);
         if record != 0 {
             worker.log.ended(record, result.is_ok(), before);
         }
         let (value, outcome) = match result {
             Ok(value) => (Some(value), Ok(())),
-            Err(caught) => (None, Err(panicked(task, &caught))),
+            Err(why) => (None, Err(why.error(task.label()))),
         };
         let outcome = settle(task, outcome, true);
         if task.header().has(flag::COMMUTATIVE) {
@@ -181,7 +184,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     /// Spawns a leaf as a task; it may still run here.
     #[inline(never)]
-    fn spawn_task<A, F, O>(
+    fn spawn_task<A, F, O, R>(
         &self,
         options: Options,
         accesses: A,
@@ -192,7 +195,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         self.worker().throttle(self.domain(), options.bytes);
         let payload = payload::<A::Shape, F, O>();
@@ -203,7 +207,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         // Read before: the task is gone then.
         let record = drafted.task.record_id();
-        let result = self.run_here::<A, F, O>(drafted.task, record, &drafted.shape, body);
+        let result = self.run_here::<A, F, O, R>(drafted.task, record, &drafted.shape, body);
         let join = Join::ready(result, record, self.domain(), || options.label());
         self.worker().free_retired(drafted.retired_before, self.domain(), &options);
         join
@@ -319,13 +323,14 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// Of a leaf that no stack holds: runs it at once, or puts it into the pool when it is ready.
     #[inline(always)]
-    pub(crate) fn spawn_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn spawn_into_pool<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
-        let kind = Code::<'s, B, A, F, O>::LEAF;
+        let kind = Code::<'s, B, A, F, O, R>::LEAF;
         if !self.runs_inline(kind) {
             return self.spawn_task(options, accesses, body, kind, false);
         }
@@ -354,26 +359,28 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// The same in an engine where that is rare.
     #[cold]
     #[inline(never)]
-    pub(crate) fn spawn_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn spawn_without_frames<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         self.spawn_into_pool(options, accesses, body)
     }
 
     /// Of a parent that no stack holds.
     #[inline(always)]
-    pub(crate) fn nest_into_pool<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn nest_into_pool<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let worker = self.worker();
         worker.throttle(self.domain(), options.bytes);
-        let kind = ParentCode::<'s, 'env, E, B, A, F, O>::NEST;
+        let kind = ParentCode::<'s, 'env, E, B, A, F, O, R>::NEST;
         let payload = payload::<A::Shape, F, O>();
         let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
         self.send(worker.draft(plan, &accesses), body, &options)
@@ -382,11 +389,12 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// The same in an engine where that is rare.
     #[cold]
     #[inline(never)]
-    pub(crate) fn nest_without_frames<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    pub(crate) fn nest_without_frames<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         self.nest_into_pool(options, accesses, body)
     }
@@ -399,21 +407,23 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
 
     // Always inlined: what is left where a leaf is spawned is a third of what a call would do.
     #[inline(always)]
-    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    fn spawn_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         E::Tasks::spawn_leaf(self, options, accesses, body)
     }
 
     #[inline(always)]
-    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
+    fn nest_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         E::Tasks::spawn_parent(self, options, accesses, body)
     }

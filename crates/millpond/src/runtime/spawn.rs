@@ -3,11 +3,11 @@
 use std::panic::Location;
 
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In};
-use crate::caught::or_fail;
 use crate::error::{Error, Label};
 use crate::handle::Handle;
 use crate::record::Id;
 use crate::runtime::cancel::CancelToken;
+use crate::runtime::outcome::{Boxed, Outcome, Tried};
 use crate::runtime::wait_on::Ref;
 use crate::task::Extras;
 
@@ -15,7 +15,6 @@ mod named;
 pub use named::Task;
 
 /// An error of any type, as the verbs for bodies that may fail take it.
-type Boxed = Box<dyn std::error::Error + Send + Sync>;
 
 /// A scope of any engine, root or in a body: where tasks are spawned and waited for.
 ///
@@ -93,7 +92,7 @@ pub trait Spawn<'s>: Sized {
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
-        self.spawn_with(Options::at(Location::caller()), accesses, body)
+        self.spawn_with::<A, F, O, O>(Options::at(Location::caller()), accesses, body)
     }
 
     /// Spawns a leaf whose body may fail: as [`spawn`](Spawn::spawn), but the body returns a `Result`, and the join gives what is in
@@ -135,7 +134,7 @@ pub trait Spawn<'s>: Sized {
         X: Into<Boxed>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> Result<O, X> + Send + 's,
     {
-        self.spawn_with(Options::at(Location::caller()), accesses, move |args| or_fail(body(args)))
+        self.spawn_with(Options::at(Location::caller()), accesses, move |args| Tried::of(body(args)))
     }
 
     /// Spawns a parent: `body` gets a scope and handles of its own, with at most the declared rights, and spawns
@@ -168,7 +167,7 @@ pub trait Spawn<'s>: Sized {
         O: Send + 's,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
-        self.nest_with(Options::at(Location::caller()), accesses, body)
+        self.nest_with::<A, F, O, O>(Options::at(Location::caller()), accesses, body)
     }
 
     /// Spawns a parent whose body may fail: as [`nest`](Spawn::nest), with a body as that of [`try_spawn`](Spawn::try_spawn).
@@ -201,7 +200,7 @@ pub trait Spawn<'s>: Sized {
         X: Into<Boxed>,
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> Result<O, X> + Send + 's,
     {
-        self.nest_with(Options::at(Location::caller()), accesses, move |scope, handles| or_fail(body(scope, handles)))
+        self.nest_with(Options::at(Location::caller()), accesses, move |scope, handles| Tried::of(body(scope, handles)))
     }
 
     /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. Without it, a task goes by the
@@ -423,18 +422,20 @@ pub trait Spawn<'s>: Sized {
     fn cancel_on_failure(&self, cancels: bool);
 
     #[doc(hidden)]
-    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Self::Join<O>
+    fn spawn_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Self::Join<O>
     where
         A: Accesses<'s, Self::Brand>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's;
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's;
 
     #[doc(hidden)]
-    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> Self::Join<O>
+    fn nest_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Self::Join<O>
     where
         A: Accesses<'s, Self::Brand>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's;
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 }
 
 /// What a spawn may say beyond accesses and body.

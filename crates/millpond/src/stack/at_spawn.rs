@@ -10,7 +10,7 @@ use super::episode::{self, Room};
 use super::frames::Frames;
 use super::spawn::LARGE;
 use crate::access::{Accesses, Args, ArgsOf, In, Visitor};
-use crate::caught::{Caught, catch};
+use crate::caught::catch;
 use crate::depend::Mode;
 use crate::error::{Error, Kind};
 use crate::handle::reduction::ReducerRef;
@@ -18,11 +18,11 @@ use crate::handle::{Datum, Version};
 use crate::runtime::body::{Code, ParentCode, first_unwritten, may_run, payload};
 use crate::runtime::domain::Domain;
 use crate::runtime::join::must_count;
+use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
 use crate::task::{Modes, NewTask, VTable};
 use crate::worker::Worker;
-use crate::worker::complete::panicked;
 
 /// Accesses that a leaf has which is called, at most.
 const MOST: usize = 8;
@@ -64,14 +64,14 @@ const fn modes<'s, B, A: Accesses<'s, B>, F, O>(most: usize) -> Option<Modes> {
 
 /// Why a leaf has failed.
 enum Failed {
-    Panicked(Caught),
+    NoValue(NoValue),
     Unwritten(usize),
 }
 
 impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     /// Runs a leaf, if nothing else is to be done for it, in an episode; else gives its accesses and its body back.
     #[inline(always)]
-    pub(crate) fn call_leaf<A, F, O>(
+    pub(crate) fn call_leaf<A, F, O, R>(
         &self,
         frames: &Frames,
         options: &Options,
@@ -80,7 +80,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     ) -> Result<Result<O, Error>, (A, F)>
     where
         A: Accesses<'s, B>,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let (worker, domain) = (self.worker(), self.domain());
         let Some(modes) = (const { modes::<B, A, F, O>(MOST) }) else { return Err((accesses, body)) };
@@ -104,15 +105,15 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             // SAFETY: the versions were gathered from `A`, and all before the leaf has ended.
             body(unsafe { A::leaf(&shape, &mut args) })
         });
-        let failed = match ended {
+        let failed = match value_of::<O, R>(ended) {
             Ok(value) => match first_unwritten(versions, modes) {
                 None => return Ok(Ok(value)),
                 Some(arg) => Failed::Unwritten(arg),
             },
-            Err(caught) => Failed::Panicked(caught),
+            Err(why) => Failed::NoValue(why),
         };
         let order = domain.last_order();
-        let new = self.new_task(Code::<'s, B, A, F, O>::LEAF_IN_FRAME, options.place, order, modes);
+        let new = self.new_task(Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options.place, order, modes);
         Ok(Err(worker.fail_leaf(frames, new, versions, failed)))
     }
 
@@ -130,7 +131,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
 
     /// As `call_leaf`, of a parent, with all that it spawns.
     #[inline(always)]
-    pub(crate) fn call_parent<A, F, O>(
+    pub(crate) fn call_parent<A, F, O, R>(
         &self,
         frames: &Frames,
         options: &Options,
@@ -140,7 +141,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let (worker, domain) = (self.worker(), self.domain());
         let Some(modes) = (const { modes::<B, A, F, O>(episode::MOST) }) else { return Err((accesses, body)) };
@@ -149,8 +151,12 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         }
         let Some(room) = frames.episodes.next_room() else { return Err((accesses, body)) };
         let order = domain.next_order();
-        let new =
-            self.new_task(ParentCode::<'s, 'env, StackEngine, B, A, F, O>::NEST_IN_FRAME, options.place, order, modes);
+        let new = self.new_task(
+            ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME,
+            options.place,
+            order,
+            modes,
+        );
         // SAFETY: the room is the next body's, which begins here or never.
         unsafe { room.lay_shell(new) };
         let shell = room.shell();
@@ -182,7 +188,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         });
         // SAFETY: made above.
         let inner = unsafe { room.domain() };
-        match ended {
+        match value_of::<O, R>(ended) {
             Ok(value)
                 if frames.episodes.goes_on() && inner.is_usual() && first_unwritten(versions, modes).is_none() =>
             {
@@ -190,7 +196,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
                 Ok(Ok(value))
             }
             Ok(value) => Ok(worker.end_called(frames, domain, room, order, None).map(|()| value)),
-            Err(caught) => Ok(Err(worker.fail_parent(frames, domain, room, order, &caught))),
+            Err(why) => Ok(Err(worker.fail_parent(frames, domain, room, order, why))),
         }
     }
 }
@@ -203,7 +209,7 @@ impl Worker<StackEngine> {
         frames.settle();
         let (leaf, _size) = frames.lay_called(new, versions);
         let error = match failed {
-            Failed::Panicked(caught) => panicked(leaf, &caught),
+            Failed::NoValue(why) => why.error(leaf.label()),
             Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),
         };
         self.end_spread(leaf, Some(error.clone()));
@@ -241,10 +247,10 @@ impl Worker<StackEngine> {
     /// As `end_called`, of one that panicked.
     #[cold]
     #[inline(never)]
-    fn fail_parent(&self, frames: &Frames, around: &Domain, room: Room, order: u64, caught: &Caught) -> Error {
+    fn fail_parent(&self, frames: &Frames, around: &Domain, room: Room, order: u64, why: NoValue) -> Error {
         // SAFETY: the scope of a body that is called.
         let parent = unsafe { room.domain() }.task().expect("a parent's");
-        let error = panicked(parent, caught);
+        let error = why.error(parent.label());
         self.end_called(frames, around, room, order, Some(error.clone())).err().unwrap_or(error)
     }
 }

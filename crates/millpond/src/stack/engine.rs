@@ -27,6 +27,7 @@ use crate::pool::split::Split;
 use crate::record::Cause;
 use crate::runtime::domain::Domain;
 use crate::runtime::join::Join;
+use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
 use crate::runtime::shared::Shared;
 use crate::runtime::spawn::Options;
@@ -120,7 +121,7 @@ impl TaskStore<StackEngine> for InFrames {
     }
 
     #[inline(always)]
-    fn spawn_leaf<'s, 'env, B, A, F, O>(
+    fn spawn_leaf<'s, 'env, B, A, F, O, R>(
         scope: &Scope<'s, 'env, B, StackEngine>,
         options: Options,
         accesses: A,
@@ -129,7 +130,8 @@ impl TaskStore<StackEngine> for InFrames {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
             return moved(scope.spawn_without_frames(moved(options), moved(accesses), moved(body)));
@@ -142,7 +144,7 @@ impl TaskStore<StackEngine> for InFrames {
     }
 
     #[inline(always)]
-    fn spawn_parent<'s, 'env, B, A, F, O>(
+    fn spawn_parent<'s, 'env, B, A, F, O, R>(
         scope: &Scope<'s, 'env, B, StackEngine>,
         options: Options,
         accesses: A,
@@ -151,7 +153,8 @@ impl TaskStore<StackEngine> for InFrames {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let Some(frames) = scope.frames() else {
             return moved(scope.nest_without_frames(moved(options), moved(accesses), moved(body)));

@@ -18,6 +18,7 @@ use crate::runtime::body::{Body, Code, ParentCode, payload, write_body};
 use crate::runtime::domain::Domain;
 use crate::runtime::issue::{Drafted, Orders, Plan};
 use crate::runtime::join::{Join, Spawned, must_count};
+use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::Options;
 use crate::task::{Role, Shape, TaskRef, VTable, flag};
@@ -76,7 +77,7 @@ impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
 
 impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     #[inline(always)]
-    pub(crate) fn spawn_in_frame<A, F, O>(
+    pub(crate) fn spawn_in_frame<A, F, O, R>(
         &self,
         frames: &Frames,
         options: Options,
@@ -86,13 +87,14 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
-        self.commit(frames, Code::<'s, B, A, F, O>::LEAF_IN_FRAME, options, accesses, body)
+        self.commit(frames, Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options, accesses, body)
     }
 
     #[inline(always)]
-    pub(crate) fn nest_in_frame<A, F, O>(
+    pub(crate) fn nest_in_frame<A, F, O, R>(
         &self,
         frames: &Frames,
         options: Options,
@@ -102,9 +104,10 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     where
         A: Accesses<'s, B>,
         O: Send + 's,
-        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
-        self.commit(frames, ParentCode::<'s, 'env, StackEngine, B, A, F, O>::NEST_IN_FRAME, options, accesses, body)
+        self.commit(frames, ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME, options, accesses, body)
     }
 
     /// Puts a task behind those that the body has spawned.

@@ -13,6 +13,7 @@ use super::body::{Body, Code, ParentCode, payload, write_body};
 use super::cancel::CancelToken;
 use super::issue::{Plan, free_retired};
 use super::join::{Pending, Spawned};
+use super::outcome::Outcome;
 use super::scope::Scope;
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
@@ -186,22 +187,24 @@ impl<E: Engine> Session<E> {
         Reserve::new(self)
     }
 
-    fn spawn_leaf<A, F, O>(&self, used: &Cell<bool>, options: &Options, accesses: &A, body: F) -> SessionJoin<O>
+    fn spawn_leaf<A, F, O, R>(&self, used: &Cell<bool>, options: &Options, accesses: &A, body: F) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 'static,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 'static,
     {
-        self.send(used, options, accesses, body, Code::<'static, Root, A, F, O>::LEAF)
+        self.send(used, options, accesses, body, Code::<'static, Root, A, F, O, R>::LEAF)
     }
 
-    fn spawn_parent<A, F, O>(&self, used: &Cell<bool>, options: &Options, accesses: &A, body: F) -> SessionJoin<O>
+    fn spawn_parent<A, F, O, R>(&self, used: &Cell<bool>, options: &Options, accesses: &A, body: F) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
-        F: for<'t> FnOnce(&Scope<'static, 'static, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> O + Send + 'static,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'static, 'static, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 'static,
     {
-        self.send(used, options, accesses, body, ParentCode::<'static, 'static, E, Root, A, F, O>::NEST)
+        self.send(used, options, accesses, body, ParentCode::<'static, 'static, E, Root, A, F, O, R>::NEST)
     }
 
     /// Spawns on the workers: a session's own thread runs no bodies. With a permit, if it is not `used`; which it is then.
@@ -285,20 +288,22 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     type Inner<'t> = Scope<'static, 'static, In<'t>, E>;
     type Join<O: Send + 'static> = SessionJoin<O>;
 
-    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    fn spawn_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 'static,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 'static,
     {
         self.spawn_leaf(&Cell::new(true), &options, &accesses, body)
     }
 
-    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    fn nest_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
-        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 'static,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 'static,
     {
         self.spawn_parent(&Cell::new(true), &options, &accesses, body)
     }

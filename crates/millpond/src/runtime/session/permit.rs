@@ -12,6 +12,7 @@ use crate::engine::{DefaultEngine, Engine};
 use crate::error::Error;
 use crate::handle::Handle;
 use crate::runtime::cancel::CancelToken;
+use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
 use crate::runtime::spawn::{Options, Spawn};
 use crate::runtime::wait_on::Ref;
@@ -151,20 +152,22 @@ impl<E: Engine> Spawn<'static> for Permit<'_, E> {
     type Inner<'t> = Scope<'static, 'static, In<'t>, E>;
     type Join<O: Send + 'static> = SessionJoin<O>;
 
-    fn spawn_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    fn spawn_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
-        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 'static,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 'static,
     {
         self.session.spawn_leaf(&self.used, &options, &accesses, body)
     }
 
-    fn nest_with<A, F, O>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
+    fn nest_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> SessionJoin<O>
     where
         A: Accesses<'static, Root>,
         O: Send + 'static,
-        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 'static,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 'static,
     {
         self.session.spawn_parent(&self.used, &options, &accesses, body)
     }

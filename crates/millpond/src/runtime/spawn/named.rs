@@ -2,10 +2,10 @@
 
 use std::panic::Location;
 
-use super::{Boxed, Options, Spawn};
+use super::{Options, Spawn};
 use crate::access::{Accesses, ArgsOf};
-use crate::caught::or_fail;
 use crate::error::{Label, MAX_INDICES};
+use crate::runtime::outcome::{Boxed, Tried};
 
 /// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says
 /// is kept in the task's block.
@@ -91,7 +91,7 @@ impl<'a, S> Task<'a, S> {
         O: Send + 's,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> O + Send + 's,
     {
-        self.scope.spawn_with(self.options, accesses, body)
+        self.scope.spawn_with::<A, F, O, O>(self.options, accesses, body)
     }
 
     /// As [`Spawn::try_spawn`].
@@ -115,7 +115,7 @@ impl<'a, S> Task<'a, S> {
         X: Into<Boxed>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> Result<O, X> + Send + 's,
     {
-        self.scope.spawn_with(self.options, accesses, move |args| or_fail(body(args)))
+        self.scope.spawn_with(self.options, accesses, move |args| Tried::of(body(args)))
     }
 
     /// As [`Spawn::try_nest`].
@@ -140,7 +140,7 @@ impl<'a, S> Task<'a, S> {
         X: Into<Boxed>,
         F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> Result<O, X> + Send + 's,
     {
-        self.scope.nest_with(self.options, accesses, move |scope, handles| or_fail(body(scope, handles)))
+        self.scope.nest_with(self.options, accesses, move |scope, handles| Tried::of(body(scope, handles)))
     }
 
     /// The task is portable ([`Options::portable`]).
@@ -171,6 +171,6 @@ impl<'a, S> Task<'a, S> {
         O: Send + 's,
         F: for<'t> FnOnce(&S::Inner<'t>, <A as ArgsOf<'t>>::Held) -> O + Send + 's,
     {
-        self.scope.nest_with(self.options, accesses, body)
+        self.scope.nest_with::<A, F, O, O>(self.options, accesses, body)
     }
 }

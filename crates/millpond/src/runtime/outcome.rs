@@ -1,0 +1,85 @@
+//! What a body returns: a value, or a value or an error.
+//!
+//! The body of [`Spawn::spawn`](crate::Spawn::spawn) returns its task's value, that of [`Spawn::try_spawn`](crate::Spawn::try_spawn)
+//! a `Result`. Both are an [`Outcome`] of that value, so each path of a task is compiled for one of them, and the first costs nothing.
+
+use std::error::Error as StdError;
+
+use crate::caught::Caught;
+use crate::error::{Error, Label};
+
+/// An error of any type.
+pub(crate) type Boxed = Box<dyn StdError + Send + Sync>;
+
+/// What a body returns that makes the value `O` of its task.
+#[doc(hidden)]
+pub trait Outcome<O> {
+    /// The value, or why there is none.
+    fn into_result(self) -> Result<O, Boxed>;
+}
+
+impl<O> Outcome<O> for O {
+    #[inline(always)]
+    fn into_result(self) -> Result<O, Boxed> {
+        Ok(self)
+    }
+}
+
+/// What a body returns that may fail.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Tried<O>(Result<O, Boxed>);
+
+impl<O> Tried<O> {
+    #[inline(always)]
+    pub fn of<X: Into<Boxed>>(result: Result<O, X>) -> Self {
+        Tried(result.map_err(Into::into))
+    }
+}
+
+impl<O> Outcome<O> for Tried<O> {
+    #[inline(always)]
+    fn into_result(self) -> Result<O, Boxed> {
+        self.0
+    }
+}
+
+/// Why a body has left no value. One word, so that the result of a body that ended well stays in registers.
+#[derive(Debug)]
+pub(crate) struct NoValue(Box<Why>);
+
+#[derive(Debug)]
+enum Why {
+    Panicked(Caught),
+    Returned(Boxed),
+}
+
+impl NoValue {
+    #[cold]
+    fn panicked(caught: Caught) -> Self {
+        NoValue(Box::new(Why::Panicked(caught)))
+    }
+
+    #[cold]
+    fn returned(error: Boxed) -> Self {
+        NoValue(Box::new(Why::Returned(error)))
+    }
+
+    /// The failure of the task.
+    #[cold]
+    pub(crate) fn error(self, task: Label) -> Error {
+        match *self.0 {
+            Why::Panicked(caught) => caught.error(task),
+            Why::Returned(error) => Error::returned(task, error.into()),
+        }
+    }
+}
+
+/// The value of a body that has returned, or was caught.
+#[inline(always)]
+pub(crate) fn value_of<O, R: Outcome<O>>(ended: Result<R, Caught>) -> Result<O, NoValue> {
+    match ended {
+        Ok(returned) => returned.into_result().map_err(NoValue::returned),
+        Err(caught) => Err(NoValue::panicked(caught)),
+    }
+}
