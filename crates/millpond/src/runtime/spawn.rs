@@ -101,8 +101,8 @@ pub trait Spawn<'s>: Sized {
     /// An `Err` fails the task, as a panic would: what it has declared to change is poisoned, and the scope returns the failure. Its
     /// kind is [`Kind::Failed`](crate::Kind::Failed), and the body's error is its [`source`](std::error::Error::source).
     ///
-    /// It costs what `spawn` does. An `Err` takes some microseconds: it takes the way of a panic, but calls no panic hook. In a
-    /// program that is compiled with `panic = "abort"` it therefore aborts.
+    /// It costs what `spawn` does, and a look at the result. An `Err` is a value on its whole way: it unwinds nothing, and calls no
+    /// panic hook.
     ///
     /// ```
     /// # use millpond::{Handle, Kind, Runtime, Spawn};
