@@ -14,8 +14,6 @@ use crate::task::Extras;
 mod named;
 pub use named::Task;
 
-/// An error of any type, as the verbs for bodies that may fail take it.
-
 /// A scope of any engine, root or in a body: where tasks are spawned and waited for.
 ///
 /// A program written against this trait serves as a whole program, as a part of another task, and on every engine:

@@ -98,14 +98,24 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
         rest.into_iter().for_each(|session| world.guard(|| session.end(None, &world, of, how)));
     }
     world.joins.iter().for_each(|join| world.guard(|| drop(join.rest())));
+    // What is detached goes on for a while, and needs hands.
+    until(|| world.ledger.all_ran());
+    drop(std::mem::take(&mut *world.kept.lock().expect("nobody panics with it")));
+    world.end_droppers(|done| until(done));
     world.bag.close();
     hands.into_iter().for_each(|hand| hand.join().expect("a hand catches what its jobs throw"));
     sitters.into_iter().for_each(|sitter| sitter.join().expect("a sitter does nothing"));
-    // What is detached goes on for a while, and so does what is forgotten.
-    until(|| world.ledger.all_ran());
-    drop(std::mem::take(&mut *world.kept.lock().expect("nobody panics with it")));
+    // A runtime that one of its own bodies has dropped ends by itself. What is forgotten may go on for ever.
+    let until_rest = |done: &dyn Fn() -> bool| {
+        until(|| {
+            world.run_rest();
+            done()
+        });
+    };
+    world.end_droppers(until_rest);
     world.bag.take_late().into_iter().for_each(|job| world.guard(|| world::run(&world, job)));
     let ledger = world.ledger.clone();
+    until_rest(&|| Arc::strong_count(&world) == 1 || ledger.has_leaks());
     drop(world);
     until(|| ledger.is_empty());
     if ledger.has_leaks() {

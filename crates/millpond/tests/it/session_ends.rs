@@ -348,6 +348,15 @@ fn an_end_that_is_not_awaited_cancels() {
 }
 
 /// The drop of the runtime waits for the bodies that run, also of sessions that were dropped or detached, and cancels the rest.
+/// Its drop panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("expected: a drop"));
+    }
+}
+
 #[test]
 fn a_runtime_ends_its_sessions() {
     limit(60, "drop of a runtime", || {
@@ -379,6 +388,10 @@ fn a_runtime_ends_its_sessions() {
             drop(block(&mut { waits }));
             // And a spawn afterwards, too.
             let mut late = kept.spawn(x[1].inout(), |_| must_not_run());
+            assert_eq!(kind(block(&mut late)), Kind::Cancelled);
+            // What it has captured is dropped, and a panic of that is no panic of the spawn.
+            let bomb = Bomb;
+            let mut late = kept.spawn((), move |()| drop(bomb));
             assert_eq!(kind(block(&mut late)), Kind::Cancelled);
             assert_eq!(kind(kept.wait(kept.spawn((), |()| must_not_run()))), Kind::Cancelled);
             assert_eq!(*kept.wait_on(&mut { Handle::new(4) }).unwrap(), 4);

@@ -19,6 +19,7 @@ use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
 use super::waker::BodyWaker;
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
+use crate::caught::catch;
 use crate::engine::{DefaultEngine, Engine};
 use crate::error::Error;
 use crate::handle::Handle;
@@ -221,15 +222,20 @@ impl<E: Engine> Session<E> {
         O: Send + 'static,
     {
         let (core, domain) = (&self.core, &self.core.domain);
+        let refuse = |error, body| {
+            // What the closure has captured may panic as it is dropped; the task has failed already.
+            let _ = catch(|| drop(body));
+            SessionJoin::refused(error)
+        };
         if let Err(error) = core.refuse_forked(|| options.label()) {
-            return SessionJoin::refused(error);
+            return refuse(error, body);
         }
         let permitted = !used.get();
         let issuing = if permitted { core.issue() } else { core.issue_with_room(options.bytes) };
         if issuing.is_closed() {
             let error = issuing.refuse(options.label());
             drop(issuing);
-            return SessionJoin::refused(error);
+            return refuse(error, body);
         }
         let (pending, retired) = core.as_worker(|worker| {
             let payload = payload::<A::Shape, F, O>();

@@ -1,28 +1,23 @@
 //! What keeps a runtime. The drop of the last one waits for the bodies of sessions that run.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::mem;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use millpond::catalogue::AnyRuntime;
 
+/// The threads that have dropped runtimes in place of hands.
+pub type Droppers = Arc<Mutex<Vec<JoinHandle<()>>>>;
+
 thread_local! {
-    static NEVER_WAITS: Cell<bool> = const { Cell::new(false) };
-    static DROPPERS: RefCell<Vec<JoinHandle<()>>> = const { RefCell::new(Vec::new()) };
+    static DROPPERS: RefCell<Option<Droppers>> = const { RefCell::new(None) };
 }
 
 /// This thread is a hand: bodies wait for it, so another thread drops what it would drop.
-pub fn never_wait() {
-    NEVER_WAITS.set(true);
-}
-
-/// Waits for the threads that have dropped what this one would have dropped.
-pub fn join_droppers() {
-    for dropper in DROPPERS.take() {
-        dropper.join().expect("the drop of a runtime does not panic");
-    }
+pub fn never_wait(droppers: &Droppers) {
+    DROPPERS.set(Some(droppers.clone()));
 }
 
 /// Keeps a runtime.
@@ -46,8 +41,12 @@ impl Deref for Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         let last = mem::take(&mut self.0).and_then(Arc::into_inner);
-        if let (Some(runtime), true) = (last, NEVER_WAITS.get()) {
-            DROPPERS.with_borrow_mut(|droppers| droppers.push(thread::spawn(move || drop(runtime))));
-        }
+        let Some(runtime) = last else { return };
+        DROPPERS.with_borrow(|droppers| {
+            if let Some(droppers) = droppers {
+                let dropper = thread::spawn(move || drop(runtime));
+                droppers.lock().unwrap_or_else(PoisonError::into_inner).push(dropper);
+            }
+        });
     }
 }

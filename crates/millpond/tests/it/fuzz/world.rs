@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use millpond::item::{CountedItem, Got};
 use millpond::{CancelToken, Error, Gate, Pending, Precondition, SessionJoin, Stay};
 
-use super::kept::{self, Kept};
+use super::kept::{self, Droppers, Kept};
 use super::ledger::{Kind, Ledger, Tracked, forget, may_forget_threads};
 use super::program::{Fails, Fire, Knock, Program, Task, Use, Value};
 use super::session::OpenSession;
@@ -35,6 +35,7 @@ pub struct World {
     pub bag: Bag,
     /// Until the tasks of detached sessions have run.
     pub kept: Mutex<Vec<Kept>>,
+    droppers: Droppers,
 }
 
 impl World {
@@ -52,7 +53,29 @@ impl World {
             items: many(program.items.len(), CountedItem::new),
             bag: Bag::default(),
             kept: Mutex::default(),
+            droppers: Droppers::default(),
         })
+    }
+
+    /// Does what hands would do, if they have gone.
+    pub fn run_rest(self: &Arc<Self>) {
+        // Without the lock.
+        let next = || self.bag.lock().now.pop();
+        while let Some(job) = next() {
+            self.guard(|| run(self, job));
+        }
+    }
+
+    /// Waits for the drops of runtimes; hands are there, or `run_rest` is called meanwhile by `wait`.
+    pub fn end_droppers(&self, wait: impl Fn(&dyn Fn() -> bool)) {
+        loop {
+            let droppers = std::mem::take(&mut *self.droppers.lock().unwrap_or_else(PoisonError::into_inner));
+            if droppers.is_empty() {
+                return;
+            }
+            wait(&|| droppers.iter().all(JoinHandle::is_finished));
+            droppers.into_iter().for_each(|dropper| dropper.join().expect("the drop of a runtime does not panic"));
+        }
     }
 
     /// Until the item is put.
@@ -270,7 +293,7 @@ impl Bag {
 
 /// A hand, until the bag is closed and empty.
 pub fn hand(world: &Arc<World>, mut rng: Rng) {
-    kept::never_wait();
+    kept::never_wait(&world.droppers);
     while let Some(job) = world.bag.take(&mut rng) {
         pause(match rng.below(8) {
             0..4 => 0,
@@ -279,7 +302,6 @@ pub fn hand(world: &Arc<World>, mut rng: Rng) {
         });
         world.guard(|| run(world, job));
     }
-    kept::join_droppers();
 }
 
 /// A short while: spins, from 200 on yields, and from 1000 on a sleep.
