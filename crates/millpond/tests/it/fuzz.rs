@@ -15,6 +15,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +54,12 @@ fn until(done: impl Fn() -> bool) {
     while !done() && start.elapsed() < Duration::from_secs(10) {
         thread::yield_now();
     }
+}
+
+/// Waits a long time at most; a short one if something was forgotten, which may stay for ever.
+fn until_gone(world: &World, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    until(|| done() || (start.elapsed() > Duration::from_millis(50) && world.ledger.has_leaks()));
 }
 
 /// Runs a program; what is wrong with it.
@@ -100,6 +107,7 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     world.joins.iter().for_each(|join| world.guard(|| drop(join.rest())));
     // What is detached goes on for a while, and needs hands.
     until(|| world.ledger.all_ran());
+    until_gone(&world, || world.works.load(SeqCst) == 0);
     drop(std::mem::take(&mut *world.kept.lock().expect("nobody panics with it")));
     world.end_droppers(|done| until(done));
     world.bag.close();
@@ -115,7 +123,10 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     world.end_droppers(until_rest);
     world.bag.take_late().into_iter().for_each(|job| world.guard(|| world::run(&world, job)));
     let ledger = world.ledger.clone();
-    until_rest(&|| Arc::strong_count(&world) == 1 || ledger.has_leaks());
+    until_gone(&world, || {
+        world.run_rest();
+        Arc::strong_count(&world) == 1
+    });
     drop(world);
     until(|| ledger.is_empty());
     if ledger.has_leaks() {

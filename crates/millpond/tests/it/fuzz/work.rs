@@ -10,7 +10,7 @@ use super::ledger::{Kind, Ledger, Life, Lives, Tracked};
 use super::program::{self, Access, Deed, Fails, Finds, Joined, Knock, Task, Through, Value, WaitsFor};
 use super::session::{Data, OpenSession};
 use super::slots::once;
-use super::world::{Job, Join, Out, World, pause};
+use super::world::{Alive, Job, Join, Out, World, pause};
 
 /// What the closure of a task captures.
 pub struct Work {
@@ -26,6 +26,7 @@ pub struct Work {
     objects: Kind,
     /// Dropped last: whatever becomes of a task, its closure is gone before its scope ends.
     _lives: Option<Lives>,
+    _alive: Alive,
 }
 
 impl Work {
@@ -44,6 +45,7 @@ impl Work {
             sessions: Vec::new(),
             objects,
             _lives: life.map(Lives::of),
+            _alive: Alive::of(world),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -36,6 +38,8 @@ pub struct World {
     /// Until the tasks of detached sessions have run.
     pub kept: Mutex<Vec<Kept>>,
     droppers: Droppers,
+    /// Tasks whose closures are there.
+    pub works: AtomicUsize,
 }
 
 impl World {
@@ -54,6 +58,7 @@ impl World {
             bag: Bag::default(),
             kept: Mutex::default(),
             droppers: Droppers::default(),
+            works: AtomicUsize::new(0),
         })
     }
 
@@ -176,6 +181,22 @@ pub struct Awaited {
 impl std::task::Wake for Awaited {
     fn wake(self: Arc<Self>) {
         self.world.clone().bag.push(Job::Run(self));
+    }
+}
+
+/// The closure of a task is there.
+pub struct Alive(Arc<World>);
+
+impl Alive {
+    pub fn of(world: &Arc<World>) -> Self {
+        world.works.fetch_add(1, SeqCst);
+        Alive(world.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.works.fetch_sub(1, SeqCst);
     }
 }
 
