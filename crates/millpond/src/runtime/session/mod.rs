@@ -64,6 +64,8 @@ pub use self::permit::{Permit, Reserve};
 /// Dropping the runtime ends all its sessions, detached ones included, and blocks the thread. In async code, keep the runtime
 /// outside of the executor, or drop it where blocking is welcome. A spawn on a session of a runtime that was dropped does
 /// nothing, and its join fails as [`Kind::Cancelled`](crate::Kind::Cancelled). A body that drops its own runtime does not wait.
+/// The session's [`close`](Session::close) then says [`Kind::Cancelled`](crate::Kind::Cancelled), too. Perhaps also if its last
+/// task has just ended.
 ///
 /// # Waiting
 ///
