@@ -216,7 +216,11 @@ impl<E: Engine> Core<E> {
             let before = self.domain.outstanding();
             drop(issuing);
             match body {
-                Some(worker) => worker.watch_others(|| self.domain.outstanding() < before),
+                // What is outstanding is the lock holder's to read.
+                Some(worker) => {
+                    let begun = self.shared.bodies_begun();
+                    worker.watch_others(|| self.shared.bodies_begun() != begun);
+                }
                 None => self.wait_for_room(bytes),
             }
             issuing = self.issue();
