@@ -33,8 +33,8 @@ pub struct Datum {
     /// The last access: the task's order in its scope, and the place among its accesses (16 bits); or only the order, and
     /// [`LAID`].
     last_use: Cell<u64>,
-    /// The reduction that the youngest generation feeds, if that is a generation of `reduce`.
-    reduction: Cell<Option<NonNull<Reduction>>>,
+    /// The `Reduction` that the youngest generation feeds, if that is a generation of `reduce` (untyped, as `Worker::shared`).
+    reduction: Cell<Option<NonNull<()>>>,
     scheme: Cell<Option<&'static SchemeOps>>,
     group: Cell<u32>,
     /// What keeps the block: the handle, the first version, reductions; with the bits `REDUCING` and `ORPHAN`.
@@ -279,13 +279,13 @@ impl Datum {
     /// The reduction that is open on the datum.
     #[inline]
     pub(crate) fn reduction(&self) -> Option<NonNull<Reduction>> {
-        self.reduction.get()
+        Some(self.reduction.get()?.cast())
     }
 
     /// Opens a reduction; it keeps the block.
     pub(crate) fn open_reduction(&self, reduction: NonNull<Reduction>) {
         self.parts.fetch_add(1 + REDUCING, Ordering::Relaxed);
-        self.reduction.set(Some(reduction));
+        self.reduction.set(Some(reduction.cast()));
     }
 
     /// Closes the open reduction, whose combine task was issued: what comes next starts a new generation.

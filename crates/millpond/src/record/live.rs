@@ -13,7 +13,7 @@
 //!
 //! So the table holds the unfinished bodies, and those of which something is on the tapes that were not read yet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
 
@@ -36,7 +36,7 @@ pub(super) struct Table {
     entries: Numbered<Id, Entry>,
     tracks: Numbered<u32, OnTrack>,
     /// How often a body has set a datum, while earlier accesses to it were outstanding.
-    sets: HashMap<(Id, u64), u32>,
+    sets: ByUse,
     /// How many of these there may be before they are looked through.
     most_sets: usize,
     /// Lists of entries that have left: a task allocates none.
@@ -104,6 +104,10 @@ struct OnTrack {
     to_come: Vec<u64>,
 }
 
+/// By scope and datum. Each further kind of map would be one more for each debug build of a user's program to link
+/// (`docs/decisions/0031-build-time.md`), so that there is one.
+pub(super) type ByUse = HashMap<(Id, u64), u32>;
+
 /// By number: numbers are as good as their own hashes once the low bits are spread.
 type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
@@ -139,17 +143,22 @@ impl Live {
     /// The table as it is now, tasks without their spawn left out. Takes time for what is unfinished.
     pub(super) fn copy(&self) -> Copied {
         let table = self.0.lock();
-        let known = table.entries.iter().filter(|(_, entry)| entry.spawned.is_some());
-        let bodies = known.map(|(&id, entry)| (id, entry.clone())).collect();
+        let mut by_age = Vec::new();
+        for (&id, entry) in &table.entries {
+            by_age.extend(entry.spawned.map(|spawned| [spawned, id]));
+        }
+        by_age.sort_unstable();
+        let bodies = by_age.iter().map(|&[_, id]| (id, table.entries[&id].clone())).collect();
         Copied { bodies, sets: table.sets.clone() }
     }
 }
 
 /// What a dump is made of.
 pub(super) struct Copied {
+    /// The oldest first.
     pub(super) bodies: Vec<(Id, Entry)>,
     /// How often a body has set a datum.
-    pub(super) sets: HashMap<(Id, u64), u32>,
+    pub(super) sets: ByUse,
 }
 
 impl Sink for Live {
@@ -278,10 +287,16 @@ impl Table {
     /// Forgets those of data that nothing outstanding uses, once there are many.
     fn forget_sets(&mut self) {
         if self.sets.len() > self.most_sets {
-            let uses =
-                |entry: &Entry| entry.accesses.iter().map(|access| (entry.spawner, access.datum)).collect::<Vec<_>>();
-            let outstanding: HashSet<_> = self.entries.values().flat_map(uses).collect();
-            self.sets.retain(|set, _| outstanding.contains(set));
+            let mut outstanding = ByUse::new();
+            for entry in self.entries.values() {
+                for access in &entry.accesses {
+                    let set = (entry.spawner, access.datum);
+                    if let Some(&times) = self.sets.get(&set) {
+                        outstanding.insert(set, times);
+                    }
+                }
+            }
+            self.sets = outstanding;
             self.most_sets = 2 * self.sets.len() + 64;
         }
     }

@@ -22,7 +22,6 @@ mod failures;
 mod of_session;
 mod rare;
 pub(crate) use of_session::Ends;
-use rare::Cold;
 
 /// See the [module](self).
 #[repr(C, align(64))]
@@ -58,7 +57,8 @@ pub struct Domain {
     record: Id,
     seat: u32,
     depth: u32,
-    cold: AtomicPtr<Cold>,
+    /// A `Cold` (untyped, as `Worker::shared`).
+    cold: AtomicPtr<()>,
     // What others write; of a parent in short form, which counts no tasks, nothing (`nest_in_frame`).
     shared: MaybeUninit<Shared>,
 }

@@ -1,6 +1,5 @@
 //! The watchdog: a thread that tells which bodies keep workers for long.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::thread;
@@ -144,21 +143,25 @@ impl Drop for Watchdog {
 struct Told {
     after: Duration,
     /// When each body is told of again.
-    bodies: HashMap<Id, Duration>,
+    bodies: Vec<(Id, Duration)>,
     stands: bool,
 }
 
 impl Told {
     fn new(after: Duration) -> Self {
-        Told { after, bodies: HashMap::new(), stands: false }
+        Told { after, bodies: Vec::new(), stands: false }
     }
 
     /// The text to print.
     fn look(&mut self, dump: &Dump) -> String {
-        self.bodies.retain(|id, _| dump.busy.iter().any(|busy| busy.body.id == *id));
+        self.bodies.retain(|(id, _)| dump.busy.iter().any(|busy| busy.body.id == *id));
         let mut text = String::new();
         for busy in dump.busy.iter().filter(|busy| !busy.is_closure || busy.suspended > 0) {
-            let next = self.bodies.entry(busy.body.id).or_insert(self.after);
+            let at = self.bodies.iter().position(|(id, _)| *id == busy.body.id).unwrap_or_else(|| {
+                self.bodies.push((busy.body.id, self.after));
+                self.bodies.len() - 1
+            });
+            let next = &mut self.bodies[at].1;
             if busy.since >= *next {
                 *next = busy.since * 2;
                 text += &format!("millpond: {busy}\n");

@@ -61,7 +61,9 @@ pub(crate) type Locals<E> = (
 pub struct Worker<E: Engine> {
     seat: Seat,
     counters: CachePadded<Counters>,
-    shared: Cell<Option<NonNull<Shared<E>>>>,
+    /// Its runtime's `Shared`. A debug build describes in each unit of the user's program all types that fields lead to; those behind an
+    /// untyped pointer it does not.
+    shared: Cell<Option<NonNull<()>>>,
     pool: UnsafeCell<<E::Pool as Pool>::Local>,
     memory: UnsafeCell<<E::Memory as Memory>::Local>,
     scheme: UnsafeCell<<E::Tracker as Tracker>::Local>,
@@ -170,7 +172,7 @@ impl<E: Engine> Worker<E> {
 
     /// Tells the worker where it belongs, once, before it runs.
     pub(crate) fn attach(&self, shared: NonNull<Shared<E>>) {
-        self.shared.set(Some(shared));
+        self.shared.set(Some(shared.cast()));
         self.forks.attach(CurrentWorker { worker: self.erased(), ops: ForkOps::of::<E>() });
     }
 
@@ -178,7 +180,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn shared(&self) -> &Shared<E> {
         let shared = self.shared.get().expect("attached when the runtime was built");
         // SAFETY: the shared part owns its workers.
-        unsafe { shared.as_ref() }
+        unsafe { shared.cast::<Shared<E>>().as_ref() }
     }
 
     pub(crate) fn seat(&self) -> &Seat {

@@ -59,7 +59,8 @@ pub struct Waiter {
     seat: NonNull<Seat>,
     /// The waker's until the push, then the seat's worker's.
     next: Guarded<*mut Waiter>,
-    fiber: Guarded<Option<NonNull<Fiber>>>,
+    /// A `Fiber` (untyped, as `Worker::shared`).
+    fiber: Guarded<Option<NonNull<()>>>,
     /// Set and looked at by the seat's worker only.
     delivered: Guarded<bool>,
 }
@@ -235,7 +236,7 @@ impl Waiter {
 
     /// Where the owner's stack is kept meanwhile.
     pub(crate) fn keep(&self, fiber: NonNull<Fiber>) {
-        self.fiber.set(Some(fiber));
+        self.fiber.set(Some(fiber.cast()));
     }
 
     /// Whether the owner's stack is kept.
@@ -245,6 +246,6 @@ impl Waiter {
 
     /// The owner's stack; `None` if that is the thread's own.
     pub(crate) fn take_fiber(&self) -> Option<NonNull<Fiber>> {
-        self.fiber.take()
+        self.fiber.take().map(NonNull::cast)
     }
 }

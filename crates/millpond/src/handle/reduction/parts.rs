@@ -19,9 +19,6 @@
 //!   halves of is never met. Which combinations take place, and so which fail, follows from the members that brought a
 //!   part, whatever came first; the combine task fails with the first.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::mem;
 
 use crate::caught::Caught;
@@ -46,8 +43,9 @@ struct State<P> {
 #[derive(Debug)]
 pub(super) enum Blocks<P> {
     AsTheyCome(Option<Block<P>>),
+    // Both in reference order. They come about so, and a window of tasks bounds how many wait.
     InOrder(Vec<Block<P>>),
-    Tree(BTreeMap<u32, Block<P>>),
+    Tree(Vec<Block<P>>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +96,7 @@ impl<P> Parts<P> {
         let blocks = match shape {
             Shape::AsTheyCome => Blocks::AsTheyCome(None),
             Shape::InOrder => Blocks::InOrder(Vec::new()),
-            Shape::Tree => Blocks::Tree(BTreeMap::new()),
+            Shape::Tree => Blocks::Tree(Vec::new()),
         };
         Parts(Spinning::new(State { blocks, spares: Vec::new(), failed: None }))
     }
@@ -143,8 +141,9 @@ impl<P> Parts<P> {
     pub(super) fn end(&self) -> (Blocks<P>, Option<Caught>) {
         let (mut left, failed) =
             self.0.with(|state| (mem::replace(&mut state.blocks, Blocks::AsTheyCome(None)), state.failed.take()));
-        if let Blocks::InOrder(waiting) = &mut left {
-            waiting.sort_unstable_by_key(|block| Reverse(block.start));
+        if let Blocks::InOrder(waiting) | Blocks::Tree(waiting) = &mut left {
+            // They are taken from the end.
+            waiting.reverse();
         }
         (left, failed.map(|(_, caught)| caught))
     }
@@ -161,17 +160,27 @@ impl<P> Blocks<P> {
                 }
                 *waiting = Some(mine);
             }
-            Blocks::InOrder(waiting) => waiting.push(mine),
-            Blocks::Tree(waiting) => match waiting.entry(mine.other_half()) {
-                Entry::Occupied(other) if other.get().members == mine.members => {
-                    let other = other.remove();
+            Blocks::InOrder(waiting) => insert(waiting, mine),
+            Blocks::Tree(waiting) => match place(waiting, mine.other_half()) {
+                Ok(other) if waiting[other].members == mine.members => {
+                    let other = waiting.remove(other);
                     return Some(if other.start < mine.start { other.join(mine) } else { mine.join(other) });
                 }
-                _ => _ = waiting.insert(mine.start, mine),
+                _ => insert(waiting, mine),
             },
         }
         None
     }
+}
+
+/// Where the block is that starts there, or would be.
+fn place<P>(waiting: &[Block<P>], start: u32) -> Result<usize, usize> {
+    waiting.binary_search_by_key(&start, |block| block.start)
+}
+
+fn insert<P>(waiting: &mut Vec<Block<P>>, block: Block<P>) {
+    let (Ok(place) | Err(place)) = place(waiting, block.start);
+    waiting.insert(place, block);
 }
 
 /// What is left, in reference order.
@@ -181,8 +190,7 @@ impl<P> Iterator for Blocks<P> {
     fn next(&mut self) -> Option<P> {
         let block = match self {
             Blocks::AsTheyCome(waiting) => waiting.take(),
-            Blocks::InOrder(waiting) => waiting.pop(),
-            Blocks::Tree(waiting) => waiting.pop_first().map(|(_, block)| block),
+            Blocks::InOrder(waiting) | Blocks::Tree(waiting) => waiting.pop(),
         };
         block.map(|block| block.part)
     }

@@ -5,59 +5,67 @@
 //! generations (`depend::Mode::shares`). An access that was not granted waits for the generation before its own, if the
 //! version has one. What of that is complete already is not in the table, and is not waited for.
 
-use std::collections::HashMap;
 use std::iter;
 use std::time::Duration;
 
 use super::{Busy, State, Unfinished, WaitsFor, Who};
 use crate::clock;
 use crate::depend::Mode;
-use crate::record::live::{Access, Copied, Entry, Live, Stands};
+use crate::record::live::{Access, ByUse, Copied, Entry, Live, Stands};
 use crate::record::{Cause, Id, Recorder};
 use crate::runtime::doors;
 
 /// What is unfinished now, the oldest first; and what runs, the longest first.
 pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec<Busy>) {
-    let Copied { mut bodies, sets } = live.copy();
-    bodies.sort_unstable_by_key(|(id, entry)| (entry.spawned, *id));
-    let places = bodies.iter().enumerate().map(|(ix, (id, _))| (*id, ix)).collect();
-    let all = All { data: Data::of(&bodies), bodies: &bodies, places, sets };
+    let Copied { bodies, sets } = live.copy();
+    let all = All { data: Data::of(&bodies), places: by_number(&bodies), bodies: &bodies, sets };
     let holders = all.holders();
     let children = all.children();
     let (now, rate) = (recorder.now(), if recorder.is_real() { clock::ticks_per_ns() } else { 1.0 });
     let since = |at: u64| Duration::from_nanos((now.saturating_sub(at) as f64 / rate) as u64);
-    let of = |(ix, (id, entry)): (usize, &(Id, Entry))| {
+    let mut unfinished = Vec::with_capacity(bodies.len());
+    for (ix, (id, entry)) in bodies.iter().enumerate() {
         let (state, at, waits_for) = all.state(ix, &holders, children[ix]);
-        let since = since(at);
         let (parent, label) = (all.who_is(entry.spawner), entry.label());
-        Unfinished { id: *id, label, role: entry.role, place: entry.place, parent, state, since, waits_for }
-    };
-    (bodies.iter().enumerate().map(of).collect(), busy(&bodies, since))
+        let since = since(at);
+        unfinished.push(Unfinished {
+            id: *id,
+            label,
+            role: entry.role,
+            place: entry.place,
+            parent,
+            state,
+            since,
+            waits_for,
+        });
+    }
+    (unfinished, busy(&bodies, since))
 }
 
 /// The body that each thread runs: of those that have begun there and neither ended nor wait, the last.
 fn busy(bodies: &[(Id, Entry)], since: impl Fn(u64) -> Duration) -> Vec<Busy> {
-    let mut tops: HashMap<u32, (u64, Busy)> = HashMap::new();
-    let mut suspended: HashMap<u32, usize> = HashMap::new();
-    for (id, entry) in bodies.iter().filter(|(_, entry)| entry.ended.is_none()) {
-        let Some((at, track)) = entry.runs else { continue };
-        if entry.stands.is_some() {
-            *suspended.entry(track.number).or_default() += 1;
-        } else if tops.get(&track.number).is_none_or(|(top, _)| at >= *top) {
-            let (body, is_closure) = (Who { id: *id, label: entry.label() }, entry.role.is_none());
-            tops.insert(
-                track.number,
-                (at, Busy { worker: track.worker, body, is_closure, since: since(at), suspended: 0 }),
-            );
+    let running = || bodies.iter().filter(|(_, entry)| entry.ended.is_none());
+    // By track; there are about as many as threads.
+    let mut tops: Vec<(u32, u64, Busy)> = Vec::new();
+    for (id, entry) in running() {
+        let Some((at, track)) = entry.runs.filter(|_| entry.stands.is_none()) else { continue };
+        let (body, is_closure) = (Who { id: *id, label: entry.label() }, entry.role.is_none());
+        let busy = Busy { worker: track.worker, body, is_closure, since: since(at), suspended: 0 };
+        match tops.iter_mut().find(|top| top.0 == track.number) {
+            Some(top) if at >= top.1 => *top = (track.number, at, busy),
+            Some(_) => {}
+            None => tops.push((track.number, at, busy)),
         }
     }
-    let count = |(track, (_, busy)): (u32, (u64, Busy))| Busy {
-        suspended: suspended.get(&track).copied().unwrap_or(0),
-        ..busy
-    };
-    let mut busy: Vec<_> = tops.into_iter().map(count).collect();
-    busy.sort_by_key(|busy| std::cmp::Reverse(busy.since));
-    busy
+    for (_, entry) in running() {
+        let Some((_, track)) = entry.runs.filter(|_| entry.stands.is_some()) else { continue };
+        if let Some(top) = tops.iter_mut().find(|top| top.0 == track.number) {
+            top.2.suspended += 1;
+        }
+    }
+    let mut begun: Vec<_> = tops.iter().enumerate().map(|(place, top)| [top.1, place as u64]).collect();
+    begun.sort_unstable();
+    begun.iter().map(|&[_, place]| tops[place as usize].2.clone()).collect()
 }
 
 /// A body, as an index of `All::bodies`.
@@ -66,26 +74,39 @@ type Ix = usize;
 /// The copied table with its indices.
 struct All<'a> {
     bodies: &'a [(Id, Entry)],
-    places: HashMap<Id, Ix>,
+    /// The number of each body, in ascending order, and its index.
+    places: Vec<[u64; 2]>,
     data: Data,
     /// How often a scope has set a datum.
-    sets: HashMap<(Id, u64), u32>,
+    sets: ByUse,
+}
+
+fn by_number(bodies: &[(Id, Entry)]) -> Vec<[u64; 2]> {
+    let mut places: Vec<_> = bodies.iter().enumerate().map(|(ix, (id, _))| [*id, ix as u64]).collect();
+    places.sort_unstable();
+    places
 }
 
 /// The unfinished accesses to each datum, by scope.
 struct Data {
-    lists: HashMap<(Id, u64), Vec<Use>>,
-    /// Where in its list an access is: of body and place.
-    places: HashMap<(Ix, usize), usize>,
+    /// The index of the list.
+    of: ByUse,
+    lists: Vec<Vec<Use>>,
+    /// Where the accesses of each body are; `None` of one that was not read yet.
+    places: Vec<Vec<Option<Place>>>,
+}
+
+/// Where an access is.
+#[derive(Clone, Copy)]
+struct Place {
+    list: usize,
+    at: usize,
 }
 
 /// One access on a list.
 struct Use {
     body: Ix,
-    /// Its place among the body's accesses.
-    access: usize,
     mode: Mode,
-    order: u64,
     sets: u32,
     /// Where its generation begins on the list.
     generation: usize,
@@ -107,23 +128,35 @@ impl What {
     }
 }
 
+/// Who has the exclusion of a datum, and what makes it the one: the smallest of these has it.
+type Holder = ((bool, u64, u64), Ix);
+
 impl Data {
     fn of(bodies: &[(Id, Entry)]) -> Data {
-        let mut lists: HashMap<_, Vec<Use>> = HashMap::new();
-        for (body, (_, entry)) in bodies.iter().enumerate() {
-            let known = entry.accesses.iter().enumerate().filter(|(_, access)| access.datum != 0);
-            for (access, &Access { mode, datum, sets, .. }) in known {
-                let new = Use { body, access, mode, order: entry.order, sets, generation: 0, version: 0 };
-                lists.entry((entry.spawner, datum)).or_default().push(new);
+        let mut in_order: Vec<_> = bodies.iter().enumerate().map(|(ix, (_, entry))| [entry.order, ix as u64]).collect();
+        in_order.sort_unstable();
+        let mut data = Data { of: ByUse::new(), lists: Vec::new(), places: vec![Vec::new(); bodies.len()] };
+        for [_, body] in in_order {
+            data.add(body as usize, &bodies[body as usize].1);
+        }
+        data.lists.iter_mut().for_each(|list| cut(list));
+        data
+    }
+
+    /// Adds the accesses of a body that comes behind those before in reference order.
+    fn add(&mut self, body: Ix, entry: &Entry) {
+        for &Access { mode, datum, sets, .. } in &entry.accesses {
+            if datum == 0 {
+                self.places[body].push(None);
+                continue;
             }
+            let list = *self.of.entry((entry.spawner, datum)).or_insert(self.lists.len() as u32) as usize;
+            if list == self.lists.len() {
+                self.lists.push(Vec::new());
+            }
+            self.places[body].push(Some(Place { list, at: self.lists[list].len() }));
+            self.lists[list].push(Use { body, mode, sets, generation: 0, version: 0 });
         }
-        let mut places = HashMap::new();
-        for list in lists.values_mut() {
-            list.sort_by_key(|a| (a.order, a.access));
-            cut(list);
-            places.extend(list.iter().enumerate().map(|(at, a)| ((a.body, a.access), at)));
-        }
-        Data { lists, places }
     }
 }
 
@@ -142,6 +175,11 @@ fn cut(list: &mut [Use]) {
     }
 }
 
+/// Whether tasks take turns on the datum of an access.
+fn takes_turns(access: &Access) -> bool {
+    access.mode == Mode::Commutative
+}
+
 /// The generation before the one that begins at `start`, in the version that begins at `version`.
 fn before(list: &[Use], start: usize, version: usize) -> &[Use] {
     if start <= version { &[] } else { &list[list[start - 1].generation..start] }
@@ -153,31 +191,44 @@ impl All<'_> {
         Who { id: *id, label: entry.label() }
     }
 
+    fn index_of(&self, id: Id) -> Option<Ix> {
+        let place = self.places.binary_search_by_key(&id, |place| place[0]).ok()?;
+        Some(self.places[place][1] as usize)
+    }
+
     fn who_is(&self, id: Id) -> Option<Who> {
-        self.places.get(&id).map(|&ix| self.who(ix))
+        self.index_of(id).map(|ix| self.who(ix))
     }
 
     /// How many children of each are not complete.
     fn children(&self) -> Vec<usize> {
         let mut children = vec![0; self.bodies.len()];
-        for parent in self.bodies.iter().filter_map(|(_, entry)| self.places.get(&entry.spawner)) {
-            children[*parent] += 1;
+        for (_, entry) in self.bodies {
+            if let Some(parent) = self.index_of(entry.spawner) {
+                children[parent] += 1;
+            }
         }
         children
     }
 
-    /// Names bodies that something waits for.
-    fn named(&self, what: What, mut bodies: impl ExactSizeIterator<Item = Ix>) -> WaitsFor {
+    /// Names the bodies that something waits for.
+    fn named(&self, what: What, ahead: &[Use]) -> WaitsFor {
         let What { access, mode, datum } = what;
-        let tasks = bodies.by_ref().take(WaitsFor::MOST).map(|ix| self.who(ix)).collect();
-        WaitsFor { access, mode, datum, tasks, more: bodies.len() }
+        let tasks: Vec<_> = ahead.iter().take(WaitsFor::MOST).map(|earlier| self.who(earlier.body)).collect();
+        WaitsFor { access, mode, datum, more: ahead.len() - tasks.len(), tasks }
+    }
+
+    /// Names the one that something waits for, if it is known.
+    fn named_one(&self, what: What, body: Option<Ix>) -> WaitsFor {
+        let What { access, mode, datum } = what;
+        WaitsFor { access, mode, datum, tasks: body.map(|ix| self.who(ix)).into_iter().collect(), more: 0 }
     }
 
     /// The accesses that an access waits for.
     fn ahead(&self, ix: Ix, place: usize, access: &Access) -> &[Use] {
-        match self.data.places.get(&(ix, place)) {
-            Some(&at) if !access.granted => {
-                let list = &self.data.lists[&(self.bodies[ix].1.spawner, access.datum)];
+        match self.data.places[ix][place] {
+            Some(Place { list, at }) if !access.granted => {
+                let list = &self.data.lists[list];
                 before(list, list[at].generation, list[at].version)
             }
             _ => &[],
@@ -186,64 +237,61 @@ impl All<'_> {
 
     /// The accesses for which a task waits.
     fn waits_for_data(&self, ix: Ix) -> Vec<WaitsFor> {
-        let accesses = self.bodies[ix].1.accesses.iter().enumerate();
-        let ahead = accesses.map(|(place, access)| (What::access(place, access), self.ahead(ix, place, access)));
-        let waits = ahead.filter(|(_, ahead)| !ahead.is_empty());
-        waits.map(|(what, ahead)| self.named(what, ahead.iter().map(|earlier| earlier.body))).collect()
+        let mut waits = Vec::new();
+        for (place, access) in self.bodies[ix].1.accesses.iter().enumerate() {
+            let ahead = self.ahead(ix, place, access);
+            if !ahead.is_empty() {
+                waits.push(self.named(What::access(place, access), ahead));
+            }
+        }
+        waits
     }
 
-    /// Whether a task waits for no data.
-    fn has_data(&self, ix: Ix) -> bool {
-        let mut accesses = self.bodies[ix].1.accesses.iter().enumerate();
-        accesses.all(|(place, access)| self.ahead(ix, place, access).is_empty())
-    }
-
-    /// Who has the exclusion of each datum that tasks take turns on. A task that was handed one has it, and one that
-    /// has started has all of its own. Where there is neither, the one that could first take it.
-    fn holders(&self) -> HashMap<(Id, u64), Ix> {
-        let mut holders: HashMap<_, ((u8, u64, u64), Ix)> = HashMap::new();
+    /// Who has the exclusion of each datum that tasks take turns on, by list. A task that was handed one has it, and one
+    /// that has started has all of its own. Where there is neither, the one that could first take it.
+    fn holders(&self) -> Vec<Option<Holder>> {
+        let mut holders: Vec<Option<Holder>> = vec![None; self.data.lists.len()];
         for (ix, (_, entry)) in self.bodies.iter().enumerate() {
-            let turns = entry.accesses.iter().filter(|access| access.mode == Mode::Commutative);
-            let mut turns = turns.peekable();
-            if turns.peek().is_none() || !self.has_data(ix) {
+            if !entry.accesses.iter().any(takes_turns) || !self.waits_for_data(ix).is_empty() {
                 continue;
             }
-            for access in turns {
+            for (access, place) in entry.accesses.iter().zip(&self.data.places[ix]) {
+                let Some(place) = place.filter(|_| takes_turns(access)) else { continue };
                 let surely = entry.runs.is_some() || access.handed;
-                let rank = (u8::from(!surely), entry.ready_at(), entry.order);
-                let holder = holders.entry((entry.spawner, access.datum)).or_insert((rank, ix));
-                if rank < holder.0 {
-                    *holder = (rank, ix);
+                let rank = (!surely, entry.ready_at(), entry.order);
+                let holder = &mut holders[place.list];
+                if holder.is_none_or(|(first, _)| rank < first) {
+                    *holder = Some((rank, ix));
                 }
             }
         }
-        holders.into_iter().map(|(datum, (_, ix))| (datum, ix)).collect()
+        holders
     }
 
     /// The turns for which a task waits that has its data.
-    fn waits_for_turns(&self, ix: Ix, holders: &HashMap<(Id, u64), Ix>) -> Vec<WaitsFor> {
-        let entry = &self.bodies[ix].1;
-        let turns = entry.accesses.iter().enumerate().filter(|(_, access)| access.mode == Mode::Commutative);
-        let waits = turns.filter_map(|(place, access)| {
-            let holder = *holders.get(&(entry.spawner, access.datum))?;
-            (holder != ix).then(|| self.named(What::access(place, access), [holder].into_iter()))
-        });
-        waits.collect()
+    fn waits_for_turns(&self, ix: Ix, holders: &[Option<Holder>]) -> Vec<WaitsFor> {
+        let mut waits = Vec::new();
+        for (place, access) in self.bodies[ix].1.accesses.iter().enumerate().filter(|(_, access)| takes_turns(access)) {
+            let holder = self.data.places[ix][place].and_then(|at| holders[at.list]);
+            if let Some((_, holder)) = holder.filter(|(_, holder)| *holder != ix) {
+                waits.push(self.named_one(What::access(place, access), Some(holder)));
+            }
+        }
+        waits
     }
 
     /// What a body that stands still waits for.
     fn waits_in_body(&self, id: Id, stands: Stands) -> Vec<WaitsFor> {
         let mode = match stands.cause {
             Cause::Join => {
-                let task = self.places.get(&stands.on).copied();
-                return vec![self.named(What::default(), task.into_iter())];
+                return vec![self.named_one(What::default(), self.index_of(stands.on))];
             }
             Cause::Datum => Mode::Inout,
             Cause::Written => Mode::Read,
             Cause::Window | Cause::Others => return Vec::new(),
         };
         let datum = (self.scope_of(id, stands.on), stands.on);
-        let list = self.data.lists.get(&datum).map_or(&[][..], Vec::as_slice);
+        let list = self.data.of.get(&datum).map_or(&[][..], |&list| &self.data.lists[list as usize]);
         let sets = self.sets.get(&datum).copied().unwrap_or(0);
         // Its own access comes last, and joins the last generation if that reads, too.
         let ahead = match list.last() {
@@ -253,21 +301,21 @@ impl All<'_> {
             None => &[],
         };
         let what = What { access: None, mode: Some(mode), datum: Some(stands.on) };
-        vec![self.named(what, ahead.iter().map(|earlier| earlier.body))]
+        vec![self.named(what, ahead)]
     }
 
     /// In which scope a body uses a datum: its own, or, if it is the closure of a scope, one further out.
     fn scope_of(&self, id: Id, datum: u64) -> Id {
         let opener = |id: &Id| {
-            let entry = &self.bodies[*self.places.get(id)?].1;
+            let entry = &self.bodies[self.index_of(*id)?].1;
             Some(entry.spawner).filter(|&opener| entry.role.is_none() && opener != 0)
         };
         let mut around = iter::successors(Some(id), opener);
-        around.find(|&scope| self.data.lists.contains_key(&(scope, datum))).unwrap_or(id)
+        around.find(|&scope| self.data.of.contains_key(&(scope, datum))).unwrap_or(id)
     }
 
     /// What a body does, since when, and what it waits for.
-    fn state(&self, ix: Ix, holders: &HashMap<(Id, u64), Ix>, children: usize) -> (State, u64, Vec<WaitsFor>) {
+    fn state(&self, ix: Ix, holders: &[Option<Holder>], children: usize) -> (State, u64, Vec<WaitsFor>) {
         let (id, entry) = &self.bodies[ix];
         if let Some(since) = entry.ended {
             return (State::Ended { children }, since, Vec::new());

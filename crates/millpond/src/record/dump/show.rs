@@ -1,6 +1,5 @@
 //! A dump as text: a block for each body; first the counts, if there are many.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
@@ -25,34 +24,50 @@ impl Display for Dump {
         self.workers(f)?;
         let long = |busy: &&Busy| busy.since >= LONG && (!busy.is_closure || busy.suspended > 0);
         self.busy.iter().filter(long).try_for_each(|busy| write!(f, "\n{busy}"))?;
-        let mut shown: Vec<_> = self.unfinished.iter().collect();
-        if shown.len() > MANY {
-            self.counts(f)?;
-            // What runs or stands explains what waits for it.
-            shown.sort_by_key(|body| !matches!(body.state, State::Running { .. } | State::Waiting { .. }));
-        }
-        shown.iter().take(MANY).try_for_each(|body| write!(f, "\n{body}"))?;
-        if shown.len() > MANY { write!(f, "\n... and {} more", shown.len() - MANY) } else { Ok(()) }
+        let Some(more) = self.unfinished.len().checked_sub(MANY).filter(|&more| more > 0) else {
+            return self.unfinished.iter().try_for_each(|body| write!(f, "\n{body}"));
+        };
+        self.counts(f)?;
+        // What runs or stands explains what waits for it.
+        let explains = |body: &&Unfinished| matches!(body.state, State::Running { .. } | State::Waiting { .. });
+        let mut shown: Vec<_> = self.unfinished.iter().filter(explains).take(MANY).collect();
+        let others = self.unfinished.iter().filter(|body| !explains(body));
+        shown.extend(others.take(MANY - shown.len()));
+        shown.iter().try_for_each(|body| write!(f, "\n{body}"))?;
+        write!(f, "\n... and {more} more")
     }
 }
 
 impl Dump {
     fn workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let tasks: Vec<_> = self.workers.iter().map(|worker| worker.tasks.to_string()).collect();
-        let s = if tasks.len() == 1 { "" } else { "s" };
-        write!(f, "; {} worker{s}, tasks run by each: {}", tasks.len(), tasks.join(", "))
+        let s = if self.workers.len() == 1 { "" } else { "s" };
+        write!(f, "; {} worker{s}, tasks run by each:", self.workers.len())?;
+        for (place, worker) in self.workers.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(f, "{comma} {}", worker.tasks)?;
+        }
+        Ok(())
     }
 
     /// How many there are of each name (or place) and state, the most first.
     fn counts(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut counts = BTreeMap::new();
+        // A program has few places and names, so that they are looked through.
+        let mut counts: Vec<(String, &str, u64)> = Vec::new();
         for body in &self.unfinished {
             let name = body.label.name().map_or_else(|| Place(body).to_string(), str::to_owned);
-            *counts.entry((name, body.state.class())).or_insert(0) += 1;
+            let state = body.state.class();
+            match counts.iter_mut().find(|kind| kind.1 == state && kind.0 == name) {
+                Some((_, _, count)) => *count += 1,
+                None => counts.push((name, state, 1)),
+            }
         }
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        counts.iter().take(MANY).try_for_each(|((name, state), count)| write!(f, "\n{count} × {name}: {state}"))?;
+        let mut order: Vec<_> =
+            counts.iter().enumerate().map(|(place, kind)| [u64::MAX - kind.2, place as u64]).collect();
+        order.sort_unstable();
+        for &[_, place] in order.iter().take(MANY) {
+            let (name, state, count) = &counts[place as usize];
+            write!(f, "\n{count} × {name}: {state}")?;
+        }
         if counts.len() > MANY { write!(f, "\n... and {} kinds more", counts.len() - MANY) } else { Ok(()) }
     }
 }

@@ -13,8 +13,8 @@
 //!
 //! No failure is dropped under the lock: an error that a body returned is a value of the user's, whose drop may run tasks.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::Domain;
 use super::rare::Cold;
@@ -28,9 +28,9 @@ pub(super) struct Failures {
     cause: Option<(u64, Error)>,
     consequence: Option<(u64, Error)>,
     /// Why tasks must not run that have not come to their turn, by place in reference order.
-    misused: BTreeMap<u64, Error>,
+    misused: HashMap<u64, Error>,
     /// What a join may ask for, by place in reference order.
-    kept: BTreeMap<u64, Error>,
+    kept: HashMap<u64, Error>,
     /// No task before this place has a join.
     unjoined: u64,
 }
@@ -128,8 +128,14 @@ impl Domain {
         let mut failures = self.cold().failures.lock();
         failures.unjoined = last;
         if !failures.kept.is_empty() {
-            let later = failures.kept.split_off(&last);
-            let forgotten = std::mem::replace(&mut failures.kept, later);
+            let mut forgotten = Vec::new();
+            for (order, error) in std::mem::take(&mut failures.kept) {
+                if order >= last {
+                    failures.kept.insert(order, error);
+                } else {
+                    forgotten.push(error);
+                }
+            }
             drop(failures);
             drop(forgotten);
         }

@@ -46,24 +46,24 @@ impl Domain {
     pub(super) fn cold(&self) -> &Cold {
         let mut cold = self.cold.load(Ordering::Acquire);
         if cold.is_null() {
-            let new = Box::into_raw(Box::<Cold>::default());
+            let new = Box::into_raw(Box::<Cold>::default()).cast();
             let put = self.cold.compare_exchange(cold, new, Ordering::AcqRel, Ordering::Acquire);
             cold = match put {
                 Ok(_) => new,
                 Err(other) => {
                     // SAFETY: made above, and not published.
-                    drop(unsafe { Box::from_raw(new) });
+                    drop(unsafe { Box::from_raw(new.cast::<Cold>()) });
                     other
                 }
             };
         }
         // SAFETY: once set, it stays until the domain is dropped.
-        unsafe { &*cold }
+        unsafe { &*cold.cast() }
     }
 
     pub(super) fn cold_if_any(&self) -> Option<&Cold> {
         // SAFETY: as above.
-        unsafe { self.cold.load(Ordering::Acquire).as_ref() }
+        unsafe { self.cold.load(Ordering::Acquire).cast::<Cold>().as_ref() }
     }
 
     /// Whether there is something about the scope that most scopes do not have: a failure, at worst.
@@ -181,7 +181,7 @@ impl Drop for Domain {
         let cold = self.cold.load(Ordering::Acquire);
         if !cold.is_null() {
             // SAFETY: made by `cold` and owned by the domain, which nobody uses any more.
-            drop(unsafe { Box::from_raw(cold) });
+            drop(unsafe { Box::from_raw(cold.cast::<Cold>()) });
         }
     }
 }

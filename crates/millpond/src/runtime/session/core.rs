@@ -25,7 +25,6 @@
 //! 8. Only the runtime's own drop joins its threads. The core gives its reference to them up at its end; if that was the last
 //!    one, a body has dropped the runtime, and its worker ends the threads.
 
-use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr;
@@ -133,7 +132,7 @@ impl std::fmt::Debug for Ending {
 
 /// Who waits for room, in the order in which they came.
 #[derive(Default)]
-pub(super) struct Waits(Mutex<(u64, BTreeMap<u64, Tell>)>);
+pub(super) struct Waits(Mutex<(u64, Vec<(u64, Tell)>)>);
 
 impl std::fmt::Debug for Waits {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -147,18 +146,20 @@ impl Waits {
         let mut waits = self.0.lock();
         let (next, list) = &mut *waits;
         *next += 1;
-        list.insert(*next, tell);
+        list.push((*next, tell));
         *next
     }
 
     /// Takes a waiter back; `None` if it is being told, or was.
     pub(super) fn take_back(&self, place: u64) -> Option<Tell> {
-        self.0.lock().1.remove(&place)
+        let list = &mut self.0.lock().1;
+        let at = list.binary_search_by_key(&place, |waiter| waiter.0).ok()?;
+        Some(list.remove(at).1)
     }
 
     fn tell_all(&self) {
         let all = std::mem::take(&mut self.0.lock().1);
-        all.into_values().for_each(Tell::tell);
+        all.into_iter().for_each(|(_, tell)| tell.tell());
     }
 }
 
