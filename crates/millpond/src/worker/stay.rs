@@ -33,8 +33,10 @@ use crate::runtime::domain::Domain;
 use crate::task::{Role, TaskRef};
 use crate::worker::forks::Private;
 
-/// How often a thread that lets others run yields its processor.
+/// How often a thread that lets others run yields its processor, and then sleeps: on a busy machine the thread that works in its
+/// place may get none for long.
 const YIELDS: u32 = 64;
+const SLEEPS: u32 = 8;
 
 /// How long a thread that looks by itself sleeps between two looks.
 pub(super) const PAUSE: Duration = Duration::from_micros(50);
@@ -322,11 +324,11 @@ impl<E: Engine> Worker<E> {
     fn watch_a_while(&self, enough: impl Fn() -> bool) -> bool {
         self.step_back(Leave::Seat);
         let lent = self.lend();
-        for _ in 0..YIELDS {
+        for turn in 0..YIELDS + SLEEPS {
             if enough() {
                 break;
             }
-            crate::sync::yield_thread();
+            if turn < YIELDS { crate::sync::yield_thread() } else { std::thread::sleep(PAUSE) }
         }
         if lent {
             self.take_slot_back();
