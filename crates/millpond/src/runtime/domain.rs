@@ -375,6 +375,11 @@ impl Domain {
         self.seat as usize == seat && self.count.is_open()
     }
 
+    /// Whether the body of a scope that the worker of `seat` owns is over.
+    pub(crate) fn is_closed_by(&self, seat: usize) -> bool {
+        self.seat as usize == seat && !self.count.is_open()
+    }
+
     /// Subtracts `count` completions that happened on other workers, or after the owner closed. True if this
     /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
     /// is a nested one.

@@ -108,7 +108,7 @@ impl<E: Engine> Worker<E> {
 
     /// Sets the budget, for the loops that are resumed, too; whether `AGE` tasks have run since that was so last.
     pub(super) fn begin_turn(&self, tasks: u32) -> bool {
-        self.set_budget(tasks.min(AGE));
+        self.set_budget(tasks);
         let is_due = self.ran.get() >= AGE;
         if is_due {
             self.ran.set(0);
@@ -116,9 +116,11 @@ impl<E: Engine> Worker<E> {
         is_due
     }
 
+    /// At most `AGE`.
     fn set_budget(&self, tasks: u32) {
-        let used = self.turn.replace(tasks).saturating_sub(self.budget.replace(tasks));
-        self.ran.set(self.ran.get().saturating_add(used));
+        let tasks = tasks.min(AGE) as i32;
+        let used = self.turn.replace(tasks) - self.budget.replace(tasks);
+        self.ran.set(self.ran.get().saturating_add(used.max(0) as u32));
     }
 
     /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber. `oldest
@@ -134,7 +136,7 @@ impl<E: Engine> Worker<E> {
         }
         let Some(task) = oldest.or_else(|| self.take()).or_else(|| self.steal()) else { return false };
         let outer = self.only.take();
-        self.run_from_carrier(task, budget.min(AGE));
+        self.run_from_carrier(task, budget);
         self.only.set(outer);
         true
     }

@@ -74,7 +74,7 @@ pub struct Worker<E: Engine> {
     /// Completions of one scope that were not yet subtracted from its count.
     tally: Cell<(Option<NonNull<Domain>>, u64)>,
     /// How many more tasks the loop may run before it goes back to the carrier.
-    budget: Cell<u32>,
+    budget: Cell<i32>,
     /// Tasks that this thread has run while bodies on it waited, since it has looked for the oldest one.
     run_in_waits: Cell<u32>,
     /// How often it has looked for an old task.
@@ -82,7 +82,7 @@ pub struct Worker<E: Engine> {
     /// Whether this is a spare thread that was called, and has not run anything since.
     is_called: Cell<bool>,
     /// What the budget was at first, and how many tasks have run, of all budgets, since an old one was looked for.
-    turn: Cell<u32>,
+    turn: Cell<i32>,
     ran: Cell<u32>,
     /// What the loop is restricted to, while the caller of a scope waits.
     only: Cell<Option<run::Only>>,
@@ -154,8 +154,8 @@ impl<E: Engine> Worker<E> {
             fibers: Fibers::new(config.stack_size),
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
-            budget: Cell::new(u32::MAX),
-            turn: Cell::new(u32::MAX),
+            budget: Cell::new(0),
+            turn: Cell::new(0),
             ran: Cell::new(0),
             run_in_waits: Cell::new(0),
             looks: Cell::new(0),
