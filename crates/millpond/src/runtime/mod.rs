@@ -58,6 +58,7 @@ use crate::handle::claim::Claimant;
 use crate::record::{Recorder, Recording};
 use crate::sync::Mutex;
 use crate::worker::current::{is_home, set_home, visits_any};
+use crate::worker::threads;
 use crate::worker::wait::Waiter;
 use crate::worker::{Worker, WorkerCounts};
 
@@ -160,7 +161,7 @@ impl<E: Engine> std::fmt::Debug for Inner<E> {
 /// Starts the worker thread of a seat.
 fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
     let (shared, inherited) = (Arc::clone(shared), pin::inherited());
-    thread::Builder::new().name(format!("millpond-{seat}")).spawn(move || {
+    threads::start(format!("millpond-{seat}"), move || {
         pin::release(inherited);
         // A spare thread works in anybody's place.
         if shared.config.pin && !shared.spares.has(seat) {

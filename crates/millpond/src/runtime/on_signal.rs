@@ -8,7 +8,6 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::thread;
 
 use signal_hook::SigId;
 use signal_hook::consts::{FORBIDDEN, SIGBUS, SIGTRAP};
@@ -19,6 +18,7 @@ use super::{BuildError, Builder};
 use crate::engine::Engine;
 use crate::record::dump::Dump;
 use crate::sync::Mutex;
+use crate::worker::threads;
 
 impl Builder {
     /// Prints a [dump](crate::Runtime::dump) to the error output whenever the process gets this signal, by its number: say
@@ -91,7 +91,7 @@ impl OnSignal {
         // Dropped on an error of the next step, which closes the pipe.
         let this = OnSignal { handler: pipe::register(signal, tell)?, printed: Arc::clone(&printed) };
         let listen = move || while was_told(&mut told) && print(&printed) {};
-        thread::Builder::new().name("millpond-dump".to_owned()).spawn(listen)?;
+        threads::start("millpond-dump".to_owned(), listen)?;
         Ok(this)
     }
 }

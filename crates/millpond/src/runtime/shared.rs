@@ -44,11 +44,11 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, fork, unique_number};
 use crate::worker::bench::{Benches, Place};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
-use crate::worker::fiber;
 use crate::worker::grain::Kinds;
 use crate::worker::overflow;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::spares::{self, Spares, Taker};
+use crate::worker::threads;
 use crate::worker::{Worker, WorkerCounts};
 
 /// Callers of scopes beyond the first that have seats at the same time; more work in annexes.
@@ -298,7 +298,7 @@ impl<E: Engine> Shared<E> {
             }
             Taker::Start(seat) => {
                 // It keeps a stack from its start on.
-                let has_room = fiber::has_room_beside(self.config.stack_size);
+                let has_room = threads::has_room_beside(self.config.stack_size);
                 let thread = has_room.then(|| super::start(&self.keep(), seat).ok()).flatten();
                 let is_there = thread.is_some();
                 self.spares.note_started(seat, thread);

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::shared::Shared;
@@ -11,6 +10,7 @@ use crate::engine::Engine;
 use crate::record::dump::{Dump, State};
 use crate::record::{Cause, Id};
 use crate::sync::{Condvar, Mutex, fork};
+use crate::worker::threads;
 
 /// It looks so often in the time after which it tells.
 const LOOKS: u32 = 4;
@@ -129,7 +129,7 @@ pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<Watchdo
             let _ = io::stderr().write_all(told.look(&dump).as_bytes());
         }
     };
-    drop(thread::Builder::new().name("millpond-watchdog".to_owned()).spawn(look).map_err(BuildError::Thread)?);
+    drop(threads::start("millpond-watchdog".to_owned(), look).map_err(BuildError::Thread)?);
     Ok(Some(Watchdog(watch)))
 }
 

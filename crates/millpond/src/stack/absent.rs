@@ -13,6 +13,10 @@ impl Frames {
     pub(crate) fn is_drained(&self) -> bool {
         match *self {}
     }
+
+    pub(crate) fn running(&self) -> Option<TaskRef> {
+        match *self {}
+    }
 }
 
 /// Of futures that wait for closures.

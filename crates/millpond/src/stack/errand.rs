@@ -151,10 +151,11 @@ impl Worker<StackEngine> {
         if refused.is_none() && task.header().role() == Role::Nest {
             let own = self.take_stack();
             own.origin.set(Some((victim.into(), stolen)));
-            self.run_parent_body(task, own);
+            self.named(task, || self.run_parent_body(task, own));
             return self.go_on_with(own);
         }
-        let result = refused.map_or_else(|| self.run_one(task), |error| Err(self.refused(task, error)));
+        let result =
+            refused.map_or_else(|| self.named(task, || self.run_one(task)), |error| Err(self.refused(task, error)));
         self.settle_stolen(task, result, true, Ran::No);
         if is_copied {
             self.free(task);

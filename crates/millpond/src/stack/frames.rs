@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
 use super::chunk::Chunk;
+use super::elsewhere;
 use super::episode::{Episodes, Moment};
 use super::guard::Guard;
 use super::own::Owned;
@@ -231,6 +232,20 @@ impl Frames {
     pub(crate) fn cursor(&self) -> (*mut u8, bool) {
         let cursor = self.cursor.load(Ordering::Acquire);
         (cursor.map_addr(|at| at & !TAKEN), cursor.addr() & TAKEN != 0)
+    }
+
+    /// The task whose body runs, for the thread that runs it.
+    pub(crate) fn running(&self) -> Option<TaskRef> {
+        match self.cursor() {
+            (at, true) if at != self.top() => Some(elsewhere::itself(closure(at))),
+            _ => {
+                let frame = NonNull::new(self.youngest.load(Ordering::Relaxed))?;
+                // SAFETY: a frame stays until it is closed.
+                let domain = unsafe { frame.as_ref() }.domain;
+                // SAFETY: its scope is there until then.
+                unsafe { domain.as_ref() }.task()
+            }
+        }
     }
 
     /// Announces that the closure at `at` is the owner's (`guard`, O1).

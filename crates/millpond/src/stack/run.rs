@@ -33,6 +33,10 @@ pub(crate) enum Stopped {
 impl Worker<StackEngine> {
     /// Runs what comes next in a stack, as long as that can be done. Parents only if the caller has a stack for them.
     pub(crate) fn run_stack(&self, frames: &Frames, parents: bool) -> Stopped {
+        self.in_stack(frames, || self.run_closures(frames, parents))
+    }
+
+    fn run_closures(&self, frames: &Frames, parents: bool) -> Stopped {
         let mut at = frames.cursor().0;
         // SAFETY: a scope is there as long as its frame.
         let cancels = unsafe { frames.frame().domain.as_ref() }.cancels();

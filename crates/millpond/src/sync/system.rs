@@ -97,6 +97,14 @@ pub(crate) fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
+/// Whether the system bounds the addresses of this process below what it could have.
+pub(crate) fn are_addresses_bounded() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the system writes the limit there.
+    let told = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    told == 0 && limit.rlim_cur != libc::RLIM_INFINITY
+}
+
 /// The name of the calling thread, and zeros, as the system keeps it. Safe in a signal handler.
 pub(crate) fn thread_name() -> [u8; 16] {
     let mut name = [0; 16];

@@ -14,8 +14,10 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::current::OnStack;
-use super::overflow::{self, Here};
+use super::overflow::{self, Here, Running};
 use super::turns::replace_held;
+#[cfg(feature = "stack")]
+use crate::stack::Frames;
 use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::task::TaskRef;
 
@@ -66,8 +68,8 @@ pub(crate) struct Fibers {
     current: Cell<Option<NonNull<Fiber>>>,
     parked: Cell<usize>,
     on_thread: Cell<u32>,
-    /// The task whose body runs, if it was taken from a pool.
-    running: Cell<Option<TaskRef>>,
+    /// What runs, if it was taken from a pool or lies in a stack.
+    running: Cell<Running>,
     stack_size: usize,
 }
 
@@ -87,13 +89,6 @@ fn most_stacks() -> usize {
 /// Reserves so many stacks of this size at once, and gives them back: whether the system has them.
 pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
     (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
-}
-
-/// Whether the system has room for a stack of this size, and for much else beside it: the program's allocator must not fail because
-/// of a thread that it can do without. (Each thread may have an arena there.)
-pub(crate) fn has_room_beside(size: usize) -> bool {
-    const ELSE: usize = 256 << 20;
-    try_stacks(1, size.saturating_add(ELSE)).is_ok()
 }
 
 /// Whether the system has refused a stack, and none was given back since.
@@ -121,7 +116,7 @@ impl Fibers {
             current: Cell::new(None),
             parked: Cell::new(0),
             on_thread: Cell::new(0),
-            running: Cell::new(None),
+            running: Cell::new(Running::NOTHING),
             stack_size,
         }
     }
@@ -130,14 +125,24 @@ impl Fibers {
     /// one runs on top of a body, `on_top` notes that one again.
     #[inline(always)]
     pub(super) fn note_running(&self, task: Option<TaskRef>) {
-        self.running.set(task);
+        self.running.set(task.map_or(Running::NOTHING, Running::task));
     }
 
     /// Runs another task on top of the body that runs.
-    pub(super) fn on_top(&self, run: impl FnOnce()) {
+    pub(super) fn on_top<R>(&self, run: impl FnOnce() -> R) -> R {
         let running = self.running.get();
-        run();
+        let result = run();
         self.running.set(running);
+        result
+    }
+
+    /// Runs what a stack comes to, perhaps on top of a body: each of its tasks is named if it overflows this stack.
+    #[cfg(feature = "stack")]
+    pub(super) fn in_stack<R>(&self, frames: &Frames, run: impl FnOnce() -> R) -> R {
+        self.on_top(|| {
+            self.running.set(Running::stack(frames));
+            run()
+        })
     }
 
     /// Bodies that are parked.
@@ -240,8 +245,9 @@ impl Fibers {
         self.current.set(Some(fiber));
         this.carrier.set(sanitizer::current());
         let mut coroutine = this.coroutine.borrow_mut().take().expect("a fiber is resumed by its carrier only");
-        let (on_stack, running, turn) = (OnStack::save(), self.running.take(), replace_held(std::ptr::null()));
-        let here = Here { guard: this.limit, size: self.stack_size, task: &raw const self.running };
+        let (on_stack, running, turn) =
+            (OnStack::save(), self.running.replace(Running::NOTHING), replace_held(std::ptr::null()));
+        let here = Here { guard: this.limit, size: self.stack_size, running: &raw const self.running };
         let before = overflow::turn_to(here);
         this.sanitizer.enter();
         let left = coroutine.resume(order);

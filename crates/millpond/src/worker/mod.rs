@@ -39,6 +39,7 @@ pub(crate) mod slack;
 pub(crate) mod sleep;
 pub(crate) mod spares;
 mod stay;
+pub(crate) mod threads;
 pub(crate) mod turns;
 pub(crate) mod wait;
 

@@ -7,8 +7,9 @@
 
 use std::cell::Cell;
 use std::fmt::{self, Write};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
+use crate::stack::Frames;
 use crate::sync::system::{self, SignalStack};
 use crate::task::TaskRef;
 
@@ -19,12 +20,43 @@ pub(super) struct Here {
     pub(super) guard: usize,
     /// Bytes that bodies have.
     pub(super) size: usize,
-    /// The task whose body runs, if that is known.
-    pub(super) task: *const Cell<Option<TaskRef>>,
+    /// What runs on it.
+    pub(super) running: *const Cell<Running>,
 }
 
 impl Here {
-    const THREAD: Here = Here { guard: 0, size: 0, task: ptr::null() };
+    const THREAD: Here = Here { guard: 0, size: 0, running: ptr::null() };
+}
+
+/// What a worker runs, in one word, which costs one store: a task, or what a stack of tasks comes to (marked in the lowest bit), or
+/// nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running(*const ());
+
+impl Running {
+    pub(super) const NOTHING: Running = Running(ptr::null());
+
+    pub(super) fn task(task: TaskRef) -> Self {
+        Running(task.0.as_ptr().cast_const().cast())
+    }
+
+    pub(super) fn stack(frames: &Frames) -> Self {
+        Running(ptr::from_ref(frames).cast::<()>().map_addr(|at| at | 1))
+    }
+
+    /// The task whose body runs, if that is known.
+    ///
+    /// # Safety
+    ///
+    /// It runs.
+    unsafe fn body(self) -> Option<TaskRef> {
+        if self.0.addr() & 1 == 0 {
+            return NonNull::new(self.0.cast_mut().cast()).map(TaskRef);
+        }
+        // SAFETY: as the caller promises: a stack stays as long as it runs.
+        let frames = unsafe { &*self.0.map_addr(|at| at & !1).cast::<Frames>() };
+        frames.running()
+    }
 }
 
 thread_local! {
@@ -60,7 +92,9 @@ fn print_overflow(address: usize) -> bool {
         return false;
     }
     // SAFETY: the worker whose stack runs here, on this thread.
-    let task = unsafe { here.task.as_ref() }.and_then(Cell::get);
+    let running = unsafe { here.running.as_ref() }.map_or(Running::NOTHING, Cell::get);
+    // SAFETY: its body has not ended.
+    let task = unsafe { running.body() };
     let mut text = Text { bytes: [0; 1024], len: 0 };
     // What does not fit is cut off.
     let _cut = text.tell(task, here.size);

@@ -16,6 +16,8 @@ use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::pool::{Leave, Pool, Put};
 use crate::runtime::domain::Domain;
+#[cfg(feature = "stack")]
+use crate::stack::Frames;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
 
 /// What must be left of a stack for the body that is run on top of a waiting one; half of it otherwise.
@@ -127,6 +129,12 @@ impl<E: Engine> Worker<E> {
     /// As `execute`, on top of a body that waits or spawns.
     pub(crate) fn execute_on_top(&self, task: TaskRef) {
         self.fibers.on_top(|| self.execute(task));
+    }
+
+    /// Runs what a stack comes to, on top of a body that waits or spawns, if there is one.
+    #[cfg(feature = "stack")]
+    pub(crate) fn in_stack<R>(&self, frames: &Frames, run: impl FnOnce() -> R) -> R {
+        self.fibers.in_stack(frames, run)
     }
 
     pub(crate) fn erased(&self) -> *const () {

@@ -31,7 +31,7 @@ fn dies(test: &str) -> String {
 
 #[test]
 #[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer has handlers of its own")]
-#[cfg_attr(millpond_scheme = "stack", ignore = "a stack does not say which task it was")]
+#[cfg_attr(millpond_scheme = "stack", ignore = "there most of them run on the thread's own stack")]
 fn an_overflow_names_the_task() {
     let text = dies("stacks_of_bodies::a_leaf_overflows");
     assert!(text.contains("has overflowed its stack"), "{text}");
@@ -86,6 +86,53 @@ fn a_parent_overflows() {
             black_box(deep(&[1; 1000]))
         });
     });
+}
+
+#[test]
+#[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer has handlers of its own")]
+fn an_overflow_in_a_stack_names_the_task() {
+    let text = dies("stacks_of_bodies::a_leaf_in_a_stack_overflows");
+    assert!(text.contains("task `deep(3,4)` ran on a stack of 262144 bytes"), "{text}");
+    let text = dies("stacks_of_bodies::a_parent_in_a_stack_overflows");
+    assert!(text.contains("task `inner` ran on a stack of 262144 bytes"), "{text}");
+    let text = dies("stacks_of_bodies::a_parent_alone_in_a_stack_overflows");
+    assert!(text.contains("task `alone` ran on a stack of 262144 bytes"), "{text}");
+}
+
+#[test]
+#[ignore = "ends its process: run by `an_overflow_in_a_stack_names_the_task`"]
+fn a_leaf_in_a_stack_overflows() {
+    let rt = builder(2).stack_size(256 << 10).inline(Inline::Never).build_with::<StackEngine>().unwrap();
+    let _ = rt.scope(|s| {
+        s.nest((), |s, ()| {
+            drop(s.task("before").spawn((), |()| ()));
+            let deep = s.task("deep").index([3, 4]).spawn((), |()| black_box(deep(&[1; 1000])));
+            s.wait(deep)
+        });
+    });
+}
+
+#[test]
+#[ignore = "ends its process: run by `an_overflow_in_a_stack_names_the_task`"]
+fn a_parent_in_a_stack_overflows() {
+    let rt = builder(2).stack_size(256 << 10).inline(Inline::Never).build_with::<StackEngine>().unwrap();
+    let _ = rt.scope(|s| {
+        s.nest((), |s, ()| {
+            let inner = s.task("inner").nest((), |s, ()| {
+                let child = s.task("child").spawn((), |()| 1);
+                s.wait(child).unwrap();
+                black_box(deep(&[1; 1000]))
+            });
+            s.wait(inner)
+        });
+    });
+}
+
+#[test]
+#[ignore = "ends its process: run by `an_overflow_in_a_stack_names_the_task`"]
+fn a_parent_alone_in_a_stack_overflows() {
+    let rt = builder(2).stack_size(256 << 10).inline(Inline::Never).build_with::<StackEngine>().unwrap();
+    let _ = rt.scope(|s| drop(s.task("alone").nest((), |_, ()| black_box(deep(&[1; 1000])))));
 }
 
 /// A fault that is no overflow goes to the handler that was there before, and so does an overflow of a thread's own stack.
@@ -150,7 +197,7 @@ fn bodies_move_40_kb() {
 #[cfg_attr(any(millpond_tsan, millpond_asan), ignore = "the sanitizer takes more addresses")]
 fn addresses_run_out() {
     let program = std::env::current_exe().unwrap();
-    for megabytes in [100, 200, 300, 400, 600, 800] {
+    for megabytes in [100, 200, 300, 400, 600, 800, 1600, 6000] {
         let limited = format!("ulimit -v {}; exec \"$0\" \"$@\"", megabytes << 10);
         let test = "stacks_of_bodies::many_workers_under_a_limit";
         let arguments = ["--exact", test, "--ignored", "--test-threads=1", "--nocapture"];

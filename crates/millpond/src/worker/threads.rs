@@ -1,0 +1,41 @@
+//! Starting threads where the system bounds addresses (`ulimit -v`).
+//!
+//! A thread that finds no addresses for what it needs at its start ends the process: std must have a stack for signal handlers, and
+//! the allocator an arena, which takes 128 MiB for a moment. So there a thread is started only if there is room for much more than
+//! that, and the next one when it has what it needs.
+
+use std::io;
+use std::sync::mpsc;
+use std::thread::{Builder, JoinHandle};
+
+use super::fiber;
+use crate::sync::system;
+
+/// Starts a thread.
+///
+/// # Errors
+///
+/// If the system has no thread or no addresses to give.
+pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let builder = Builder::new().name(name);
+    if !system::are_addresses_bounded() {
+        return builder.spawn(body);
+    }
+    if !has_room_beside(0) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let (starts, is_up) = mpsc::channel::<()>();
+    let thread = builder.spawn(move || {
+        drop(starts);
+        body();
+    })?;
+    let _dropped = is_up.recv();
+    Ok(thread)
+}
+
+/// Whether the system has room for a stack of this size, and for much else beside it: the program's allocator must not fail because
+/// of a thread that it can do without.
+pub(crate) fn has_room_beside(size: usize) -> bool {
+    const ELSE: usize = 256 << 20;
+    fiber::try_stacks(1, size.saturating_add(ELSE)).is_ok()
+}
