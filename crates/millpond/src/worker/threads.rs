@@ -1,8 +1,8 @@
 //! Starting threads where the system bounds addresses (`ulimit -v`).
 //!
-//! A thread that finds no addresses for what it needs at its start ends the process: std must have a stack for signal handlers, and
-//! the allocator an arena, which takes 128 MiB for a moment. So there a thread is started only if there is room for much more than
-//! that, and the next one when it has what it needs.
+//! A thread that finds no addresses for its stack of signal handlers ends the process. So there a thread is started only if there is
+//! room for more than that, and the next one when it has all: the allocator's arena for it, too, which takes 128 MiB for a moment if
+//! it can have them.
 
 use std::io;
 use std::sync::mpsc;
@@ -10,6 +10,9 @@ use std::thread::{Builder, JoinHandle};
 
 use super::fiber;
 use crate::sync::system;
+
+/// More than a thread takes at its start: its stack, and the one of signal handlers.
+const AT_START: usize = 8 << 20;
 
 /// Starts a thread.
 ///
@@ -21,11 +24,10 @@ pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::R
     if !system::are_addresses_bounded() {
         return builder.spawn(body);
     }
-    if !has_room_beside(0) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
+    fiber::try_stacks(1, AT_START)?;
     let (starts, is_up) = mpsc::channel::<()>();
     let thread = builder.spawn(move || {
+        drop(std::hint::black_box(Box::new(0_u8)));
         drop(starts);
         body();
     })?;
