@@ -36,6 +36,8 @@ impl Worker<StackEngine> {
         self.in_stack(frames, || self.run_closures(frames, parents))
     }
 
+    /// Apart, so that what its caller keeps takes no register here.
+    #[inline(never)]
     fn run_closures(&self, frames: &Frames, parents: bool) -> Stopped {
         let mut at = frames.cursor().0;
         // SAFETY: a scope is there as long as its frame.
