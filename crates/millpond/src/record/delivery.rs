@@ -1,6 +1,6 @@
 //! How events get from the tapes to the sinks: one thread at a time gives them, and holds no lock meanwhile.
 //!
-//! Sinks are code of the user's. They may use the recorder again, or wait for a thread that does.
+//! Sinks are code of the user's. They may use the recorder again, or wait for a thread that does and is no worker.
 //!
 //! 1. Under its lock a tape sends events: they are put at the end of a queue. So those of one track are in their order.
 //! 2. Without the lock of the tape the thread becomes the one that delivers, if there is none. It takes batches out one by

@@ -58,6 +58,8 @@ pub trait Sink: Send + Sync {
     /// in the middle of its work, or by the thread that drains; by one thread at a time. It should not take long: the
     /// worker's time is that of the program.
     ///
+    /// It must not wait for a worker: if very much is on its way to the sinks, workers wait for them.
+    ///
     /// No lock of the runtime is held meanwhile. It may use the recorder, and drop a [`Recording`] of it: what is drained
     /// then is given to the sinks after it returns. It cannot open a scope, spawn on a session or wait in one: that panics.
     /// If it panics, the panic goes no further, and this sink misses these events.

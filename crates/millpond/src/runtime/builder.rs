@@ -319,7 +319,7 @@ impl Builder {
     ///
     /// A body that overflows its stack ends the process, as an overflow of a thread's stack does. The error output then says
     /// which task it was, and how large the stack was (not under a sanitizer). A leaf that runs at its spawn counts as part of the
-    /// body that has spawned it.
+    /// body that has spawned it, and the half of a `join` that another thread runs has no name.
     ///
     /// Each body that waits keeps one stack. Linux allows 65,530 mappings in a process (`vm.max_map_count`), and a stack takes
     /// two. If there is no other stack, [`wait`](crate::Spawn::wait) and [`wait_on`](crate::Spawn::wait_on) fail with

@@ -122,6 +122,11 @@ impl Own {
         self.open.get()
     }
 
+    /// Whether the body is over, as its own thread asks.
+    pub(super) fn is_closed(&self, shared: &Shared) -> bool {
+        !self.open.get() && shared.word.load(Ordering::Acquire) & !WATCHED < OPEN
+    }
+
     /// What was counted here and is outstanding, unless it was subtracted elsewhere; see *Counting* 1.
     #[inline]
     fn balance(&self) -> u64 {

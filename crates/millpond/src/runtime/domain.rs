@@ -377,7 +377,7 @@ impl Domain {
 
     /// Whether the body of a scope that the worker of `seat` owns is over.
     pub(crate) fn is_closed_by(&self, seat: usize) -> bool {
-        self.seat as usize == seat && !self.count.is_open()
+        self.seat as usize == seat && self.count.is_closed(self.shared_count())
     }
 
     /// Subtracts `count` completions that happened on other workers, or after the owner closed. True if this

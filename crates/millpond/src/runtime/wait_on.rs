@@ -395,7 +395,8 @@ impl<E: Engine> Core<E> {
                 drop(issuing.take());
                 ready
             };
-            let wait = |waiter: &Waiter| at.wait(waiter, Awaited::Others);
+            let some = Awaited::OfSession { session: (&self.domain).into(), task: None };
+            let wait = |waiter: &Waiter| at.wait(waiter, some);
             let release = |record: &Record| self.shared.visit(|worker| worker.release_one(record));
             let body = self.domain.record();
             let who = Who { tracker: self.shared.tracker(), body, place, waiter: at.waiter() };

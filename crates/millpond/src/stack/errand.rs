@@ -80,7 +80,7 @@ impl Worker<StackEngine> {
     /// Runs a parent that no frame holds, a pending one or a session's, on a stack of its own.
     pub(crate) fn run_parent_apart(&self, task: TaskRef) {
         let own = self.take_stack();
-        self.run_parent_body(task, own);
+        self.named(task, || self.run_parent_body(task, own));
         // What comes now are tasks of another scope.
         self.flush_all();
         let leads_to = self.go_on_with(own);

@@ -6,7 +6,7 @@ use super::Worker;
 use super::current::OnStack;
 use super::fiber::{Fiber, Order};
 use super::run::is_anybodys;
-use super::stay::PAUSE;
+use super::stay::{PAUSE, Patience};
 use super::wait::Waiter;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
@@ -50,6 +50,7 @@ impl<E: Engine> Worker<E> {
     /// As `carry_until`, but looks after so many tasks, or some time, at the latest: nobody tells it.
     pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
         debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
+        let mut patience = Patience::new();
         loop {
             let used_up = self.begin_turn(tasks);
             self.resume_mail();
@@ -60,7 +61,7 @@ impl<E: Engine> Worker<E> {
             }
             // A body that waits for something outside may not meet others on its thread that hold locks.
             let at_most = (tasks != u32::MAX).then_some(PAUSE);
-            if self.fibers.parked() > 0 && self.lend_until(at_most, || self.has_mail() || done()) {
+            if self.fibers.parked() > 0 && self.wait_with_bodies(at_most, &mut patience, &done) {
                 continue;
             }
             if !self.run_something(tasks, used_up) {
@@ -77,8 +78,11 @@ impl<E: Engine> Worker<E> {
             self.turn_from_work();
         }
         for _ in 0..woken {
-            let Some(waiter) = ({ self.resumable.borrow_mut().pop_front() }) else { return };
+            let Some(waiter) = ({ self.resumable.borrow_mut().pop_front() }) else { break };
             self.resume_waiter(waiter);
+        }
+        while let Some(wanted) = self.wanted.take() {
+            self.run_from_carrier(wanted, 1);
         }
     }
 
@@ -107,8 +111,11 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Sets the budget, for the loops that are resumed, too; whether `AGE` tasks have run since that was so last.
+    ///
+    /// While bodies of this thread are put aside, no loop that is resumed runs anything after its body: it might wait for a lock that
+    /// one of them holds.
     pub(super) fn begin_turn(&self, tasks: u32) -> bool {
-        self.set_budget(tasks);
+        self.set_budget(if self.fibers.parked() > 0 { 1 } else { tasks });
         let is_due = self.ran.get() >= AGE;
         if is_due {
             self.ran.set(0);
@@ -255,8 +262,13 @@ impl<E: Engine> Worker<E> {
         let (shared, seat) = (self.shared(), self.seat.index());
         let used_up = self.begin_turn(AGE);
         self.resume_mail();
-        if self.fibers.parked() > 0 && self.lend_until(None, || self.has_mail() || shared.is_shut_down()) {
-            return;
+        let mut patience = Patience::new();
+        while self.fibers.parked() > 0 && self.wait_with_bodies(None, &mut patience, || shared.is_shut_down()) {
+            if shared.is_shut_down() {
+                return;
+            }
+            _ = self.begin_turn(1);
+            self.resume_mail();
         }
         let called = self.is_called.take();
         if called {

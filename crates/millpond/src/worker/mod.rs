@@ -74,6 +74,10 @@ pub struct Worker<E: Engine> {
     resumable: RefCell<VecDeque<NonNull<Waiter>>>,
     /// Completions of one scope that were not yet subtracted from its count.
     tally: Cell<(Option<NonNull<Domain>>, u64)>,
+    /// What the bodies wait for that were put aside, as far as that is known.
+    awaited: RefCell<Vec<(NonNull<Waiter>, Awaited)>>,
+    /// A task that a body waits for which was put aside, for the carrier to run.
+    wanted: Cell<Option<TaskRef>>,
     /// How many more tasks the loop may run before it goes back to the carrier.
     budget: Cell<i32>,
     /// Tasks that this thread has run while bodies on it waited, since it has looked for the oldest one.
@@ -155,6 +159,8 @@ impl<E: Engine> Worker<E> {
             fibers: Fibers::new(config.stack_size),
             resumable: RefCell::default(),
             tally: Cell::new((None, 0)),
+            awaited: RefCell::default(),
+            wanted: Cell::new(None),
             budget: Cell::new(0),
             turn: Cell::new(0),
             ran: Cell::new(0),

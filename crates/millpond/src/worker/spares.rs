@@ -23,7 +23,8 @@
 //!   that rest under the lock, which 2 takes; 2 looks at the surplus once more under it.
 //! * A spare that sleeps as a worker stays UP beside a surplus. The next lender uses it without a call (1). If work is
 //!   announced to it meanwhile, it runs one task, and rests then (4): one thread more than there are slots, for one task.
-//! * A thread that has parked bodies on fibers does not lend: it is the only one that can resume them.
+//! * A thread that has parked bodies on fibers runs nothing else if it can lend: it is the only one that can resume them, and they
+//!   may hold locks.
 
 use std::thread::JoinHandle;
 

@@ -6,8 +6,9 @@
 //! 1. Tasks below the body, from the working end of this worker's part of the pool (`Worker::wait`).
 //! 2. Nothing: the slot is lent to a spare thread (`spares`), which works in this one's place. Without a spare the slot lies
 //!    idle.
-//! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_below`]). They may lie where nobody comes
+//! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_for`]). They may lie where nobody comes
 //!    to them: behind others, all of which want the lock that this body holds.
+//!    If this stack has no room for another body, the task that is found runs on one of its own, below this one, which is put aside.
 //! 4. Without a spare, if it could run nothing itself (a session's datum) or no body has begun anywhere for long: the stack is put
 //!    aside, and the thread runs other tasks. At once, if other bodies of the thread are put aside, which it has to resume.
 //!
@@ -15,7 +16,9 @@
 //! goes from 1 at once to 3, through the whole pool, and then to 4. A body of a scope that was open at the fork runs nothing.
 //!
 //! The end of a session needs all its tasks, as that of a scope does: they are looked for in step 3. The join of a session's task
-//! needs that task, and nothing is known of what it depends on.
+//! needs that task, and what it depends on: that is not known, but it was spawned before. So if no body has begun anywhere for long,
+//! step 3 also takes earlier tasks of the session, and those below them. One of them may need a lock that this body holds without being
+//! needed itself; then the program does not end. The same holds of a wait for a session's datum, or for room.
 //!
 //! A body that waits for something outside the runtime, a future, is put aside at once: its thread lends its slot, if it can,
 //! and waits for what its bodies wait for.
@@ -58,21 +61,41 @@ const STUCK: Duration = Duration::from_millis(2);
 pub(crate) enum Awaited {
     /// Tasks below a scope, which is open until the wait is over.
     Below(NonNull<Domain>),
-    /// This task: a fork that was offered, or one of a session, which stays as long as its join.
+    /// This task: a fork that was offered.
     Task(TaskRef),
+    /// Tasks of a session, which stays until the wait is over: one, which stays as long as its join, or some.
+    OfSession { session: NonNull<Domain>, task: Option<TaskRef> },
     /// Tasks that may depend on anything.
     Others,
 }
 
 impl Awaited {
-    /// Whether a task from the pool leads to this, and to nothing else.
-    fn is(self, task: TaskRef) -> bool {
+    /// Whether a task that this thread could run might end the wait.
+    fn may_be_found(self) -> bool {
+        !matches!(self, Awaited::Others)
+    }
+
+    /// Whether it is known which tasks end the wait.
+    fn is_known(self) -> bool {
+        !matches!(self, Awaited::Others | Awaited::OfSession { task: None, .. })
+    }
+
+    /// Whether a task from the pool leads to this, and to nothing else; if nothing else goes on, whether it may lead to this.
+    fn is(self, task: TaskRef, stuck: bool) -> bool {
         match self {
             // An errand runs tasks of the stack that its scope's tasks lie in. Tasks of this stack that lie further down than the
             // body that waits are not run by others before it goes on (`stack::theft`, 2).
             // SAFETY: the scope is open; and that of a task in the pool is there, but for forks.
             Awaited::Below(domain) => task.header().role() != Role::Fork && unsafe { is_below(task, domain) },
             Awaited::Task(awaited) => task == awaited,
+            Awaited::OfSession { task: awaited, .. } if awaited == Some(task) => true,
+            Awaited::OfSession { session, task: awaited } => {
+                // SAFETY: as above.
+                stuck && task.header().role() != Role::Fork && unsafe { is_below(task, session) } && {
+                    let scope = task.header().domain();
+                    scope != session || awaited.is_none_or(|awaited| task.header().order() < awaited.header().order())
+                }
+            }
             Awaited::Others => false,
         }
     }
@@ -90,7 +113,7 @@ unsafe fn is_below(task: TaskRef, domain: NonNull<Domain>) -> bool {
 
 /// How far a wait has come.
 #[derive(Debug)]
-struct Patience {
+pub(super) struct Patience {
     pause: Option<Duration>,
     search: usize,
     /// Bodies that had begun when it was looked last, and since when they are so many.
@@ -99,7 +122,7 @@ struct Patience {
 }
 
 impl Patience {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Patience { pause: None, search: FIRST_SEARCH, begun: 0, since: Instant::now() }
     }
 
@@ -122,6 +145,15 @@ impl Patience {
     }
 }
 
+/// What a search has led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Ran,
+    /// This stack has no room for the task: the carrier runs it once this body is put aside.
+    ForAnotherStack,
+}
+
 impl<E: Engine> Worker<E> {
     /// Waits until a parked waiter was woken; see the [module](self).
     pub(super) fn suspend(&self, waiter: &Waiter, awaited: Awaited) {
@@ -132,7 +164,14 @@ impl<E: Engine> Worker<E> {
             Some(fiber) => {
                 waiter.keep(fiber);
                 let closed = self.forks.set_aside();
+                let is_known = !waiter.is_outside() && awaited.is_known();
+                if is_known {
+                    self.awaited.borrow_mut().push((waiter.into(), awaited));
+                }
                 self.fibers.park();
+                if is_known {
+                    self.awaited.borrow_mut().retain(|(other, _)| *other != waiter.into());
+                }
                 self.forks.put_back(closed);
             }
         }
@@ -145,7 +184,7 @@ impl<E: Engine> Worker<E> {
         while self.stack_left_for_bodies()
             && let Some(errand) = E::Tasks::next_errand(self)
         {
-            if awaited.is(errand) { self.execute_on_top(errand) } else { self.put(errand, Put::Spawned) }
+            if awaited.is(errand, false) { self.execute_on_top(errand) } else { self.put(errand, Put::Spawned) }
         }
         self.look_for_mail();
         let mut patience = Patience::new();
@@ -185,7 +224,11 @@ impl<E: Engine> Worker<E> {
                 continue;
             }
             // With mail, too: a body that wakes itself lets others run.
-            if !self.wait_a_while(awaited, &mut patience, &done) {
+            let waits = match self.fibers.parked() {
+                0 => self.wait_a_while(awaited, &mut patience, &done),
+                _ => self.wait_with_bodies(None, &mut patience, &done),
+            };
+            if !waits {
                 return self.carry_until(|| waiter.is_delivered() || done());
             }
         }
@@ -213,12 +256,12 @@ impl<E: Engine> Worker<E> {
     /// Lends the slot, if it can, and waits for mail; after some time it runs what it finds itself. False if nothing will come
     /// of that.
     fn wait_a_while(&self, awaited: Awaited, patience: &mut Patience, done: &dyn Fn() -> bool) -> bool {
-        let may_find = !matches!(awaited, Awaited::Others) && self.may_lend();
+        let may_find = awaited.may_be_found() && self.may_lend();
         if self.shared().spares.are_none() {
-            return may_find && self.run_from_anywhere(awaited, usize::MAX);
+            return may_find && self.run_from_anywhere(awaited, usize::MAX, true) == Found::Ran;
         }
         let lent = self.lend();
-        if !lent && (!may_find || patience.is_over(self.shared().bodies_begun())) {
+        if !lent && (!may_find || !awaited.is_known() || patience.is_over(self.shared().bodies_begun())) {
             return false;
         }
         self.step_back(Leave::Seat);
@@ -233,29 +276,67 @@ impl<E: Engine> Worker<E> {
         if !may_find || self.has_mail() {
             return true;
         }
-        if self.run_from_anywhere(awaited, patience.search) {
-            *patience = Patience::new();
-        } else {
-            patience.looked_in_vain(lent);
+        let stuck = patience.is_over(self.shared().bodies_begun());
+        match self.run_from_anywhere(awaited, patience.search, stuck) {
+            Found::Ran => *patience = Patience::new(),
+            Found::Nothing => patience.looked_in_vain(lent),
+            Found::ForAnotherStack => return false,
         }
         true
     }
 
     /// Runs a task from the pool that leads to what is waited for, if one is among `most`.
-    fn run_from_anywhere(&self, awaited: Awaited, most: usize) -> bool {
-        let Some(task) = self.search_below(awaited, most) else { return false };
+    fn run_from_anywhere(&self, awaited: Awaited, most: usize, stuck: bool) -> Found {
+        let Some(task) = self.search_below(awaited, most, stuck) else { return Found::Nothing };
         if self.is_carrier() {
-            self.run_from_carrier(task, 1)
+            self.run_from_carrier(task, 1);
+        } else if self.stack_left_for_bodies() {
+            self.execute_on_top(task);
         } else {
-            self.execute_on_top(task)
+            self.wanted.set(Some(task));
+            return Found::ForAnotherStack;
+        }
+        Found::Ran
+    }
+
+    /// While bodies of this thread are put aside, its carrier runs nothing but what they wait for: lends the slot, if it can, and waits
+    /// for mail, or until `done`. After some time it runs what it finds itself. False if there is nobody to lend the slot to.
+    pub(super) fn wait_with_bodies(
+        &self,
+        at_most: Option<Duration>,
+        patience: &mut Patience,
+        done: impl Fn() -> bool,
+    ) -> bool {
+        let knows = !self.awaited.borrow().is_empty();
+        let pause = if knows { Some(patience.pause(true)) } else { None };
+        let pause = at_most.into_iter().chain(pause).min();
+        if !self.lend_until(pause, || self.has_mail() || done()) {
+            return false;
+        }
+        if !knows || self.has_mail() || done() {
+            return true;
+        }
+        let is_awaited = |task| self.awaited.borrow().iter().any(|(_, awaited)| awaited.is(task, false));
+        match self.search_for(patience.search, is_awaited) {
+            Some(task) => {
+                *patience = Patience::new();
+                self.run_from_carrier(task, 1);
+            }
+            None => patience.looked_in_vain(true),
         }
         true
     }
 
-    /// Takes a task out of the pool that leads to what is waited for, if one is among `most`. All others, which have to be taken
-    /// out for that, are put back.
-    fn search_below(&self, awaited: Awaited, most: usize) -> Option<TaskRef> {
-        let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.stack_left_for_bodies() };
+    /// Takes a task out of the pool that leads to what is waited for, if one is among `most`.
+    fn search_below(&self, awaited: Awaited, most: usize, stuck: bool) -> Option<TaskRef> {
+        self.search_for(most, |task| awaited.is(task, stuck))
+    }
+
+    /// Takes a task out of the pool that is wanted, if one is among `most`. All others, which have to be taken out for that, are put
+    /// back.
+    fn search_for(&self, most: usize, is_wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        // On a fiber, on another one.
+        let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.has_another_stack() };
         if !self.shared().has_work() || !has_stack {
             return None;
         }
@@ -263,14 +344,15 @@ impl<E: Engine> Worker<E> {
         let mut found = None;
         while found.is_none() && others.len() < most {
             match self.take_from_anywhere() {
-                Some(task) if awaited.is(task) => found = Some(task),
+                Some(task) if is_wanted(task) => found = Some(task),
                 Some(task) => others.push(task),
                 None => break,
             }
         }
         // The newest is put last.
         others.into_iter().rev().for_each(|task| self.put(task, Put::Spawned));
-        self.leave_tasks(Leave::Body);
+        // The body may go on for long after this.
+        self.leave_tasks(Leave::Seat);
         found
     }
 
@@ -337,7 +419,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Lends the slot until `done`, which mail brings about, or for a while; false if there is nobody to lend it to.
-    pub(super) fn lend_until(&self, at_most: Option<Duration>, done: impl Fn() -> bool) -> bool {
+    fn lend_until(&self, at_most: Option<Duration>, done: impl Fn() -> bool) -> bool {
         if !self.lend() {
             return false;
         }

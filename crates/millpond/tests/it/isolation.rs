@@ -115,9 +115,13 @@ fn session<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
             s.spawn((), move |()| {
                 let mut held = hold(locks, nth);
                 if nth.is_multiple_of(8) {
-                    let (session, sum) = (rt.session(), Handle::new(0));
-                    let [first, ..] = [(); 3].map(|()| session.spawn(sum.inout(), |sum| (spin(), *sum += 1).1));
-                    session.wait(first).expect("it does not fail");
+                    let (session, mut sum) = (rt.session(), Handle::new(0));
+                    let [first, _, last] = [(); 3].map(|()| session.spawn(sum.inout(), |sum| (spin(), *sum += 1).1));
+                    match nth / 8 % 3 {
+                        0 => session.wait(first).expect("it does not fail"),
+                        1 => session.wait(last).expect("it does not fail"),
+                        _ => assert_eq!(*session.wait_on(&mut sum).expect("it does not fail"), 3),
+                    }
                     session.close().wait().expect("nothing fails");
                     assert_eq!(sum.into_inner().expect("the session has ended"), 3);
                 }
@@ -177,6 +181,41 @@ fn bodies_of_busy_workers_hold_locks_over_waits() {
 #[test]
 fn bodies_hold_locks_over_waits_on_the_stack() {
     hold_locks::<StackEngine>(8, |workers| builder(workers).build_with().expect("in range"));
+}
+
+/// A recursion of parents that wait for each other.
+fn descend<'s, S: Spawn<'s>>(s: &S, depth: u32) {
+    if depth > 0 {
+        let below = s.nest((), move |s, ()| descend(s, depth - 1));
+        s.wait(below).expect("it does not fail");
+    }
+}
+
+/// A body holds a lock over a recursion that has not room on its stack, while others want that lock.
+fn hold_a_lock_over_a_recursion<E: Engine>(rt: &Runtime<E>) {
+    let lock = &Mutex::new(0);
+    rt.scope(|s| {
+        for nth in 0..LEAVES {
+            s.nest((), move |s, ()| {
+                let mut held = lock.lock().expect("nobody panics");
+                descend(s, if nth.is_multiple_of(16) { 100 } else { 0 });
+                *held += 1;
+            });
+        }
+    })
+    .expect("nothing fails");
+    assert_eq!(*lock.lock().expect("nobody panics"), LEAVES);
+}
+
+#[test]
+fn bodies_hold_locks_over_recursions() {
+    limit(120, "a lock over a recursion", || {
+        for workers in 1..=4 {
+            for _ in 0..runs() {
+                hold_a_lock_over_a_recursion(&builder(workers).stack_size(128 << 10).build().expect("in range"));
+            }
+        }
+    });
 }
 
 /// A body that waits for others' tasks, whatever for, keeps its thread. (So many bodies at once as there are spare threads.)

@@ -19,6 +19,8 @@
 //!   halves of is never met. Which combinations take place, and so which fail, follows from the members that brought a
 //!   part, whatever came first; the combine task fails with the first.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::mem;
 
 use crate::caught::Caught;
@@ -43,9 +45,9 @@ struct State<P> {
 #[derive(Debug)]
 pub(super) enum Blocks<P> {
     AsTheyCome(Option<Block<P>>),
-    // Both in reference order. They come about so, and a window of tasks bounds how many wait.
     InOrder(Vec<Block<P>>),
-    Tree(Vec<Block<P>>),
+    /// By their first member.
+    Tree(HashMap<u32, Block<P>>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ impl<P> Parts<P> {
         let blocks = match shape {
             Shape::AsTheyCome => Blocks::AsTheyCome(None),
             Shape::InOrder => Blocks::InOrder(Vec::new()),
-            Shape::Tree => Blocks::Tree(Vec::new()),
+            Shape::Tree => Blocks::Tree(HashMap::new()),
         };
         Parts(Spinning::new(State { blocks, spares: Vec::new(), failed: None }))
     }
@@ -137,15 +139,17 @@ impl<P> Parts<P> {
         own
     }
 
-    /// Step 4: what is left, and the failure of the combination that comes first in reference order.
-    pub(super) fn end(&self) -> (Blocks<P>, Option<Caught>) {
-        let (mut left, failed) =
+    /// Step 4: what is left, in reference order, and the failure of the combination that comes first.
+    pub(super) fn end(&self) -> (impl Iterator<Item = P> + use<P>, Option<Caught>) {
+        let (left, failed) =
             self.0.with(|state| (mem::replace(&mut state.blocks, Blocks::AsTheyCome(None)), state.failed.take()));
-        if let Blocks::InOrder(waiting) | Blocks::Tree(waiting) = &mut left {
-            // They are taken from the end.
-            waiting.reverse();
-        }
-        (left, failed.map(|(_, caught)| caught))
+        let mut left: Vec<_> = match left {
+            Blocks::AsTheyCome(waiting) => waiting.into_iter().collect(),
+            Blocks::InOrder(waiting) => waiting,
+            Blocks::Tree(waiting) => waiting.into_values().collect(),
+        };
+        left.sort_unstable_by_key(|block| block.start);
+        (left.into_iter().map(|block| block.part), failed.map(|(_, caught)| caught))
     }
 }
 
@@ -160,38 +164,15 @@ impl<P> Blocks<P> {
                 }
                 *waiting = Some(mine);
             }
-            Blocks::InOrder(waiting) => insert(waiting, mine),
-            Blocks::Tree(waiting) => match place(waiting, mine.other_half()) {
-                Ok(other) if waiting[other].members == mine.members => {
-                    let other = waiting.remove(other);
+            Blocks::InOrder(waiting) => waiting.push(mine),
+            Blocks::Tree(waiting) => match waiting.entry(mine.other_half()) {
+                Entry::Occupied(other) if other.get().members == mine.members => {
+                    let other = other.remove();
                     return Some(if other.start < mine.start { other.join(mine) } else { mine.join(other) });
                 }
-                _ => insert(waiting, mine),
+                _ => _ = waiting.insert(mine.start, mine),
             },
         }
         None
-    }
-}
-
-/// Where the block is that starts there, or would be.
-fn place<P>(waiting: &[Block<P>], start: u32) -> Result<usize, usize> {
-    waiting.binary_search_by_key(&start, |block| block.start)
-}
-
-fn insert<P>(waiting: &mut Vec<Block<P>>, block: Block<P>) {
-    let (Ok(place) | Err(place)) = place(waiting, block.start);
-    waiting.insert(place, block);
-}
-
-/// What is left, in reference order.
-impl<P> Iterator for Blocks<P> {
-    type Item = P;
-
-    fn next(&mut self) -> Option<P> {
-        let block = match self {
-            Blocks::AsTheyCome(waiting) => waiting.take(),
-            Blocks::InOrder(waiting) | Blocks::Tree(waiting) => waiting.pop(),
-        };
-        block.map(|block| block.part)
     }
 }

@@ -63,7 +63,6 @@ pub(crate) struct Core<E: Engine> {
     reserved: AtomicU64,
     waits: Waits,
     ending: Mutex<Ending>,
-    _watched: Option<Open>,
 }
 
 // SAFETY: the domain's cells belong to the thread that holds `issuing`; the others reach only what is synchronized (failures,
@@ -122,6 +121,8 @@ pub(super) enum How {
 struct Ending {
     ended: bool,
     tell: Option<Tell>,
+    /// Until then the watchdog looks.
+    watched: Option<Open>,
 }
 
 impl std::fmt::Debug for Ending {
@@ -185,8 +186,7 @@ impl<E: Engine> Core<E> {
             issuing: Mutex::default(),
             reserved: AtomicU64::new(0),
             waits: Waits::default(),
-            ending: Mutex::default(),
-            _watched: watched,
+            ending: Mutex::new(Ending { watched, ..Ending::default() }),
         });
         if !core.is_forked() {
             inner.sessions.add(core.claimant.id(), Arc::downgrade(&core));
@@ -241,7 +241,7 @@ impl<E: Engine> Core<E> {
             drop(issuing);
             let Asked::Listed { place, sure } = asked else { return };
             if sure || self.waits.take_back(place).is_none() {
-                at.wait(&waiter, Awaited::Others);
+                at.wait(&waiter, Awaited::OfSession { session: (&self.domain).into(), task: None });
             }
         });
     }
@@ -358,15 +358,17 @@ impl<E: Engine> Ends for Core<E> {
             drop(catch(|| self.shared.visit(|worker| worker.log.note(completed))));
         }
         self.claimant.leave();
-        let tell = {
+        let (tell, watched) = {
             let mut ending = self.ending.lock();
             ending.ended = true;
-            ending.tell.take()
+            (ending.tell.take(), ending.watched.take())
         };
+        drop(watched);
         let inner = self.inner.lock().take();
-        if let Some(inner) = &inner {
-            inner.sessions.remove(self.claimant.id());
-        }
+        let dropped = inner.as_ref().and_then(|inner| inner.sessions.remove(self.claimant.id()));
+        // The thread that drops the runtime is to be the last that has it: it waits for this session.
+        drop(inner);
+        dropped.into_iter().for_each(Tell::tell);
         self.waits.tell_all();
         tell.into_iter().for_each(Tell::tell);
     }

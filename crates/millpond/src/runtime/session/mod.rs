@@ -345,8 +345,9 @@ impl<E: Engine> Spawn<'static> for Session<E> {
         }
         match worker {
             Some(worker) if pending.is_of(&self.core.domain) => {
-                let task = Awaited::Task(pending.task());
-                pending.wait(worker, |waiter| worker.wait_apart(waiter, task));
+                let session = (&self.core.domain).into();
+                let awaited = Awaited::OfSession { session, task: Some(pending.task()) };
+                pending.wait(worker, |waiter| worker.wait_apart(waiter, awaited));
             }
             // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
             _ => return self.block_on(SessionJoin::new(pending)),

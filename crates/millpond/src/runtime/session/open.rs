@@ -34,13 +34,11 @@ impl<E: Engine> OpenSessions<E> {
         self.0.lock().sessions.insert(number, core);
     }
 
-    /// A session has ended.
-    pub(super) fn remove(&self, number: u64) {
+    /// A session has ended; whom to tell if it was the last.
+    pub(super) fn remove(&self, number: u64) -> Option<Tell> {
         let mut open = self.0.lock();
         open.sessions.remove(&number);
-        let tell = if open.sessions.is_empty() { open.tell.take() } else { None };
-        drop(open);
-        tell.into_iter().for_each(Tell::tell);
+        if open.sessions.is_empty() { open.tell.take() } else { None }
     }
 
     /// Cancels what has not begun. No session is opened meanwhile or afterwards.
