@@ -154,8 +154,6 @@
 //! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies run on its thread meanwhile.
 //! * More bodies wait at the same time than there are spare threads, 4 for each worker, and for 2 ms no body begins: then bodies
 //!   that wait are put aside, and others run on their threads.
-//! * On the dataflow stack (`StackEngine`), a body holds a lock over a recursion of waits that is deeper than one stack
-//!   ([`Builder::stack_size`]).
 //! * A body holds a lock while it waits for a session: for a task, a datum or room. If nothing else goes on, its thread runs earlier
 //!   tasks of that session, and one of them may want the lock.
 //!

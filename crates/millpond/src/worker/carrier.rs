@@ -263,7 +263,7 @@ impl<E: Engine> Worker<E> {
         let used_up = self.begin_turn(AGE);
         self.resume_mail();
         let mut patience = Patience::new();
-        while self.fibers.parked() > 0 && self.wait_with_bodies(None, &mut patience, || shared.is_shut_down()) {
+        while self.fibers.parked() > 0 && self.wait_with_bodies(None, &mut patience, &|| shared.is_shut_down()) {
             if shared.is_shut_down() {
                 return;
             }

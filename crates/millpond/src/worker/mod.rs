@@ -296,7 +296,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Puts errands where others find them.
-    fn leave_errands(&self) {
+    pub(super) fn leave_errands(&self) {
         while let Some(errand) = E::Tasks::next_errand(self) {
             self.put(errand, Put::Spawned);
         }

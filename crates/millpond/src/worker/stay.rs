@@ -145,6 +145,26 @@ impl Patience {
     }
 }
 
+/// What a thread that waits looks for.
+#[derive(Clone, Copy, Debug)]
+enum Sought {
+    /// What this body, or the caller of a scope, waits for.
+    This(Awaited),
+    /// What the bodies wait for that this thread has put aside, as far as it is known.
+    ByBodies,
+}
+
+impl Sought {
+    /// Whether a thread that has nobody to lend its slot to goes on waiting. With bodies that are put aside it does not: each of
+    /// them may go on by what the thread runs next.
+    fn goes_on_unlent(self, patience: &mut Patience, begun: u64) -> bool {
+        match self {
+            Sought::This(awaited) => awaited.is_known() && !patience.is_over(begun),
+            Sought::ByBodies => false,
+        }
+    }
+}
+
 /// What a search has led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
@@ -162,6 +182,7 @@ impl<E: Engine> Worker<E> {
             None => self.wait_on_carrier(waiter, awaited, || false),
             Some(_) if !waiter.is_outside() && self.may_lend() && self.stay(waiter, awaited) => {}
             Some(fiber) => {
+                self.want_errand(awaited);
                 waiter.keep(fiber);
                 let closed = self.forks.set_aside();
                 let is_known = !waiter.is_outside() && awaited.is_known();
@@ -178,13 +199,28 @@ impl<E: Engine> Worker<E> {
         debug_assert!(waiter.is_delivered());
     }
 
+    /// Before this stack is put aside: what goes on with the scope that is waited for comes next on this thread. Others that ran it
+    /// might have bodies put aside, too, and nobody to lend their slots to.
+    fn want_errand(&self, awaited: Awaited) {
+        while let Some(errand) = E::Tasks::next_errand(self) {
+            if self.wanted.get().is_none() && awaited.is(errand, false) && self.has_another_stack() {
+                self.wanted.set(Some(errand));
+            } else {
+                self.put(errand, Put::Spawned);
+            }
+        }
+    }
+
     /// Waits for a parked waiter on this stack; false if it is to be put aside.
     fn stay(&self, waiter: &Waiter, awaited: Awaited) -> bool {
         // What goes on with the scope that is waited for. Others may have no thread for it.
-        while self.stack_left_for_bodies()
-            && let Some(errand) = E::Tasks::next_errand(self)
-        {
-            if awaited.is(errand, false) { self.execute_on_top(errand) } else { self.put(errand, Put::Spawned) }
+        self.want_errand(awaited);
+        if let Some(wanted) = self.wanted.take() {
+            if !self.stack_left_for_bodies() {
+                self.wanted.set(Some(wanted));
+                return false;
+            }
+            self.execute_on_top(wanted);
         }
         self.look_for_mail();
         let mut patience = Patience::new();
@@ -194,7 +230,7 @@ impl<E: Engine> Worker<E> {
                 return true;
             }
             // Bodies of this thread may have been put aside while it ran what it had found. Its carrier has to resume them.
-            if !self.may_lend() || !self.wait_a_while(awaited, &mut patience, &|| false) {
+            if !self.may_lend() || !self.wait_a_while(Sought::This(awaited), None, &mut patience, &|| false) {
                 return false;
             }
         }
@@ -225,7 +261,7 @@ impl<E: Engine> Worker<E> {
             }
             // With mail, too: a body that wakes itself lets others run.
             let waits = match self.fibers.parked() {
-                0 => self.wait_a_while(awaited, &mut patience, &done),
+                0 => self.wait_a_while(Sought::This(awaited), None, &mut patience, &done),
                 _ => self.wait_with_bodies(None, &mut patience, &done),
             };
             if !waits {
@@ -253,31 +289,50 @@ impl<E: Engine> Worker<E> {
         shared.sleep.look(|| self.has_mail() || shared.has_work());
     }
 
-    /// Lends the slot, if it can, and waits for mail; after some time it runs what it finds itself. False if nothing will come
-    /// of that.
-    fn wait_a_while(&self, awaited: Awaited, patience: &mut Patience, done: &dyn Fn() -> bool) -> bool {
-        let may_find = awaited.may_be_found() && self.may_lend();
+    /// While bodies of this thread are put aside, its carrier runs nothing but what they wait for: waits a while for mail, or until
+    /// `done`. False if nothing will come of that.
+    pub(super) fn wait_with_bodies(
+        &self,
+        at_most: Option<Duration>,
+        patience: &mut Patience,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        self.wait_a_while(Sought::ByBodies, at_most, patience, done)
+    }
+
+    /// Lends the slot, if it can, and waits for mail, or until `done`; after some time it runs what it finds itself. False if nothing
+    /// will come of that.
+    fn wait_a_while(
+        &self,
+        sought: Sought,
+        at_most: Option<Duration>,
+        patience: &mut Patience,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        let may_find = self.may_be_found(sought);
+        let begun = || self.shared().bodies_begun();
         if self.shared().spares.are_none() {
-            return may_find && self.run_from_anywhere(awaited, usize::MAX, true) == Found::Ran;
+            return may_find && self.run_from_anywhere(sought, usize::MAX, true) == Found::Ran;
         }
         let lent = self.lend();
-        if !lent && (!may_find || !awaited.is_known() || patience.is_over(self.shared().bodies_begun())) {
-            return false;
+        if !lent && (!may_find || !sought.goes_on_unlent(patience, begun())) {
+            return may_find && self.run_from_anywhere(sought, FIRST_SEARCH, false) == Found::Ran;
         }
         self.step_back(Leave::Seat);
         self.shared().memory.idle(self.memory_local());
-        let at_most = may_find.then(|| patience.pause(lent));
+        let pause = may_find.then(|| patience.pause(lent));
+        let at_most = at_most.into_iter().chain(pause).min();
         // What this worker has counted just now may be it.
         let found = || self.has_mail() || done();
         self.log.idles(|| self.shared().sleep.wait_for_call(self.seat.index(), found, at_most));
         if lent {
             self.take_slot_back();
         }
-        if !may_find || self.has_mail() {
+        if !may_find || self.has_mail() || done() {
             return true;
         }
-        let stuck = patience.is_over(self.shared().bodies_begun());
-        match self.run_from_anywhere(awaited, patience.search, stuck) {
+        let stuck = patience.is_over(begun());
+        match self.run_from_anywhere(sought, patience.search, stuck) {
             Found::Ran => *patience = Patience::new(),
             Found::Nothing => patience.looked_in_vain(lent),
             Found::ForAnotherStack => return false,
@@ -285,9 +340,27 @@ impl<E: Engine> Worker<E> {
         true
     }
 
+    /// Whether a task that this thread could run might end the wait.
+    fn may_be_found(&self, sought: Sought) -> bool {
+        match sought {
+            Sought::This(awaited) => awaited.may_be_found(),
+            Sought::ByBodies => !self.awaited.borrow().is_empty(),
+        }
+    }
+
+    /// Whether a task from the pool leads to what is waited for (`Awaited::is`).
+    fn is_sought(&self, sought: Sought, task: TaskRef, stuck: bool) -> bool {
+        match sought {
+            Sought::This(awaited) => awaited.is(task, stuck),
+            Sought::ByBodies => self.awaited.borrow().iter().any(|(_, awaited)| awaited.is(task, stuck)),
+        }
+    }
+
     /// Runs a task from the pool that leads to what is waited for, if one is among `most`.
-    fn run_from_anywhere(&self, awaited: Awaited, most: usize, stuck: bool) -> Found {
-        let Some(task) = self.search_below(awaited, most, stuck) else { return Found::Nothing };
+    fn run_from_anywhere(&self, sought: Sought, most: usize, stuck: bool) -> Found {
+        let Some(task) = self.search_for(most, |task| self.is_sought(sought, task, stuck)) else {
+            return Found::Nothing;
+        };
         if self.is_carrier() {
             self.run_from_carrier(task, 1);
         } else if self.stack_left_for_bodies() {
@@ -299,44 +372,12 @@ impl<E: Engine> Worker<E> {
         Found::Ran
     }
 
-    /// While bodies of this thread are put aside, its carrier runs nothing but what they wait for: lends the slot, if it can, and waits
-    /// for mail, or until `done`. After some time it runs what it finds itself. False if there is nobody to lend the slot to.
-    pub(super) fn wait_with_bodies(
-        &self,
-        at_most: Option<Duration>,
-        patience: &mut Patience,
-        done: impl Fn() -> bool,
-    ) -> bool {
-        let knows = !self.awaited.borrow().is_empty();
-        let pause = if knows { Some(patience.pause(true)) } else { None };
-        let pause = at_most.into_iter().chain(pause).min();
-        if !self.lend_until(pause, || self.has_mail() || done()) {
-            return false;
-        }
-        if !knows || self.has_mail() || done() {
-            return true;
-        }
-        let is_awaited = |task| self.awaited.borrow().iter().any(|(_, awaited)| awaited.is(task, false));
-        match self.search_for(patience.search, is_awaited) {
-            Some(task) => {
-                *patience = Patience::new();
-                self.run_from_carrier(task, 1);
-            }
-            None => patience.looked_in_vain(true),
-        }
-        true
-    }
-
-    /// Takes a task out of the pool that leads to what is waited for, if one is among `most`.
-    fn search_below(&self, awaited: Awaited, most: usize, stuck: bool) -> Option<TaskRef> {
-        self.search_for(most, |task| awaited.is(task, stuck))
-    }
-
     /// Takes a task out of the pool that is wanted, if one is among `most`. All others, which have to be taken out for that, are put
     /// back.
     fn search_for(&self, most: usize, is_wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         // On a fiber, on another one.
         let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.has_another_stack() };
+        self.leave_errands();
         if !self.shared().has_work() || !has_stack {
             return None;
         }
@@ -416,25 +457,6 @@ impl<E: Engine> Worker<E> {
             self.take_slot_back();
         }
         lent
-    }
-
-    /// Lends the slot until `done`, which mail brings about, or for a while; false if there is nobody to lend it to.
-    fn lend_until(&self, at_most: Option<Duration>, done: impl Fn() -> bool) -> bool {
-        if !self.lend() {
-            return false;
-        }
-        self.step_back(Leave::Seat);
-        self.shared().memory.idle(self.memory_local());
-        self.log.idles(|| {
-            while !done() {
-                self.shared().sleep.wait_for_call(self.seat.index(), &done, at_most);
-                if at_most.is_some() {
-                    break;
-                }
-            }
-        });
-        self.take_slot_back();
-        true
     }
 
     /// As `stay`, until something is so of which nobody tells this worker: it looks now and then.

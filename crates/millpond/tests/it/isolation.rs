@@ -208,12 +208,13 @@ fn hold_a_lock_over_a_recursion<E: Engine>(rt: &Runtime<E>) {
 }
 
 #[test]
-#[cfg_attr(millpond_scheme = "stack", ignore = "on the dataflow stack this is outside of the promise")]
 fn bodies_hold_locks_over_recursions() {
     limit(120, "a lock over a recursion", || {
         for workers in 1..=4 {
             for _ in 0..runs() {
-                hold_a_lock_over_a_recursion(&builder(workers).stack_size(128 << 10).build().expect("in range"));
+                let builder = || builder(workers).stack_size(128 << 10);
+                hold_a_lock_over_a_recursion(&builder().build().expect("in range"));
+                hold_a_lock_over_a_recursion(&builder().build_with::<StackEngine>().expect("in range"));
             }
         }
     });

@@ -1,7 +1,7 @@
 //! The child of `fork(2)` has one thread: a runtime of the parent has no workers there, and nothing waits for them.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -16,6 +16,9 @@ use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, StackEngine, Sum};
 
 #[test]
 fn children_of_a_fork() {
+    // ThreadSanitizer checks nothing in the child of a process with several threads, since that child may find locks of the
+    // sanitizer itself that another thread held. With threads that work it hangs once in some 10,000 forks.
+    let while_others_work = if cfg!(millpond_tsan) { None } else { Some("forks_while_others_work") };
     let tests = [
         "sessions_in_a_child",
         "scopes_in_a_child",
@@ -23,9 +26,8 @@ fn children_of_a_fork() {
         "scopes_that_fork",
         "waits_in_scopes_that_fork",
         "recordings_in_a_child",
-        "forks_while_others_work",
     ];
-    for test in tests {
+    for test in tests.into_iter().chain(while_others_work) {
         alone(&format!("process_forks::{test}"), |_| false);
     }
 }
@@ -417,14 +419,17 @@ fn forks_while_others_work() {
                     }
                 });
             }
-            for _ in 0..sized(30, 100) {
-                in_child(|| {
-                    assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
-                    let session = rt.session();
-                    is_forked(session.wait(session.spawn((), |()| ())));
-                });
-            }
+            let children = catch_unwind(AssertUnwindSafe(|| {
+                for _ in 0..sized(30, 100) {
+                    in_child(|| {
+                        assert_eq!(use_scope(&rt, &Handle::new(Vec::new())), 400);
+                        let session = rt.session();
+                        is_forked(session.wait(session.spawn((), |()| ())));
+                    });
+                }
+            }));
             ends.store(true, Relaxed);
+            children.unwrap_or_else(|failure| resume_unwind(failure));
         });
     });
 }
