@@ -1,43 +1,25 @@
-//! Joins: the value of one task, for its scope.
-//!
-//! A join that is not complete is told of it through a watcher in its scope's list, and has one there at most:
-//!
-//! 1. It puts the watcher into the list, then sets WATCHED in the task's state (`task::state`). The completer sets DONE
-//!    and, if it finds WATCHED, takes the watcher out and tells it. So either the join sees DONE, or the completer
-//!    finds the watcher.
-//! 2. A poll with the waker of the poll before leaves the watcher where it is: the completer will tell it, or tells it
-//!    now, after the DONE that this poll did not see; then there is another poll.
-//! 3. A poll with another waker, or `wait` after a poll, takes the old watcher back first. If it is gone, the completer
-//!    has it, so DONE is set. Should the completer look between the taking back and the putting in, it finds nothing,
-//!    and step 1 sees its DONE: the list's lock orders the two.
-//! 4. If step 1 sees DONE, the join takes the watcher back. If it is gone (an earlier poll had set WATCHED), somebody
-//!    is telling it: a waiter may not go on before it was woken.
+//! Joins: the value of one task, for its scope. Most tasks have run at their spawn, or lie in a stack; for the others see [`pending`].
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use super::body::result_at;
 use super::domain::Domain;
-use super::watch::{Tell, Watched};
-use crate::caught::catch;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
 use crate::record::{Cause, Id};
 use crate::stack::{has_ended, wake_when_ended};
-use crate::sync::atomic::Ordering;
-use crate::task::{Header, State, TaskRef};
+use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::current::{self, with_log_of_body};
-use crate::worker::wait::Waiter;
 
-#[cfg(all(test, loom))]
-mod loom_tests;
+use pending::drop_value;
+pub(crate) use pending::{Pending, Release, Spawned, must_count};
+
+mod pending;
 
 /// The value of a task, once it is complete: for [`Spawn::wait`](crate::Spawn::wait), or to be awaited.
 ///
@@ -148,43 +130,6 @@ impl<O> Source<O> {
     }
 }
 
-/// A task that was not complete at its spawn.
-pub(crate) struct Pending<O, K: Release> {
-    task: NonNull<Header>,
-    usage: u64,
-    order: u64,
-    domain: NonNull<Domain>,
-    /// Whether the task keeps its block for this join.
-    counted: bool,
-    /// Where the result will be, if it needs room.
-    result: Option<NonNull<Result<O, Error>>>,
-    /// Whom the watcher in the scope's list wakes, if a poll put one there.
-    watching: Cell<Option<Waker>>,
-    /// The task's number in a recording.
-    record: Id,
-    release: K,
-}
-
-/// Frees the blocks that joins kept.
-pub(crate) trait Release {
-    fn free(&self, task: TaskRef);
-
-    /// Whether the task's workers do not exist in this process: then nothing is freed.
-    fn is_forked(&self) -> bool {
-        false
-    }
-}
-
-impl<R: Release + ?Sized> Release for Arc<R> {
-    fn free(&self, task: TaskRef) {
-        (**self).free(task);
-    }
-
-    fn is_forked(&self) -> bool {
-        (**self).is_forked()
-    }
-}
-
 /// Frees on the worker of the scope, which is this thread's.
 struct OnWorker {
     worker: *const (),
@@ -204,11 +149,6 @@ impl Release for OnWorker {
         // SAFETY: a scope's join stays on the scope's thread, whose worker this is.
         unsafe { (self.free)(self.worker, task) }
     }
-}
-
-/// Whether a block must be kept for the value. A value without size and drop can be made up again.
-pub(crate) const fn must_count<O>() -> bool {
-    size_of::<O>() != 0 || mem::needs_drop::<O>()
 }
 
 /// # Safety
@@ -370,209 +310,6 @@ fn drop_source<O>(source: Source<O>) {
         }
         Source::Ready(Ok(value), _, Some(ran)) => drop_value(value, || (ran.domain, ran.order, ran.label)),
         _ => {}
-    }
-}
-
-/// Drops the value of a join that is dropped. If that panics, the scope fails, by the task of the value; whenever the task ends.
-fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<Domain>, u64, Label)) {
-    if let Err(caught) = catch(|| drop(value)) {
-        let (domain, order, label) = task();
-        // SAFETY: the scope outlives its joins.
-        unsafe { domain.as_ref() }.fail(order, &caught.error(label));
-    }
-}
-
-/// What a join remembers of its task, read before that is issued: afterwards it may be gone.
-#[derive(Clone, Copy)]
-pub(crate) struct Spawned {
-    task: TaskRef,
-    usage: u64,
-    order: u64,
-    domain: NonNull<Domain>,
-    record: Id,
-    counted: bool,
-}
-
-impl Spawned {
-    /// `counted`: the task keeps its block for the join.
-    #[inline(always)]
-    pub(crate) fn new(task: TaskRef, counted: bool) -> Self {
-        let header = task.header();
-        let (usage, record) = (header.state().usage(), task.record_id());
-        Spawned { task, usage, order: header.order(), domain: header.domain(), record, counted }
-    }
-}
-
-impl Spawned {
-    /// The task's number in a recording.
-    pub(crate) fn record(&self) -> Id {
-        self.record
-    }
-}
-
-impl<O, K: Release> Pending<O, K> {
-    #[inline]
-    pub(crate) fn new<S, F>(spawned: Spawned, release: K) -> Self {
-        let Spawned { task, usage, order, domain, record, counted } = spawned;
-        // A counted task keeps its block, and such is every task with a result.
-        let result = if must_count::<O>() { Some(result_at::<S, F, O>(task)) } else { None };
-        let watching = Cell::new(None);
-        Pending { task: task.0, usage, order, domain, counted, result, watching, record, release }
-    }
-
-    fn state(&self) -> &State {
-        // SAFETY: a counted task's block is kept for the join; else the manager keeps the first word of a block a state
-        // (`Memory::largest_stable`). The rest of the header may be another task's by now, so no reference to it is made.
-        unsafe { Header::state_at(self.task).as_ref() }
-    }
-
-    /// The result was awaited, and is there: tells the recording.
-    #[inline]
-    pub(crate) fn note_joined(&self) {
-        if self.record != 0 {
-            current::log(|log| log.joined(self.record));
-        }
-    }
-
-    /// Why there will be no result, if that is so.
-    pub(crate) fn never(&self) -> Option<Error> {
-        (self.release.is_forked() && !self.is_done()).then(|| Error::new(self.label(), Kind::Forked))
-    }
-
-    /// The task's, which is not complete.
-    pub(crate) fn label(&self) -> Label {
-        TaskRef(self.task).label()
-    }
-
-    /// Whether the task is of this scope.
-    pub(crate) fn is_of(&self, domain: &Domain) -> bool {
-        self.domain == NonNull::from(domain)
-    }
-
-    /// The task; of a session, it stays as long as this.
-    pub(crate) fn task(&self) -> TaskRef {
-        TaskRef(self.task)
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.state().is_done(self.usage)
-    }
-
-    /// Cancels a session's task.
-    pub(crate) fn cancel(&self) {
-        debug_assert!(self.counted, "a session's task keeps its block for its join");
-        if !self.is_done() {
-            TaskRef(self.task).header().cancel();
-            // After that: who sees the count looks at the task.
-            self.domain().cancels().fetch_add(1, Ordering::Release);
-        }
-    }
-
-    /// Waits until the task is complete, on `worker`, by `wait`.
-    pub(crate) fn wait<E: Engine>(&self, worker: &Worker<E>, wait: impl FnOnce(&Waiter)) {
-        if self.is_done() || !self.unwatch() {
-            return;
-        }
-        let waiter = Waiter::new(worker.seat());
-        if self.watch(Tell::Waiter((&waiter).into())) {
-            wait(&waiter);
-        }
-    }
-
-    /// Wakes a future when the task is complete, and no longer whom the poll before named; false if it is.
-    pub(crate) fn wake_when_done(&self, waker: &Waker) -> bool {
-        let watching = self.watching.take();
-        let same = watching.as_ref().is_some_and(|watching| watching.will_wake(waker));
-        self.watching.set(watching);
-        if same {
-            return true;
-        }
-        if !self.unwatch() {
-            return false;
-        }
-        // Both clones first: they may run any code.
-        let (told, kept) = (waker.clone(), waker.clone());
-        let will_be_told = self.watch(Tell::Waker(told));
-        if will_be_told {
-            self.watching.set(Some(kept));
-        }
-        will_be_told
-    }
-
-    /// Takes an earlier poll's watcher back; false if the task is complete, the completer having it.
-    fn unwatch(&self) -> bool {
-        self.watching.take().is_none() || self.domain().watchers().take_back(self.watched())
-    }
-
-    /// Asks to be told of the completion, no watcher being in the list; false if the task is complete and nobody will
-    /// tell.
-    fn watch(&self, tell: Tell) -> bool {
-        self.domain().watchers().put(self.watched(), tell);
-        self.state().watch(self.usage) || !self.domain().watchers().take_back(self.watched())
-    }
-
-    fn watched(&self) -> Watched {
-        (self.task, self.usage)
-    }
-
-    fn domain(&self) -> &Domain {
-        // SAFETY: the scope outlives its joins.
-        unsafe { self.domain.as_ref() }
-    }
-
-    /// The scope forgets the task's failure, since this join was the only one to ask for it.
-    #[inline]
-    fn forget_failure(&self) {
-        if !self.domain().is_usual() {
-            drop(self.domain().take_failure(self.order));
-        }
-    }
-
-    /// As `take`, of a scope's join, on its thread.
-    fn take_here(self) -> Result<O, Error> {
-        let failure = self.domain().end_join(self.order);
-        self.take_with(failure)
-    }
-
-    /// The result of a complete task of a session.
-    pub(crate) fn take(self) -> Result<O, Error> {
-        let failure = self.domain().take_failure(self.order);
-        self.take_with(failure)
-    }
-
-    /// A task may fail after its body: it was the last to use a value whose drop panicked. Then only the scope knows.
-    fn take_with(mut self, failure: Option<Error>) -> Result<O, Error> {
-        // The drop lets go of the block.
-        match self.result.take() {
-            Some(result) => {
-                // SAFETY: the task is complete and counted, so its result is there; it is taken once.
-                let result = unsafe { result.read() };
-                match (result, failure) {
-                    (Ok(value), Some(failure)) => {
-                        // The task has failed already.
-                        let _ = catch(|| drop(value));
-                        Err(failure)
-                    }
-                    (result, _) => result,
-                }
-            }
-            // SAFETY: the body returned such a value and it was forgotten (`body::keep`): it has no size and no drop.
-            None => failure.map_or_else(|| Ok(unsafe { NonNull::<O>::dangling().read() }), Err),
-        }
-    }
-}
-
-impl<O, K: Release> Drop for Pending<O, K> {
-    fn drop(&mut self) {
-        if self.counted && !self.release.is_forked() && self.state().drop_join() {
-            let task = TaskRef(self.task);
-            if let Some(result) = self.result {
-                // SAFETY: the task was complete before, so its result, which was not taken, is there.
-                drop_value(unsafe { result.read() }, || (self.domain, self.order, task.label()));
-            }
-            self.release.free(task);
-            self.forget_failure();
-        }
     }
 }
 

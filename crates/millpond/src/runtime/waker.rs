@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use crate::engine::Engine;
@@ -29,8 +29,18 @@ impl BodyWaker {
         Arc::new(BodyWaker(Mutex::new(Watch { woken: false, waiter: None })))
     }
 
+    /// The body waits by `wait`; false if it was woken since it last did.
+    pub(crate) fn wait_at(&self, waiter: &Waiter, wait: impl FnOnce(&Waiter)) -> bool {
+        let watches = self.watch(waiter);
+        if watches {
+            wait(waiter);
+            self.unwatch();
+        }
+        watches
+    }
+
     /// The body is about to wait; false if it was woken since it last did.
-    pub(crate) fn watch(&self, waiter: &Waiter) -> bool {
+    fn watch(&self, waiter: &Waiter) -> bool {
         let mut watch = self.0.lock();
         if std::mem::take(&mut watch.woken) {
             return false;
@@ -40,7 +50,7 @@ impl BodyWaker {
     }
 
     /// The body goes on, and not before a waker that has found it is through with its seat: that is within the lock.
-    pub(crate) fn unwatch(&self) {
+    fn unwatch(&self) {
         let mut watch = self.0.lock();
         watch.waiter = None;
         watch.woken = false;
@@ -66,17 +76,15 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future on behalf of a body in the child of a fork, where its runtime is not used.
-#[cold]
-fn block_on_thread<F: Future>(future: F) -> F::Output {
+/// Polls a future until it is ready. In between, `wait` returns when the waker was used, or at any time.
+pub(crate) fn poll_until_ready<F: Future>(future: F, waker: &Waker, mut wait: impl FnMut()) -> F::Output {
     let mut future = std::pin::pin!(future);
-    let waker = Arc::new(Unpark(thread::current())).into();
-    let mut context = Context::from_waker(&waker);
+    let mut context = Context::from_waker(waker);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        thread::park();
+        wait();
     }
 }
 
@@ -84,26 +92,17 @@ impl<E: Engine> Worker<E> {
     /// Polls a future on behalf of a body, which waits by `wait` in between. Panics if it must not wait (`worker::scarce`).
     pub(crate) fn block_on<F: Future>(&self, future: F, wait: impl Fn(&Waiter)) -> F::Output {
         if self.shared().is_forked() {
-            return block_on_thread(future);
+            // The runtime is not used there.
+            return poll_until_ready(future, &Arc::new(Unpark(thread::current())).into(), thread::park);
         }
-        let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();
-        let waker = Arc::clone(&body).into();
-        let mut context = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                return output;
-            }
+        poll_until_ready(future, &Arc::clone(&body).into(), || {
             if let Some(kind) = self.refuses_wait() {
                 panic!("the body {kind}");
             }
-            let waiter = Waiter::outside(self.seat());
-            if body.watch(&waiter) {
-                wait(&waiter);
-                body.unwatch();
-            } else {
+            if !body.wait_at(&Waiter::outside(self.seat()), &wait) {
                 self.let_others_run();
             }
-        }
+        })
     }
 }

@@ -5,7 +5,6 @@
 use std::cell::Cell;
 use std::panic::Location;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::thread;
 
 use super::Inner;
@@ -17,7 +16,7 @@ use super::outcome::Outcome;
 use super::scope::Scope;
 use super::spawn::{Options, Spawn};
 use super::wait_on::Ref;
-use super::waker::BodyWaker;
+use super::waker::{BodyWaker, poll_until_ready};
 use crate::access::{Accesses, ArgsOf, CanRead, CanWrite, In, Root};
 use crate::caught::catch;
 use crate::engine::{DefaultEngine, Engine};
@@ -361,24 +360,14 @@ impl<E: Engine> Spawn<'static> for Session<E> {
         if let Some(worker) = worker_within(shared) {
             return worker.block_on(future, |waiter| worker.wait_apart(waiter, Awaited::Others));
         }
-        let mut future = std::pin::pin!(future);
         let body = BodyWaker::new();
-        let waker = Arc::clone(&body).into();
-        let mut context = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                return output;
-            }
+        poll_until_ready(future, &Arc::clone(&body).into(), || {
             shared.sit(|at| {
-                let waiter = at.waiter();
-                if body.watch(&waiter) {
-                    at.wait(&waiter, Awaited::Others);
-                    body.unwatch();
-                } else {
+                if !body.wait_at(&at.waiter(), |waiter| at.wait(waiter, Awaited::Others)) {
                     thread::yield_now();
                 }
             });
-        }
+        })
     }
 
     fn cancel_token(&self) -> CancelToken {
