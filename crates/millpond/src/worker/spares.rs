@@ -14,7 +14,8 @@
 //! 1. **Lend, with a surplus**: take 1 from it, by a compare-and-swap. A spare thread that is UP keeps that slot: it works,
 //!    or sleeps as a worker does that finds nothing.
 //! 2. **Lend, without**: under the lock, take a spare that rests, or one that was never started, and mark it UP; call it.
-//!    If there is none, the lender keeps its slot and suspends the body on a fiber.
+//!    If there is none, the lender keeps its slot and suspends the body on a fiber. A thread that the system refuses to start is
+//!    asked for again after a while.
 //! 3. **Take back**: add 1 to the surplus, and ring the spares that are UP, so that they look at 4 after their task.
 //! 4. **Rest**: a spare that keeps no suspended body takes 1 from the surplus under the lock, if there is any, marks itself
 //!    as resting, and passes on what it holds for others. It sleeps AWAY (`sleep`) until it is UP again.
@@ -27,6 +28,7 @@
 //!   may hold locks.
 
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -40,6 +42,9 @@ mod loom_tests;
 /// Spare threads for each worker.
 pub(crate) const PER_WORKER: usize = 4;
 
+/// For so long no thread is asked for after the system has refused one: each refusal costs some system calls.
+const AFTER_REFUSAL: Duration = Duration::from_millis(100);
+
 /// The spare threads of a runtime, by their seats, which follow one another.
 #[derive(Debug)]
 pub(crate) struct Spares {
@@ -50,11 +55,14 @@ pub(crate) struct Spares {
     rack: Mutex<Rack>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rack {
     resting: Vec<usize>,
-    /// How many were started, those with the lowest seats.
+    /// How many were asked for, those with the lowest seats.
     started: usize,
+    /// Which of them the system has refused, and when it did so last.
+    refused: Vec<usize>,
+    refused_at: Option<Instant>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -73,7 +81,7 @@ pub(crate) enum Taker {
 impl Spares {
     pub(crate) fn new(first_seat: usize, number: usize) -> Self {
         let up = (0..number).map(|_| AtomicBool::new(false)).collect();
-        let rack = Mutex::new(Rack { resting: Vec::new(), started: 0, threads: Vec::new() });
+        let rack = Mutex::new(Rack::default());
         Spares { surplus: CachePadded::new(AtomicUsize::new(0)), first_seat, up, rack }
     }
 
@@ -100,12 +108,13 @@ impl Spares {
             self.up[seat - self.first_seat].store(true, Release);
             return Taker::Call(seat);
         }
-        if rack.started == self.up.len() {
-            return Taker::Nobody;
+        match rack.next_start(self.up.len()) {
+            Some(nth) => {
+                self.up[nth].store(true, Release);
+                Taker::Start(self.first_seat + nth)
+            }
+            None => Taker::Nobody,
         }
-        self.up[rack.started].store(true, Release);
-        rack.started += 1;
-        Taker::Start(self.first_seat + rack.started - 1)
     }
 
     /// The thread for the seat that `lend` has named last was started, or could not be.
@@ -113,8 +122,11 @@ impl Spares {
         let mut rack = self.rack.lock();
         match thread {
             Some(thread) => rack.threads.push(thread),
-            // Its number stays used: the system has no thread or no stack to give, so it is not asked again and again.
-            None => self.up[seat - self.first_seat].store(false, Relaxed),
+            None => {
+                self.up[seat - self.first_seat].store(false, Relaxed);
+                rack.refused.push(seat - self.first_seat);
+                rack.refused_at = Some(Instant::now());
+            }
         }
     }
 
@@ -168,5 +180,40 @@ impl Spares {
             }
         }
         false
+    }
+}
+
+impl Rack {
+    /// The number of a spare thread that is to be started, if there is one, of so many.
+    fn next_start(&mut self, most: usize) -> Option<usize> {
+        if self.refused_at.is_some_and(|at| at.elapsed() < AFTER_REFUSAL) {
+            return None;
+        }
+        if let Some(nth) = self.refused.pop() {
+            return Some(nth);
+        }
+        let next = self.started;
+        (next < most).then(|| {
+            self.started += 1;
+            next
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_the_system_has_refused_is_asked_for_again_after_a_while() {
+        let spares = Spares::new(3, 1);
+        assert_eq!(spares.lend(), Taker::Start(3));
+        spares.note_started(3, None);
+        assert_eq!((spares.lend(), spares.is_up(3)), (Taker::Nobody, false));
+        std::thread::sleep(AFTER_REFUSAL);
+        assert_eq!((spares.lend(), spares.is_up(3)), (Taker::Start(3), true));
+        spares.note_started(3, Some(std::thread::spawn(|| ())));
+        assert_eq!(spares.lend(), Taker::Nobody);
+        spares.threads().into_iter().for_each(|thread| thread.join().unwrap());
     }
 }
