@@ -76,6 +76,7 @@ impl<E: Engine> Worker<E> {
             match self.take_leaf_below(domain) {
                 Some(task) => self.execute_on_top(task),
                 // A parent has a stack of its own: it may wait for what this body does next.
+                None if self.runs_one_apart(domain) => {}
                 None => in_vain = if self.lets_any_end(domain) { 0 } else { in_vain + 1 },
             }
         }

@@ -70,8 +70,10 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Resumes every body that was woken by now, each once. One that wakes itself again comes after other tasks.
+    /// Runs what a body wanted that was put aside; then resumes every body that was woken by now, each once. One that wakes itself
+    /// again comes after other tasks.
     pub(super) fn resume_mail(&self) {
+        self.run_wanted();
         self.seat.take_mail(|waiter| self.resumable.borrow_mut().push_back(waiter.into()));
         let woken = self.resumable.borrow().len();
         if woken > 0 {
@@ -80,7 +82,11 @@ impl<E: Engine> Worker<E> {
         for _ in 0..woken {
             let Some(waiter) = ({ self.resumable.borrow_mut().pop_front() }) else { break };
             self.resume_waiter(waiter);
+            self.run_wanted();
         }
+    }
+
+    fn run_wanted(&self) {
         while let Some(wanted) = self.wanted.take() {
             self.run_from_carrier(wanted, 1);
         }

@@ -368,7 +368,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// A task from below `domain`, for a stack of its own.
-    fn take_of(&self, domain: &Domain) -> Option<TaskRef> {
+    pub(super) fn take_of(&self, domain: &Domain) -> Option<TaskRef> {
         self.take_if(|task| is_below(task, domain))
     }
 

@@ -411,14 +411,37 @@ impl<E: Engine> Worker<E> {
         }
     }
 
+    /// Runs a task from below `domain` that this worker has, if any, on another stack. This body goes on when that task has ended or
+    /// waits.
+    pub(crate) fn runs_one_apart(&self, domain: &Domain) -> bool {
+        if self.is_carrier() || !self.has_another_stack() {
+            return false;
+        }
+        let Some(task) = self.take_of(domain) else { return false };
+        self.wanted.set(Some(task));
+        self.log.waits_for_others(|| self.step_aside());
+        true
+    }
+
+    /// Goes back to the carrier, which resumes this body with its mail.
+    fn step_aside(&self) {
+        self.forks.offer_all();
+        self.flush_all();
+        let waiter = Waiter::outside(&self.seat);
+        if waiter.park() {
+            // Into the inbox at once: the carrier comes to it after this stack was left.
+            Waiter::wake_at((&raw const waiter).cast_mut());
+            self.suspend(&waiter, Awaited::Others);
+        }
+    }
+
     /// Lets other tasks run before this body goes on, which waits for something outside.
     pub(crate) fn let_others_run(&self) {
         turns::park();
         self.log.waits_for_others(|| {
-            self.forks.offer_all();
-            self.flush_all();
-            let waiter = Waiter::outside(&self.seat);
             if self.is_carrier() {
+                self.forks.offer_all();
+                self.flush_all();
                 // Nobody else resumes the bodies that this thread has put aside.
                 _ = self.begin_turn(1);
                 self.resume_mail();
@@ -426,10 +449,8 @@ impl<E: Engine> Worker<E> {
                 if !self.watch_a_while(|| self.shared().bodies_begun() != begun) {
                     self.run_something(1, false);
                 }
-            } else if waiter.park() {
-                // Into the inbox at once: the carrier comes to it after this stack was left.
-                Waiter::wake_at((&raw const waiter).cast_mut());
-                self.suspend(&waiter, Awaited::Others);
+            } else {
+                self.step_aside();
             }
         });
     }
