@@ -74,7 +74,7 @@ impl<E: Engine> Worker<E> {
     /// again comes after other tasks.
     pub(super) fn resume_mail(&self) {
         self.run_wanted();
-        self.seat.take_mail(|waiter| self.resumable.borrow_mut().push_back(waiter.into()));
+        self.collect_mail();
         let woken = self.resumable.borrow().len();
         if woken > 0 {
             self.turn_from_work();
@@ -98,15 +98,13 @@ impl<E: Engine> Worker<E> {
     }
 
     fn resume_waiter(&self, waiter: NonNull<Waiter>) {
-        // SAFETY: a woken waiter stays until its owner is resumed, here, or goes on after it was delivered.
+        // SAFETY: a woken waiter stays until its owner is resumed, here.
         let waiter = unsafe { waiter.as_ref() };
         waiter.deliver();
-        // Without a fiber it is this thread's own stack that waits: the caller looks.
-        if let Some(fiber) = waiter.take_fiber() {
-            // All forks, too, as before each switch (`forks`, 5).
-            self.step_back(Leave::Body);
-            self.run_on(fiber, Order::Resume);
-        }
+        let fiber = waiter.take_fiber().expect("collected with its fiber");
+        // All forks, too, as before each switch (`forks`, 5).
+        self.step_back(Leave::Body);
+        self.run_on(fiber, Order::Resume);
     }
 
     /// Runs a fiber until it parks or has nothing to do.
@@ -200,7 +198,8 @@ impl<E: Engine> Worker<E> {
         on_stack.restore();
     }
 
-    /// Takes what lies in the inbox, without resuming anybody: who was put aside is left to the carrier.
+    /// Takes what lies in the inbox, without resuming anybody: bodies that were put aside are left to the carrier. A waiter without a
+    /// fiber is that of this thread's own stack, or of the body that runs: it looks. It must not count as mail until then.
     pub(super) fn collect_mail(&self) {
         self.seat.take_mail(|waiter| match waiter.has_fiber() {
             true => self.resumable.borrow_mut().push_back(waiter.into()),
