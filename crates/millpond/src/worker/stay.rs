@@ -12,6 +12,10 @@
 //! 4. Without a spare, if it could run nothing itself (a session's datum) or no body has begun anywhere for long: the stack is put
 //!    aside, and the thread runs other tasks. At once, if other bodies of the thread are put aside, which it has to resume.
 //!
+//! The carrier of a thread with bodies that are put aside does the same for all of them: it lends its slot, and searches for what they
+//! wait for. If it cannot lend, it searches a little before each other task that it runs. On the dataflow stack, what goes on with a
+//! body's scope is at hand when the body is put aside (an errand). The carrier runs it next (`Worker::want_errand`).
+//!
 //! In the child of a fork no other thread works for a runtime of the parent. There a scope's only thread waits for no other one: it
 //! goes from 1 at once to 3, through the whole pool, and then to 4. A body of a scope that was open at the fork runs nothing.
 //!
