@@ -97,12 +97,22 @@ pub(crate) fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// Whether the system bounds the addresses of this process below what it could have.
-pub(crate) fn are_addresses_bounded() -> bool {
+/// How many bytes of addresses this process may still map, if the system bounds them (`ulimit -v`). Found out without mapping any:
+/// another thread might need them just then.
+pub(crate) fn addresses_left() -> Option<usize> {
+    let limit = limit_of_addresses()?;
+    // In pages; the first number is what is mapped.
+    let mapped = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mapped = mapped.split(' ').next()?.parse::<usize>().ok()?.saturating_mul(page_size());
+    Some(limit.saturating_sub(mapped))
+}
+
+/// How many bytes of addresses this process may have, if the system bounds them.
+fn limit_of_addresses() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the system writes the limit there.
     let told = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
-    told == 0 && limit.rlim_cur != libc::RLIM_INFINITY
+    (told == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
 /// The name of the calling thread, and zeros, as the system keeps it. Safe in a signal handler.

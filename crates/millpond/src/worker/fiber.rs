@@ -19,6 +19,7 @@ use super::turns::replace_held;
 #[cfg(feature = "stack")]
 use crate::stack::Frames;
 use crate::sync::global::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::system;
 use crate::task::TaskRef;
 
 /// What the carrier tells a fiber.
@@ -100,10 +101,14 @@ pub(crate) fn are_scarce() -> bool {
     REFUSED.load(Ordering::Relaxed) || STACKS.load(Ordering::Relaxed) >= most_stacks()
 }
 
+/// What a new stack leaves to the program's allocator where the system bounds addresses: an allocation that fails ends the process.
+const FOR_ALLOCATIONS: usize = 32 << 20;
+
 fn reserve_stack(size: usize) -> Option<DefaultStack> {
-    let stack = DefaultStack::new(size);
-    REFUSED.store(stack.is_err(), Ordering::Relaxed);
-    stack.ok()
+    let is_room = system::addresses_left().is_none_or(|left| left >= size.saturating_add(FOR_ALLOCATIONS));
+    let stack = if is_room { DefaultStack::new(size).ok() } else { None };
+    REFUSED.store(stack.is_none(), Ordering::Relaxed);
+    stack
 }
 
 /// Stacks kept for the next use; more than this many at once are rare and given back to the system.

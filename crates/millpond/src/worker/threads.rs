@@ -21,10 +21,10 @@ const AT_START: usize = 8 << 20;
 /// If the system has no thread or no addresses to give.
 pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let builder = Builder::new().name(name);
-    if !system::are_addresses_bounded() {
-        return builder.spawn(body);
+    let Some(left) = system::addresses_left() else { return builder.spawn(body) };
+    if left < AT_START {
+        return Err(io::ErrorKind::OutOfMemory.into());
     }
-    fiber::try_stacks(1, AT_START)?;
     let (starts, is_up) = mpsc::channel::<()>();
     let thread = builder.spawn(move || {
         drop(std::hint::black_box(Box::new(0_u8)));
@@ -39,5 +39,6 @@ pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::R
 /// of a thread that it can do without.
 pub(crate) fn has_room_beside(size: usize) -> bool {
     const ELSE: usize = 256 << 20;
-    fiber::try_stacks(1, size.saturating_add(ELSE)).is_ok()
+    let size = size.saturating_add(ELSE);
+    system::addresses_left().map_or_else(|| fiber::try_stacks(1, size).is_ok(), |left| left >= size)
 }
