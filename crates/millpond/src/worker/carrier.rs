@@ -198,7 +198,7 @@ impl<E: Engine> Worker<E> {
         on_stack.restore();
     }
 
-    /// Takes what lies in the inbox, without resuming anybody: bodies that were put aside are left to the carrier. A waiter without a
+    /// Takes what lies in the inbox, and resumes no body: the carrier does that. A waiter without a
     /// fiber is that of this thread's own stack, or of the body that runs: it looks. It must not count as mail until then.
     pub(super) fn collect_mail(&self) {
         self.seat.take_mail(|waiter| match waiter.has_fiber() {

@@ -159,7 +159,7 @@ enum Sought {
 }
 
 impl Sought {
-    /// Whether a thread that has nobody to lend its slot to goes on waiting. With bodies that are put aside it does not: each of
+    /// Whether a thread goes on waiting if no spare thread takes its slot. With bodies that are put aside it does not: each of
     /// them may go on by what the thread runs next.
     fn goes_on_unlent(self, patience: &mut Patience, begun: u64) -> bool {
         match self {
@@ -204,7 +204,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Before this stack is put aside: what goes on with the scope that is waited for comes next on this thread. Others that ran it
-    /// might have bodies put aside, too, and nobody to lend their slots to.
+    /// might have bodies put aside, too, and no spare thread for their slots.
     fn want_errand(&self, awaited: Awaited) {
         while let Some(errand) = E::Tasks::next_errand(self) {
             if self.wanted.get().is_none() && awaited.is(errand, false) && self.has_another_stack() {

@@ -17,7 +17,7 @@ use millpond::{Engine, Handle, Inline, Kind, Runtime, Spawn, StackEngine, Sum};
 #[test]
 fn children_of_a_fork() {
     // ThreadSanitizer checks nothing in the child of a process with several threads, since that child may find locks of the
-    // sanitizer itself that another thread held. With threads that work it hangs once in some 10,000 forks.
+    // sanitizer itself that another thread held. This test has hung there once; why was not seen.
     let while_others_work = if cfg!(millpond_tsan) { None } else { Some("forks_while_others_work") };
     let tests = [
         "sessions_in_a_child",
