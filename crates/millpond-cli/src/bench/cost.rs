@@ -7,8 +7,8 @@ use super::shares::{ran, ran_since, shares};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::stats::median;
-use clap::Arg;
 use clap::builder::PossibleValuesParser;
+use clap::{Arg, value_parser};
 use millpond::catalogue::AnyRuntime;
 use millpond::{Handle, Spawn, on_runtime};
 use serde_json::json;
@@ -49,6 +49,13 @@ pub fn args() -> Vec<Arg> {
             .value_name("WHEN")
             .value_parser(inline)
             .help("Whether ready short tasks run at their spawn [default: auto]"),
+        Arg::new("tasks")
+            .long("tasks")
+            .value_name("N")
+            // Each graph has a size that small.
+            .value_parser(value_parser!(u64).range(100_000..))
+            .default_value("10000000")
+            .help("Measure no graph of more tasks"),
     ]
 }
 
@@ -66,7 +73,9 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
 }
 
 fn points(request: &Request, config: &Config, runtime: &AnyRuntime, shape: &Shape) -> Result<Vec<Row>, Failure> {
-    let mut rows: Vec<Row> = shape.sizes.iter().map(|&n| row(config, shape, n)).collect();
+    let most = *request.matches.get_one::<u64>("tasks").expect("it has a default");
+    let sizes = shape.sizes.iter().filter(|&&n| n <= most);
+    let mut rows: Vec<Row> = sizes.map(|&n| row(config, shape, n)).collect();
     let mut bodies = vec![vec![0; ran(runtime).len()]; rows.len()];
     for rep in 1..=request.reps {
         for (row, bodies) in rows.iter_mut().zip(&mut bodies) {

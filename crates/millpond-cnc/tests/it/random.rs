@@ -180,10 +180,13 @@ fn check(seed: u64, runtimes: &[Runtime]) {
     assert_eq!(reported, stuck, "{}", shown());
 }
 
+/// How many programs, unless `MILLPOND_CASES` says.
+const CASES: u64 = if cfg!(debug_assertions) { 3000 } else { 10_000 };
+
 #[test]
 fn random_programs_give_the_serial_result() {
     limited(|| {
-        let cases = std::env::var("MILLPOND_CASES").map_or(10_000, |cases| cases.parse().expect("a number"));
+        let cases = std::env::var("MILLPOND_CASES").map_or(CASES, |cases| cases.parse().expect("a number"));
         let from = std::env::var("MILLPOND_SEED").map_or(0, |seed| seed.parse().expect("a number"));
         let runtimes = [1, 2, 8].map(runtime);
         (from..from + cases).for_each(|seed| check(seed, &runtimes));

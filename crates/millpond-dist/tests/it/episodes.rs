@@ -76,7 +76,7 @@ fn windows_are_small() {
             limit(60, format!("{workers} workers, {inline:?}, window {window}"), || {
                 let builder = Runtime::builder().workers(workers).window(window).inline(inline);
                 let rt: OnStack = builder.build_with().expect("the choices are in range");
-                for _ in 0..if cfg!(debug_assertions) { 4 } else { 20 } {
+                for _ in 0..if cfg!(debug_assertions) { 1 } else { 20 } {
                     let sum = Handle::new(0);
                     rt.scope(|s| (0..10).for_each(|_| drop(s.nest_portable(sum.inout(), Tree { deep: 4 }))))
                         .expect("nothing fails");

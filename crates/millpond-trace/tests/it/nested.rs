@@ -23,7 +23,7 @@ use crate::common::watchdog::Watchdog;
 use program::Body;
 
 /// As many as a plain `cargo test` has time for: some seconds.
-const CASES: u64 = 4000;
+const CASES: u64 = if cfg!(debug_assertions) { 1000 } else { 4000 };
 
 /// What a case chooses at the builder.
 #[derive(Clone, Copy, Debug)]

@@ -113,8 +113,9 @@ fn every_workload_is_right_with_and_without_tasks() {
                 jobs.push((job, counts, what));
             }
         }
-        // All numbers of workers with all parts only where the code is optimized (`.ci/run stress`).
-        let (workers, nth): (&[usize], _) = if cfg!(debug_assertions) { (&[2], 4) } else { (&[1, 2, 3, 8], 1) };
+        // All numbers of workers with all parts only where the code is optimized (`.ci/deep tests`). The eighth part after the
+        // default ones is the dataflow stack.
+        let (workers, nth): (&[usize], _) = if cfg!(debug_assertions) { (&[2], 8) } else { (&[1, 2, 3, 8], 1) };
         // One runtime at a time: some wait busily.
         for runtime in workers.iter().flat_map(|&workers| runtimes(workers, nth)) {
             jobs.iter_mut().for_each(|(job, counts, what)| right_with(job.as_mut(), &runtime, *counts, what));

@@ -2,7 +2,7 @@
 //! random sequences on several.
 
 use crate::common::rng::Rng;
-use crate::common::{limit, sized};
+use crate::common::{deep, limit, sized};
 use crate::stage::{How, Stage, Uses, on_every_stage, serial};
 use millpond::Engine;
 
@@ -102,7 +102,7 @@ fn random_generations_under_every_scheme() {
     limit(120, "random generations", || {
         for (deterministic, renames) in [(false, true), (true, true), (false, false)] {
             on_every_stage!(deterministic, renames, stage => {
-                (0..sized(30, 1_000) as u64).for_each(|seed| random(&stage, renames, &mut Rng::new(seed)));
+                (0..sized(15, deep(200, 1_000)) as u64).for_each(|seed| random(&stage, renames, &mut Rng::new(seed)));
             });
         }
     });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use millpond::{Engine, Handle, Idle, Runtime, Spawn, StackEngine};
 
-use crate::common::{builder, limit, sized};
+use crate::common::{builder, deep, limit, number, sized};
 
 /// More than fit into what a worker takes at once.
 const LEAVES: usize = 100;
@@ -145,7 +145,7 @@ fn programs<E: Engine>() -> [(&'static str, Program<E>); 6] {
 
 /// How often each program runs: `MILLPOND_RUNS`, or a few times.
 fn runs() -> u64 {
-    std::env::var("MILLPOND_RUNS").map_or(sized(3, 20) as u64, |runs| runs.parse().expect("MILLPOND_RUNS is a number"))
+    number("MILLPOND_RUNS", sized(2, deep(5, 20)) as u64)
 }
 
 /// Each program so often, with 1 to 8 workers: all bodies want one lock, or as many bodies hold one at a time as there are spare

@@ -38,9 +38,9 @@ use config::Config;
 use program::Program;
 
 /// The cases of a plain `cargo test`: a few seconds. The lane `random` of `.ci/run` asks for more.
-const CASES: u64 = if cfg!(debug_assertions) { 2000 } else { 10_000 };
+const CASES: u64 = if cfg!(debug_assertions) { 1000 } else { 10_000 };
 /// The cases that every part runs.
-const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 60 } else { 300 };
+const CASES_UNDER_ALL: u64 = if cfg!(debug_assertions) { 30 } else { 200 };
 
 /// How many combinations of a scheme, a pool and a memory manager are drawn.
 const COMBINATIONS: u64 = 200;

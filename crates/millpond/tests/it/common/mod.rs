@@ -54,10 +54,15 @@ pub fn sized(debug: usize, release: usize) -> usize {
     }
 }
 
+/// The larger size if `MILLPOND_DEEP` is set, as `.ci/deep` sets it.
+pub fn deep(usual: usize, deep: usize) -> usize {
+    if std::env::var_os("MILLPOND_DEEP").is_some() { deep } else { usual }
+}
+
 /// How many tasks are counted, each with its own mark: `MILLPOND_TASKS`, or 10^5, or fewer if not optimized.
 pub fn tasks() -> usize {
     std::env::var("MILLPOND_TASKS")
-        .map_or(sized(20_000, 100_000), |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
+        .map_or(sized(10_000, 100_000), |tasks| tasks.parse().expect("MILLPOND_TASKS is a number"))
 }
 
 /// The number that a variable of the environment gives, if it is set.

@@ -7,14 +7,14 @@ use millpond::{Builder, Engine, Handle, Inline, Runtime, Spawn};
 
 use super::gate::{Gate, Opens};
 use super::on_every_row;
-use crate::common::{builder, sized};
+use crate::common::{builder, deep, sized};
 
 /// The one scheme whose releases look through a generation (TG §4.1).
 const LOOKS_THROUGH: &str = "graph";
 
 /// As many tasks as are outstanding at once. A task takes some 150 bytes.
 fn outstanding() -> usize {
-    sized(20_000, 1_000_000)
+    sized(10_000, deep(200_000, 1_000_000))
 }
 
 /// Without a window.
@@ -22,7 +22,7 @@ fn unbounded() -> Builder {
     builder(2).window(usize::MAX >> 16)
 }
 
-/// A million reads behind one task that is held, by a door that opens when all are there; then a writer.
+/// Many reads behind one task that is held, by a door that opens when all are there; then a writer.
 fn readers<E: Engine>(rt: &Runtime<E>, names: Names<'_>) {
     let count = if names.scheme == LOOKS_THROUGH { outstanding().min(10_000) } else { outstanding() };
     let (value, gate, ran) = (Handle::new(1), Gate::default(), AtomicUsize::new(0));
@@ -51,7 +51,7 @@ fn outstanding_reads_of_one_datum() {
     on_every_row!(120, "reads of one datum", unbounded(), rt, names => readers(rt, names));
 }
 
-/// A million tasks on a thousand data, behind one task that has all of them.
+/// Many tasks on a thousand data, behind one task that has all of them.
 fn chains<E: Engine>(rt: &Runtime<E>) {
     let (count, chains) = (outstanding(), 1000);
     let data: Vec<_> = (0..chains).map(|_| Handle::new(0)).collect();
@@ -121,7 +121,7 @@ fn places(i: usize, data: usize) -> impl Iterator<Item = (usize, bool)> {
 }
 
 fn many_accesses<E: Engine>(rt: &Runtime<E>) {
-    let (tasks, data) = (sized(1_000, 40_000), 23);
+    let (tasks, data) = (sized(1_000, deep(10_000, 40_000)), 23);
     let handles: Vec<_> = (0..data as u64).map(Handle::new).collect();
     rt.scope(|s| {
         for i in 0..tasks {

@@ -7,7 +7,7 @@ use millpond::{Engine, Handle, Inline, Runtime, Spawn, Sum};
 
 use super::gate::{Gate, Opens};
 use super::on_every_row;
-use crate::common::{builder, sized};
+use crate::common::{builder, deep, sized};
 
 /// A body that takes so long is a long one, however fast the others come.
 const LONG: Duration = Duration::from_micros(100);
@@ -66,7 +66,7 @@ fn as_many_as_there_are_workers() {
                 if ["dq1", "dq3"].contains(&names.pool) {
                     return;
                 }
-                for _ in 0..sized(2, 40) {
+                for _ in 0..sized(2, deep(10, 40)) {
                     [Behind::OneDatum, Behind::Data, Behind::Both, Behind::Parts].into_iter().for_each(|behind| meet(rt, behind));
                 }
             });
