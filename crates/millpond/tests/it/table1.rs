@@ -176,7 +176,9 @@ fn a_wrong_cell_is_noticed() {
             let wrong = Cell { dep: if cell.waits() { Free } else { True }, ..cell };
             // Turns that are taken look like a dependence, unless the first task cannot have its turn.
             let alike = cell.dep == Turns && cell.when != When::Blocked;
-            assert_eq!(wrong.wrong(&stage).is_some(), !alike, "{wrong:?}");
+            // If the worker sleeps too long, what it should not do has not happened yet.
+            let attempts = if alike { 1 } else { 20 };
+            assert_eq!((0..attempts).any(|_| wrong.wrong(&stage).is_some()), !alike, "{wrong:?}");
         }
     });
 }
