@@ -200,10 +200,10 @@
 mod access;
 #[cfg(feature = "catalogue")]
 pub mod catalogue;
-mod caught;
 mod clock;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 pub mod conformance;
+mod copy_out;
 pub mod depend;
 mod engine;
 mod error;
@@ -212,7 +212,7 @@ pub mod item;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 mod limit;
 pub mod memory;
-mod moved;
+mod panics;
 pub mod pool;
 pub mod record;
 mod runtime;
@@ -226,6 +226,9 @@ mod task;
 pub mod taskpool;
 mod worker;
 
+pub use crate::runtime::external::scope_handle::{Closed, Gate, Stay};
+pub use crate::runtime::external::tasks::{Door, Pending, Precondition, WaitError};
+pub use crate::worker::fork::{Joiner, join};
 pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
@@ -240,9 +243,6 @@ pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use runtime::cancel::CancelToken;
 pub use runtime::config::Inline;
-pub use runtime::door::{Door, Pending, Precondition, WaitError};
-pub use runtime::fork::{Joiner, join};
-pub use runtime::gate::{Closed, Gate, Stay};
 pub use runtime::join::Join;
 #[doc(hidden)]
 pub use runtime::outcome::Tried;

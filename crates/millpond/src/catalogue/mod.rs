@@ -10,7 +10,8 @@ use crate::depend::{AnyScheme, Mode, Scheme};
 use crate::engine::{DEFAULT_SCHEME, DefaultMemory, DefaultPool, StackEngine};
 use crate::memory::Memory;
 use crate::memory::variants as managers;
-use crate::pool::{Pool, variants as pools};
+use crate::pool::Pool;
+use crate::pool::variants as pools;
 
 /// One member of a family.
 ///

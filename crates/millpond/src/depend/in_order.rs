@@ -1,6 +1,6 @@
 //! Accesses of tasks that a stack holds: noted, not ordered, since the stack runs tasks in reference order (DDS §3).
 //!
-//! What waits for what, a thief finds out (`stack::walk`). Here is only what handles must know: whether a frame uses a version,
+//! What waits for what, a thief finds out (`stack::thief::scan`). Here is only what handles must know: whether a frame uses a version,
 //! and who frees one whose handle is gone. A task's end costs nothing here: a frame keeps a list of the versions that it uses,
 //! and lets go of them when all its closures have ended (`Frames::end_uses`).
 //!

@@ -7,13 +7,13 @@ use std::time::Duration;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::graph::{EmbeddedGraph, Graph};
-use super::hypergraph::{EmbeddedHypergraph, Hypergraph};
-use super::list::List;
 use super::parked::Parked;
-use super::tickets::Tickets;
-use super::two_locks::TwoLocks;
 use super::{Mode, Released, Scheme};
+use crate::depend::paper::graph::{EmbeddedGraph, Graph};
+use crate::depend::paper::hypergraph::{EmbeddedHypergraph, Hypergraph};
+use crate::depend::paper::list::List;
+use crate::depend::paper::tickets::Tickets;
+use crate::depend::paper::two_locks::TwoLocks;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::task::{Header, Record, TaskRef, VTable};

@@ -30,34 +30,27 @@ macro_rules! tests_of_every_scheme {
     };
 }
 
-#[cfg(feature = "catalogue")]
-mod chain;
 #[cfg(all(test, not(loom)))]
 mod figure_tests;
-#[cfg(feature = "catalogue")]
-pub mod graph;
-#[cfg(feature = "catalogue")]
-pub mod hypergraph;
 #[cfg(feature = "stack")]
 pub(crate) mod in_order;
-#[cfg(feature = "catalogue")]
-pub mod list;
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(feature = "catalogue")]
+mod paper;
 pub mod parked;
 #[cfg(all(test, millpond_counted))]
 mod rmw_tests;
 mod store;
-#[cfg(feature = "catalogue")]
-pub mod tickets;
 pub(crate) mod tracker;
+
 #[cfg(feature = "catalogue")]
-pub mod two_locks;
+pub use paper::{graph, hypergraph, list, tickets, two_locks};
 
 /// Takes the locks of the schemes' stores, for a fork.
 pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
     #[cfg(feature = "catalogue")]
-    let others = (chain::take_lock(), graph::take_lock(), hypergraph::take_locks());
+    let others = paper::take_locks();
     #[cfg(not(feature = "catalogue"))]
     let others = ();
     Box::new((parked::take_lock(), others))

@@ -20,10 +20,10 @@ use crate::handle::reduction::Reduction;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::runtime::Inner;
-use crate::runtime::domain::Domain;
-use crate::runtime::shared::Shared;
+use crate::runtime::scope_state::Domain;
 use crate::task::TaskRef;
 use crate::worker::Worker;
+use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 
 /// What programs call of an engine. The methods have unusual names: if user code calls a method that does not exist, the

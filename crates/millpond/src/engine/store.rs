@@ -9,15 +9,15 @@ use crate::access::{Accesses, ArgsOf, In};
 use crate::depend::tracker::{SchemeOps, Tracker};
 use crate::handle::Datum;
 use crate::record::Cause;
-use crate::runtime::domain::Domain;
 use crate::runtime::join::Join;
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::shared::Shared;
+use crate::runtime::scope_state::Domain;
 use crate::runtime::spawn::Options;
 use crate::stack::Frames;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
+use crate::worker::seats::Shared;
 
 /// What an engine does with the tasks of a scope. What is provided is right for tasks that wait in a pool.
 pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {

@@ -10,7 +10,7 @@ use super::reduction::Reduction;
 use super::version::Version;
 use crate::depend::Mode;
 use crate::depend::tracker::{SchemeOps, Tracker};
-use crate::runtime::domain::NESTED_EPOCH;
+use crate::runtime::scope_state::NESTED_EPOCH;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::unique_number;
 

@@ -15,8 +15,8 @@ use self::erased::Operator;
 use self::parts::{Block, Parts, Shape, Spare};
 use super::datum::Datum;
 use super::version::{Dropped, Version};
-use crate::caught::{Caught, catch};
 use crate::error::Label;
+use crate::panics::{Caught, catch};
 use crate::sync::Guarded;
 use crate::worker::turns::Turns;
 

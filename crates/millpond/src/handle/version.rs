@@ -8,9 +8,9 @@ use super::bound::Share;
 use super::datum::Datum;
 use super::exclusion::Exclusion;
 use super::storage;
-use crate::caught::{Caught, catch};
 use crate::depend::Meta;
 use crate::error::Error;
+use crate::panics::{Caught, catch};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::global::Mutex;
 
@@ -51,7 +51,7 @@ pub(crate) enum Place {
     /// As `Renamed`, by a runtime that bounds the storage of such versions.
     Counted,
     /// In a nested task's frame, and freed with that: it shows the parent's version, whose the value is, or is a datum of its
-    /// own (`stack::own`).
+    /// own (`stack::layout::local`).
     Held,
 }
 

@@ -22,7 +22,7 @@ use std::ops::Deref;
 use std::task::Waker;
 
 use crate::Precondition;
-use crate::caught::catch;
+use crate::panics::catch;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use slot::{Slot, Waits};

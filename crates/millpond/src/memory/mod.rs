@@ -7,14 +7,15 @@ pub mod any;
 mod chunk;
 mod class;
 #[cfg(feature = "catalogue")]
-pub mod named;
+mod paper;
 mod poison;
 pub mod slab;
 mod system;
 #[cfg(all(any(test, feature = "conformance"), not(loom)))]
 pub(crate) mod testing;
+
 #[cfg(feature = "catalogue")]
-pub mod variants;
+pub use paper::{named, variants};
 
 /// Every block is aligned to half a cache line; one of more than 96 bytes begins a line.
 pub const BLOCK_ALIGN: usize = 32;

@@ -5,25 +5,16 @@ pub use crate::task::TaskRef;
 #[cfg(feature = "catalogue")]
 pub mod any;
 #[cfg(feature = "catalogue")]
-mod lock;
-#[cfg(feature = "catalogue")]
-pub mod named;
-#[cfg(feature = "catalogue")]
-pub mod params;
-#[cfg(feature = "catalogue")]
-mod placement;
-#[cfg(feature = "catalogue")]
-mod queue;
+mod paper;
 mod random;
-#[cfg(feature = "catalogue")]
-mod shared;
 pub mod split;
 #[cfg(test)]
 mod testing;
 #[cfg(all(test, not(loom)))]
 mod tests;
+
 #[cfg(feature = "catalogue")]
-pub mod variants;
+pub use paper::{named, params, variants};
 
 /// Why a task is put, a hint for when the owner will look at the pool again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,5 @@
 //! Random numbers that choose among queues.
 
-#[cfg(feature = "catalogue")]
-mod paper;
-
-#[cfg(feature = "catalogue")]
-pub use paper::{RandR, TwisterFloat, TwisterInteger};
-
 /// Draws numbers, each worker its own.
 pub trait Draw: Send + 'static {
     /// A stream of its own for each seat.

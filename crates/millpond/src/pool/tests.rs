@@ -1,12 +1,12 @@
 //! What all pools promise, and what tells those of the paper apart.
 
 use super::any::{AnyLocal, AnyPool, Chosen};
-use super::params::{Filling, LockKind, Params, Share};
 use super::testing::{number, task};
-use super::variants::{ROWS, by_name};
 use super::*;
 use crate::conformance::pool::each_task_once;
 use crate::limit::limit;
+use crate::pool::paper::params::{Filling, LockKind, Params, Share};
+use crate::pool::paper::variants::{ROWS, by_name};
 
 /// The pools of the tables with several parameters. (`conformance::pool` tests the default one.)
 fn all() -> impl Iterator<Item = Chosen> {

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::thread::{self, ThreadId};
 
 use super::{Event, Sinks, Track};
-use crate::caught::catch;
+use crate::panics::catch;
 use crate::sync::{Condvar, Mutex};
 use crate::worker::current::{Enter, Visit};
 

@@ -5,11 +5,11 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::tape::Tape;
 use super::{Cause, Event, Id, Recorder, Role, Track, What};
 use crate::depend::Mode;
 use crate::error::Label;
 use crate::handle::Datum;
+use crate::record::buffer::Tape;
 use crate::task::{self, Record, TaskRef, flag};
 use crate::worker::forks::Forks;
 

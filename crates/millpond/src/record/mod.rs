@@ -1,7 +1,7 @@
 //! Recording: what each task did and when, told to a [`Sink`].
 //!
 //! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes [`Event`]s to a tape of
-//! its own (`record::tape`); a full tape, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is
+//! its own (`record::buffer`); a full tape, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is
 //! what belongs to a scope that was opened meanwhile: its tasks, their descendants, and what workers did in between.
 //! While there is no sink, the price is one test of a loaded word a task.
 //!
@@ -37,14 +37,14 @@ use crate::sync::atomic::{AtomicBool, Ordering, fence};
 use crate::sync::global::atomic as global;
 use crate::sync::{Mutex, fork};
 
+pub(crate) mod buffer;
 mod delivery;
 pub mod dump;
 pub(crate) mod live;
 pub(crate) mod log;
-pub(crate) mod tape;
 
+use crate::record::buffer::Tape;
 use delivery::{Batch, Delivery};
-use tape::Tape;
 
 /// Tracks of this process so far: bodies are numbered by track, and one runtime may be told of another's.
 static TRACKS: global::AtomicU32 = global::AtomicU32::new(0);

@@ -5,19 +5,19 @@
 
 use std::sync::Arc;
 
-use super::shared::Shared;
 use crate::depend;
 use crate::engine::Engine;
 use crate::handle::{claim, storage, version};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::fork::{self, Take};
+use crate::worker::seats::Shared;
 
 /// The locks of the crate's statics.
-pub(super) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
+pub(crate) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
 
 /// The annexes of one process. Made by its first caller, and left behind by the next fork.
-pub(super) struct AfterFork<E: Engine>(AtomicPtr<Annexes<E>>);
+pub(crate) struct AfterFork<E: Engine>(AtomicPtr<Annexes<E>>);
 
 struct Annexes<E: Engine> {
     generation: u32,
@@ -32,13 +32,13 @@ impl<E: Engine> Default for AfterFork<E> {
 
 impl<E: Engine> AfterFork<E> {
     /// An annex of this process.
-    pub(super) fn take(&self, of: &Shared<E>) -> Arc<Shared<E>> {
+    pub(crate) fn take(&self, of: &Shared<E>) -> Arc<Shared<E>> {
         let vacant = { self.annexes().vacant.lock().pop() };
         vacant.unwrap_or_else(|| of.annex_after_fork())
     }
 
     /// The caller has left it. Unless the process has forked in the scope's closure, it is one of this process.
-    pub(super) fn give_back(&self, annex: &Arc<Shared<E>>) {
+    pub(crate) fn give_back(&self, annex: &Arc<Shared<E>>) {
         if annex.is_forked() {
             // Its threads, too, are not here.
             return std::mem::forget(Arc::clone(annex));

@@ -8,7 +8,6 @@ use super::config::{self, Config, Inline, LEAST_STACK, MOST_STACK, MOST_WORKERS}
 #[cfg(feature = "signal")]
 use super::on_signal;
 use super::session::OpenSessions;
-use super::shared::Shared;
 use super::{Inner, Runtime, start, watchdog};
 use crate::engine::{Choices, Engine};
 use crate::handle::bound::Bound;
@@ -17,6 +16,7 @@ use crate::record::Recorder;
 use crate::stack::policy::End;
 use crate::sync::Mutex;
 use crate::worker::fiber;
+use crate::worker::seats::Shared;
 use crate::worker::sleep::Idle;
 
 /// Chooses how a runtime works; made by [`Runtime::builder`].

@@ -11,7 +11,7 @@
 //! 3. `close`: the owner adds what it counted minus `OPEN`. From then on `word` is the number of outstanding tasks,
 //!    and whoever brings it to 0 completes the scope. All changes of `word` form one release sequence, so what
 //!    happened before any completion happens before that.
-//! 4. A task that came through a door (`runtime::door`) is counted when it is let in, by whoever meets its last
+//! 4. A task that came through a door (`runtime::external::tasks`) is counted when it is let in, by whoever meets its last
 //!    precondition: the owner in its cell, as a completion less; a worker that has completions of this scope to
 //!    subtract spares one of them; anybody else adds to `word`. The worker spares no more than it has, so `word` is
 //!    never less than what is outstanding, and what the spared completion stood for keeps the scope from being

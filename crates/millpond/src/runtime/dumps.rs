@@ -1,9 +1,9 @@
 //! Dumps: the account of unfinished tasks.
 
-use super::shared::Shared;
 use super::{Builder, Runtime};
 use crate::engine::Engine;
 use crate::record::dump::{Dump, explain};
+use crate::worker::seats::Shared;
 
 impl Builder {
     /// Keeps account of the tasks that are not complete, for [`Runtime::dump`]. Off by default.

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-use super::domain::Domain;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
 use crate::record::{Cause, Id};
+use crate::runtime::scope_state::Domain;
 use crate::stack::{has_ended, wake_when_ended};
 use crate::task::TaskRef;
 use crate::worker::Worker;
@@ -134,7 +134,7 @@ impl<O> Source<O> {
 struct OnWorker {
     worker: *const (),
     free: unsafe fn(*const (), TaskRef),
-    /// Ends a closure that was stolen and is done (`stack::theft`).
+    /// Ends a closure that was stolen and is done (`stack::thief::theft`).
     pass: unsafe fn(*const (), TaskRef),
 }
 

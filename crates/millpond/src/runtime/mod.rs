@@ -6,24 +6,14 @@ use std::panic::Location;
 use std::sync::{Arc, Once};
 use std::thread::{self, JoinHandle};
 
-mod after_fork;
-mod at_once;
-pub(crate) mod body;
+pub(crate) mod after_fork;
 mod builder;
 pub(crate) mod cancel;
-pub(crate) mod combine;
 pub(crate) mod config;
 mod count;
-pub(crate) mod domain;
-pub(crate) mod door;
-pub(crate) mod doors;
 mod dumps;
-pub(crate) mod fork;
-pub(crate) mod future;
-pub(crate) mod gate;
-pub(crate) mod issue;
+pub(crate) mod external;
 pub(crate) mod join;
-mod noted;
 #[cfg(feature = "signal")]
 mod on_signal;
 pub(crate) mod outcome;
@@ -32,29 +22,28 @@ pub(crate) mod quiesce;
 #[cfg(all(test, not(loom)))]
 mod refused_tests;
 pub(crate) mod scope;
+pub(crate) mod scope_state;
 pub(crate) mod session;
-pub(crate) mod shared;
 pub(crate) mod spawn;
 mod try_scope;
 pub(crate) mod wait_on;
-mod waker;
 pub(crate) mod watch;
 pub(crate) mod watchdog;
 mod window;
 
+use crate::runtime::scope_state::Domain;
+use crate::worker::seats::Shared;
 pub use builder::{BuildError, Builder};
 use cancel::Cancels;
-use domain::Domain;
 use scope::Scope;
 use session::{OpenSessions, Session};
-use shared::Shared;
 
 use crate::access::Root;
-use crate::caught::catch;
 use crate::engine::store::TaskStore;
 use crate::engine::{DefaultEngine, Engine};
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::Claimant;
+use crate::panics::catch;
 use crate::record::{Recorder, Recording};
 use crate::sync::Mutex;
 use crate::worker::current::{is_home, set_home, visits_any};
@@ -159,7 +148,7 @@ impl<E: Engine> std::fmt::Debug for Inner<E> {
 }
 
 /// Starts the worker thread of a seat.
-fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
+pub(crate) fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Result<JoinHandle<()>> {
     let (shared, inherited) = (Arc::clone(shared), pin::inherited());
     threads::start(format!("millpond-{seat}"), move || {
         pin::release(inherited);

@@ -5,8 +5,8 @@
 
 use std::error::Error as StdError;
 
-use crate::caught::Caught;
 use crate::error::{Error, Label};
+use crate::panics::Caught;
 
 /// An error of any type.
 pub(crate) type Boxed = Box<dyn StdError + Send + Sync>;

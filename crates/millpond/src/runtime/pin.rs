@@ -5,9 +5,9 @@
 
 use std::cell::Cell;
 
-use super::shared::Shared;
 use crate::engine::Engine;
 use crate::sync::system::Processors;
+use crate::worker::seats::Shared;
 
 thread_local! {
     /// The processors that this thread could use before it was bound to one.

@@ -9,12 +9,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::domain::Domain;
-use super::gate::Opening;
 use super::watch::Tell;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::error::Kind;
+use crate::runtime::external::scope_handle::Opening;
+use crate::runtime::scope_state::Domain;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::yield_thread;
 use crate::worker::wait::Waiter;
@@ -123,7 +123,7 @@ impl<E: Engine> Worker<E> {
                 Poll::Pending => None,
             })
         });
-        // Nothing runs on top of the body: it goes on when it can, whatever a leaf waits for (`runtime::future`).
+        // Nothing runs on top of the body: it goes on when it can, whatever a leaf waits for (`runtime::external::future`).
         self.block_on(poll, |waiter| self.wait_apart(waiter, Awaited::Others))
     }
 }

@@ -11,7 +11,13 @@ use crate::runtime::outcome::{Boxed, Outcome, Tried};
 use crate::runtime::wait_on::Ref;
 use crate::task::Extras;
 
+pub(crate) mod body;
+pub(crate) mod combine;
+mod inline_leaf;
+pub(crate) mod issue;
 mod named;
+mod recorded;
+
 pub use named::Task;
 
 /// A scope of any engine, root or in a body: where tasks are spawned and waited for.

@@ -7,7 +7,6 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::domain::Domain;
 use super::session::Core;
 use crate::access::{CanRead, CanWrite};
 use crate::depend::Mode;
@@ -19,6 +18,7 @@ use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
+use crate::runtime::scope_state::Domain;
 use crate::stack::Frames;
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::current::with_log_of_body;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use crate::caught::catch;
+use crate::panics::catch;
 use crate::sync::Mutex;
 use crate::task::Header;
 use crate::worker::wait::Waiter;

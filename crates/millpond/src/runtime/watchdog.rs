@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::shared::Shared;
 use super::{BuildError, Builder};
 use crate::engine::Engine;
 use crate::record::dump::{Dump, State};
 use crate::record::{Cause, Id};
 use crate::sync::{Condvar, Mutex, fork};
+use crate::worker::seats::Shared;
 use crate::worker::threads;
 
 /// It looks so often in the time after which it tells.

@@ -1,12 +1,12 @@
 //! The window: how many tasks of a scope may be outstanding, and what its owner does when there is no room for another.
 
-use super::domain::Domain;
-use super::shared::Shared;
 use crate::engine::Engine;
 use crate::pool::Leave;
 use crate::record::Cause;
+use crate::runtime::scope_state::Domain;
 use crate::sync::spin_loop;
 use crate::worker::current::with_log_of_body;
+use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
 

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::task::TaskRef;
 
 /// A stack, of which there is none.

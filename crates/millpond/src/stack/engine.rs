@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::{Frames, Stacks, Thief, fits_in_stack, frames_of};
 use crate::access::{Accesses, ArgsOf, In};
+use crate::copy_out::moved;
 use crate::depend::in_order::InOrder;
 use crate::depend::parked::Parked;
 use crate::depend::tracker::{Of, SchemeOps, Tracker};
@@ -22,18 +23,17 @@ use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::handle::Datum;
 use crate::memory::slab::Slabs;
-use crate::moved::moved;
 use crate::pool::split::Split;
 use crate::record::Cause;
-use crate::runtime::domain::Domain;
 use crate::runtime::join::Join;
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::shared::Shared;
+use crate::runtime::scope_state::Domain;
 use crate::runtime::spawn::Options;
 use crate::sync::barrier;
 use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
+use crate::worker::seats::Shared;
 
 /// The engine of the dataflow stack ([DDS](crate#sources) §3), which replaces memory manager, pool and scheme. Never a value.
 ///

@@ -1,34 +1,15 @@
 #![doc = include_str!("README.md")]
 
-mod appetite;
-mod at_spawn;
-mod chunk;
-mod elsewhere;
 pub(crate) mod engine;
-mod episode;
-mod errand;
-mod frames;
-mod guard;
-mod jump;
-mod lay;
-mod own;
-mod parent;
-pub mod policy;
-mod room;
-mod run;
-mod scope;
-mod spawn;
-mod stacks;
-mod theft;
+mod layout;
+mod owner;
 mod thief;
-mod uses;
-mod walk;
-mod watch;
 
+pub(crate) use crate::stack::layout::frames::Frames;
+pub(crate) use crate::stack::layout::local::fits as fits_in_stack;
+pub(crate) use crate::stack::owner::spawn::frames_of;
+pub(crate) use crate::stack::owner::waiters::{Wakers, has_ended, wake_when_ended};
+pub(crate) use crate::stack::thief::search::Thief;
+pub(crate) use crate::stack::thief::stacks::Stacks;
 pub use engine::StackEngine;
-pub(crate) use frames::Frames;
-pub(crate) use own::fits as fits_in_stack;
-pub(crate) use spawn::frames_of;
-pub(crate) use stacks::Stacks;
-pub(crate) use thief::Thief;
-pub(crate) use watch::{Wakers, has_ended, wake_when_ended};
+pub use thief::policy;

@@ -11,7 +11,7 @@ use crate::handle::Datum;
 use crate::handle::claim;
 use crate::handle::datum::Whole;
 use crate::handle::version::{Dropped, Place, State, Version};
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::worker::complete::panicked;
 
 /// The part of a block that only a parent has. One [`Whole`] for each of its accesses follows it.

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::{Laid, NewTask, State, TaskRef};
 use crate::error::Error;
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::sync::tracked::{AtomicU32, Ordering};
 
 /// The fixed part of a task block.
@@ -48,7 +48,7 @@ pub(crate) mod flag {
     pub(crate) const SUSPENDED: u8 = 128;
     /// A leaf or a parent whose block lies in a stack.
     pub(crate) const IN_PLACE: u8 = 128;
-    /// All that is said of a leaf there in short form (`task::laid`): with a join it would lie elsewhere.
+    /// All that is said of a leaf there in short form (`task::compact`): with a join it would lie elsewhere.
     pub(crate) const LAID: u8 = IN_PLACE | COUNTED;
     /// The same of a parent.
     pub(crate) const LAID_PARENT: u8 = LAID | COMMUTATIVE;
@@ -94,17 +94,17 @@ pub(crate) enum Role {
     Nest,
     /// Combines a reduction (`handle::reduction`).
     Combine,
-    /// A future: complete when it is ready (`runtime::future`).
+    /// A future: complete when it is ready (`runtime::external::future`).
     Future,
     /// Not a task: somebody waits for an access, or a future; the payload is a `Waiter`.
     Wait,
     /// One half of a `join(a, b)` that others may take.
     Fork,
-    /// In a stack, what leads to the next chunk (`stack::jump`).
+    /// In a stack, what leads to the next chunk (`stack::layout::link`).
     Jump,
-    /// In a stack, what stands for a task in a block elsewhere (`stack::elsewhere`).
+    /// In a stack, what stands for a task in a block elsewhere (`stack::layout::out_of_line`).
     Elsewhere,
-    /// What a worker does for a stack: goes on with it, or runs what it has stolen from it (`stack::errand`).
+    /// What a worker does for a stack: goes on with it, or runs what it has stolen from it (`stack::thief::resume`).
     Errand,
 }
 
@@ -228,7 +228,7 @@ impl Header {
         self.tag as usize
     }
 
-    /// In a stack: what thieves have done to it, if that is not [`GUARD`] (`stack::theft`).
+    /// In a stack: what thieves have done to it, if that is not [`GUARD`] (`stack::thief::theft`).
     #[inline(always)]
     pub(crate) fn theft(&self) -> &AtomicU32 {
         &self.unmet

@@ -16,19 +16,19 @@ use std::slice;
 use crate::error::Label;
 use crate::memory::{BLOCK_ALIGN, Block};
 use crate::record::Id;
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 
+mod compact;
 mod frame;
 mod header;
-mod laid;
 mod record;
 mod state;
 
+pub use crate::task::compact::Modes;
+pub(crate) use crate::task::compact::{Laid, size as laid_size};
 pub(crate) use frame::{NestFrame, outcome};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
-pub use laid::Modes;
-pub(crate) use laid::{Laid, size as laid_size};
 pub use record::Record;
 pub(crate) use state::State;
 

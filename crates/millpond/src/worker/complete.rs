@@ -3,7 +3,6 @@
 use std::ptr::NonNull;
 
 use super::Worker;
-use crate::caught::Caught;
 use crate::depend::tracker::Tracker;
 use crate::depend::{Mode, Released};
 use crate::engine::Engine;
@@ -11,9 +10,10 @@ use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::handle::version::{State, Version};
+use crate::panics::Caught;
 use crate::pool::Put;
 use crate::record::What;
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::task::{NestFrame, Record, Role, TaskRef, flag};
 
 /// How a body ended.
@@ -266,7 +266,7 @@ impl<E: Engine> Worker<E> {
     /// The combine task is through: nobody uses the reduction any more.
     #[cold]
     pub(crate) fn end_reduction(&self, task: TaskRef) {
-        let reduction = crate::runtime::combine::reduction_of(task);
+        let reduction = crate::runtime::spawn::combine::reduction_of(task);
         // SAFETY: the reduction lives until it is freed below.
         let datum: NonNull<Datum> = unsafe { reduction.as_ref() }.datum();
         // SAFETY: all members were released before the combine task was granted.

@@ -7,8 +7,8 @@ use super::Worker;
 use super::forks::{Forks, Head, Place};
 use crate::engine::Engine;
 use crate::record::log::Log;
-use crate::runtime::fork::ForkOps;
-use crate::runtime::shared::Shared;
+use crate::worker::fork::ForkOps;
+use crate::worker::seats::Shared;
 
 /// The worker of the innermost runtime that this thread works for.
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::clock::{ticks, ticks_per_ns};
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::VTable;
 

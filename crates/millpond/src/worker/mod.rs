@@ -16,25 +16,27 @@ use crate::pool::{Leave, Pool, Put};
 use crate::record::log::Log;
 use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
-use crate::runtime::domain::Domain;
-use crate::runtime::fork::ForkOps;
-use crate::runtime::issue::Retired;
-use crate::runtime::shared::Shared;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::issue::Retired;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::task::{Role, TaskRef, flag};
+use crate::worker::fork::ForkOps;
+use crate::worker::seats::Shared;
 
-pub(crate) mod bench;
 mod carrier;
 pub(crate) mod complete;
 pub(crate) mod current;
 mod exclude;
 pub(crate) mod fiber;
+pub(crate) mod fork;
 pub(crate) mod forks;
 pub(crate) mod grain;
 pub(crate) mod overflow;
+pub(crate) mod parker;
 mod run;
 mod scarce;
+pub(crate) mod seats;
 pub(crate) mod slack;
 pub(crate) mod sleep;
 pub(crate) mod spares;
@@ -102,7 +104,7 @@ pub struct Worker<E: Engine> {
 }
 
 // SAFETY: what is not synchronized is only touched by the thread that holds the seat (see above), which changes only
-// under a lock (`runtime::shared`).
+// under a lock (`worker::seats`).
 unsafe impl<E: Engine> Sync for Worker<E> {}
 // SAFETY: as above.
 unsafe impl<E: Engine> Send for Worker<E> {}
@@ -267,7 +269,7 @@ impl<E: Engine> Worker<E> {
     #[inline]
     pub(crate) fn free(&self, task: TaskRef) {
         // SAFETY: a block is freed once, by who completes its task or drops its join last. It came from this manager:
-        // tasks and joins stay with the workers that share one (`runtime::shared`).
+        // tasks and joins stay with the workers that share one (`worker::seats`).
         unsafe { self.shared().memory.free(self.memory_local(), task.block()) }
     }
 

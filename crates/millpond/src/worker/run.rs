@@ -10,12 +10,12 @@ use super::forks::Offer;
 use super::grain::{self, Length};
 use super::stay::Awaited;
 use super::{Worker, wait::Waiter};
-use crate::caught::MustNotUnwind;
 use crate::depend::tracker::Tracker;
 use crate::engine::Engine;
 use crate::engine::store::TaskStore;
+use crate::panics::MustNotUnwind;
 use crate::pool::{Leave, Pool, Put};
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 #[cfg(feature = "stack")]
 use crate::stack::Frames;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};

@@ -20,7 +20,7 @@
 //! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
 //!   still ASLEEP;
 //! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE. If that shows CHOSEN, it *owes* a
-//!   look for work. If it watches for what nobody announces (`stack::thief`), it goes back to S4 after a time.
+//!   look for work. If it watches for what nobody announces (`stack::thief::search`), it goes back to S4 after a time.
 //! - S6. Its worker owes until it takes a task. If it turns to something else (what lies in its inbox, or that for
 //!   which it waited has come to pass), it looks whether there is work, after it has decided so and before it begins;
 //!   if there is, it goes on as a publisher from P2 on.

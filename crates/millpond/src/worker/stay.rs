@@ -36,7 +36,7 @@ use crate::engine::store::TaskStore;
 use crate::error::Kind;
 use crate::memory::Memory;
 use crate::pool::{Leave, Put};
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::task::{Role, TaskRef};
 use crate::worker::forks::Private;
 
@@ -88,7 +88,7 @@ impl Awaited {
     fn is(self, task: TaskRef, stuck: bool) -> bool {
         match self {
             // An errand runs tasks of the stack that its scope's tasks lie in. Tasks of this stack that lie further down than the
-            // body that waits are not run by others before it goes on (`stack::theft`, 2).
+            // body that waits are not run by others before it goes on (`stack::thief::theft`, 2).
             // SAFETY: the scope is open; and that of a task in the pool is there, but for forks.
             Awaited::Below(domain) => task.header().role() != Role::Fork && unsafe { is_below(task, domain) },
             Awaited::Task(awaited) => task == awaited,

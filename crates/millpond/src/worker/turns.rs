@@ -16,11 +16,11 @@
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-use super::bench::Place;
 use super::current;
 use super::stay::Awaited;
 use super::wait::Waiter;
 use crate::sync::{Condvar, Mutex};
+use crate::worker::parker::Place;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

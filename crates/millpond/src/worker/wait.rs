@@ -21,7 +21,7 @@
 //!    WOKEN: between the two the waker still writes to the waiter.
 //! 5. After its push a wake touches only the seat. That lives as long as its runtime, and so does a waker that works
 //!    for the same one. A future's waker may be any thread: it wakes under a lock that the owner takes before it goes
-//!    on (`runtime::waker`).
+//!    on (`runtime::external::waker`).
 //! 6. A worker that waits for another runtime's tasks is *abroad*: its own runtime may end as soon as it goes on, and
 //!    the waker would find no seat to ring. So that waker says when it is through with the seat, in the waiter, as its
 //!    very last step; and the owner, resumed, does not go on before. It was resumed in the middle of the waker's push,

@@ -8,7 +8,7 @@ use crate::handle::Version;
 use crate::handle::claim::Claimant;
 use crate::handle::version::VersionKind;
 use crate::runtime::cancel::Cancels;
-use crate::runtime::domain::Domain;
+use crate::runtime::scope_state::Domain;
 use crate::sync::{Arc, Guarded};
 
 /// What is in the version: its drop is seen by loom.

@@ -10,7 +10,7 @@ use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::storage;
 use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
-use crate::runtime::domain::{Domain, NESTED_EPOCH};
+use crate::runtime::scope_state::{Domain, NESTED_EPOCH};
 use crate::sync::atomic::Ordering;
 
 /// A datum with its first version.

@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 
 use super::Reducer;
 use super::parts::Spare;
-use crate::caught::{Caught, catch};
 use crate::handle::version::Dropped;
+use crate::panics::{Caught, catch};
 
 /// A reducer of some `T`. `like`, `into` and `part` point to values of it; a `room` has space for one.
 pub(super) trait Operator {

@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
 
-use crate::caught::Caught;
+use crate::panics::Caught;
 use crate::sync::Spinning;
 
 #[cfg(all(test, loom))]

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::depend::Mode;
 use crate::record::live::{Access, ByUse, Copied, Entry, Live, Stands};
 use crate::record::{Cause, Id, Recorder};
-use crate::runtime::doors;
+use crate::runtime::external::admission;
 
 /// What is unfinished now, the oldest first; and what runs, the longest first.
 pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec<Busy>) {
@@ -326,7 +326,7 @@ impl All<'_> {
             return (State::Waiting { cause: stands.cause, worker }, stands.since, self.waits_in_body(*id, stands));
         }
         let ready_at = entry.ready_at();
-        if doors::is_door(entry.order) && !entry.met {
+        if admission::is_door(entry.order) && !entry.met {
             return (State::Pending, ready_at, Vec::new());
         }
         let data = self.waits_for_data(ix);

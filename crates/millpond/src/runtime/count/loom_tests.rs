@@ -4,7 +4,7 @@
 use loom::thread;
 
 use super::*;
-use crate::runtime::doors::Doors;
+use crate::runtime::external::admission::Doors;
 use crate::sync::Arc;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;

@@ -19,13 +19,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::super::body::result_at;
-use super::super::domain::Domain;
 use super::super::watch::{Tell, Watched};
-use crate::caught::catch;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Label};
+use crate::panics::catch;
 use crate::record::Id;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::body::result_at;
 use crate::sync::atomic::Ordering;
 use crate::task::{Header, State, TaskRef};
 use crate::worker::Worker;

@@ -32,21 +32,21 @@ use std::sync::{Arc, Weak};
 
 use super::super::Inner;
 use super::super::cancel::Cancels;
-use super::super::domain::{Domain, Ends, NO_SEAT};
 use super::super::join::Release;
-use super::super::shared::Shared;
 use super::super::watch::Tell;
 use super::super::watchdog::Open;
 use super::super::window::LOOKS;
-use crate::caught::catch;
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Label};
 use crate::handle::claim::{Claimant, runs_inline_here};
+use crate::panics::catch;
 use crate::record::What;
+use crate::runtime::scope_state::{Domain, Ends, NO_SEAT};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::task::TaskRef;
 use crate::worker::current::{Visit, visits_any, worker_within};
+use crate::worker::seats::Shared;
 use crate::worker::{Awaited, Worker};
 
 /// See the [module](self).

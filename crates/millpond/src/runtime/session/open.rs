@@ -5,10 +5,10 @@ use std::sync::Weak;
 
 use super::core::{Core, How};
 use crate::engine::Engine;
-use crate::runtime::shared::Shared;
 use crate::runtime::watch::Tell;
 use crate::sync::Mutex;
 use crate::worker::Awaited;
+use crate::worker::seats::Shared;
 
 /// See the [module](self).
 pub(crate) struct OpenSessions<E: Engine>(Mutex<Open<E>>);

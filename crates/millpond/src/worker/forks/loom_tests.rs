@@ -5,8 +5,8 @@ use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use loom::thread;
 
 use super::*;
-use crate::runtime::fork::ForkOps;
 use crate::task::Role;
+use crate::worker::fork::ForkOps;
 
 static TABLE: VTable = VTable {
     role: Role::Fork,

@@ -11,7 +11,7 @@ use crate::sync::spin_loop;
 const PATIENCE: Duration = Duration::from_micros(50);
 
 /// Before that it does not yield, either: if the processors have other things to do besides, that may cost milliseconds. Longer
-/// than a thief's pause between two looks (`stack/thief`).
+/// than a thief's pause between two looks (`stack/thief/search`).
 #[cfg(not(loom))]
 const BRIEFLY: Duration = Duration::from_micros(20);
 

@@ -1,0 +1,266 @@
+//! The tickets scheme ([TG](crate#sources) §4.4, Fig. 5): no edges, but counters that are compared.
+//!
+//! Needs the Cargo feature `catalogue`.
+//!
+//! A version has a queue for each mode (R, W, C, P of the paper; N for `concurrent`): how many tickets were taken,
+//! `next`, and how many were served, `global`. An access takes a ticket of its own queue, and notes those that were taken
+//! from the others; it may go ahead when they were served. An `inout` waits for its own queue, too. All is O(1), for an
+//! issue, a release and the look at one access.
+//!
+//! ```text
+//!   issue                                                 ready
+//!     note next of the queues to wait for  (3–5, 20–23)     global of each is what was noted     (7–8, 25–26)
+//!     next of the own queue is one more    (2, 21)        release
+//!                                                           global of the own queue is one more  (10, 17, 28)
+//! ```
+//!
+//! A `write` waits for nobody (15). Where the figure keeps three or four tickets, here their *sum* is kept, and compared
+//! with that of the counters. It says the same: of the queues that an access waits for no more than the noted tickets can
+//! be served before it is released itself, since what comes later in them waits for it.
+//!
+//! A release does not know whom it lets go ahead: a task that is not ready lies in a pool (`tickets/pool.rs`), which idle workers
+//! search (§4.4). The paper says that issue and release "must not execute in exclusion"; it means that they need not.
+//!
+//! Protocol (the pool has one of its own):
+//!
+//! 1. `next` is the issuer's. `global` is counted by releases, *acquire* and *release* (and SeqCst, which the pool
+//!    needs), and is the last that a release touches of the version.
+//! 2. `retire` adds to `global` of the youngest generation's queue what makes it `RETIRED` when all its tickets were
+//!    served. Who brings it there by a release has the version: all generations before were released before. Who looks at
+//!    such a counter takes the difference from `next`, which does not change any more.
+
+use std::ptr;
+
+use self::pool::Pool;
+use crate::depend::{Mode, Released, Scheme};
+use crate::sync::tracked::AtomicU64;
+use crate::sync::tracked::Ordering::{AcqRel, Acquire, SeqCst};
+use crate::sync::{Guarded, prefetch_for_write};
+use crate::task::{Record, TaskRef};
+
+mod pool;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Tickets;
+
+/// What the tickets scheme keeps beside a version.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct TicketsMeta {
+    /// How many were served of each queue.
+    global: [AtomicU64; QUEUES],
+    /// How many were taken of each queue, modulo 2³²; the issuer's.
+    next: [Guarded<u32>; QUEUES],
+    /// The mode of the youngest generation (8 bits), and how deep in the task graph it lies; the issuer's.
+    youngest: Guarded<u32>,
+}
+
+const QUEUES: usize = 5;
+const _: () = assert!(cfg!(loom) || size_of::<TicketsMeta>() == 64);
+
+/// What a counter shows when the last ticket of a version was served that was retired. More than any counts.
+const RETIRED: u64 = 1 << 63;
+
+// SAFETY: `next` and `youngest` are the issuer's, and what others read of `next` was written before the `retire` that
+// tells them to.
+unsafe impl Send for TicketsMeta {}
+// SAFETY: as above.
+unsafe impl Sync for TicketsMeta {}
+
+/// The queue of a mode.
+#[inline]
+fn queue(mode: Mode) -> usize {
+    match mode {
+        Mode::Read => 0,
+        Mode::Write | Mode::Inout => 1,
+        Mode::Commutative => 2,
+        Mode::Reduce => 3,
+        Mode::Concurrent => 4,
+    }
+}
+
+/// Whether an access waits for the tickets of a queue.
+#[inline]
+fn waits_for(mode: Mode, other: usize) -> bool {
+    mode == Mode::Inout || (mode != Mode::Write && other != queue(mode))
+}
+
+/// What an access keeps: the sum of the tickets that it waits for (32 bits). The pool keeps the depth of the task beside
+/// it, with the first access.
+#[inline]
+fn noted(record: &Record) -> u32 {
+    record.own().addr() as u32
+}
+
+impl TicketsMeta {
+    /// A model's sign that the memory is used for something else.
+    #[cfg(all(test, loom))]
+    pub(in crate::depend) fn end(&mut self) {
+        self.global.iter_mut().for_each(|global| global.with_mut(|_| ()));
+    }
+
+    /// How many tickets of a queue were served, modulo 2³².
+    #[inline]
+    fn served(&self, queue: usize) -> u32 {
+        let global = self.global[queue].load(SeqCst);
+        if global < RETIRED / 2 {
+            global as u32
+        } else {
+            self.next[queue].get().wrapping_sub((RETIRED - global) as u32)
+        }
+    }
+
+    /// The sum over the queues that an access of `mode` waits for.
+    #[inline]
+    fn sum(mode: Mode, of: impl Fn(usize) -> u32) -> u32 {
+        (0..QUEUES).filter(|&queue| waits_for(mode, queue)).fold(0, |sum, queue| sum.wrapping_add(of(queue)))
+    }
+
+    /// Whether an access was granted (Fig. 5, `ready_check`).
+    #[inline]
+    fn serves(&self, mode: Mode, noted: u32) -> bool {
+        Self::sum(mode, |queue| self.served(queue)) == noted
+    }
+
+    /// The mode of the youngest generation, as a number; 0 if there was none.
+    #[inline]
+    fn mode(&self) -> u8 {
+        self.youngest.get() as u8
+    }
+
+    fn depth(&self) -> u32 {
+        self.youngest.get() >> 8
+    }
+
+    fn set_youngest(&self, mode: u8, depth: u32) {
+        self.youngest.set(depth << 8 | u32::from(mode));
+    }
+}
+
+/// What is beside the version of an access.
+#[cfg(not(all(test, loom)))]
+#[inline]
+fn meta(record: &Record) -> &TicketsMeta {
+    record.version().meta().of::<Tickets>()
+}
+
+/// In a model there are no versions, and the target is what would be beside one.
+#[cfg(all(test, loom))]
+fn meta(record: &Record) -> &TicketsMeta {
+    // SAFETY: the models' records point there, exposed, and no longer than it lives.
+    unsafe { &*ptr::with_exposed_provenance(record.target()) }
+}
+
+/// How deep in the task graph a task lies whose accesses were just issued: as deep as the deepest of its generations,
+/// which are all as deep from then on.
+fn depth_of(task: TaskRef) -> u32 {
+    let metas = || task.records().iter().map(meta);
+    let depth = metas().map(TicketsMeta::depth).max().unwrap_or(0);
+    metas().for_each(|meta| meta.set_youngest(meta.mode(), depth));
+    depth
+}
+
+/// How deep the task's scope is nested.
+fn level_of(task: TaskRef) -> u32 {
+    let domain = task.header().domain();
+    // The tasks of models, and of tests step by step, belong to no scope.
+    if cfg!(test) && domain == ptr::NonNull::dangling() {
+        return 0;
+    }
+    // SAFETY: a scope outlives its tasks.
+    unsafe { domain.as_ref() }.depth()
+}
+
+/// Whether all accesses of a task were granted.
+fn is_ready(task: TaskRef) -> bool {
+    let granted = |record: &Record| meta(record).serves(record.mode(), noted(record));
+    task.records().iter().all(granted)
+}
+
+// SAFETY: an access is granted when all were released that were issued before it in the queues that it waits for, which
+// are all that it conflicts with. A task is ready when all its accesses are, and found once, by the lock of the pool; the
+// counters' acquire and release order what happened before the releases before that. Zeros are a version of which no
+// ticket was taken.
+unsafe impl Scheme for Tickets {
+    type Meta = TicketsMeta;
+    type Local = ();
+    type Shared = Pool;
+
+    const NAME: &'static str = "tickets";
+
+    const SEARCHES: bool = true;
+
+    #[inline]
+    fn is_idle(meta: &TicketsMeta) -> bool {
+        // All before the youngest generation was released before that.
+        match meta.mode() {
+            0 => true,
+            mode => {
+                let queue = queue(Mode::of(mode.into()));
+                meta.served(queue) == meta.next[queue].get()
+            }
+        }
+    }
+
+    #[inline]
+    fn is_ready(meta: &TicketsMeta, mode: Mode) -> bool {
+        meta.serves(mode, TicketsMeta::sum(mode, |queue| meta.next[queue].get()))
+    }
+
+    #[inline]
+    fn prefetch(meta: &TicketsMeta, _record: &Record) {
+        prefetch_for_write(ptr::NonNull::from(meta).cast(), size_of::<TicketsMeta>());
+    }
+
+    #[inline]
+    unsafe fn issue((): &mut (), meta: &TicketsMeta, record: &Record) -> bool {
+        let mode = record.mode();
+        let sum = TicketsMeta::sum(mode, |queue| meta.next[queue].get());
+        record.set_own(ptr::without_provenance_mut(sum as usize));
+        let taken = &meta.next[queue(mode)];
+        taken.set(taken.get().wrapping_add(1));
+        let joins = mode.shares() && meta.mode() == mode as u8;
+        meta.set_youngest(mode as u8, meta.depth() + u32::from(!joins));
+        meta.serves(mode, sum)
+    }
+
+    #[inline]
+    unsafe fn enter(pool: &Pool, task: TaskRef, waiting: usize) -> bool {
+        let depth = if task.header().accesses() > 1 || waiting > 0 { depth_of(task) } else { 0 };
+        waiting == 0 || !pool.put(task, level_of(task), depth, is_ready)
+    }
+
+    #[inline]
+    unsafe fn granted(_record: &Record) -> bool {
+        unreachable!("no release finds an access")
+    }
+
+    #[inline]
+    unsafe fn release(pool: &Pool, (): &mut (), meta: &TicketsMeta, record: &Record) -> Released {
+        let served = meta.global[queue(record.mode())].fetch_add(1, SeqCst) + 1;
+        pool.note_release();
+        Released { granted: None, last: served == RETIRED }
+    }
+
+    unsafe fn retire(meta: &TicketsMeta) -> bool {
+        let mode = meta.mode();
+        if mode == 0 {
+            return true;
+        }
+        let queue = queue(Mode::of(mode.into()));
+        let global = meta.global[queue].load(Acquire);
+        let taken = global + u64::from(meta.next[queue].get().wrapping_sub(global as u32));
+        meta.global[queue].fetch_add(RETIRED - taken, AcqRel) == taken
+    }
+
+    #[inline]
+    fn find(pool: &Pool) -> Option<TaskRef> {
+        pool.find(is_ready)
+    }
+
+    #[inline]
+    fn has_ready(pool: &Pool) -> bool {
+        pool.has_changed()
+    }
+}

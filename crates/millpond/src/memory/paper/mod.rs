@@ -1,0 +1,4 @@
+//! The memory managers of [TP](crate#sources), Table 1.
+
+pub mod named;
+pub mod variants;

@@ -1,0 +1,10 @@
+//! The pools of [TP](crate#sources), Tables 2 and 3: each is a placement of queues, a kind of queue and a way to share it.
+
+mod lock;
+pub mod named;
+pub mod params;
+mod placement;
+mod queue;
+mod random;
+mod shared;
+pub mod variants;

@@ -1,0 +1,154 @@
+//! The paper's pools: a placement of queues, and whom a put wakes ([TP](crate#sources) §3, §6.3). The rows of its Tables 2 and
+//! 3 are in [`variants`](super::variants).
+//!
+//! Needs the Cargo feature `catalogue`.
+
+use crossbeam_utils::CachePadded;
+
+use super::params::Params;
+use super::placement::{Found, Placement};
+use crate::pool::{Leave, Pool, Put};
+use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::task::TaskRef;
+
+/// A row of the tables, as a type.
+pub trait Variant: Send + Sync + 'static {
+    /// The name in the tables.
+    const NAME: &'static str;
+
+    /// Where tasks are put, and who finds them.
+    type Placement: Placement;
+
+    /// Whom a put wakes.
+    type Wake: Wake;
+}
+
+/// Whom a put wakes ([TP](crate#sources) §6.3).
+pub trait Wake: Send + Sync + 'static {
+    /// Whether nobody sleeps, so that nobody needs to be woken.
+    const BUSY: bool = false;
+
+    /// Whether somebody who sleeps is woken by a put of which others find so much.
+    fn wakes(found: Found) -> bool;
+}
+
+/// One that sleeps, by each put.
+pub enum EachPut {}
+
+/// One that sleeps, by a put into an empty queue.
+pub enum IntoEmpty {}
+
+/// Nobody: who has no task looks for one all the time.
+pub enum Busy {}
+
+impl Wake for EachPut {
+    #[inline]
+    fn wakes(found: Found) -> bool {
+        found != Found::Nothing
+    }
+}
+
+impl Wake for IntoEmpty {
+    #[inline]
+    fn wakes(found: Found) -> bool {
+        found == Found::InAnEmptyQueue
+    }
+}
+
+impl Wake for Busy {
+    const BUSY: bool = true;
+
+    #[inline]
+    fn wakes(found: Found) -> bool {
+        // Threads sleep that are no workers of the pool's, and workers that were asleep before it was told.
+        found != Found::Nothing
+    }
+}
+
+/// The pool of a row; [`AnyPool`](crate::pool::any::AnyPool) is that of any.
+///
+/// ```
+/// use millpond::pool::named::Named;
+/// use millpond::pool::variants::Dq8;
+/// use millpond::{DefaultMemory, DefaultScheme, Parts, Runtime, Spawn};
+///
+/// let rt: Runtime<Parts<DefaultMemory, Named<Dq8>, DefaultScheme>> = Runtime::builder().workers(2).build_with()?;
+/// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 6)))??, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Named<V: Variant> {
+    placement: V::Placement,
+    hungry: CachePadded<AtomicUsize>,
+}
+
+// SAFETY: a queue that one thread uses, or one at a time behind a lock, gives each task once that was put; so do those of
+// `shared`, by their protocols. A task is put into one queue, or goes from one to another. The locks order a put before
+// the take.
+unsafe impl<V: Variant> Pool for Named<V> {
+    type Local = <V::Placement as Placement>::Seat;
+    type Choice = Params;
+
+    const NAME: &'static str = V::NAME;
+
+    const HONOURS_PRIORITY: bool = false;
+
+    fn with(seats: usize, params: &Params) -> (Self, Vec<Self::Local>) {
+        let (placement, locals) = Placement::new(seats, params);
+        (Named { placement, hungry: CachePadded::new(AtomicUsize::new(0)) }, locals)
+    }
+
+    #[inline]
+    fn put(&self, local: &mut Self::Local, task: TaskRef, _why: Put) -> bool {
+        V::Wake::wakes(self.placement.put(local, task))
+    }
+
+    #[inline]
+    fn take(&self, local: &mut Self::Local) -> Option<TaskRef> {
+        self.placement.take(local)
+    }
+
+    #[inline]
+    fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
+        (self.placement.take_if(local, wanted), false)
+    }
+
+    #[inline]
+    fn steal(&self, local: &mut Self::Local) -> Option<TaskRef> {
+        self.placement.steal(local)
+    }
+
+    /// What a worker keeps to itself by the pool's rule stays there while it runs a body.
+    #[inline]
+    fn expose(&self, _local: &mut Self::Local) -> bool {
+        false
+    }
+
+    fn leave(&self, local: &mut Self::Local, leave: Leave) -> bool {
+        self.placement.leave(local, leave)
+    }
+
+    fn hungry(&self, searching: bool) {
+        if searching {
+            self.hungry.fetch_add(1, Relaxed);
+        } else {
+            self.hungry.fetch_sub(1, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn is_hungry(&self) -> bool {
+        self.hungry.load(Relaxed) > 0
+    }
+
+    fn has_work(&self) -> bool {
+        self.placement.has_work()
+    }
+
+    fn balances(&self) -> bool {
+        V::Placement::BALANCES
+    }
+
+    fn waits_busily(&self) -> bool {
+        V::Wake::BUSY
+    }
+}

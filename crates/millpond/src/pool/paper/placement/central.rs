@@ -1,0 +1,45 @@
+//! One queue for all (TP §3.1).
+
+use super::super::params::Params;
+use super::super::shared::Shared;
+use super::{Found, Placement};
+use crate::pool::Leave;
+use crate::task::TaskRef;
+
+/// See the [module](self).
+pub struct Central<S>(S);
+
+impl<S: Shared> Placement for Central<S> {
+    const PARAMS: &'static [&'static str] = &["lock"];
+    type Seat = ();
+
+    fn new(seats: usize, params: &Params) -> (Self, Vec<()>) {
+        (Central(S::new(params.lock)), vec![(); seats])
+    }
+
+    #[inline]
+    fn put(&self, _seat: &mut (), task: TaskRef) -> Found {
+        Found::of_put(self.0.put(task))
+    }
+
+    #[inline]
+    fn take(&self, _seat: &mut ()) -> Option<TaskRef> {
+        self.0.take()
+    }
+
+    fn take_if(&self, _seat: &mut (), wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        self.0.take_if(wanted)
+    }
+
+    fn steal(&self, _seat: &mut ()) -> Option<TaskRef> {
+        None
+    }
+
+    fn leave(&self, _seat: &mut (), _leave: Leave) -> bool {
+        false
+    }
+
+    fn has_work(&self) -> bool {
+        !self.0.looks_empty()
+    }
+}

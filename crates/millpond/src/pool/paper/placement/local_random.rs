@@ -1,0 +1,97 @@
+//! Two queues for each worker (TP §3.5, "randomized local pools"): it draws one of them, and moves to the other when
+//! somebody has the first one's lock; others take from both when their own are empty.
+
+use crossbeam_utils::CachePadded;
+
+use super::super::params::{Params, Share};
+use super::super::queue::{List, Queue};
+use super::super::shared::{Locked, Shared, push};
+use super::{Found, Placement};
+use crate::pool::Leave;
+use crate::pool::random::{Draw, XorShift};
+use crate::task::TaskRef;
+
+/// See the [module](self).
+pub struct LocalRandom {
+    pools: Box<[[CachePadded<Locked<List>>; 2]]>,
+    share: Share,
+}
+
+/// What one worker keeps for itself.
+pub struct Seat {
+    number: usize,
+    draw: XorShift,
+    /// Where it put the last task.
+    last: usize,
+    /// What was stolen beside the first task, on the way to the own queues.
+    loot: Vec<TaskRef>,
+}
+
+// SAFETY: tasks are handed over with it.
+unsafe impl Send for Seat {}
+
+impl LocalRandom {
+    /// Takes a task from one of a worker's queues: from that which was drawn, unless somebody has its lock, or it is
+    /// empty, and the other is not.
+    fn take_from(&self, pool: usize, drawn: usize) -> Option<TaskRef> {
+        let [first, second] = [&self.pools[pool][drawn], &self.pools[pool][1 - drawn]];
+        match first.try_with(Queue::pop) {
+            Some(Some(task)) => Some(task),
+            Some(None) => second.take(),
+            None => second.try_with(Queue::pop).flatten().or_else(|| first.take()),
+        }
+    }
+}
+
+impl Placement for LocalRandom {
+    const PARAMS: &'static [&'static str] = &["share", "lock"];
+    type Seat = Seat;
+
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
+        let queue = |_| CachePadded::new(Locked::new(params.lock));
+        let pools = (0..seats).map(|_| [(), ()].map(queue)).collect();
+        let seat = |number| Seat { number, draw: XorShift::new(number), last: 0, loot: Vec::new() };
+        (LocalRandom { pools, share: params.share }, (0..seats).map(seat).collect())
+    }
+
+    fn put(&self, seat: &mut Seat, task: TaskRef) -> Found {
+        let queues = &self.pools[seat.number];
+        let drawn = seat.draw.below(2);
+        let put = |at: usize| queues[at].try_with(|queue| (at, push(queue, task)));
+        let put = put(drawn).or_else(|| put(1 - drawn));
+        let (at, was_empty) = put.unwrap_or_else(|| (drawn, queues[drawn].put(task)));
+        seat.last = at;
+        Found::of_put(was_empty)
+    }
+
+    fn take(&self, seat: &mut Seat) -> Option<TaskRef> {
+        self.take_from(seat.number, seat.draw.below(2))
+    }
+
+    fn take_if(&self, seat: &mut Seat, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        self.pools[seat.number][seat.last].take_if(wanted)
+    }
+
+    fn steal(&self, seat: &mut Seat) -> Option<TaskRef> {
+        let workers = self.pools.len();
+        let drawn = seat.draw.below(2);
+        let others = (seat.number + 1..workers).chain(0..seat.number).flat_map(|pool| {
+            let queues = &self.pools[pool];
+            [&queues[drawn], &queues[1 - drawn]]
+        });
+        let more = |len| self.share.more(len, workers);
+        let stolen = others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.loot))?;
+        while let Some(task) = seat.loot.pop() {
+            self.put(seat, task);
+        }
+        Some(stolen)
+    }
+
+    fn leave(&self, _seat: &mut Seat, _leave: Leave) -> bool {
+        false
+    }
+
+    fn has_work(&self) -> bool {
+        self.pools.iter().flatten().any(|queue| !queue.looks_empty())
+    }
+}

@@ -1,0 +1,76 @@
+//! Several queues for each worker, which are nobody's (TP §3.2): a task goes into one that is drawn; who wants one looks
+//! into all, in an order that is drawn, until it finds one.
+
+use crossbeam_utils::CachePadded;
+
+use super::super::params::Params;
+use super::super::shared::Shared;
+use super::{Found, Placement};
+use crate::pool::Leave;
+use crate::pool::random::Draw;
+use crate::task::TaskRef;
+
+/// See the [module](self).
+pub struct Random<S, D> {
+    queues: Box<[CachePadded<S>]>,
+    draw: std::marker::PhantomData<fn() -> D>,
+}
+
+/// What one worker keeps for itself.
+pub struct Seat<D> {
+    draw: D,
+    /// All queues; shuffled as far as it looks.
+    order: Box<[usize]>,
+    /// Where it put the last task.
+    last: usize,
+}
+
+impl<S: Shared, D: Draw> Placement for Random<S, D> {
+    const PARAMS: &'static [&'static str] = &["queues", "lock"];
+    type Seat = Seat<D>;
+
+    fn new(seats: usize, params: &Params) -> (Self, Vec<Seat<D>>) {
+        let number = seats * params.queues.max(1);
+        let queues = (0..number).map(|_| CachePadded::new(S::new(params.lock))).collect();
+        let seat = |seat| Seat { draw: D::new(seat), order: (0..number).collect(), last: 0 };
+        (Random { queues, draw: std::marker::PhantomData }, (0..seats).map(seat).collect())
+    }
+
+    #[inline]
+    fn put(&self, seat: &mut Seat<D>, task: TaskRef) -> Found {
+        seat.last = seat.draw.below(self.queues.len());
+        Found::of_put(self.queues[seat.last].put(task))
+    }
+
+    #[inline]
+    fn take(&self, seat: &mut Seat<D>) -> Option<TaskRef> {
+        let number = self.queues.len();
+        for looked in 0..number {
+            let drawn = looked + seat.draw.below(number - looked);
+            seat.order.swap(looked, drawn);
+            let queue = &self.queues[seat.order[looked]];
+            if !queue.looks_empty()
+                && let Some(task) = queue.take()
+            {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    fn take_if(&self, seat: &mut Seat<D>, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+        self.queues[seat.last].take_if(wanted)
+    }
+
+    fn steal(&self, _seat: &mut Seat<D>) -> Option<TaskRef> {
+        None
+    }
+
+    fn leave(&self, _seat: &mut Seat<D>, _leave: Leave) -> bool {
+        false
+    }
+
+    fn has_work(&self) -> bool {
+        self.queues.iter().any(|queue| !queue.looks_empty())
+    }
+}

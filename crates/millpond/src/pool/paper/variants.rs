@@ -1,0 +1,147 @@
+//! The pools of the paper's Tables 2 and 3, each a line: a composition of the parts of this family.
+//!
+//! Needs the Cargo feature `catalogue`.
+
+use super::named::{Busy, EachPut, IntoEmpty, Named, Variant};
+use super::params::Params;
+use super::placement::{Central, LocalRandom, Own, OwnAndCentral, Placement, Public, Random, Stealing};
+use super::queue::{Array, DoubleList, List};
+use super::random::{RandR, TwisterFloat, TwisterInteger};
+use super::shared::{Fifo, Lifo, Locked, Opposite, PerTask, TwoLock, Working};
+use crate::pool::Pool;
+use crate::pool::any::Chosen;
+use crate::pool::split::Split;
+
+/// A pool's name, and its parts in the words of the tables' columns: the head of each, and what stands in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The name in the tables.
+    pub name: &'static str,
+    /// What it is made of.
+    pub columns: &'static [(&'static str, &'static str)],
+    /// The names of those [`Params`] that matter to it.
+    pub params: &'static [&'static str],
+    /// Chooses it at run time.
+    pub choose: fn(Params) -> Chosen,
+}
+
+/// Makes a type of each line, the table of all, and the pool of one that is chosen at run time. `$d` is a dollar sign, for
+/// the macro that it makes.
+macro_rules! rows {
+    ($d:tt $($variant:ident $name:literal: $placement:ty, $wake:ident;
+        $kind:literal $details:literal $queues:literal $access:literal $allocation:literal $locking:literal $wakes:literal)*
+    ) => {
+        /// The rows of the tables, in the paper's order.
+        pub const ROWS: &[Row] = &[$(Row {
+            name: $name,
+            columns: &[
+                ("type", $kind),
+                ("details", $details),
+                ("queues", $queues),
+                ("access", $access),
+                ("memory allocation", $allocation),
+                ("locking", $locking),
+                ("wake-up", $wakes),
+            ],
+            params: <$placement as Placement>::PARAMS,
+            choose: Chosen::of::<Named<$variant>>,
+        }),*];
+
+        $(
+            #[doc = concat!("`", $name, "` of the [tables](ROWS).")]
+            #[derive(Debug)]
+            pub enum $variant {}
+
+            impl Variant for $variant {
+                const NAME: &'static str = $name;
+
+                type Placement = $placement;
+                type Wake = $wake;
+            }
+        )*
+
+        /// Evaluates an expression with a type alias for the pool of a name: `with_pool!(name, P => …)` is `Some` of it, or
+        /// `None` if there is no such pool. The expression is compiled once a pool.
+        ///
+        /// ```
+        /// use millpond::pool::Pool;
+        ///
+        /// assert_eq!(millpond::with_pool!("dq8", P => P::NAME), Some("dq8"));
+        /// assert_eq!(millpond::with_pool!("dq11", P => P::NAME), None);
+        /// ```
+        #[macro_export]
+        macro_rules! with_pool {
+            ($d name:expr, $d P:ident => $d body:expr) => {
+                match $d name {
+                    "default" => {
+                        type $d P = $d crate::DefaultPool;
+                        Some($d body)
+                    }
+                    $($name => {
+                        type $d P = $d crate::pool::named::Named<$d crate::pool::variants::$variant>;
+                        Some($d body)
+                    })*
+                    _ => None,
+                }
+            };
+        }
+
+    };
+}
+
+rows! { $
+    Sq1 "sq1": Central<Locked<List>>, EachPut;
+        "central" "" "single-linked list" "LIFO" "when needed" "queue" "each put"
+    Sq2 "sq2": Central<Locked<Array>>, EachPut;
+        "central" "" "array" "LIFO" "at the start" "queue" "each put"
+    Sq3 "sq3": Central<PerTask<Fifo>>, EachPut;
+        "central" "" "double-linked list" "FIFO" "when needed" "tasks" "each put"
+    Sq4 "sq4": Central<TwoLock>, EachPut;
+        "central" "Michael and Scott's queue" "single-linked list" "FIFO" "when needed" "head + tail" "each put"
+    Dq1 "dq1": Own<List>, EachPut;
+        "distributed" "no balance" "single-linked lists" "LIFO" "when needed" "-" "-"
+    Dq2 "dq2": Stealing<Locked<List, Working>>, EachPut;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Dq3 "dq3": Own<Array>, EachPut;
+        "distributed" "no balance" "arrays" "LIFO" "at the start" "-" "-"
+    Dq4 "dq4": LocalRandom, EachPut;
+        "stealing" "two queues a worker" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Dq5 "dq5": Stealing<Locked<DoubleList, Opposite>>, EachPut;
+        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Dq6 "dq6": Stealing<PerTask<Lifo>>, EachPut;
+        "stealing" "from the opposite end" "double-linked lists" "LIFO" "when needed" "tasks" "each put"
+    Dq7 "dq7": Stealing<Locked<Array, Working>>, EachPut;
+        "stealing" "from the working end" "arrays" "LIFO" "at the start" "all queues" "each put"
+    Dq8 "dq8": Public, EachPut;
+        "stealing" "private and public queues, blocks of four" "single-linked lists of arrays" "LIFO" "when needed"
+        "public queues" "each block that gets public"
+    Dq9 "dq9": Stealing<Locked<List, Working>>, IntoEmpty;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "into an empty queue"
+    Dq10 "dq10": Stealing<Locked<List, Working>>, Busy;
+        "stealing" "from the working end" "single-linked lists" "LIFO" "when needed" "all queues" "busy wait"
+    Sdq1 "sdq1": OwnAndCentral, EachPut;
+        "central + distributed" "past a threshold, blocks of four" "single-linked list of arrays, arrays" "LIFO" "when needed"
+        "central queue" "each block that gets central"
+    Rq1 "rq1": Random<Locked<List>, RandR>, EachPut;
+        "randomised" "rand_r, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Rq2 "rq2": Random<Locked<List>, TwisterInteger>, EachPut;
+        "randomised" "Mersenne Twister, integer" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+    Rq3 "rq3": Random<Locked<List>, TwisterFloat>, EachPut;
+        "randomised" "Mersenne Twister, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
+}
+
+/// The pool of that name, with its parameters: of a row of the tables, or the default one, which has none.
+///
+/// ```
+/// use millpond::pool::params::Params;
+/// use millpond::pool::variants::by_name;
+///
+/// assert_eq!(by_name("rq2", Params { queues: 8, ..Params::default() }).unwrap().name(), "rq2");
+/// assert!(by_name("rq4", Params::default()).is_none());
+/// ```
+pub fn by_name(name: &str, params: Params) -> Option<Chosen> {
+    if name == Split::NAME {
+        return Some(Chosen::default());
+    }
+    ROWS.iter().find(|row| row.name == name).map(|row| (row.choose)(params))
+}

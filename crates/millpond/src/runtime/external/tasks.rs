@@ -1,0 +1,396 @@
+//! The pending door: tasks with preconditions that somebody outside meets, once each, from any thread.
+//!
+//! Collections and distribution enter the runtime here and nowhere else. A pending task has no accesses, so no scheme
+//! knows it: it is held by whoever holds its preconditions, and goes into the pool when the last one is met.
+
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use crate::access::{In, Root};
+use crate::engine::{DefaultEngine, Engine};
+use crate::runtime::external::admission::Doors;
+use crate::runtime::scope::Scope;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::body::ParentCode;
+use crate::runtime::spawn::{Options, Task};
+use crate::task::TaskRef;
+use crate::worker::seats::Shared;
+
+/// A way into a root scope from any of its tasks, and from other threads while it is open.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+/// use millpond::{Runtime, Spawn};
+///
+/// let sum = AtomicU32::new(0);
+/// let rt = Runtime::builder().workers(2).build()?;
+/// rt.scope(|s| {
+///     let pending = s.door().pending(|| assert_eq!(sum.load(Relaxed), 3));
+///     for part in [1, 2] {
+///         let precondition = pending.hold();
+///         s.spawn((), {
+///             let sum = &sum;
+///             move |()| {
+///                 sum.fetch_add(part, Relaxed);
+///                 precondition.satisfy();
+///             }
+///         });
+///     }
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Door<'s, E: Engine = DefaultEngine> {
+    doors: NonNull<Doors>,
+    _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(E) -> E)>,
+}
+
+impl<E: Engine> Clone for Door<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<E: Engine> Copy for Door<'_, E> {}
+
+// SAFETY: a door counts spawns, and allocates, through the calling worker's seat or, under a lock, the front one; `'s` ends only when the scope is complete, which it is not while one of its tasks, or its body, uses the door.
+unsafe impl<E: Engine> Send for Door<'_, E> {}
+// SAFETY: as above.
+unsafe impl<E: Engine> Sync for Door<'_, E> {}
+
+/// A task that waits for its preconditions. It cannot start before this is dropped, so preconditions can be added one
+/// by one.
+#[must_use = "the task starts when this is dropped and all its preconditions are met"]
+pub struct Pending(ManuallyDrop<Precondition>);
+
+/// One precondition of a pending task. If it is dropped without being satisfied, the task fails as
+/// [`Kind::Abandoned`](crate::Kind::Abandoned), so that nobody waits for ever. (Leaked by `mem::forget`, it keeps its
+/// scope waiting.)
+///
+/// It may be kept anywhere, whatever the task borrows: the scope does not end before it is satisfied or dropped.
+#[must_use = "dropped, it fails the task"]
+pub struct Precondition(TaskRef);
+
+// SAFETY: a precondition is an atomic count in the task's block, which stays until the count is 0.
+unsafe impl Send for Precondition {}
+// SAFETY: as above.
+unsafe impl Sync for Precondition {}
+
+impl<'s, E: Engine> Door<'s, E> {
+    /// # Safety
+    ///
+    /// Runtime and domain outlive the completion of the scope, and `'s` lasts at most until then.
+    pub(crate) unsafe fn new(shared: &Shared<E>, domain: &Domain) -> Self {
+        let doors = domain.open_doors(|| Doors::of(shared, domain.into())).into();
+        Door { doors, _lives: PhantomData }
+    }
+
+    /// Makes a leaf that waits for preconditions; see [`Pending::hold`]. Allocates the task's block, as a spawn does;
+    /// no window bounds how many there are.
+    #[track_caller]
+    pub fn pending<F: FnOnce() + Send + 's>(&self, body: F) -> Pending {
+        self.leaf(Options::at(Location::caller()), move |()| body())
+    }
+
+    /// Names the task that is made next, as [`Spawn::task`](crate::Spawn::task): then
+    /// [`pending`](Task::pending) or [`pending_nest`](Task::pending_nest).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let result = rt.scope(|s| {
+    ///     let step = s.door().task("step").index([7]).priority(1).pending(|| unreachable!());
+    ///     drop(step.hold());
+    /// });
+    /// let text = "task `step(7)` waited for a precondition that was dropped";
+    /// assert_eq!(result.unwrap_err().to_string(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn task(&self, name: &'static str) -> Task<'_, Self> {
+        Task::named(self, name)
+    }
+
+    fn leaf<F: FnOnce(()) + Send + 's>(&self, options: Options, f: F) -> Pending {
+        // SAFETY: the closure lives as long as the scope's tasks.
+        unsafe { self.doors().leaf(options, f) }
+    }
+
+    /// As [`pending`](Door::pending), for a parent: its body gets a scope of its own, and may wait.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// # let (rt, answer) = (Runtime::new()?, AtomicU32::new(0));
+    /// rt.scope(|s| {
+    ///     let go = s.door().pending_nest(|s| {
+    ///         let (six, seven) = (s.spawn((), |()| 6), s.spawn((), |()| 7));
+    ///         answer.store(s.wait(six).unwrap() * s.wait(seven).unwrap(), Relaxed);
+    ///     });
+    ///     // Without a precondition it may start now.
+    ///     drop(go);
+    /// })?;
+    /// assert_eq!(answer.into_inner(), 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn pending_nest<F>(&self, body: F) -> Pending
+    where
+        F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
+    {
+        self.parent(Options::at(Location::caller()), move |s, ()| body(s))
+    }
+
+    fn parent<F>(&self, options: Options, f: F) -> Pending
+    where
+        F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
+    {
+        // SAFETY: its table; and the closure lives as long as the scope's tasks.
+        unsafe { self.doors().make_body(ParentCode::<'s, 's, E, Root, (), F, (), ()>::NEST, f, options) }
+    }
+
+    fn doors(&self) -> &Doors {
+        // SAFETY: `new`'s caller promised that they live.
+        unsafe { self.doors.as_ref() }
+    }
+
+    /// Runs a future as a task of the scope: polls it here and now, for the body that calls this; if it waits, it is put
+    /// aside in a task block, and polled again by a worker that is free when it is woken. Constant time, but for the
+    /// poll.
+    ///
+    /// While it waits it is no part of what keeps a scope from [quiescence](crate::Scope::quiesce).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// let (rt, sum) = (Runtime::new()?, AtomicU32::new(0));
+    /// let session = rt.session();
+    /// rt.scope(|s| {
+    ///     let (door, six) = (s.door(), session.spawn((), |()| 6));
+    ///     s.spawn((), {
+    ///         let sum = &sum;
+    ///         move |()| door.run_future(async move { _ = sum.fetch_add(six.await.unwrap(), Relaxed) })
+    ///     });
+    /// })?;
+    /// assert_eq!(sum.into_inner(), 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Of the scope, not here: a panic, or [`Kind::Abandoned`](crate::Kind::Abandoned) if it waits and nobody has its
+    /// waker any more.
+    #[track_caller]
+    pub fn run_future<F: Future<Output = ()> + Send + 's>(&self, future: F) {
+        self.future(Options::at(Location::caller()), future);
+    }
+
+    fn future<F: Future<Output = ()> + Send + 's>(&self, options: Options, future: F) {
+        // SAFETY: the future lives as long as the scope's tasks.
+        unsafe { self.doors().future(options, future) }
+    }
+
+    /// As [`run_future`](Door::run_future), but the future is polled first when all preconditions are met.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn, item::Item};
+    /// let (rt, six, answer) = (Runtime::new()?, Item::new(), Item::new());
+    /// rt.scope(|s| {
+    ///     let pending = s.door().pending_future(async { answer.put(six.get().unwrap() * 7).unwrap() });
+    ///     six.wait(pending.hold());
+    ///     drop(pending);
+    ///     s.spawn((), |()| six.put(6).unwrap());
+    /// })?;
+    /// assert_eq!(answer.get(), Some(&42));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn pending_future<F: Future<Output = ()> + Send + 's>(&self, future: F) -> Pending {
+        self.later(Options::at(Location::caller()), future)
+    }
+
+    fn later<F: Future<Output = ()> + Send + 's>(&self, options: Options, future: F) -> Pending {
+        // SAFETY: the future lives as long as the scope's tasks.
+        unsafe { self.doors().pending_future(options, future) }
+    }
+
+    /// Polls a future in the middle of a leaf that came through this door; while it waits, the leaf's stack is put aside,
+    /// and the worker goes on with other tasks. Nothing that the leaf holds meanwhile may keep others from running, a
+    /// lock say.
+    ///
+    /// While it waits it is no part of what keeps a scope from [quiescence](crate::Scope::quiesce).
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// let rt = Runtime::new()?;
+    /// let session = rt.session();
+    /// rt.scope(|s| {
+    ///     let (door, six) = (s.door(), session.spawn((), |()| 6));
+    ///     drop(door.pending(move || assert_eq!(door.wait_in_place(six).unwrap().unwrap(), 6)));
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the future waits, and nobody has its waker any more; or the system has no memory for another stack.
+    ///
+    /// # Panics
+    ///
+    /// If this thread does not work for the scope's runtime.
+    #[track_caller]
+    pub fn wait_in_place<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
+        self.doors().wait_in_place(Location::caller(), future)
+    }
+}
+
+/// Why a future did not get ready that was waited for [in place](Door::wait_in_place).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// It waits, and nobody has its waker any more.
+    Abandoned,
+    /// It waits, and there is no stack on which the worker could go on meanwhile.
+    NoStack {
+        /// How many stacks of this worker wait.
+        waiting: usize,
+    },
+}
+
+impl std::fmt::Display for WaitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WaitError::Abandoned => f.write_str("what it waits for is gone"),
+            WaitError::NoStack { waiting } => write!(
+                f,
+                "the system reserves no other stack, and {waiting} wait on this worker: choose a smaller stack_size, or \
+                 raise vm.max_map_count or the limit on memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WaitError {}
+
+impl<'s, E: Engine> Task<'_, Door<'s, E>> {
+    /// As [`Door::pending`].
+    pub fn pending<F: FnOnce() + Send + 's>(self, body: F) -> Pending {
+        self.scope.leaf(self.options, move |()| body())
+    }
+
+    /// As [`Door::run_future`].
+    pub fn run_future<F: Future<Output = ()> + Send + 's>(self, future: F) {
+        self.scope.future(self.options, future);
+    }
+
+    /// As [`Door::pending_future`].
+    pub fn pending_future<F: Future<Output = ()> + Send + 's>(self, future: F) -> Pending {
+        self.scope.later(self.options, future)
+    }
+
+    /// As [`Door::pending_nest`].
+    pub fn pending_nest<F>(self, body: F) -> Pending
+    where
+        F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
+    {
+        self.scope.parent(self.options, move |s, ()| body(s))
+    }
+}
+
+impl Pending {
+    /// A task that was made with one precondition.
+    pub(in crate::runtime) fn of(task: TaskRef) -> Self {
+        Pending(ManuallyDrop::new(Precondition(task)))
+    }
+
+    /// Adds a precondition: one atomic addition, and no allocation.
+    ///
+    /// ```
+    /// # use millpond::{Kind, Runtime, Spawn};
+    /// # let rt = Runtime::new()?;
+    /// let result = rt.scope(|s| {
+    ///     let pending = s.door().pending(|| unreachable!());
+    ///     let (met, never) = (pending.hold(), pending.hold());
+    ///     met.satisfy();
+    ///     drop(never);
+    /// });
+    /// assert_eq!(result.unwrap_err().kind(), &Kind::Abandoned);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn hold(&self) -> Precondition {
+        self.0.0.header().add_unmet();
+        Precondition(self.0.0)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.meet();
+    }
+}
+
+impl Precondition {
+    /// One that `add_unmet` has counted.
+    pub(in crate::runtime) fn of(task: TaskRef) -> Self {
+        Precondition(task)
+    }
+
+    /// The precondition is met. The last one sends the task to the workers; what happened before each happens before
+    /// its body. Takes constant time, and runs no body.
+    ///
+    /// ```
+    /// # use millpond::{Runtime, Spawn};
+    /// # use std::sync::Mutex;
+    /// # let (rt, letter) = (Runtime::new()?, Mutex::new(None));
+    /// rt.scope(|s| {
+    ///     let pending = s.door().pending(|| assert_eq!(*letter.lock().unwrap(), Some("hello")));
+    ///     let arrived = pending.hold();
+    ///     drop(pending);
+    ///     std::thread::scope(|threads| {
+    ///         threads.spawn(|| {
+    ///             *letter.lock().unwrap() = Some("hello");
+    ///             arrived.satisfy();
+    ///         });
+    ///     });
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn satisfy(self) {
+        // The drop below would fail the task.
+        ManuallyDrop::new(self).meet();
+    }
+
+    fn meet(&self) {
+        if self.0.header().meet() {
+            // SAFETY: the task is held, so its scope is there.
+            let doors = unsafe { self.0.header().domain().as_ref() }.doors();
+            // SAFETY: held until now.
+            unsafe { Doors::let_in(doors.expect("a task that came through a door").into(), self.0) };
+        }
+    }
+}
+
+impl Drop for Precondition {
+    fn drop(&mut self) {
+        self.0.header().abandon();
+        self.meet();
+    }
+}
+
+impl<E: Engine> std::fmt::Debug for Door<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Precondition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Precondition").field(&self.0).finish()
+    }
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Pending").field(&self.0.0).finish()
+    }
+}

@@ -1,0 +1,187 @@
+//! What most scopes never need: failures, watchers, doors, reductions, a token. Made when it is needed first.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::Domain;
+use super::failures::Failures;
+use super::of_session::Ends;
+use crate::error::Error;
+use crate::handle::reduction::Reduction;
+use crate::runtime::cancel::CancelToken;
+use crate::runtime::external::admission::Doors;
+use crate::runtime::external::scope_handle::Inner;
+use crate::runtime::watch::{Tell, Watchers};
+use crate::stack::Wakers;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What most scopes never need.
+#[derive(Default)]
+pub(super) struct Cold {
+    pub(super) failures: Mutex<Failures>,
+    /// Whether the first failure cancels the scope.
+    pub(super) fails_fast: AtomicBool,
+    watchers: Watchers,
+    closures: Wakers,
+    token: Mutex<Option<CancelToken>>,
+    doors: OnceLock<Doors>,
+    gate: OnceLock<Arc<Inner>>,
+    /// Those that are open. The owner's, as the next one.
+    reductions: RefCell<Vec<NonNull<Reduction>>>,
+    bytes_spawned: Cell<u64>,
+    bytes_finished: AtomicU64,
+    /// The failure of the body itself.
+    own_failure: OnceCell<Error>,
+    /// How to tell the owner that it is quiet (`runtime::count`, 7).
+    pub(super) quiet: Mutex<Option<Tell>>,
+    /// Of a session: whom to tell of room, once somebody has waited for that.
+    pub(super) session: OnceLock<Weak<dyn Ends>>,
+    /// Of a session: whom to tell of the end.
+    pub(super) end: Mutex<Option<Arc<dyn Ends>>>,
+}
+
+impl Domain {
+    pub(super) fn cold(&self) -> &Cold {
+        let mut cold = self.cold.load(Ordering::Acquire);
+        if cold.is_null() {
+            let new = Box::into_raw(Box::<Cold>::default()).cast();
+            let put = self.cold.compare_exchange(cold, new, Ordering::AcqRel, Ordering::Acquire);
+            cold = match put {
+                Ok(_) => new,
+                Err(other) => {
+                    // SAFETY: made above, and not published.
+                    drop(unsafe { Box::from_raw(new.cast::<Cold>()) });
+                    other
+                }
+            };
+        }
+        // SAFETY: once set, it stays until the domain is dropped.
+        unsafe { &*cold.cast() }
+    }
+
+    pub(super) fn cold_if_any(&self) -> Option<&Cold> {
+        // SAFETY: as above.
+        unsafe { self.cold.load(Ordering::Acquire).cast::<Cold>().as_ref() }
+    }
+
+    /// Whether there is something about the scope that most scopes do not have: a failure, at worst.
+    #[inline(always)]
+    pub(crate) fn is_usual(&self) -> bool {
+        self.cold_if_any().is_none()
+    }
+
+    /// The body itself failed; which it does at most once.
+    pub(crate) fn set_own_failure(&self, error: Error) {
+        let _is_the_first = self.cold().own_failure.set(error);
+        self.stop_scopes();
+    }
+
+    /// The failure of the body itself: then what it declared to write is poisoned.
+    pub(crate) fn own_failure(&self) -> Option<&Error> {
+        self.cold_if_any()?.own_failure.get()
+    }
+
+    /// Who waits for a task to complete says so here, before it sets the task's state to watched.
+    pub(crate) fn watchers(&self) -> &Watchers {
+        &self.cold().watchers
+    }
+
+    /// Futures that wait for closures in the scope's stack.
+    pub(crate) fn closure_wakers(&self) -> &Wakers {
+        &self.cold().closures
+    }
+
+    /// The token that cancels this scope.
+    pub(crate) fn cancel_token(&self) -> CancelToken {
+        let mut token = self.cold().token.lock();
+        // SAFETY: the counter outlives the scopes that refer to it.
+        token.get_or_insert_with(|| CancelToken::new(unsafe { self.cancels.as_ref() })).clone()
+    }
+
+    pub(super) fn is_cancelled_itself(&self) -> bool {
+        self.cold_if_any().is_some_and(|cold| cold.token.lock().as_ref().is_some_and(CancelToken::is_cancelled))
+    }
+
+    /// The doors; opened if they were not.
+    pub(crate) fn open_doors(&self, open: impl FnOnce() -> Doors) -> &Doors {
+        self.cold().doors.get_or_init(open)
+    }
+
+    /// The doors, if they were opened.
+    pub(crate) fn doors(&self) -> Option<&Doors> {
+        self.cold_if_any()?.doors.get()
+    }
+
+    /// The gate; made if there is none.
+    pub(crate) fn open_gate(&self, open: impl FnOnce() -> Arc<Inner>) -> &Arc<Inner> {
+        self.cold().gate.get_or_init(open)
+    }
+
+    /// The gate, if there is one.
+    pub(crate) fn gate(&self) -> Option<&Arc<Inner>> {
+        self.cold_if_any()?.gate.get()
+    }
+
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        let spawned = &self.cold().bytes_spawned;
+        spawned.set(spawned.get() + bytes as u64);
+    }
+
+    pub(crate) fn sub_bytes(&self, bytes: usize) {
+        self.cold().bytes_finished.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes that outstanding tasks said they hold.
+    pub(crate) fn bytes(&self) -> u64 {
+        let held = |cold: &Cold| cold.bytes_spawned.get().saturating_sub(cold.bytes_finished.load(Ordering::Relaxed));
+        self.cold_if_any().map_or(0, held)
+    }
+
+    /// Asks that the owner, who has lent its count, be told when it is quiet next; whether it is now.
+    pub(crate) fn watch_for_quiet(&self, tell: Tell) -> bool {
+        *self.cold().quiet.lock() = Some(tell);
+        self.shared_count().watch_for_quiet()
+    }
+
+    /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner.
+    pub(crate) fn unwatch_quiet(&self) -> Option<bool> {
+        let quiet = self.shared_count().unwatch_quiet();
+        if quiet.is_some() {
+            self.cold().quiet.lock().take();
+        }
+        quiet
+    }
+
+    /// Remembers an open reduction, to be combined when the scope ends at the latest.
+    pub(crate) fn add_reduction(&self, reduction: NonNull<Reduction>) {
+        self.cold().reductions.borrow_mut().push(reduction);
+        self.plain.set(false);
+    }
+
+    /// Forgets an open reduction.
+    pub(crate) fn remove_reduction(&self, reduction: NonNull<Reduction>) {
+        let mut open = self.cold().reductions.borrow_mut();
+        if let Some(at) = open.iter().rposition(|&other| other == reduction) {
+            open.swap_remove(at);
+        }
+        drop(open);
+        self.note_plain();
+    }
+
+    /// One of the open reductions.
+    pub(crate) fn any_reduction(&self) -> Option<NonNull<Reduction>> {
+        self.cold_if_any()?.reductions.borrow().last().copied()
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let cold = self.cold.load(Ordering::Acquire);
+        if !cold.is_null() {
+            // SAFETY: made by `cold` and owned by the domain, which nobody uses any more.
+            drop(unsafe { Box::from_raw(cold.cast::<Cold>()) });
+        }
+    }
+}

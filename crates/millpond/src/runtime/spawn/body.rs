@@ -1,0 +1,379 @@
+//! Bodies: the code that knows a task's types.
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::ptr::NonNull;
+
+use crate::access::{Accesses, Args, ArgsOf, In};
+use crate::depend::Mode;
+use crate::engine::Engine;
+#[cfg(feature = "stack")]
+use crate::engine::StackEngine;
+use crate::engine::store::TaskStore;
+use crate::error::{Error, Kind};
+use crate::handle::Version;
+use crate::panics::{Caught, catch};
+use crate::runtime::join::must_count;
+use crate::runtime::outcome::{Outcome, value_of};
+use crate::runtime::scope::Scope;
+use crate::runtime::scope_state::Domain;
+use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::complete::report_drop;
+
+/// What a block's payload holds before the body has run.
+pub(crate) struct Body<S, F> {
+    pub(crate) shape: S,
+    pub(crate) f: F,
+}
+
+/// What the table of a task says of its short form, if it has one.
+const fn laid<S, F, O>(
+    modes: Option<Modes>,
+    run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
+) -> Option<Laid> {
+    match modes {
+        Some(modes) if !must_count::<O>() => Some(Laid { run, payload: payload::<S, F, O>(), modes }),
+        _ => None,
+    }
+}
+
+/// The versions that a task in short form accesses.
+///
+/// # Safety
+///
+/// It is of a type with these modes.
+#[inline(always)]
+unsafe fn laid_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
+    // SAFETY: it has so many.
+    unsafe { std::slice::from_raw_parts(task.laid_versions().as_ptr(), modes.count) }
+}
+
+/// Whether all that a task in short form reads is there.
+#[inline(always)]
+pub(crate) fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
+    // SAFETY: the task has an access to it.
+    (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
+}
+
+/// The first access by which a task in short form should have written, and has not.
+// No adapter, which would be a function of its own and called, where nothing but a compare is left.
+#[inline(always)]
+pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
+    for (index, version) in versions.iter().enumerate() {
+        // SAFETY: the task has an access to it.
+        if modes.at(index) == Mode::Write && !unsafe { version.as_ref() }.is_produced() {
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// # Safety
+///
+/// The task, in short form and with these modes, holds its body, which is moved out.
+#[inline(always)]
+unsafe fn take_laid_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
+    let align = const { payload::<S, F, O>().align() };
+    // SAFETY: as the caller promises.
+    unsafe { task.laid_payload(modes.count, align).cast::<Body<S, F>>().read() }
+}
+
+/// A leaf's or a parent's code for one set of types.
+pub(crate) struct Code<'s, B, A, F, O, R>(PhantomData<(&'s (), B, A, F, O, R)>);
+
+/// The payload's room: for the body, and for the result of a task that is joined.
+pub(crate) const fn payload<S, F, O>() -> Layout {
+    let body = Layout::new::<Body<S, F>>();
+    let result = Layout::new::<Result<O, Error>>();
+    if !must_count::<O>() {
+        return body;
+    }
+    let size = if body.size() > result.size() { body.size() } else { result.size() };
+    let align = if body.align() > result.align() { body.align() } else { result.align() };
+    match Layout::from_size_align(size, align) {
+        Ok(layout) => layout,
+        Err(_) => panic!("closure and result are larger than the address space"),
+    }
+}
+
+/// Room for a body and then its result, at one address.
+#[repr(C)]
+union Room<S, F, O> {
+    _body: ManuallyDrop<MaybeUninit<Body<S, F>>>,
+    _result: ManuallyDrop<MaybeUninit<Result<O, Error>>>,
+}
+
+/// Where a task keeps body and result.
+fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
+    if !must_count::<O>() { task.payload::<Body<S, F>>().cast() } else { task.payload::<Room<S, F, O>>().cast() }
+}
+
+/// Puts a body into the room of a drafted task.
+///
+/// # Safety
+///
+/// The task was drafted with the payload of these types and its table.
+#[inline]
+pub(crate) unsafe fn write_body<S, F>(room: NonNull<()>, body: Body<S, F>) {
+    let room: NonNull<Body<S, F>> = room.cast();
+    debug_assert_eq!(room.addr().get() % align_of::<Body<S, F>>(), 0);
+    // SAFETY: the block has room for it.
+    unsafe { room.write(body) }
+}
+
+/// # Safety
+///
+/// The task holds its body, which is moved out.
+unsafe fn take_body<S, F, O>(task: TaskRef) -> Body<S, F> {
+    // SAFETY: as the caller promises.
+    unsafe { room::<S, F, O>(task).cast::<Body<S, F>>().read() }
+}
+
+/// # Safety
+///
+/// As `VTable::discard`.
+unsafe fn discard<S, F, O>(task: TaskRef) {
+    // SAFETY: the body is there and will not be run.
+    let body = unsafe { take_body::<S, F, O>(task) };
+    // What the closure captured may panic as it is dropped; the task has failed already.
+    let _ = catch(|| drop(body));
+}
+
+/// Where the result of a joined task is.
+pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
+    let room: NonNull<Result<O, Error>> = room::<S, F, O>(task).cast();
+    debug_assert_eq!(room.addr().get() % align_of::<Result<O, Error>>(), 0);
+    room
+}
+
+/// The scope of a task that is not counted as complete.
+fn domain<'a>(task: TaskRef) -> &'a Domain {
+    // SAFETY: the scope outlives its tasks.
+    unsafe { task.header().domain().as_ref() }
+}
+
+/// # Safety
+///
+/// As `VTable::fail`.
+unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
+    if const { !must_count::<O>() } {
+        return domain(task).keep_failure(task.header().order(), error);
+    }
+    if ran {
+        // SAFETY: the body left a result.
+        unsafe { drop_result::<S, F, O>(task) };
+    }
+    // SAFETY: the room is empty now.
+    unsafe { result_at::<S, F, O>(task).write(Err(error)) }
+}
+
+/// # Safety
+///
+/// As `VTable::drop_result`.
+unsafe fn drop_result<S, F, O>(task: TaskRef) {
+    /// # Safety
+    ///
+    /// There is a result, and nobody will look at it.
+    unsafe fn drop_at<R>(task: TaskRef, at: NonNull<R>) {
+        // SAFETY: as the caller promises.
+        if let Err(caught) = catch(|| unsafe { at.drop_in_place() }) {
+            report_drop(task, &caught);
+        }
+    }
+    if const { !must_count::<O>() } {
+        return drop(domain(task).take_failure(task.header().order()));
+    }
+    // SAFETY: the task is complete, so its result is there, and nobody will look at it.
+    unsafe { drop_at(task, result_at::<S, F, O>(task)) }
+}
+
+/// Keeps a body's value for the join, if one may look.
+fn keep<S, F, O>(task: TaskRef, value: O) {
+    if const { must_count::<O>() } {
+        // SAFETY: the body was moved out, and such a task's room is large enough for its result.
+        unsafe { result_at::<S, F, O>(task).write(Ok(value)) }
+    } else {
+        // A value without size and without drop; the join makes it up again.
+        mem::forget(value);
+    }
+}
+
+impl<'s, B, A, F, O, R> Code<'s, B, A, F, O, R>
+where
+    A: Accesses<'s, B>,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
+{
+    /// The table of a leaf.
+    pub(crate) const LEAF: &'static VTable = &Self::table(None);
+
+    /// The table of a leaf that a stack holds.
+    pub(crate) const LEAF_IN_FRAME: &'static VTable = &Self::table(Self::LAID);
+
+    const fn table(laid: Option<Laid>) -> VTable {
+        VTable {
+            role: Role::Leaf,
+            laid,
+            run: Self::run_leaf,
+            discard: discard::<A::Shape, F, O>,
+            fail: fail::<A::Shape, F, O>,
+            drop_result: drop_result::<A::Shape, F, O>,
+        }
+    }
+
+    /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
+    const LAID: Option<Laid> = laid::<A::Shape, F, O>(A::MODES, Self::run_laid);
+
+    /// # Safety
+    ///
+    /// As `Laid::run`.
+    unsafe fn run_laid(task: TaskRef, _worker: *const ()) -> Result<(), Option<Error>> {
+        let modes = A::MODES.unwrap_or(Modes::NONE);
+        // SAFETY: a task in short form of this type.
+        let versions = unsafe { laid_versions(task, modes) };
+        if !may_run(versions, modes) {
+            return Err(None);
+        }
+        // SAFETY: it holds its body, which is moved out.
+        let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
+        // SAFETY: as above.
+        let mut args = unsafe { Args::laid(versions) };
+        let call = || {
+            // SAFETY: the versions were written by `A::visit`, and the task runs.
+            let args = unsafe { A::leaf(&shape, &mut args) };
+            f(args)
+        };
+        let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;
+        mem::forget(value);
+        match first_unwritten(versions, modes) {
+            None => Ok(()),
+            Some(arg) => Err(Some(Error::new(task.label(), Kind::Unwritten { arg }))),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As `VTable::run`.
+    unsafe fn run_leaf(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
+        // SAFETY: the task holds its body.
+        let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
+        // SAFETY: the task was drafted with `A`, and runs.
+        let returned = unsafe { call_leaf::<B, A, F, R>(task.records(), &shape, f) };
+        match value_of::<O, R>(returned) {
+            Ok(value) => keep::<A::Shape, F, O>(task, value),
+            Err(why) => return Err(why.error(task.label())),
+        }
+        Ok(())
+    }
+}
+
+/// Calls the body of a leaf; a panic is caught.
+///
+/// # Safety
+///
+/// The records were made for `A`, and the accesses are granted, or would be if they were issued.
+#[inline]
+pub(crate) unsafe fn call_leaf<'s, B, A, F, R>(records: &[Record], shape: &A::Shape, f: F) -> Result<R, Caught>
+where
+    A: Accesses<'s, B>,
+    F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
+{
+    catch(|| {
+        let mut args = Args::new(records, None);
+        // SAFETY: as the caller promises.
+        f(unsafe { A::leaf(shape, &mut args) })
+    })
+}
+
+/// A parent's code; apart from the leaf's, since its closure has another type.
+pub(crate) struct ParentCode<'s, 'env, E, B, A, F, O, R>(PhantomData<(&'s (), &'env (), E, B, A, F, O, R)>);
+
+impl<'s, 'env: 's, E, B, A, F, O, R> ParentCode<'s, 'env, E, B, A, F, O, R>
+where
+    E: Engine,
+    A: Accesses<'s, B>,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R,
+{
+    /// The table of a parent.
+    pub(crate) const NEST: &'static VTable = &Self::table(None);
+
+    const fn table(laid: Option<Laid>) -> VTable {
+        VTable {
+            role: Role::Nest,
+            laid,
+            run: Self::run,
+            discard: discard::<A::Shape, F, O>,
+            fail: fail::<A::Shape, F, O>,
+            drop_result: drop_result::<A::Shape, F, O>,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As `VTable::run`, on a worker of engine `E`.
+    unsafe fn run(task: TaskRef, worker: *const ()) -> Result<(), Error> {
+        // SAFETY: the runtime passes its own worker.
+        let worker = unsafe { &*worker.cast::<Worker<E>>() };
+        let frame = E::Tasks::open_frame(worker, task);
+        // SAFETY: the task holds its body.
+        let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
+        let call = || {
+            let mut args = Args::new(task.records(), Some(frame));
+            // SAFETY: the task was drafted with `A`, runs, and has a frame.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
+            // that holds the worker's seat, and is only ever resumed there.
+            let scope = unsafe { Scope::new(worker, frame.domain()) };
+            f(&scope, handles)
+        };
+        let value: O = value_of(catch(call)).map_err(|why| why.error(task.label()))?;
+        keep::<A::Shape, F, O>(task, value);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "stack")]
+impl<'s, 'env: 's, B, A, F, O, R> ParentCode<'s, 'env, StackEngine, B, A, F, O, R>
+where
+    A: Accesses<'s, B>,
+    R: Outcome<O>,
+    F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R,
+{
+    /// The table of a parent that a stack holds.
+    pub(crate) const NEST_IN_FRAME: &'static VTable = &Self::table(laid::<A::Shape, F, O>(A::MODES, Self::run_laid));
+
+    /// # Safety
+    ///
+    /// As `Laid::run`, of the stack's engine.
+    unsafe fn run_laid(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
+        // SAFETY: the runtime passes its own worker.
+        let worker = unsafe { &*worker.cast::<Worker<StackEngine>>() };
+        let modes = A::MODES.unwrap_or(Modes::NONE);
+        // SAFETY: a task in short form of this type.
+        let versions = unsafe { laid_versions(task, modes) };
+        if !may_run(versions, modes) {
+            return Err(None);
+        }
+        // SAFETY: it holds its body, which is moved out.
+        let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
+        // SAFETY: the task comes next in its stack, and runs.
+        let opened = unsafe { worker.open_parent(task, versions, modes) };
+        worker.count_body();
+        let call = || {
+            // SAFETY: made for these versions.
+            let mut args = unsafe { Args::views(opened.views) };
+            // SAFETY: the versions were written by `A::visit`, the task runs, and has a view of each.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
+            // that holds the worker's seat, and is only ever resumed there.
+            let scope = unsafe { Scope::new(worker, opened.domain) };
+            f(&scope, handles)
+        };
+        let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;
+        mem::forget(value);
+        Ok(())
+    }
+}

@@ -1,0 +1,533 @@
+//! Spawning: from declared accesses to records that a scheme orders.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use crate::access::{Accesses, Visitor};
+use crate::depend::Mode;
+use crate::depend::tracker::Tracker;
+use crate::engine::Engine;
+use crate::error::{self, Error};
+use crate::handle::datum::Storage;
+use crate::handle::reduction::{ReducerRef, Reduction};
+use crate::handle::{Datum, Version};
+use crate::memory::Block;
+use crate::pool::Put;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::Options;
+use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
+use crate::worker::Worker;
+
+/// What a spawn says of its task, besides its accesses.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub(crate) domain: &'a Domain,
+    pub(crate) options: &'a Options,
+    pub(crate) vtable: &'static VTable,
+    pub(crate) payload: Layout,
+    /// Whether the task would run at its spawn if all its accesses would be granted; only then is the scheme asked.
+    pub(crate) may_run: bool,
+}
+
+/// A task whose block is filled but for its payload, and whose accesses are not issued. The versions that it has
+/// retired are freed when it is issued: `Worker::free_retired`.
+pub(crate) struct Drafted<S> {
+    pub(crate) task: TaskRef,
+    pub(crate) shape: S,
+    /// Of the block, as it was allocated.
+    pub(crate) size: usize,
+    /// Where body and result go.
+    pub(crate) room: NonNull<()>,
+    /// The task may run at its spawn: every access would be granted at once, and nothing was misused.
+    pub(crate) ready: bool,
+    /// How many versions spawns further out had retired before.
+    pub(crate) retired_before: usize,
+}
+
+/// A version that a draft retired while nobody used it, and the place in reference order of the task that wrote anew.
+pub(crate) type Retired = (NonNull<Version>, u64);
+
+/// Frees versions that a draft has retired, once everything is in order: the drop of a value may run any code, a spawn
+/// included. A drop that panics is the scope's failure; the task that wrote anew has got its own version.
+#[cold]
+pub(crate) fn free_retired(retired: Vec<Retired>, domain: &Domain, options: &Options) {
+    for (version, order) in retired {
+        // SAFETY: retired, with no access outstanding.
+        if let Err(caught) = unsafe { Version::free(version) } {
+            domain.fail_for_join(order, caught.error(options.label()));
+        }
+    }
+}
+
+/// What kind of block a draft fills.
+trait Kind {
+    /// The task is recorded.
+    const RECORDED: bool;
+    /// The spawn said nothing that goes into extras.
+    const PLAIN: bool;
+}
+
+struct Plain;
+struct Labelled;
+struct Recorded;
+
+impl Kind for Plain {
+    const RECORDED: bool = false;
+    const PLAIN: bool = true;
+}
+impl Kind for Labelled {
+    const RECORDED: bool = false;
+    const PLAIN: bool = false;
+}
+impl Kind for Recorded {
+    const RECORDED: bool = true;
+    const PLAIN: bool = false;
+}
+
+/// What the types cannot rule out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Misuse {
+    None,
+    Busy,
+    Duplicate,
+    Refused,
+}
+
+/// Who orders the accesses of a task: the scheme, or the stack that holds it.
+pub(crate) trait Orders<E: Engine> {
+    /// What orders them.
+    type Tracker: Tracker;
+    /// Whether what is kept is wanted soon.
+    const PREFETCHES: bool;
+    /// What is true of each of its tasks.
+    const FLAGS: u8;
+
+    /// What orders them.
+    fn tracker(&self, worker: &Worker<E>) -> Self::Tracker;
+
+    /// The block of a task: of `size` bytes, or more. Here and no argument of [`Worker::draft_by`], whose copies for the
+    /// same accesses would differ by it: there are three of them, and a program has many kinds of tasks.
+    fn alloc(&self, worker: &Worker<E>, size: usize) -> Block;
+
+    /// Counts a task; its place in reference order.
+    fn count(&self, domain: &Domain) -> u64;
+
+    /// Where a `write` goes.
+    fn storage(&self, worker: &Worker<E>, datum: &Datum) -> Storage;
+
+    /// How a mode is ordered.
+    fn ordered(&self, worker: &Worker<E>, mode: Mode) -> Mode;
+
+    /// An access was declared, to this version.
+    fn enter(&self, version: &Version);
+}
+
+/// The scheme does, when the task is issued.
+pub(crate) struct ByScheme;
+
+impl<E: Engine> Orders<E> for ByScheme {
+    type Tracker = E::Tracker;
+    const PREFETCHES: bool = true;
+    const FLAGS: u8 = 0;
+
+    #[inline(always)]
+    fn tracker(&self, worker: &Worker<E>) -> E::Tracker {
+        worker.tracker()
+    }
+
+    #[inline(always)]
+    fn alloc(&self, worker: &Worker<E>, size: usize) -> Block {
+        worker.alloc(size)
+    }
+
+    #[inline(always)]
+    fn count(&self, domain: &Domain) -> u64 {
+        domain.count_spawn()
+    }
+
+    #[inline(always)]
+    fn storage(&self, worker: &Worker<E>, datum: &Datum) -> Storage {
+        datum.rename(worker.tracker(), worker.shared().config.renames.as_ref())
+    }
+
+    #[inline(always)]
+    fn ordered(&self, worker: &Worker<E>, mode: Mode) -> Mode {
+        if mode == Mode::Commutative && worker.shared().config.deterministic { Mode::Inout } else { mode }
+    }
+
+    #[inline(always)]
+    fn enter(&self, _version: &Version) {}
+}
+
+/// Writes the records of a task, and checks what the types cannot.
+struct Drafter<'a, E: Engine, O> {
+    orders: O,
+    worker: &'a Worker<E>,
+    domain: &'a Domain,
+    task: TaskRef,
+    order: u64,
+    claim: u64,
+    /// Where the next record goes.
+    next: NonNull<Record>,
+    index: usize,
+    flags: u8,
+    ready: bool,
+    misuse: Misuse,
+}
+
+impl<E: Engine> Worker<E> {
+    /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
+    #[inline(always)]
+    pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
+        self.draft_by(ByScheme, plan, accesses)
+    }
+
+    /// As `draft`, with accesses that `orders` orders.
+    #[inline(always)]
+    pub(crate) fn draft_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
+        &self,
+        orders: O,
+        plan: Plan<'_>,
+        accesses: &A,
+    ) -> Drafted<A::Shape> {
+        // Compiled three times, so that a task with nothing about it pays for two tests.
+        if plan.domain.record() != 0 {
+            self.draft_apart::<B, A, O, Recorded>(orders, plan, accesses)
+        } else if !plan.options.is_plain() {
+            self.draft_apart::<B, A, O, Labelled>(orders, plan, accesses)
+        } else {
+            self.draft_as::<B, A, O, Plain>(orders, plan, accesses)
+        }
+    }
+
+    #[inline(never)]
+    fn draft_apart<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+        &self,
+        orders: O,
+        plan: Plan<'_>,
+        accesses: &A,
+    ) -> Drafted<A::Shape> {
+        self.draft_as::<B, A, O, K>(orders, plan, accesses)
+    }
+
+    #[inline(always)]
+    fn draft_as<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+        &self,
+        orders: O,
+        plan: Plan<'_>,
+        accesses: &A,
+    ) -> Drafted<A::Shape> {
+        let Plan { domain, options, vtable, payload, may_run } = plan;
+        let (count, retired_before) = (accesses.count(), self.retired.borrow().len());
+        assert!(count <= Record::MOST, "a task of {count} accesses is too large");
+        let order = orders.count(domain);
+        if !may_run {
+            domain.note_long();
+        }
+        let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
+        let size = shape.block_size(payload);
+        let block = orders.alloc(self, size);
+        let extras = match (K::PLAIN, K::RECORDED) {
+            (true, _) => None,
+            (_, true) => Some(self.begin_record(domain, options)),
+            (_, false) => Some(options.extras()),
+        };
+        if !K::PLAIN && options.bytes != 0 {
+            domain.add_bytes(options.bytes);
+        }
+        let (place, priority) = (options.place, options.priority);
+        let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
+        // SAFETY: the block is fresh and has the size of these parts.
+        let task = unsafe { TaskRef::create(block, new) };
+        // SAFETY: the block was made for this shape; so below.
+        let next = unsafe { task.records_of(shape) };
+        // SAFETY: as above, and for such a payload.
+        let room = unsafe { task.payload_of(shape, payload.align()) };
+        let (claim, ready) = (domain.claim(), may_run);
+        let mut drafter = Drafter::<E, O> {
+            orders,
+            worker: self,
+            domain,
+            task,
+            order,
+            claim,
+            next,
+            index: 0,
+            flags: O::FLAGS,
+            ready,
+            misuse: Misuse::None,
+        };
+        let shape = accesses.visit(&mut drafter);
+        if drafter.flags != 0 {
+            task.add_flags(drafter.flags);
+        }
+        let (ready, misused) = (drafter.ready, drafter.misuse != Misuse::None);
+        let room = if misused { drafter.end_misused(payload.align()) } else { room };
+        if K::RECORDED {
+            self.record_draft(task, domain, accesses);
+        }
+        Drafted { task, shape, size, room, ready, retired_before }
+    }
+
+    /// Frees the versions that a draft has retired; `before` is its [`Drafted::retired_before`].
+    #[inline]
+    pub(crate) fn free_retired(&self, before: usize, domain: &Domain, options: &Options) {
+        if self.retired.borrow().len() > before {
+            free_retired(self.take_retired(before), domain, options);
+        }
+    }
+
+    /// The versions that a draft has retired, as [`free_retired`](Worker::free_retired).
+    pub(crate) fn take_retired(&self, before: usize) -> Vec<Retired> {
+        self.retired.borrow_mut().split_off(before)
+    }
+
+    /// Hands a task to the scheme; if it is ready, to the pool.
+    #[inline]
+    pub(crate) fn issue(&self, task: TaskRef, why: Put) {
+        self.grains.note_scope(task.header().domain());
+        // SAFETY: this thread owns the scope; the records stay in their block until they are released.
+        if unsafe { self.issue_accesses(task) } {
+            self.ready(task, why);
+        }
+    }
+
+    /// Hands the accesses of a task to the scheme; whether it is ready at once.
+    ///
+    /// # Safety
+    ///
+    /// This thread owns the scope; the records stay until they are released.
+    #[inline]
+    pub(crate) unsafe fn issue_accesses(&self, task: TaskRef) -> bool {
+        let (mut waiting, tracker, local) = (0, self.tracker(), self.scheme_local());
+        for record in task.records() {
+            // SAFETY: as the caller promises.
+            waiting += usize::from(!unsafe { tracker.issue(local, record.version().meta(), record) });
+        }
+        // SAFETY: they were issued, here.
+        unsafe { tracker.enter(self.scheme_shared(), task, waiting) }
+    }
+}
+
+impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
+    #[inline(always)]
+    fn tracker(&self) -> O::Tracker {
+        self.orders.tracker(self.worker)
+    }
+
+    /// Checks that this scope may use the datum in this mode: once in this task, or twice in a mode that
+    /// [repeats](Mode::repeats).
+    #[inline]
+    fn admit(&mut self, datum: &Datum, mode: Mode) -> bool {
+        let arg = self.index;
+        self.index += 1;
+        let claimed = datum.is_claimed_by(self.claim) || datum.claim(self.claim, self.tracker());
+        if !claimed {
+            self.misused(Misuse::Busy, error::Kind::Busy { arg });
+            return false;
+        }
+        match datum.note_use(self.order, arg) {
+            None => true,
+            // The task's other access to it was the last one: its mode is that of the youngest generation.
+            Some(_) if mode.repeats() && datum.is_in_generation_of(mode) => true,
+            Some(earlier) => {
+                self.misused(Misuse::Duplicate, error::Kind::Duplicate { args: (earlier, arg) });
+                false
+            }
+        }
+    }
+
+    /// The task must fail instead of running: with its first misuse.
+    #[cold]
+    fn misused(&mut self, misuse: Misuse, kind: error::Kind) {
+        self.ready = false;
+        if self.misuse == Misuse::None {
+            self.misuse = misuse;
+            self.domain.misuse(self.order, Error::new(self.task.label(), kind));
+        }
+    }
+
+    /// It has fewer accesses than were declared: where its payload is therefore.
+    #[cold]
+    fn end_misused(&self, align: usize) -> NonNull<()> {
+        self.task.set_accesses(self.written());
+        self.task.add_flags(flag::MISUSED);
+        // SAFETY: the block was made for more accesses and such a payload.
+        unsafe { self.task.payload_of(self.task.shape(), align) }
+    }
+
+    /// How many records there are by now.
+    fn written(&self) -> usize {
+        (self.next.addr().get() - self.task.records_at().addr().get()) / size_of::<Record>()
+    }
+
+    /// Asks the scheme whether the access would be granted at once, if the answer matters.
+    #[inline]
+    fn ask(&mut self, datum: &Datum, mode: Mode) {
+        if self.ready {
+            self.ready = self.tracker().is_ready(datum.version().meta(), mode);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, target: NonNull<()>, number: u32, mode: Mode, as_inout: bool) {
+        let record = Record::new(target, self.behind(self.next), number, mode, as_inout);
+        // SAFETY: the block has room for one record an access; the place is not used yet.
+        unsafe { self.next.write(record) };
+        // SAFETY: still in the block.
+        self.next = unsafe { self.next.add(1) };
+    }
+
+    /// A task that names a handle twice, with no pair of modes that may be, fails; what it would have written must be
+    /// poisoned. Unless both accesses are alike, they count as one `inout`.
+    #[cold]
+    fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
+        if self.misuse != Misuse::Duplicate {
+            return;
+        }
+        let version = NonNull::from(datum.version());
+        for place in 0..self.written() {
+            // SAFETY: that many records were written.
+            let at = unsafe { self.task.records_at().add(place) };
+            // SAFETY: as above.
+            let record = unsafe { at.as_ref() };
+            if !std::ptr::eq(record.version(), version.as_ptr()) {
+                continue;
+            }
+            if record.declared() != Mode::Write && !(alike && record.declared() == mode) {
+                let group = datum.enter_group(Mode::Inout);
+                let stronger = Record::new(version.cast(), self.behind(at), group, Mode::Inout, false);
+                // SAFETY: as above; a record needs no drop, and only the spawner knows it.
+                unsafe { at.write(stronger) };
+                self.drop_repetitions(version, place + 1);
+            }
+            return;
+        }
+    }
+
+    /// Takes away the records of a version from this place on: its `inout` before that would wait for them, or they for it.
+    #[cold]
+    fn drop_repetitions(&mut self, version: NonNull<Version>, from: usize) {
+        let (first, written) = (self.task.records_at(), self.written());
+        // SAFETY: that many records were written, and there is room for one more.
+        self.next = unsafe { first.add(from) };
+        for place in from..written {
+            // SAFETY: as above.
+            let at = unsafe { first.add(place) };
+            // SAFETY: as above.
+            let record = unsafe { at.as_ref() };
+            if !std::ptr::eq(record.version(), version.as_ptr()) {
+                let moved = record.at(self.behind(self.next));
+                // SAFETY: not behind `at`; a record needs no drop, and only the spawner knows it.
+                unsafe { self.next.write(moved) };
+                // SAFETY: not behind what was written.
+                self.next = unsafe { self.next.add(1) };
+            }
+        }
+    }
+
+    /// How far behind the task's header a record lies.
+    #[inline(always)]
+    fn behind(&self, record: NonNull<Record>) -> usize {
+        record.addr().get() - self.task.0.addr().get()
+    }
+
+    /// A task that declares what the scheme does not order fails. What it would have changed is poisoned, so the access is
+    /// issued, as an `inout`.
+    #[cold]
+    fn refuse(&mut self, datum: &Datum, mode: Mode) {
+        let arg = self.index - 1;
+        self.misused(Misuse::Refused, error::Kind::Refused { scheme: self.tracker().name(), mode, arg });
+        if let Some(reduction) = datum.reduction() {
+            self.end_reduction(reduction);
+        }
+        let group = datum.enter_group(Mode::Inout);
+        self.orders.enter(datum.version());
+        self.write(datum.current().cast(), group, Mode::Inout, false);
+    }
+
+    /// The reduction that is open on a datum, if it is this reducer's.
+    #[cold]
+    fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
+        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this draft is
+        // through.
+        datum.reduction().filter(|open| self.domain.compare(|| unsafe { open.as_ref() }.is(reducer)))
+    }
+
+    /// Ends the reduction that is open on a datum.
+    #[cold]
+    fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
+        self.worker.combine(self.domain, reduction, self.order - 1);
+    }
+}
+
+impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
+    #[inline(always)]
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        if !self.admit(datum, mode) {
+            return self.strengthen(datum, mode, true);
+        }
+        if !self.tracker().orders(mode) {
+            return self.refuse(datum, mode);
+        }
+        if let Some(reduction) = datum.reduction() {
+            self.end_reduction(reduction);
+        }
+        let group = datum.enter_group(mode);
+        let mut ordered = self.orders.ordered(self.worker, mode);
+        if mode == Mode::Write {
+            self.flags |= flag::WRITE;
+            match self.orders.storage(self.worker, datum) {
+                Storage::Own(None) => {}
+                Storage::Own(Some(before)) => self.worker.retired.borrow_mut().push((before, self.order)),
+                Storage::Shared => ordered = Mode::Inout,
+            }
+        }
+        if ordered == Mode::Commutative {
+            self.flags |= flag::COMMUTATIVE;
+        }
+        let version = datum.current();
+        self.ask(datum, ordered);
+        // SAFETY: the current version lives.
+        let current = unsafe { version.as_ref() };
+        self.orders.enter(current);
+        if O::PREFETCHES && !self.ready {
+            current.meta().prefetch();
+        }
+        self.write(version.cast(), group, mode, ordered != mode);
+    }
+
+    fn reduce(&mut self, datum_at: NonNull<Datum>, reducer: ReducerRef<'_>) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum_at.as_ref() };
+        if !self.admit(datum, Mode::Reduce) {
+            let alike = self.open_alike(datum, &reducer).is_some();
+            return self.strengthen(datum, Mode::Reduce, alike);
+        }
+        if !self.tracker().orders(Mode::Reduce) {
+            return self.refuse(datum, Mode::Reduce);
+        }
+        // Misuse of the datum starts another generation, and leaves the reduction open.
+        // SAFETY: as in `open_alike`.
+        let has_room = |open: &NonNull<Reduction>| unsafe { open.as_ref() }.has_room(datum.enter_group(Mode::Reduce));
+        let reduction = self.open_alike(datum, &reducer).filter(has_room).unwrap_or_else(|| {
+            if let Some(other) = datum.reduction() {
+                self.end_reduction(other);
+            }
+            let (group, ordered) = (datum.enter_group(Mode::Reduce), self.worker.shared().config.deterministic);
+            let new = Reduction::open(datum_at, &reducer, self.task.label(), group, ordered);
+            datum.open_reduction(new);
+            self.domain.add_reduction(new);
+            new
+        });
+        self.flags |= flag::REDUCE;
+        self.ask(datum, Mode::Reduce);
+        // SAFETY: as above.
+        let reduction_at = unsafe { reduction.as_ref() };
+        self.orders.enter(reduction_at.version());
+        let member = reduction_at.enter();
+        self.write(reduction.cast(), member, Mode::Reduce, false);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a recording is told of a task that is drafted. Its accesses are gone through once more, since those of a task
+//! that is not recorded should not cost a thing.
+
+use std::ptr::NonNull;
+
+use crate::access::{Accesses, Visitor};
+use crate::depend::Mode;
+use crate::engine::Engine;
+use crate::handle::Datum;
+use crate::handle::reduction::ReducerRef;
+use crate::record::What;
+use crate::record::log::Log;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::Options;
+use crate::task::{Extras, Record, TaskRef};
+use crate::worker::Worker;
+
+impl<E: Engine> Worker<E> {
+    /// A body spawns a task that is recorded: its extras.
+    #[cold]
+    pub(in crate::runtime) fn begin_record(&self, domain: &Domain, options: &Options) -> Extras {
+        self.log.note(What::Spawning { body: domain.record() });
+        options.recorded(self.log.next_id())
+    }
+
+    /// The task was drafted, of these accesses.
+    #[cold]
+    pub(in crate::runtime) fn record_draft<'s, B>(
+        &self,
+        task: TaskRef,
+        domain: &Domain,
+        accesses: &impl Accesses<'s, B>,
+    ) {
+        self.log.spawned(task, domain.record());
+        let mut noter = Noter { log: &self.log, claim: domain.claim(), records: task.records().iter() };
+        drop(accesses.visit(&mut noter));
+        debug_assert!(noter.records.next().is_none(), "every record is of one of the accesses");
+    }
+}
+
+/// Tells which datum each record of a task is of.
+struct Noter<'a> {
+    log: &'a Log,
+    claim: u64,
+    /// Those that were not told yet.
+    records: std::slice::Iter<'a, Record>,
+}
+
+impl Noter<'_> {
+    /// The datum of the next access, if it is that of the next record: an access that was misuse has none. Another
+    /// scope's must not be looked at.
+    fn note(&mut self, datum: NonNull<Datum>) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        let Some(record) = self.records.as_slice().first().filter(|_| datum.is_claimed_by(self.claim)) else { return };
+        // Of two reductions that are misuse, the first has become an access to the version.
+        let reduction = datum.reduction().map(|reduction| reduction.addr().get());
+        if record.target() == datum.current().addr().get() || Some(record.target()) == reduction {
+            self.log.declared(record.mode(), datum);
+            self.records.next();
+        }
+    }
+}
+
+impl Visitor for Noter<'_> {
+    fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
+        self.note(datum);
+    }
+
+    fn reduce(&mut self, datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        self.note(datum);
+    }
+}

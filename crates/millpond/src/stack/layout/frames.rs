@@ -1,0 +1,496 @@
+//! A stack: frames in contiguous blocks of memory, and in each frame the closures that one body has spawned (DDS §3,
+//! Fig. 2).
+//!
+//! ```text
+//!   chunk   ┌────────┬─────────┬─────────┬────────┬─────────┬─────────┬──────┐      chunk  ┌─────────┬────────
+//!           │ Frame  │ closure │ closure │ Frame  │ closure │ closure │ jump ─┼───────────▶ │ closure │
+//!           └────────┴─────────┴─────────┴────────┴─────────┴─────────┴──────┘             └─────────┴────────
+//!               ▲        (ran)   runs:       │ ▲       ▲                                              ▲
+//!               └── before ────  its children┘ │     cursor                                          top
+//!                                              youngest
+//! ```
+//!
+//! A closure is a task's block (`task`), in place: header, accesses, what it captured. Who runs the stack goes from one to the
+//! next in memory, and knows of no other order.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::{self, NonNull};
+
+use super::chunk::Chunk;
+use crate::handle::Version;
+use crate::memory::LINE;
+use crate::runtime::scope_state::Domain;
+use crate::stack::layout::local::Owned;
+use crate::stack::layout::out_of_line;
+use crate::stack::owner::inline_subtree::{Episodes, Moment};
+use crate::stack::thief::owner_lock::Guard;
+use crate::stack::thief::scan::{Loot, Search};
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::{Guarded, Mutex, prefetch_line_for_write};
+use crate::task::{Header, TaskRef};
+use crate::worker::wait::Waiter;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod seen;
+
+pub(in crate::stack) use seen::Seen;
+
+/// So many chunks an empty stack keeps in any case.
+const KEPT: usize = 2;
+
+/// A stack of so many frames is larger than the second-level cache, perhaps: frames so many levels up or down are asked for, since
+/// the processor's own prefetching ends at each page. A level takes some 20 ns, and a line from memory 100 and more.
+const DEEP: usize = 1000;
+const AHEAD: isize = 16;
+/// At most so many lines of each.
+const MOST: usize = 12;
+
+/// Asks for the frame that lies some levels above or below `frame`, if all are as far from each other as this and the one before.
+/// Not for lines that are seldom written: the last of a scope, and of the parent whose frame comes next.
+#[cold]
+fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
+    const SELDOM: usize = (size_of::<Frame>() + size_of::<Domain>()) / LINE - 1;
+    let stride = frame.addr().wrapping_sub(before.addr());
+    if stride <= MOST * LINE {
+        let there = frame.cast::<u8>().wrapping_offset(levels * stride as isize);
+        let lines = (0..stride / LINE - 1).filter(|&line| line != SELDOM);
+        lines.for_each(|line| prefetch_line_for_write(there.wrapping_add(line * LINE)));
+    }
+}
+
+/// One stack. It belongs to whoever runs it, its owner; all but what is atomic is the owner's.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frames {
+    /// What comes next, or, marked [`TAKEN`], what runs.
+    cursor: AtomicPtr<u8>,
+    /// Where the next closure goes: behind all that are complete.
+    top: AtomicPtr<u8>,
+    /// Up to where closures go without further ado.
+    limit: Cell<*mut u8>,
+    /// The end of the chunk in use, but for a jump.
+    end: Cell<*mut u8>,
+    window: Cell<usize>,
+    youngest: AtomicPtr<Frame>,
+    /// Odd while a frame is opened or closed, or a shell announced (`episode`), and another number afterwards (`at_one_moment`).
+    shape: AtomicUsize,
+    /// How often all closures of a live body's frame had ended, and how often a theft had.
+    rounds: AtomicUsize,
+    thefts: AtomicUsize,
+    /// The thread of the owner: the address of something of its own.
+    here: AtomicUsize,
+    /// How many frames there are.
+    depth: AtomicUsize,
+    /// The owner's: how many bodies, those without a frame (`episode`) as well.
+    level: Cell<u32>,
+    /// Who is to be woken when the closure is done that the cursor is at, and was stolen; null if the thief goes on.
+    pub(crate) blocked: Guarded<*mut Waiter>,
+    /// The stack and the closure that this stack's oldest frame was stolen from.
+    pub(crate) origin: Cell<Option<(NonNull<Frames>, TaskRef)>>,
+    chunk: Cell<usize>,
+    /// The last chunk that was in use since the stack was empty.
+    last_used: Cell<usize>,
+    chunks: RefCell<Vec<Chunk>>,
+    /// The versions that frames use, those of the youngest frame last.
+    pub(in crate::stack) in_use: RefCell<Vec<Option<NonNull<Version>>>>,
+    /// Versions whose handles were dropped on other threads, while in use.
+    pub(in crate::stack) orphans: Mutex<Vec<NonNull<Version>>>,
+    /// What bodies have made for themselves.
+    pub(in crate::stack) owned: Owned,
+    pub(in crate::stack) episodes: Episodes,
+    pub(in crate::stack) search: Search,
+    guard: crossbeam_utils::CachePadded<Guard<Loot>>,
+}
+
+// SAFETY: but for what is atomic or locked, only the owner uses it, or a thief under the guard; hand-overs order these.
+unsafe impl Send for Frames {}
+// SAFETY: as above.
+unsafe impl Sync for Frames {}
+
+/// The frame of one body: where the closures are that it has spawned.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Older; of the oldest, none.
+    pub(crate) before: *mut Frame,
+    /// The body's scope.
+    pub(crate) domain: NonNull<Domain>,
+    /// Where its closures begin.
+    pub(crate) first: *mut u8,
+    /// Of a frame that is not the youngest: the parent that runs above it, and where its closures end.
+    pub(crate) running: AtomicPtr<u8>,
+    pub(crate) last: AtomicPtr<u8>,
+    /// Who is to go on when a live body's closures have run.
+    pub(crate) waiter: Cell<*mut Waiter>,
+    /// The chunk that the frame begins in.
+    chunk: u32,
+    /// How many versions older frames use.
+    pub(in crate::stack) used_before: u32,
+    /// The body is not over: it goes on when its closures have run.
+    pub(crate) live: Cell<bool>,
+    /// When it began, if the time until it is closed is measured (`episode`).
+    pub(in crate::stack) began: Cell<Moment>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Frame>() == LINE);
+
+/// Mark of [`Frames::cursor`].
+const TAKEN: usize = 1;
+
+/// Where a thread that runs something is told from others.
+#[inline]
+fn this_thread() -> usize {
+    #[cfg(not(loom))]
+    thread_local!(static HERE: u8 = const { 0 });
+    #[cfg(loom)]
+    loom::thread_local!(static HERE: u8 = 0);
+    HERE.try_with(|here| ptr::from_ref(here).addr()).unwrap_or(0)
+}
+
+impl Frames {
+    /// An empty stack, which nobody owns.
+    pub(crate) fn new() -> Frames {
+        let chunk = Chunk::after(0, 0);
+        let (start, end) = (chunk.start(), chunk.end());
+        Frames {
+            cursor: AtomicPtr::new(start),
+            top: AtomicPtr::new(start),
+            limit: Cell::new(end),
+            end: Cell::new(end),
+            window: Cell::new(usize::MAX),
+            youngest: AtomicPtr::default(),
+            shape: AtomicUsize::new(0),
+            rounds: AtomicUsize::new(0),
+            thefts: AtomicUsize::new(0),
+            here: AtomicUsize::new(0),
+            depth: AtomicUsize::new(0),
+            level: Cell::new(0),
+            blocked: Guarded::new(ptr::null_mut()),
+            origin: Cell::new(None),
+            chunk: Cell::new(0),
+            last_used: Cell::new(0),
+            chunks: RefCell::new(vec![chunk]),
+            in_use: RefCell::default(),
+            orphans: Mutex::default(),
+            owned: Owned::default(),
+            episodes: Episodes::default(),
+            search: Search::default(),
+            guard: crossbeam_utils::CachePadded::new(Guard::new()),
+        }
+    }
+
+    /// Becomes the owner, of a stack that only this thread may take.
+    pub(crate) fn enter(&self) {
+        self.guard.enter();
+        self.settle_here();
+    }
+
+    /// The owner's thread is this one.
+    #[inline]
+    pub(crate) fn settle_here(&self) {
+        self.here.store(this_thread(), Ordering::Relaxed);
+    }
+
+    /// Leaves the stack to whoever takes it next.
+    pub(crate) fn leave(&self) {
+        self.here.store(0, Ordering::Relaxed);
+        self.guard.leave();
+    }
+
+    /// Whether this thread owns the stack. No other thread's doing changes the answer.
+    pub(crate) fn is_here(&self) -> bool {
+        self.here.load(Ordering::Relaxed) == this_thread()
+    }
+
+    pub(crate) fn guard(&self) -> &Guard<Loot> {
+        &self.guard
+    }
+
+    #[inline(always)]
+    pub(crate) fn top(&self) -> *mut u8 {
+        self.top.load(Ordering::Relaxed)
+    }
+
+    /// Where the next closure goes.
+    #[inline(always)]
+    pub(crate) fn top_at(&self) -> NonNull<u8> {
+        // SAFETY: it is in a chunk.
+        unsafe { NonNull::new_unchecked(self.top()) }
+    }
+
+    /// The frame of the body that runs, or whose closures do.
+    #[inline]
+    pub(crate) fn frame(&self) -> &Frame {
+        // SAFETY: a stack in use has a frame, which stays until it is closed.
+        unsafe { &*self.youngest.load(Ordering::Relaxed) }
+    }
+
+    /// What comes next, or runs; and whether it runs.
+    #[inline(always)]
+    pub(crate) fn cursor(&self) -> (*mut u8, bool) {
+        let cursor = self.cursor.load(Ordering::Acquire);
+        (cursor.map_addr(|at| at & !TAKEN), cursor.addr() & TAKEN != 0)
+    }
+
+    /// The task whose body runs, for the thread that runs it.
+    pub(crate) fn running(&self) -> Option<TaskRef> {
+        match self.cursor() {
+            (at, true) if at != self.top() => Some(out_of_line::itself(closure(at))),
+            _ => {
+                let frame = NonNull::new(self.youngest.load(Ordering::Relaxed))?;
+                // SAFETY: a frame stays until it is closed.
+                let domain = unsafe { frame.as_ref() }.domain;
+                // SAFETY: its scope is there until then.
+                unsafe { domain.as_ref() }.task()
+            }
+        }
+    }
+
+    /// Announces that the closure at `at` is the owner's (`guard`, O1).
+    #[inline(always)]
+    pub(crate) fn take(&self, at: *mut u8) {
+        self.cursor.store(at.map_addr(|at| at | TAKEN), Ordering::Release);
+    }
+
+    /// What comes next.
+    #[inline]
+    pub(crate) fn set_cursor(&self, at: *mut u8) {
+        self.cursor.store(at, Ordering::Release);
+    }
+
+    /// How deep the body is that runs.
+    #[inline(always)]
+    pub(in crate::stack) fn level(&self) -> u32 {
+        self.level.get()
+    }
+
+    /// A body begins.
+    #[inline(always)]
+    pub(in crate::stack) fn enter_level(&self) {
+        self.level.set(self.level.get() + 1);
+    }
+
+    /// It is over, and so are all that it has spawned.
+    #[inline(always)]
+    pub(in crate::stack) fn leave_level(&self) {
+        self.level.set(self.level.get() - 1);
+    }
+
+    /// Whether there is more than one frame: a glance.
+    pub(in crate::stack) fn holds_several(&self) -> bool {
+        self.depth.load(Ordering::Relaxed) > 1
+    }
+
+    /// Whether there is room for so many bytes, a multiple of a line.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, size: usize) -> bool {
+        self.limit.get().addr().wrapping_sub(self.top().addr()) as isize >= size as isize
+    }
+
+    /// What is below is complete, and may be seen.
+    #[inline(always)]
+    pub(crate) fn publish(&self, top: *mut u8) {
+        self.top.store(top, Ordering::Release);
+    }
+
+    /// What lies at the top is complete, and runs (`episode`, S1).
+    pub(in crate::stack) fn announce(&self, at: *mut u8, size: usize) {
+        self.begin_change();
+        self.take(at);
+        self.publish(at.wrapping_add(size));
+        self.end_change();
+    }
+
+    /// Lets a window of closures come until `has_room` says no.
+    #[inline]
+    fn limit_to_window(&self) {
+        self.set_limit(self.window.get());
+    }
+
+    /// How many bytes of closures a body collects before it must run them.
+    pub(crate) fn set_window(&self, bytes: usize) {
+        self.window.set(bytes);
+        self.limit_to_window();
+    }
+
+    /// Lets so many bytes of closures come until `has_room` says no.
+    #[inline]
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        let end = self.end.get();
+        let left = end.addr().saturating_sub(self.top().addr());
+        self.limit.set(if bytes < left { self.top().wrapping_add(bytes) } else { end });
+    }
+
+    /// Bytes left in the chunk.
+    #[inline]
+    fn left(&self) -> usize {
+        self.end.get().addr().saturating_sub(self.top().addr())
+    }
+
+    /// Room for `size` bytes, a multiple of a line, whatever the limit: in this chunk, or in the next, to which a jump
+    /// leads.
+    #[cold]
+    pub(crate) fn make_room(&self, size: usize) {
+        if self.left() < size {
+            let from = self.top();
+            let to = self.next_chunk(size);
+            // SAFETY: each chunk has room for a jump at its end.
+            unsafe { crate::stack::layout::link::write(from, to) };
+            self.publish(to);
+        }
+        if !self.has_room(size) {
+            self.limit.set(self.end.get());
+        }
+    }
+
+    /// The start of the next chunk, which is in use now.
+    fn next_chunk(&self, size: usize) -> *mut u8 {
+        let (mut chunks, next) = (self.chunks.borrow_mut(), self.chunk.get() + 1);
+        if chunks.get(next).is_some_and(|chunk| !chunk.has_room(size)) {
+            chunks.truncate(next);
+        }
+        if chunks.len() == next {
+            chunks.push(Chunk::after(next, size));
+        }
+        self.chunk.set(next);
+        self.last_used.set(self.last_used.get().max(next));
+        self.end.set(chunks[next].end());
+        self.limit.set(self.end.get());
+        chunks[next].start()
+    }
+
+    /// Opens a frame for a body that begins: the parent that the cursor is at, or a root scope's.
+    pub(crate) fn open(&self, domain: &Domain) -> NonNull<Frame> {
+        self.open_with(0, |_| domain.into())
+    }
+
+    /// As `open`, with room for so many bytes between the frame and its closures, whole lines, where `make` puts the scope.
+    #[inline(always)]
+    pub(in crate::stack) fn open_with(
+        &self,
+        room: usize,
+        make: impl FnOnce(NonNull<u8>) -> NonNull<Domain>,
+    ) -> NonNull<Frame> {
+        self.settle_here();
+        let size = size_of::<Frame>() + room;
+        let (before, running) = (self.youngest.load(Ordering::Relaxed), self.cursor.load(Ordering::Relaxed));
+        let (chunk, last) = (self.chunk.get(), self.top());
+        self.begin_change();
+        if self.left() < size {
+            let to = self.next_chunk(size);
+            self.publish(to);
+        }
+        let at: NonNull<Frame> = self.top_at().cast();
+        let first = at.as_ptr().cast::<u8>().wrapping_add(size);
+        // SAFETY: there is room.
+        let behind = unsafe { at.add(1) };
+        let frame = Frame {
+            before,
+            domain: make(behind.cast()),
+            first,
+            running: AtomicPtr::default(),
+            last: AtomicPtr::default(),
+            waiter: Cell::new(ptr::null_mut()),
+            chunk: chunk as u32,
+            used_before: self.in_use.borrow().len() as u32,
+            live: Cell::new(true),
+            began: Cell::default(),
+        };
+        // SAFETY: there is room, and a thief does not look beyond the youngest frame.
+        unsafe { at.write(frame) };
+        // SAFETY: null, or the frame below, which stays longer than this one.
+        if let Some(before) = unsafe { before.as_ref() } {
+            before.running.store(running, Ordering::Relaxed);
+            before.last.store(last, Ordering::Relaxed);
+        }
+        self.publish(first);
+        self.set_cursor(first);
+        let depth = self.depth.load(Ordering::Relaxed);
+        if depth >= DEEP {
+            prefetch(at.as_ptr(), before, AHEAD);
+        }
+        self.depth.store(depth + 1, Ordering::Relaxed);
+        self.enter_level();
+        self.youngest.store(at.as_ptr(), Ordering::Relaxed);
+        self.end_change();
+        self.limit_to_window();
+        at
+    }
+
+    /// Closes the youngest frame, whose closures have all ended, and which has let go of what it uses. The parent whose body's it
+    /// was is what runs again, as if it had just ended.
+    pub(crate) fn close(&self) {
+        self.end_own(true);
+        let frame = self.frame();
+        let (youngest, before, chunk) = (ptr::from_ref(frame).cast_mut(), frame.before, frame.chunk as usize);
+        self.begin_change();
+        self.youngest.store(before, Ordering::Relaxed);
+        let depth = self.depth.load(Ordering::Relaxed);
+        if depth >= DEEP {
+            prefetch(youngest, before, -AHEAD - 1);
+        }
+        self.depth.store(depth - 1, Ordering::Relaxed);
+        self.leave_level();
+        if self.chunk.get() != chunk {
+            self.chunk.set(chunk);
+            self.end.set(self.chunks.borrow()[chunk].end());
+        }
+        // SAFETY: null, or the frame below, which is the youngest now.
+        match unsafe { before.as_ref() } {
+            Some(before) => {
+                let last = before.last.load(Ordering::Relaxed);
+                self.cursor.store(before.running.load(Ordering::Relaxed), Ordering::Release);
+                self.publish(last);
+            }
+            None => {
+                let start = self.chunks.borrow()[chunk].start();
+                self.publish(start);
+                self.set_cursor(start);
+            }
+        }
+        self.end_change();
+        self.limit_to_window();
+    }
+
+    /// All closures of the youngest frame have ended: the next ones go where the first were.
+    pub(crate) fn rewind(&self) {
+        let frame = self.frame();
+        if self.top() == frame.first {
+            return;
+        }
+        self.end_uses();
+        // A thief that walks has seen where the top was.
+        self.guard.alone(|| {
+            let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
+            let within = |nth: &usize| chunks[*nth].start() <= frame.first && frame.first <= chunks[*nth].end();
+            let first = (frame.chunk as usize..=chunk.get()).find(within).expect("a frame is in one of its chunks");
+            chunk.set(first);
+            self.end.set(chunks[first].end());
+            self.rounds.store(self.rounds.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.publish(frame.first);
+            self.set_cursor(frame.first);
+        });
+        self.limit_to_window();
+    }
+
+    /// Gives back memory that an empty stack does not need: of what it has not used this time, half. What it has used it keeps,
+    /// since fresh pages cost more than all that is done with them.
+    pub(crate) fn shrink(&self) {
+        let (used, chunks) = (self.last_used.replace(0) + 1, self.chunks.borrow().len());
+        let kept = (used + chunks.saturating_sub(used) / 2).max(KEPT);
+        self.owned.shrink();
+        if kept < chunks {
+            // A thief that walks may have seen frames there.
+            self.guard.alone(|| self.chunks.borrow_mut().truncate(kept));
+        }
+    }
+}
+
+/// The closure at a place.
+#[inline(always)]
+pub(crate) fn closure(at: *mut u8) -> TaskRef {
+    let at: NonNull<Header> = NonNull::new(at).expect("in a chunk").cast();
+    TaskRef(at)
+}

@@ -1,0 +1,272 @@
+//! Data that bodies make for themselves and that need no drop (DDS Fig. 1: `int r1` and `int r2`): they lie beside the stack, and go
+//! with their body.
+//!
+//! ```text
+//!   Own  ◀── Own ◀── Own ◀── last       each: Whole, what leads to the one before, the value
+//! ```
+//!
+//! Their handles free nothing, and the frame's list of what it uses does not have them: they are in use as long as their body and
+//! all that it spawns.
+//!
+//! Most are small, and those lie apart ([`Owned::small`]), all of one size. So where one comes again that has been left as it was
+//! made, all but few words of it are there already: a body that is called (`episode`) finds the data of those before it.
+
+use std::cell::{Cell, RefCell};
+use std::mem::offset_of;
+use std::ptr::{self, NonNull};
+
+use super::chunk::Chunk;
+use super::frames::Frames;
+use crate::depend::in_order::InOrder;
+use crate::handle::Datum;
+use crate::handle::datum::Whole;
+use crate::memory::LINE;
+use crate::runtime::scope_state::Domain;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+/// Bytes of a chunk of data.
+const CHUNK: usize = 16 << 10;
+
+/// The largest value that lies here.
+const LARGEST: usize = 4 * LINE;
+
+/// The size of a small datum with its value.
+const SMALL: usize = room_of::<u64>();
+
+/// Data of either size that are made here for one body, at most, beside those that bodies before it have left there: one that goes on
+/// making some should not keep them all.
+const MOST: usize = 32;
+
+/// An empty stack keeps so many chunks.
+const KEPT: usize = 16;
+
+/// The data of a stack's bodies; the owner's alone.
+#[derive(Debug, Default)]
+pub(in crate::stack) struct Owned {
+    small: Data,
+    large: Data,
+}
+
+/// A stack of data.
+#[derive(Debug)]
+struct Data {
+    top: Cell<*mut u8>,
+    end: Cell<*mut u8>,
+    chunk: Cell<u32>,
+    chunks: RefCell<Vec<Chunk>>,
+    last: Cell<*mut Own>,
+    /// How many the body has that was the last to have some made, if it is not over.
+    counted: Cell<Option<(u32, usize)>>,
+}
+
+/// One datum.
+#[repr(C)]
+#[derive(Debug)]
+struct Own {
+    whole: Whole,
+    before: *mut Own,
+    /// Of which body (`Frames::level`).
+    level: Cell<u32>,
+    /// [`MADE`], [`OPENS`] and [`CHANGED`].
+    marks: Cell<u32>,
+}
+
+/// Mark of [`Own::marks`]: there is one.
+const MADE: u32 = 4;
+
+/// Mark of [`Own::marks`]: the first of its chunk.
+const OPENS: u32 = 1;
+
+/// Mark of [`Own::marks`]: it is perhaps not as it was made.
+const CHANGED: u32 = 2;
+
+/// With its value, which shares a line with what leads to it if it is small.
+#[repr(C, align(64))]
+struct OwnOf<T> {
+    own: Own,
+    value: T,
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        let none = || Cell::new(ptr::null_mut());
+        Data {
+            top: none(),
+            end: none(),
+            chunk: Cell::new(0),
+            chunks: RefCell::default(),
+            last: Cell::new(ptr::null_mut()),
+            counted: Cell::new(None),
+        }
+    }
+}
+
+/// Whether values of a type may lie here.
+pub(crate) const fn fits<T>() -> bool {
+    !std::mem::needs_drop::<T>() && size_of::<T>() <= LARGEST && align_of::<T>() <= LINE
+}
+
+/// What one takes with its value.
+const fn room_of<T>() -> usize {
+    size_of::<OwnOf<T>>().next_multiple_of(LINE)
+}
+
+impl Frames {
+    /// A datum of the body that runs, without a value; if it may have one more here.
+    #[inline(always)]
+    pub(crate) fn own_datum<T>(&self, domain: &Domain) -> Option<NonNull<Datum>> {
+        let is_small = const { room_of::<T>() == SMALL && align_of::<T>() <= align_of::<u64>() };
+        let data = if is_small { &self.owned.small } else { &self.owned.large };
+        if is_small && let Some(at) = data.made() {
+            // SAFETY: it was made, and nobody uses it.
+            let own = unsafe { at.as_ref() };
+            own.whole.renew::<T>(domain.epoch());
+            own.level.set(self.level());
+            data.top.set(data.top.get().wrapping_add(SMALL));
+            // The place itself, behind which all of the chunk is reached.
+            data.last.set(at.as_ptr());
+            return Some(at.cast());
+        }
+        self.make_own::<T>(domain, data)
+    }
+
+    #[inline(never)]
+    fn make_own<T>(&self, domain: &Domain, data: &Data) -> Option<NonNull<Datum>> {
+        let count = data.count_of(self.level());
+        if count >= MOST {
+            return None;
+        }
+        data.counted.set(Some((self.level(), count + 1)));
+        let opens = data.left() < room_of::<T>();
+        if opens {
+            data.open_chunk();
+        }
+        let at: NonNull<OwnOf<T>> = NonNull::new(data.top.get()).expect("in a chunk").cast();
+        let own = Own {
+            whole: Whole::own::<T>(domain),
+            before: data.last.get(),
+            level: Cell::new(self.level()),
+            marks: Cell::new(MADE | if opens { OPENS } else { 0 }),
+        };
+        // SAFETY: there is room, which nobody uses.
+        unsafe { at.cast::<Own>().write(own) };
+        // SAFETY: in the room.
+        let value = unsafe { at.byte_add(offset_of!(OwnOf<T>, value)) };
+        data.top.set(data.top.get().wrapping_add(room_of::<T>()));
+        data.last.set(at.as_ptr().cast());
+        let datum: NonNull<Datum> = at.cast();
+        // SAFETY: just written, and does not move.
+        unsafe { Datum::settle(datum) };
+        // SAFETY: as above.
+        let first = unsafe { Datum::first(datum) };
+        first.set_value_place(value.cast());
+        first.meta().of::<InOrder>().begin_use(self);
+        Some(datum)
+    }
+
+    /// The body that runs is about to be over, with all that it has spawned: its data go. It may have `changed` them, if it has a frame.
+    #[inline(always)]
+    pub(in crate::stack) fn end_own(&self, changed: bool) {
+        let level = self.level();
+        self.owned.small.end_level(level, changed);
+        self.owned.large.end_level(level, changed);
+    }
+}
+
+impl Owned {
+    /// Gives back memory that a stack does not need which is empty.
+    pub(in crate::stack) fn shrink(&self) {
+        self.small.shrink();
+        self.large.shrink();
+    }
+}
+
+impl Data {
+    /// How many the body of the last level has, or fewer: those that were there as they were made are not looked for again.
+    #[inline]
+    fn count_of(&self, level: u32) -> usize {
+        match self.counted.get() {
+            Some((of, count)) if of == level => count,
+            _ => self.of_level(level).take(MOST).count(),
+        }
+    }
+
+    /// Those of the body of the last level, the last first.
+    #[inline(always)]
+    fn of_level(&self, level: u32) -> impl Iterator<Item = &Own> {
+        // SAFETY: null, or one that stays until its body is over.
+        let last_of = move |at: *mut Own| unsafe { at.as_ref() }.filter(|own| own.level.get() == level);
+        std::iter::successors(last_of(self.last.get()), move |own| last_of(own.before))
+    }
+
+    /// Bytes left in the chunk.
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.end.get().addr() - self.top.get().addr()
+    }
+
+    /// The next small one, if it is there as it was made: for a value of whatever type, since all lie at the same place.
+    #[inline(always)]
+    fn made(&self) -> Option<NonNull<Own>> {
+        if self.left() < SMALL {
+            return None;
+        }
+        let at: NonNull<Own> = NonNull::new(self.top.get())?.cast();
+        // SAFETY: there is room for one.
+        let marks = unsafe { at.byte_add(offset_of!(Own, marks)) }.cast::<u32>();
+        // SAFETY: a chunk begins as zeros, and has data of this size only, of which nobody uses this one.
+        let marks = unsafe { marks.read() };
+        (marks & (MADE | CHANGED) == MADE).then_some(at)
+    }
+
+    /// Those of the body of this level go; it may have `changed` them.
+    #[inline(always)]
+    fn end_level(&self, level: u32, changed: bool) {
+        // SAFETY: null, or one that stays until its body is over, which is here.
+        while let Some(own) = unsafe { self.last.get().as_ref() }.filter(|own| own.level.get() == level) {
+            self.counted.set(None);
+            // A failure is counted.
+            own.whole.forget_failure();
+            if changed || !own.whole.is_as_made() {
+                own.marks.set(own.marks.get() | CHANGED);
+            }
+            // The place itself, behind which all of the chunk is reached.
+            self.top.set(self.last.replace(own.before).cast());
+            if own.marks.get() & OPENS != 0 && self.chunk.get() > 0 {
+                self.leave_chunk();
+            }
+        }
+    }
+
+    fn shrink(&self) {
+        debug_assert!(self.last.get().is_null());
+        self.chunks.borrow_mut().truncate(KEPT);
+    }
+
+    #[cold]
+    fn open_chunk(&self) {
+        let mut chunks = self.chunks.borrow_mut();
+        let next = if self.top.get().is_null() { 0 } else { self.chunk.get() + 1 };
+        if chunks.len() == next as usize {
+            chunks.push(Chunk::new(CHUNK));
+        }
+        self.enter(&chunks, next);
+        self.top.set(chunks[next as usize].start());
+    }
+
+    fn enter(&self, chunks: &[Chunk], chunk: u32) {
+        self.chunk.set(chunk);
+        self.end.set(chunks[chunk as usize].end());
+    }
+
+    /// The first datum of a chunk has gone: the next one goes into a new chunk again.
+    #[cold]
+    fn leave_chunk(&self) {
+        let (chunks, before) = (self.chunks.borrow(), self.chunk.get() - 1);
+        self.enter(&chunks, before);
+        // Full, as far as anybody knows.
+        self.top.set(self.end.get());
+    }
+}

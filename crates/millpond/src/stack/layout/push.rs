@@ -1,0 +1,156 @@
+//! The short way into a frame: a task that returns nothing, with accesses of the usual modes to data that its scope has already,
+//! and nothing else to say.
+
+use std::alloc::Layout;
+use std::ptr::{self, NonNull};
+
+use super::frames::Frames;
+use crate::access::{Accesses, Visitor};
+use crate::depend::Mode;
+use crate::depend::in_order::InOrder;
+use crate::depend::tracker::Of;
+use crate::handle::reduction::ReducerRef;
+use crate::handle::{Datum, Version};
+use crate::memory::LINE;
+use crate::runtime::join::must_count;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::Options;
+use crate::runtime::spawn::body::{Body, payload, write_body};
+use crate::stack::layout::out_of_line;
+use crate::task::{self, NewTask, Role, TaskRef, VTable};
+
+/// With so many accesses at most, each is compared with all before it, which spares the datum a store.
+const FEW: usize = 6;
+
+/// Writes the versions of a task where it will be, and looks whether that may be.
+struct Lay<'a> {
+    frames: &'a Frames,
+    domain: &'a Domain,
+    epoch: u64,
+    order: u64,
+    few: bool,
+    /// The first version, and how many there are by now.
+    versions: NonNull<NonNull<Version>>,
+    count: usize,
+    usual: bool,
+}
+
+impl Visitor for Lay<'_> {
+    #[inline(always)]
+    fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let datum = unsafe { datum.as_ref() };
+        // To note is a function of its own, and not of `self`, which would have to lie in memory for that.
+        self.usual = self.usual && (datum.is_seen_in(self.epoch) || note(self.domain, self.frames, datum, mode));
+        if self.usual {
+            let version = datum.current();
+            self.usual = self.is_first(datum, version);
+            // SAFETY: there is room for one an access.
+            let at = unsafe { self.versions.add(self.count) };
+            // SAFETY: as above; nobody uses it.
+            unsafe { at.write(version) };
+        }
+        self.count += 1;
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        self.usual = false;
+    }
+}
+
+impl Lay<'_> {
+    /// Whether the task has no other access to the datum.
+    #[inline(always)]
+    fn is_first(&self, datum: &Datum, version: NonNull<Version>) -> bool {
+        if !self.few {
+            return datum.note_laid(self.order);
+        }
+        // SAFETY: so many were written.
+        let before = unsafe { std::slice::from_raw_parts(self.versions.as_ptr(), self.count) };
+        before.iter().all(|&earlier| earlier != version)
+    }
+}
+
+/// Notes a datum that was not used in this epoch; false if the scope cannot have it.
+#[inline(never)]
+fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
+    let is_claimed = datum.is_claimed_by(domain.claim()) || datum.claim(domain.claim(), Of::<InOrder>::default());
+    if is_claimed {
+        frames.note(datum.version().meta().of::<InOrder>());
+        datum.set_seen(domain.epoch(), mode);
+    }
+    is_claimed
+}
+
+/// Bytes of a task in short form in a frame, whole lines.
+#[inline(always)]
+fn size_of_laid(role: Role, accesses: usize, payload: Layout) -> usize {
+    task::laid_size(accesses, payload).next_multiple_of(LINE).max(out_of_line::size(role))
+}
+
+impl Frames {
+    /// Makes a task in short form at the top of the youngest frame, but for its payload: one that was called (`at_spawn`). It is not
+    /// published; its size.
+    #[cold]
+    pub(in crate::stack) fn lay_called(&self, new: NewTask, versions: &[NonNull<Version>]) -> (TaskRef, usize) {
+        let laid = new.vtable.laid.as_ref().expect("its modes are known");
+        let size = size_of_laid(new.vtable.role, versions.len(), laid.payload);
+        if !self.has_room(size) {
+            self.make_room(size);
+        }
+        // SAFETY: there is room, above all that is in use.
+        let task = unsafe { TaskRef::lay(self.top_at(), size, true, new) };
+        let to = task.laid_versions().as_ptr();
+        // SAFETY: there is room for so many, and those lie elsewhere.
+        unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
+        (task, size)
+    }
+}
+
+/// Commits a task, if that goes the short way: it. Else gives back what it was given.
+#[inline(always)]
+pub(in crate::stack) fn plain<'s, B, A, F, O>(
+    domain: &Domain,
+    frames: &Frames,
+    vtable: &'static VTable,
+    options: &Options,
+    accesses: A,
+    body: F,
+) -> Result<TaskRef, (A, F)>
+where
+    A: Accesses<'s, B>,
+{
+    let modes = const { if must_count::<O>() { None } else { A::MODES } };
+    let Some(modes) = modes else { return Err((accesses, body)) };
+    let payload = payload::<A::Shape, F, O>();
+    let size = size_of_laid(vtable.role, modes.count, payload);
+    if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
+        return Err((accesses, body));
+    }
+    let at = frames.top_at();
+    let order = domain.next_order();
+    let new = NewTask {
+        vtable,
+        domain: domain.into(),
+        order,
+        place: options.place,
+        priority: 0,
+        extras: None,
+        accesses: modes.count,
+    };
+    // SAFETY: there is room, above all that is in use.
+    let task = unsafe { TaskRef::lay(at, size, options.portable, new) };
+    let versions = task.laid_versions();
+    let few = modes.count <= FEW;
+    let mut lay = Lay { frames, domain, epoch: domain.epoch(), order, few, versions, count: 0, usual: true };
+    let shape = accesses.visit(&mut lay);
+    if !lay.usual {
+        return Err((accesses, body));
+    }
+    domain.count_at_once();
+    let room = task.laid_payload(modes.count, payload.align());
+    // SAFETY: there is room for it.
+    unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
+    frames.publish(at.as_ptr().wrapping_add(size));
+    Ok(task)
+}

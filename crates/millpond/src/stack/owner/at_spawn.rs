@@ -1,0 +1,256 @@
+//! Portable tasks that run at their spawn (`episode`): the code that knows their types.
+
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::slice;
+
+use super::spawn::LARGE;
+use crate::access::{Accesses, Args, ArgsOf, In, Visitor};
+use crate::depend::Mode;
+use crate::error::{Error, Kind};
+use crate::handle::reduction::ReducerRef;
+use crate::handle::{Datum, Version};
+use crate::panics::catch;
+use crate::runtime::join::must_count;
+use crate::runtime::outcome::{NoValue, Outcome, value_of};
+use crate::runtime::scope::Scope;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::Options;
+use crate::runtime::spawn::body::{Code, ParentCode, first_unwritten, may_run, payload};
+use crate::stack::StackEngine;
+use crate::stack::layout::frames::Frames;
+use crate::stack::owner::inline_subtree::{self, Room};
+use crate::task::{Modes, NewTask, VTable};
+use crate::worker::Worker;
+
+/// Accesses that a leaf has which is called, at most.
+const MOST: usize = 8;
+
+/// Gathers the versions of a task.
+struct Gather<'a> {
+    versions: &'a mut [MaybeUninit<NonNull<Version>>],
+    count: usize,
+    /// No datum was there twice.
+    distinct: bool,
+}
+
+impl Visitor for Gather<'_> {
+    #[inline(always)]
+    fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
+        // SAFETY: the access token borrows the handle.
+        let version = unsafe { datum.as_ref() }.current();
+        // SAFETY: so many were written.
+        let before = unsafe { slice::from_raw_parts(self.versions.as_ptr().cast::<NonNull<Version>>(), self.count) };
+        self.distinct = self.distinct && before.iter().all(|&earlier| earlier != version);
+        self.versions[self.count].write(version);
+        self.count += 1;
+    }
+
+    fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {
+        unreachable!("its mode was not among them");
+    }
+}
+
+/// The modes of a task that may be called, if it may: it returns nothing, its type says all of its accesses, and a frame may hold it.
+const fn modes<'s, B, A: Accesses<'s, B>, F, O>(most: usize) -> Option<Modes> {
+    match A::MODES {
+        Some(modes) if modes.count <= most && !must_count::<O>() && payload::<A::Shape, F, O>().size() <= LARGE => {
+            Some(modes)
+        }
+        _ => None,
+    }
+}
+
+/// Why a leaf has failed.
+enum Failed {
+    NoValue(NoValue),
+    Unwritten(usize),
+}
+
+impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
+    /// Runs a leaf, if nothing else is to be done for it, in an episode; else gives its accesses and its body back.
+    #[inline(always)]
+    pub(crate) fn call_leaf<A, F, O, R>(
+        &self,
+        frames: &Frames,
+        options: &Options,
+        accesses: A,
+        body: F,
+    ) -> Result<Result<O, Error>, (A, F)>
+    where
+        A: Accesses<'s, B>,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        let Some(modes) = (const { modes::<B, A, F, O>(MOST) }) else { return Err((accesses, body)) };
+        if !options.is_plain() || domain.is_cancelled() || frames.episodes.is_too_long() {
+            return Err((accesses, body));
+        }
+        let mut room = [const { MaybeUninit::uninit() }; MOST];
+        let mut gather = Gather { versions: &mut room, count: 0, distinct: true };
+        let shape = accesses.visit(&mut gather);
+        let distinct = gather.distinct;
+        // SAFETY: so many were written.
+        let versions = unsafe { slice::from_raw_parts(room.as_ptr().cast::<NonNull<Version>>(), modes.count) };
+        if !distinct || !may_run(versions, modes) {
+            return Err((accesses, body));
+        }
+        domain.count_at_once();
+        worker.count_body();
+        let ended = catch(|| {
+            // SAFETY: in use by the leaf.
+            let mut args = unsafe { Args::laid(versions) };
+            // SAFETY: the versions were gathered from `A`, and all before the leaf has ended.
+            body(unsafe { A::leaf(&shape, &mut args) })
+        });
+        let failed = match value_of::<O, R>(ended) {
+            Ok(value) => match first_unwritten(versions, modes) {
+                None => return Ok(Ok(value)),
+                Some(arg) => Failed::Unwritten(arg),
+            },
+            Err(why) => Failed::NoValue(why),
+        };
+        let order = domain.last_order();
+        let new = self.new_task(Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options.place, order, modes);
+        Ok(Err(worker.fail_leaf(frames, new, versions, failed)))
+    }
+
+    #[inline(always)]
+    fn new_task(
+        &self,
+        vtable: &'static VTable,
+        place: &'static Location<'static>,
+        order: u64,
+        modes: Modes,
+    ) -> NewTask {
+        let domain = self.domain().into();
+        NewTask { vtable, domain, order, place, priority: 0, extras: None, accesses: modes.count }
+    }
+
+    /// As `call_leaf`, of a parent, with all that it spawns.
+    #[inline(always)]
+    pub(crate) fn call_parent<A, F, O, R>(
+        &self,
+        frames: &Frames,
+        options: &Options,
+        accesses: A,
+        body: F,
+    ) -> Result<Result<O, Error>, (A, F)>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        let Some(modes) = (const { modes::<B, A, F, O>(inline_subtree::MOST) }) else { return Err((accesses, body)) };
+        if !options.is_plain() || domain.is_cancelled() {
+            return Err((accesses, body));
+        }
+        let Some(room) = frames.episodes.next_room() else { return Err((accesses, body)) };
+        let order = domain.next_order();
+        let new = self.new_task(
+            ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME,
+            options.place,
+            order,
+            modes,
+        );
+        // SAFETY: the room is the next body's, which begins here or never.
+        unsafe { room.lay_shell(new) };
+        let shell = room.shell();
+        // SAFETY: a shell has room for so many.
+        let versions = unsafe { slice::from_raw_parts_mut(shell.laid_versions().as_ptr().cast(), modes.count) };
+        let mut gather = Gather { versions, count: 0, distinct: true };
+        let shape = accesses.visit(&mut gather);
+        let distinct = gather.distinct;
+        // SAFETY: so many were written.
+        let versions = unsafe { slice::from_raw_parts(shell.laid_versions().as_ptr(), modes.count) };
+        if !distinct || !may_run(versions, modes) {
+            return Err((accesses, body));
+        }
+        domain.count_at_once();
+        worker.count_body();
+        // SAFETY: the room is this body's.
+        unsafe { room.make(frames, domain, worker.seat().index(), versions, modes) };
+        frames.begin_in_room(room);
+        let ended = catch(|| {
+            // SAFETY: made for these versions; they stay until the body is over, with all that it spawns.
+            let mut args = unsafe { Args::views(room.views()) };
+            // SAFETY: the versions were gathered from `A`, and each has a view.
+            let handles = unsafe { A::held(&shape, &mut args) };
+            // SAFETY: made above.
+            let inner = unsafe { room.domain() };
+            // SAFETY: the worker and the scope outlive the body and its descendants, and the body stays on this thread.
+            let scope = unsafe { Scope::new(worker, inner) };
+            body(&scope, handles)
+        });
+        // SAFETY: made above.
+        let inner = unsafe { room.domain() };
+        match value_of::<O, R>(ended) {
+            Ok(value)
+                if frames.episodes.goes_on() && inner.is_usual() && first_unwritten(versions, modes).is_none() =>
+            {
+                frames.end_in_room(room);
+                Ok(Ok(value))
+            }
+            Ok(value) => Ok(worker.end_called(frames, domain, room, order, None).map(|()| value)),
+            Err(why) => Ok(Err(worker.fail_parent(frames, domain, room, order, why))),
+        }
+    }
+}
+
+impl Worker<StackEngine> {
+    /// A leaf that was called has failed: it is laid down, and ends as one that failed there.
+    #[cold]
+    #[inline(never)]
+    fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
+        frames.settle();
+        let (leaf, _size) = frames.lay_called(new, versions);
+        let error = match failed {
+            Failed::NoValue(why) => why.error(leaf.label()),
+            Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),
+        };
+        self.end_spread(leaf, Some(error.clone()));
+        error
+    }
+
+    /// A parent's body that was called in scope `around` has ended, and has got a frame, or needs one since there is more to look
+    /// at: runs what is left in it; its failure.
+    #[cold]
+    #[inline(never)]
+    fn end_called(
+        &self,
+        frames: &Frames,
+        around: &Domain,
+        room: Room,
+        order: u64,
+        failed: Option<Error>,
+    ) -> Result<(), Error> {
+        frames.settle();
+        let frame = frames.frame();
+        // SAFETY: its scope, which is open.
+        let domain = unsafe { frame.domain.as_ref() };
+        if let Some(error) = failed {
+            domain.set_own_failure(error);
+        }
+        self.combine_open(domain);
+        frame.live.set(false);
+        // SAFETY: a body that is called is called by another one, whose frame stays.
+        let outer = unsafe { &*frame.before };
+        self.finish(frames, outer, around);
+        frames.leave_room(room);
+        around.take_failure(order).map_or(Ok(()), Err)
+    }
+
+    /// As `end_called`, of one that panicked.
+    #[cold]
+    #[inline(never)]
+    fn fail_parent(&self, frames: &Frames, around: &Domain, room: Room, order: u64, why: NoValue) -> Error {
+        // SAFETY: the scope of a body that is called.
+        let parent = unsafe { room.domain() }.task().expect("a parent's");
+        let error = why.error(parent.label());
+        self.end_called(frames, around, room, order, Some(error.clone())).err().unwrap_or(error)
+    }
+}

@@ -1,0 +1,10 @@
+//! What the owner of a stack does: push closures, run them, wait for them.
+
+pub(super) mod at_spawn;
+pub(super) mod inline_subtree;
+pub(super) mod parent;
+pub(super) mod room;
+pub(super) mod run;
+pub(super) mod scope;
+pub(super) mod spawn;
+pub(super) mod waiters;

@@ -1,0 +1,170 @@
+//! Parents in short form (`task::compact`): what the body of one needs is made when it runs, in the stack.
+//!
+//! ```text
+//!   0    Frame
+//!  64    Domain             its scope; of the last line nothing is written
+//! 256    Datum × accesses   views of the data that it declared: the versions are those of its parent's
+//!   …    closures
+//! ```
+//!
+//! A parent that is stolen, or that must not run, gets the usual form first (`TaskRef::spread`).
+
+use std::ptr::NonNull;
+
+use crate::depend::Mode;
+use crate::depend::in_order::InOrder;
+use crate::depend::tracker::SchemeOps;
+use crate::error::Error;
+use crate::handle::version::State;
+use crate::handle::{Datum, Version};
+use crate::memory::LINE;
+use crate::runtime::scope_state::Domain;
+use crate::stack::StackEngine;
+use crate::stack::layout::frames::Frames;
+use crate::stack::owner::inline_subtree::Begun;
+use crate::task::{Modes, TaskRef, flag, outcome};
+use crate::worker::Worker;
+use crate::worker::complete::Ran;
+
+/// What a body that begins finds.
+pub(crate) struct Opened<'a> {
+    pub(crate) domain: &'a Domain,
+    /// The first of its views, one an access.
+    pub(crate) views: NonNull<Datum>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Datum>() == LINE && size_of::<Domain>().is_multiple_of(LINE));
+
+/// A parent that has this access begins.
+#[inline(always)]
+pub(in crate::stack) fn open_version(version: &Version, mode: Mode) {
+    if mode == Mode::Write {
+        // What was there is spent, but stays until it is overwritten; and the parent has it alone.
+        version.set_state(State::Unset);
+    }
+}
+
+/// Writes a parent's views of these versions.
+///
+/// # Safety
+///
+/// There is room for one each, which nobody uses; the parent has these accesses, and runs.
+#[inline(always)]
+unsafe fn write_views(views: NonNull<Datum>, versions: &[NonNull<Version>], modes: Modes) {
+    for (index, &version) in versions.iter().enumerate() {
+        // SAFETY: the parent has an access to it.
+        open_version(unsafe { version.as_ref() }, modes.at(index));
+        // SAFETY: the caller's.
+        let at = unsafe { views.add(index) };
+        // SAFETY: as above.
+        unsafe { at.write(Datum::view(version, SchemeOps::of::<InOrder>())) };
+    }
+}
+
+impl Worker<StackEngine> {
+    /// Opens the frame of a parent in short form.
+    ///
+    /// # Safety
+    ///
+    /// It comes next in its stack, which this worker runs; versions and modes are its own.
+    #[inline(always)]
+    pub(crate) unsafe fn open_parent<'a>(
+        &self,
+        task: TaskRef,
+        versions: &[NonNull<Version>],
+        modes: Modes,
+    ) -> Opened<'a> {
+        // SAFETY: the scope outlives its tasks.
+        let scope: &Domain = unsafe { task.header().domain().as_ref() };
+        let frames = scope.frames().expect("the stack that it lies in");
+        let mut place: NonNull<Domain> = NonNull::dangling();
+        let room = (size_of::<Domain>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
+        let make = |at: NonNull<u8>| {
+            place = at.cast();
+            // SAFETY: there is room, which nobody uses.
+            unsafe { Domain::nest_in_frame(place, scope, task, self.seat().index(), frames) };
+            place
+        };
+        // SAFETY: stacks live as long as the runtime.
+        unsafe { frames.as_ref() }.open_with(room, make);
+        // SAFETY: inside of that room.
+        let views: NonNull<Datum> = unsafe { place.add(1) }.cast();
+        // SAFETY: as above.
+        unsafe { write_views(views, versions, modes) };
+        // SAFETY: made above; it stays until the frame is closed.
+        Opened { domain: unsafe { place.as_ref() }, views }
+    }
+
+    /// Runs the body of a parent in short form that comes next, in a frame of the stack, whose closures come next then; false
+    /// if it must not run, and has not.
+    #[inline]
+    pub(in crate::stack) fn run_parent_here(&self, this: TaskRef, frames: &Frames) -> bool {
+        let level = frames.level() + 1;
+        let begun = if this.header().has(flag::PORTABLE) {
+            frames.episodes.begin(&self.shared().config, level, || self.stack_for_bodies_until())
+        } else {
+            Begun::Usual
+        };
+        // SAFETY: it comes next, and nobody else runs it.
+        let ran = unsafe { this.run_laid(self.erased()) };
+        if begun != Begun::Usual {
+            frames.episodes.end(begun, level, !matches!(ran, Err(None)));
+        }
+        let failed = match ran {
+            Ok(()) => None,
+            Err(None) => return false,
+            Err(failed) => failed,
+        };
+        if let Begun::Measured(began) = begun {
+            frames.frame().began.set(began);
+        }
+        // SAFETY: its scope, in the frame that was just opened.
+        let domain = unsafe { frames.frame().domain.as_ref() };
+        if let Some(error) = failed {
+            domain.set_own_failure(error);
+        }
+        self.combine_open(domain);
+        frames.frame().live.set(false);
+        true
+    }
+
+    /// Such a parent is complete: its frame is the youngest, has let go of what it uses, and is closed here.
+    #[inline]
+    pub(in crate::stack) fn end_parent_here(&self, parent: TaskRef, frames: &Frames) {
+        let at = frames.frame().domain;
+        // SAFETY: a frame's scope is there as long as the frame.
+        let domain = unsafe { at.as_ref() };
+        let (versions, modes) = parent.laid_uses();
+        // SAFETY: the parent has an access to it.
+        let is_unset = |index| modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced();
+        let ended = if domain.is_usual() && !(0..modes.count).any(is_unset) {
+            Ok(())
+        } else {
+            Err(self.spread_outcome(parent, domain))
+        };
+        // SAFETY: nobody uses it any more.
+        unsafe { at.drop_in_place() };
+        let began = frames.frame().began.get();
+        if began != 0 {
+            frames.episodes.note(frames.level(), began);
+        }
+        frames.close();
+        if let Err((task, result, poison)) = ended {
+            // A body that failed left no value.
+            self.end_in_order(task, result, poison, if poison { Ran::No } else { Ran::Yes });
+            self.free(task);
+        }
+    }
+
+    /// A parent in its usual form, how it has ended, and whether what it has used is poisoned: something may have failed.
+    #[cold]
+    fn spread_outcome(&self, parent: TaskRef, domain: &Domain) -> (TaskRef, Result<(), Error>, bool) {
+        let task = parent.spread(|size| self.alloc(size));
+        let error = outcome(task, domain, None);
+        // What failed below did so in a generation of the body's own; the numbers of those around it are others.
+        let own = task.records().iter().filter(|record| matches!(record.declared(), Mode::Write | Mode::Inout));
+        own.for_each(|record| record.version().leave_failed_group());
+        (task, error.map_or(Ok(()), Err), domain.own_failure().is_some())
+    }
+}

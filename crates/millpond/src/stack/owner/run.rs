@@ -1,0 +1,338 @@
+//! Running a stack: its closures one after the other, in reference order, without a look at what they wait for
+//! (DDS §3). What all before it have done is there.
+
+use crate::sync::atomic::Ordering::Acquire;
+use std::ptr::NonNull;
+
+use super::spawn::frames_of;
+use crate::error::Error;
+use crate::record::What;
+use crate::runtime::scope_state::Domain;
+use crate::stack::StackEngine;
+use crate::stack::layout::frames::{Frames, closure};
+use crate::stack::layout::{link, out_of_line};
+use crate::stack::owner::waiters;
+use crate::stack::thief::scan::Loot;
+use crate::stack::thief::theft::{self, State};
+use crate::task::{GUARD, NestFrame, Role, TaskRef, flag};
+use crate::worker::Worker;
+use crate::worker::complete::{Ran, may_start, refusal, settle};
+
+/// Why a stack does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// The closures of a live body have run.
+    Drained,
+    /// The stack is empty, but for its oldest frame, whose body is over.
+    Complete,
+    /// A parent comes next, and is not to run on this thread's stack.
+    AtParent,
+    /// What comes next was stolen, and is not finished.
+    AtTheft(TaskRef),
+}
+
+impl Worker<StackEngine> {
+    /// Runs what comes next in a stack, as long as that can be done. Parents only if the caller has a stack for them.
+    pub(crate) fn run_stack(&self, frames: &Frames, parents: bool) -> Stopped {
+        self.in_stack(frames, || self.run_closures(frames, parents))
+    }
+
+    /// Apart, so that what its caller keeps takes no register here.
+    #[inline(never)]
+    fn run_closures(&self, frames: &Frames, parents: bool) -> Stopped {
+        let mut at = frames.cursor().0;
+        // SAFETY: a scope is there as long as its frame.
+        let cancels = unsafe { frames.frame().domain.as_ref() }.cancels();
+        loop {
+            if at == frames.top() {
+                frames.set_cursor(at);
+                let frame = frames.frame();
+                if frame.live.get() {
+                    return Stopped::Drained;
+                }
+                if frame.before.is_null() {
+                    return Stopped::Complete;
+                }
+                if !frames.guard().is_clear() {
+                    self.meet(frames, Loot::ahead);
+                }
+                // SAFETY: the scope of a frame is there until the frame is closed, and its parent longer.
+                let parent = unsafe { frame.domain.as_ref() }.task().expect("only the oldest frame is no parent's");
+                frames.end_uses();
+                let is_laid = parent.header().is_laid();
+                if is_laid {
+                    self.end_parent_here(parent, frames);
+                } else {
+                    frames.close();
+                    self.end_parent(parent);
+                }
+                let ended = closure(frames.cursor().0);
+                if ended.header().theft().load(Acquire) != GUARD {
+                    waiters::end(ended);
+                }
+                at = frames.cursor().0.wrapping_add(ended.header().stride());
+                if !is_laid {
+                    self.pass_behind(frames, at, parent);
+                }
+                continue;
+            }
+            frames.take(at);
+            if !frames.guard().is_clear() {
+                self.meet(frames, Loot::ahead);
+            }
+            let this = closure(at);
+            let stride = this.header().stride();
+            let is_untouched = this.header().theft().load(Acquire) == GUARD;
+            // All closures of a stack are below one root scope.
+            if is_untouched && this.header().is_laid() && cancels.load(Acquire) == 0 {
+                if this.header().is_laid_leaf() {
+                    self.count_body();
+                    // SAFETY: it comes next, and nobody else runs it.
+                    if let Err(error) = unsafe { this.run_laid(self.erased()) } {
+                        self.end_spread(this, error);
+                    }
+                    at = at.wrapping_add(stride);
+                    continue;
+                }
+                if parents && self.run_parent_here(this, frames) {
+                    at = frames.cursor().0;
+                    continue;
+                }
+            }
+            match theft::state(this) {
+                State::Untouched => {}
+                State::Stolen if self.shared().config.workers > 1 && self.ends_soon(this) => continue,
+                State::Stolen => return Stopped::AtTheft(this),
+                State::Done => {
+                    // SAFETY: the scope outlives its tasks.
+                    unsafe { this.header().domain().as_ref() }.uncount_theft();
+                    at = at.wrapping_add(stride);
+                    if theft::pass(this) && !this.header().is_laid() {
+                        self.pass_behind(frames, at, out_of_line::itself(this));
+                    }
+                    continue;
+                }
+            }
+            match this.header().role() {
+                Role::Leaf if this.header().is_laid() => self.end_spread(this, None),
+                Role::Leaf => {
+                    self.run_in_order(this);
+                    self.pass(this);
+                }
+                Role::Jump => {
+                    at = link::target(this);
+                    continue;
+                }
+                _ => {
+                    let task = if !this.header().is_laid() {
+                        out_of_line::itself(this)
+                    } else if parents {
+                        this.spread(|size| self.alloc(size))
+                    } else {
+                        this
+                    };
+                    if task.header().role() != Role::Nest {
+                        self.run_in_order(task);
+                    } else if !parents {
+                        frames.set_cursor(at);
+                        return Stopped::AtParent;
+                    } else if self.begin_parent(task, frames) {
+                        at = frames.cursor().0;
+                        continue;
+                    }
+                    if !is_untouched {
+                        waiters::end(this);
+                    }
+                    at = at.wrapping_add(stride);
+                    self.pass_behind(frames, at, task);
+                    continue;
+                }
+            }
+            if !is_untouched {
+                waiters::end(this);
+            }
+            at = at.wrapping_add(stride);
+        }
+    }
+
+    /// Waits for a moment at a closure that is stolen; whether it is done.
+    #[cold]
+    fn ends_soon(&self, stolen: TaskRef) -> bool {
+        if self.log.is_on() {
+            self.log.note(What::AtTheft);
+        }
+        theft::ends_soon(stolen)
+    }
+
+    /// Passes a task that has ended, when no thief looks at it any more: `next` comes after it.
+    #[inline(always)]
+    fn pass_behind(&self, frames: &Frames, next: *mut u8, task: TaskRef) {
+        if !is_in_place(task) {
+            frames.set_cursor(next);
+            if !frames.guard().is_clear() {
+                self.meet(frames, Loot::ahead);
+            }
+        }
+        self.pass(task);
+    }
+
+    /// Runs a leaf, or a combination, and ends it.
+    #[inline(always)]
+    fn run_in_order(&self, task: TaskRef) {
+        if !may_start(task)
+            && let Some(error) = refusal(task)
+        {
+            return self.refuse_in_order(task, error);
+        }
+        let result = self.run_one(task);
+        let slow = flag::WRITE | flag::REDUCE | flag::EXTRAS | flag::COUNTED;
+        if result.is_ok() && !task.header().has(slow) && task.header().role() == Role::Leaf && is_in_place(task) {
+            return;
+        }
+        self.end_in_order(task, result, true, Ran::No);
+    }
+
+    /// The body of a leaf, or a combination.
+    #[inline(always)]
+    pub(in crate::stack) fn run_one(&self, task: TaskRef) -> Result<(), Error> {
+        if task.header().role() == Role::Leaf {
+            self.count_body();
+        }
+        if task.header().has(flag::REDUCE) {
+            task.clear_links();
+        }
+        self.run_body(task)
+    }
+
+    #[cold]
+    fn refuse_in_order(&self, task: TaskRef, error: Error) {
+        let error = self.refused(task, error);
+        self.end_in_order(task, Err(error), true, Ran::No);
+    }
+
+    /// A leaf in short form has failed; or there is more to look at than for most.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::stack) fn end_spread(&self, laid: TaskRef, error: Option<Error>) {
+        let task = laid.spread(|size| self.alloc(size));
+        match error {
+            Some(error) => self.end_in_order(task, Err(error), true, Ran::No),
+            None => self.run_in_order(task),
+        }
+        self.pass(task);
+    }
+
+    /// A body must not run.
+    #[cold]
+    pub(in crate::stack) fn refused(&self, task: TaskRef, error: Error) -> Error {
+        if task.header().has(flag::RECORDED) {
+            self.log.refused(task.record_id(), task.header().role() == Role::Nest);
+        }
+        // SAFETY: the closure is there and will not be run.
+        unsafe { (task.header().vtable().discard)(task) };
+        error
+    }
+
+    /// Runs a parent's body, in a new frame of the stack, whose closures come next; false if it must not run, and has
+    /// ended.
+    pub(in crate::stack) fn begin_parent(&self, task: TaskRef, frames: &Frames) -> bool {
+        if let Some(error) = refusal(task) {
+            self.refuse_in_order(task, error);
+            return false;
+        }
+        self.run_parent_body(task, frames);
+        true
+    }
+
+    /// Runs a parent's body in a new frame of a stack.
+    pub(in crate::stack) fn run_parent_body(&self, task: TaskRef, frames: &Frames) {
+        self.count_body();
+        if task.header().has(flag::REDUCE) {
+            task.clear_links();
+        }
+        self.tasks.opens_in.set(Some(NonNull::from(frames)));
+        let result = self.run_body(task);
+        let nest: NonNull<NestFrame> = task.frame_at();
+        // SAFETY: `run` has made it, and the task is not complete.
+        let nest = unsafe { nest.as_ref() };
+        if let Err(error) = result {
+            nest.domain().set_own_failure(error);
+        }
+        self.combine_open(nest.domain());
+        frames.frame().live.set(false);
+    }
+
+    /// A parent is complete.
+    fn end_parent(&self, task: TaskRef) {
+        let (result, poison, ran) = self.hand_back(task);
+        self.end_in_order(task, result, poison, ran);
+    }
+
+    /// What the descendants of a parent leave.
+    pub(in crate::stack) fn hand_back(&self, task: TaskRef) -> (Result<(), Error>, bool, Ran) {
+        let nest: NonNull<NestFrame> = task.frame_at();
+        // SAFETY: the parent's body has run, so it was made; it stays until the block is freed.
+        let this = unsafe { nest.as_ref() };
+        // SAFETY: the scope is complete.
+        let error = unsafe { this.hand_back() };
+        let poison = this.domain().own_failure().is_some();
+        if task.header().has(flag::RECORDED) {
+            self.log.note(What::Completed { body: task.record_id() });
+        }
+        // SAFETY: it is not used any more.
+        unsafe { nest.drop_in_place() };
+        // A body that failed left no value.
+        (error.map_or(Ok(()), Err), poison, if poison { Ran::No } else { Ran::Yes })
+    }
+
+    /// A task has ended, and all before it have.
+    pub(in crate::stack) fn end_in_order(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) {
+        let role = task.header().role();
+        let result = if role == Role::Combine {
+            result.inspect_err(|error| self.poison_combined(task, error))
+        } else {
+            settle(task, result, poison)
+        };
+        if let Err(error) = result {
+            // SAFETY: the scope outlives its tasks.
+            self.report(task, unsafe { task.header().domain().as_ref() }, error, ran);
+        }
+    }
+
+    /// What was stolen is finished, and is passed before the stack comes to it.
+    #[cold]
+    pub(crate) fn pass_theft(&self, closure: TaskRef) {
+        let domain = closure.header().domain();
+        // SAFETY: the scope's body calls.
+        let domain = unsafe { domain.as_ref() };
+        // SAFETY: as above.
+        let frames = unsafe { frames_of(domain) };
+        if theft::pass(closure)
+            && let Some(frames) = frames
+        {
+            // A thief that walks may look at it.
+            frames.guard().alone(|| self.pass(out_of_line::itself(closure)));
+        }
+    }
+
+    /// The last that is done to a task: its join is told, its block freed.
+    fn pass(&self, task: TaskRef) {
+        // SAFETY: the scope outlives its tasks.
+        let scope: &Domain = unsafe { task.header().domain().as_ref() };
+        if task.bytes() != 0 {
+            scope.sub_bytes(task.bytes());
+        }
+        if task.header().role() == Role::Combine {
+            self.end_reduction(task);
+        }
+        if !is_in_place(task) {
+            self.retire_apart(task, scope);
+        }
+    }
+}
+
+/// Whether a task lies in a frame.
+#[inline(always)]
+fn is_in_place(task: TaskRef) -> bool {
+    task.header().has(flag::IN_PLACE)
+}

@@ -1,0 +1,156 @@
+//! What a scope does whose tasks a stack holds: it opens its stack, waits for what it has spawned, and ends.
+
+use std::ptr::NonNull;
+
+use super::room;
+use super::run::Stopped;
+use super::spawn::frames_of;
+use crate::depend::in_order::InOrder;
+use crate::depend::tracker::SchemeOps;
+use crate::record::Cause;
+use crate::runtime::scope_state::Domain;
+use crate::stack::StackEngine;
+use crate::stack::layout::frames::{Frame, Frames};
+use crate::stack::thief::resume;
+use crate::stack::thief::theft;
+use crate::task::{NestFrame, TaskRef};
+use crate::worker::current::with_log_of_body;
+use crate::worker::wait::Waiter;
+use crate::worker::{Awaited, Worker};
+
+impl Worker<StackEngine> {
+    /// A root scope begins: its tasks go into a stack of its own.
+    pub(crate) fn open_stack(&self, domain: &Domain) {
+        let frames = self.take_stack();
+        domain.set_frames(Some(frames.into()));
+        frames.open(domain);
+    }
+
+    /// An empty stack, which this worker owns.
+    pub(in crate::stack) fn take_stack(&self) -> &Frames {
+        // SAFETY: stacks live as long as the runtime.
+        let frames = unsafe { self.shared().tasks.take().as_ref() };
+        frames.set_window(room::window(&self.shared().config));
+        frames
+    }
+
+    /// A parent's body begins: its tasks go into a frame of the stack that runs it.
+    pub(crate) fn open_frame<'a>(&self, task: TaskRef) -> &'a NestFrame {
+        let frames = self.tasks.opens_in.take().expect("a stack runs parents");
+        // SAFETY: the task runs, on this worker.
+        let nest = unsafe { NestFrame::open(task, self.seat().index(), SchemeOps::of::<InOrder>()) };
+        nest.domain().set_frames(Some(frames));
+        // SAFETY: stacks live as long as the runtime.
+        unsafe { frames.as_ref() }.open(nest.domain());
+        nest
+    }
+
+    /// Runs all tasks that the scope, whose body calls, has spawned, and waits for those that others run.
+    pub(crate) fn finish_frame(&self, domain: &Domain) {
+        // SAFETY: the scope is open.
+        let Some(frames) = (unsafe { frames_of(domain) }) else { return };
+        // A portable parent does not wait; but nothing is wrong if one does.
+        frames.settle();
+        let frame = frames.frame();
+        debug_assert!(frame.domain == NonNull::from(domain), "a live body's frame is the youngest");
+        self.finish(frames, frame, domain);
+    }
+
+    /// As `finish_frame`, where `frame` is that of the scope, above which there may be some whose bodies are over.
+    pub(in crate::stack) fn finish(&self, frames: &Frames, frame: &Frame, domain: &Domain) {
+        debug_assert!(frame.live.get() && frame.domain == NonNull::from(domain), "its body waits");
+        self.log.waits_for_others(|| self.drain(frames, frame, domain));
+        frames.rewind();
+    }
+
+    /// As `finish_frame`, on behalf of a body that waits for something, by `cause` and number in a recording: for all that was
+    /// spawned before, whether it conflicts or not, since the stack knows no other order.
+    pub(crate) fn finish_frame_for(&self, domain: &Domain, cause: Cause, on: u64) {
+        waits_for(self, domain, cause, on, || self.finish_frame(domain));
+    }
+
+    fn drain(&self, frames: &Frames, frame: &Frame, domain: &Domain) {
+        self.forks().offer_all();
+        loop {
+            match self.run_stack(frames, self.has_stack_for_parents()) {
+                Stopped::Drained | Stopped::Complete => return,
+                Stopped::AtTheft(stolen) => {
+                    let waiter = Waiter::new(self.seat());
+                    if theft::wait_for(frames, stolen, &waiter) {
+                        self.wait_apart(&waiter, Awaited::Below(domain.into()));
+                    }
+                    frames.enter();
+                }
+                // On a stack of its own.
+                Stopped::AtParent => {
+                    let waiter = Waiter::new(self.seat());
+                    frame.waiter.set((&raw const waiter).cast_mut());
+                    frames.leave();
+                    self.tasks.errands.borrow_mut().push_back(resume::go_on(self, frames, domain));
+                    self.wait_apart(&waiter, Awaited::Below(domain.into()));
+                    return frames.enter();
+                }
+            }
+        }
+    }
+
+    /// The body of a root scope is over: whoever has time runs what is left of its tasks.
+    pub(crate) fn end_stack(&self, domain: &Domain) {
+        // SAFETY: the scope is open.
+        let Some(frames) = (unsafe { frames_of(domain) }) else { return };
+        let frame = frames.frame();
+        frame.live.set(false);
+        if frames.cursor().0 == frames.top() {
+            return self.close_stack(frames);
+        }
+        // Until the stack is closed.
+        domain.count_hidden_spawn();
+        frames.leave();
+        self.tasks.errands.borrow_mut().push_back(resume::go_on(self, frames, domain));
+    }
+
+    /// A root scope's stack is empty: what it kept for the scope's end goes, and another scope may have it.
+    pub(in crate::stack) fn close_stack(&self, frames: &Frames) {
+        frames.end_uses();
+        frames.free_orphans();
+        // SAFETY: the scope is not closed before this.
+        unsafe { frames.frame().domain.as_ref() }.set_frames(None);
+        frames.close();
+        self.shared().tasks.put_back(NonNull::from(frames));
+    }
+
+    /// Polls a future, on behalf of a scope's body.
+    ///
+    /// In between it runs the leaves that come next; what comes then is stolen, be it by this worker, so that the body can go
+    /// on as soon as it is woken.
+    pub(crate) fn block_on_in_frame<F: Future>(&self, domain: &Domain, future: F) -> F::Output {
+        self.block_on(future, |waiter| {
+            // SAFETY: the scope is open.
+            let Some(frames) = (unsafe { frames_of(domain) }) else { return self.wait(waiter, domain) };
+            frames.settle();
+            waits_for(self, domain, Cause::Others, 0, || self.run_leaves(frames));
+            frames.leave();
+            self.wait(waiter, domain);
+            frames.enter();
+        })
+    }
+
+    /// Whether parents may run on this thread's stack.
+    fn has_stack_for_parents(&self) -> bool {
+        self.stack_left_for_bodies()
+    }
+}
+
+/// The scope's body waits by `wait`, for what `cause` says.
+pub(in crate::stack) fn waits_for(
+    worker: &Worker<StackEngine>,
+    domain: &Domain,
+    cause: Cause,
+    on: u64,
+    wait: impl FnOnce(),
+) {
+    match domain.record() {
+        0 => wait(),
+        _ => with_log_of_body(&worker.log, |log| log.waits_for(cause, on, |_| wait())),
+    }
+}

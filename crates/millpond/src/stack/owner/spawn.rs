@@ -1,0 +1,255 @@
+//! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses, push what it
+//! captures, commit.
+
+use crate::access::{Accesses, ArgsOf, In};
+use crate::copy_out::moved;
+use crate::depend::Mode;
+use crate::depend::in_order::InOrder;
+use crate::depend::tracker::Of;
+use crate::handle::datum::Storage;
+use crate::handle::{Datum, Version};
+use crate::memory::{Block, LINE};
+use crate::record::{Id, What};
+use crate::runtime::join::{Join, Spawned, must_count};
+use crate::runtime::outcome::Outcome;
+use crate::runtime::scope::Scope;
+use crate::runtime::scope_state::Domain;
+use crate::runtime::spawn::Options;
+use crate::runtime::spawn::body::{Body, Code, ParentCode, payload, write_body};
+use crate::runtime::spawn::issue::{Drafted, Orders, Plan};
+use crate::stack::StackEngine;
+use crate::stack::layout::frames::Frames;
+use crate::stack::layout::{out_of_line, push};
+use crate::stack::thief::scan::Loot;
+use crate::task::{Role, Shape, TaskRef, VTable, flag};
+use crate::worker::Worker;
+
+/// Closures of more bytes lie elsewhere.
+pub(in crate::stack) const LARGE: usize = 16 << 10;
+
+/// Accesses of a task that a stack holds: the order of the stack is theirs.
+pub(crate) struct InFrame<'a, const IN_PLACE: bool>(pub(crate) &'a Frames);
+
+impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
+    type Tracker = Of<InOrder>;
+    const PREFETCHES: bool = false;
+    const FLAGS: u8 = if IN_PLACE { flag::IN_PLACE } else { 0 };
+
+    #[inline(always)]
+    fn tracker(&self, _worker: &Worker<StackEngine>) -> Of<InOrder> {
+        Of::default()
+    }
+
+    /// In place, on top of the stack, where the spawn has made room.
+    #[inline(always)]
+    fn alloc(&self, worker: &Worker<StackEngine>, size: usize) -> Block {
+        if IN_PLACE {
+            Block { start: self.0.top_at(), tag: size.next_multiple_of(LINE) as u32 }
+        } else {
+            worker.alloc(size)
+        }
+    }
+
+    /// What a scope's stack holds, the scope does not count.
+    #[inline(always)]
+    fn count(&self, domain: &Domain) -> u64 {
+        let order = domain.next_order();
+        domain.count_at_once();
+        order
+    }
+
+    /// In place: whoever runs the stack comes to a `write` when all before it has ended.
+    #[inline(always)]
+    fn storage(&self, _worker: &Worker<StackEngine>, datum: &Datum) -> Storage {
+        if datum.version().meta().of::<InOrder>().is_in_use() { Storage::Shared } else { Storage::Own(None) }
+    }
+
+    #[inline(always)]
+    fn ordered(&self, _worker: &Worker<StackEngine>, mode: Mode) -> Mode {
+        if mode == Mode::Commutative { Mode::Inout } else { mode }
+    }
+
+    #[inline(always)]
+    fn enter(&self, version: &Version) {
+        self.0.note(version.meta().of::<InOrder>());
+    }
+}
+
+impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
+    #[inline(always)]
+    pub(crate) fn spawn_in_frame<A, F, O, R>(
+        &self,
+        frames: &Frames,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
+    {
+        self.commit(frames, Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options, accesses, body)
+    }
+
+    #[inline(always)]
+    pub(crate) fn nest_in_frame<A, F, O, R>(
+        &self,
+        frames: &Frames,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+        R: Outcome<O>,
+        F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
+    {
+        self.commit(frames, ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME, options, accesses, body)
+    }
+
+    /// Puts a task behind those that the body has spawned.
+    #[inline(always)]
+    fn commit<A, F, O>(
+        &self,
+        frames: &Frames,
+        vtable: &'static VTable,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> Join<'s, B, O>
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        if const { must_count::<O>() } {
+            let payload = payload::<A::Shape, F, O>();
+            let plan = Plan { domain, options: &options, vtable, payload, may_run: false };
+            let (spawned, closure) = self.commit_elsewhere::<A, F, O>(frames, plan, accesses, body);
+            return Join::of_frame::<A::Shape, F, StackEngine>(spawned, closure, worker.into());
+        }
+        let (closure, record) = match push::plain::<B, A, F, O>(domain, frames, vtable, &options, accesses, body) {
+            Ok(closure) => {
+                if !frames.guard().is_clear() {
+                    worker.meet(frames, Loot::first);
+                }
+                (closure, 0)
+            }
+            Err((accesses, body)) => {
+                let (options, accesses, body) = (moved(options), moved(accesses), moved(body));
+                self.commit_apart::<A, F, O>(frames, vtable, options, accesses, body)
+            }
+        };
+        // Made here, so that it is known where it is dropped that nothing is to be done.
+        Join::in_frame(closure, record)
+    }
+
+    /// As `commit`, of a task that returns nothing and about which there is more to say, or for which there is no room: where it
+    /// is, and its number in the recording.
+    #[inline(never)]
+    fn commit_apart<A, F, O>(
+        &self,
+        frames: &Frames,
+        vtable: &'static VTable,
+        options: Options,
+        accesses: A,
+        body: F,
+    ) -> (TaskRef, Id)
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+    {
+        let (worker, domain) = (self.worker(), self.domain());
+        let payload = payload::<A::Shape, F, O>();
+        let plan = Plan { domain, options: &options, vtable, payload, may_run: false };
+        let (extras, nest) = (!options.is_plain() || domain.record() != 0, vtable.role == Role::Nest);
+        let size = Shape { extras, accesses: accesses.count(), nest }.block_size(payload).next_multiple_of(LINE);
+        if size > LARGE || domain.has_reductions() {
+            let (spawned, closure) = self.commit_elsewhere::<A, F, O>(frames, plan, accesses, body);
+            return (closure, spawned.record());
+        }
+        if !frames.has_room(size) || options.bytes != 0 {
+            worker.make_room_in_frame(domain, frames, size, options.bytes);
+        }
+        let at = frames.top_at();
+        let drafted = worker.draft_by(InFrame::<true>(frames), plan, &accesses);
+        // SAFETY: the task was drafted with the payload of these types.
+        unsafe { write_body::<A::Shape, F>(drafted.room, Body { shape: drafted.shape, f: body }) };
+        let closure = (drafted.task, drafted.task.record_id());
+        frames.publish(at.as_ptr().wrapping_add(size));
+        self.committed(frames);
+        closure
+    }
+
+    /// As `commit`, with a block that lies elsewhere.
+    #[inline(never)]
+    fn commit_elsewhere<A, F, O>(&self, frames: &Frames, plan: Plan<'_>, accesses: A, body: F) -> (Spawned, TaskRef)
+    where
+        A: Accesses<'s, B>,
+        O: Send + 's,
+    {
+        let worker = self.worker();
+        let size = out_of_line::size(plan.vtable.role);
+        if !frames.has_room(size) || plan.options.bytes != 0 {
+            worker.make_room_in_frame(plan.domain, frames, size, plan.options.bytes);
+        }
+        let drafted = worker.draft_by(InFrame::<false>(frames), plan, &accesses);
+        let Drafted { task, shape, room, .. } = drafted;
+        // SAFETY: the task was drafted with the payload of these types.
+        unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
+        if must_count::<O>() {
+            task.add_flags(flag::COUNTED);
+        }
+        let spawned = Spawned::new(task, must_count::<O>());
+        let closure = worker.push_elsewhere(frames, task);
+        self.committed(frames);
+        (spawned, closure)
+    }
+
+    /// A task was spawned: tells the recording, and who waits for work.
+    #[inline(always)]
+    fn committed(&self, frames: &Frames) {
+        if self.domain().record() != 0 {
+            self.worker().log.note(What::Issued { body: self.domain().record() });
+        }
+        if !frames.guard().is_clear() {
+            self.worker().meet(frames, Loot::first);
+        }
+    }
+}
+
+impl Worker<StackEngine> {
+    /// Puts what stands for a task behind those that the body has spawned.
+    pub(crate) fn push_elsewhere(&self, frames: &Frames, task: TaskRef) -> TaskRef {
+        let size = out_of_line::size(task.header().role());
+        if !frames.has_room(size) {
+            frames.make_room(size);
+        }
+        let at = frames.top_at();
+        // SAFETY: there is room, above all that is in use.
+        unsafe { out_of_line::write(at, task) };
+        frames.publish(at.as_ptr().wrapping_add(size));
+        TaskRef(at.cast())
+    }
+
+    /// Puts a combination, whose accesses the scope's stack orders, behind the tasks of its reduction.
+    pub(crate) fn combine_in_frame(&self, frames: &Frames, task: TaskRef) {
+        let version = task.records()[0].version();
+        Orders::<StackEngine>::enter(&InFrame::<false>(frames), version);
+        self.push_elsewhere(frames, task);
+    }
+}
+
+/// The stack of a scope that has one.
+///
+/// # Safety
+///
+/// The scope is open.
+#[inline(always)]
+pub(crate) unsafe fn frames_of<'a>(domain: &Domain) -> Option<&'a Frames> {
+    // SAFETY: a scope's stack stays until the scope ends.
+    domain.frames().map(|frames| unsafe { frames.as_ref() })
+}

@@ -1,0 +1,186 @@
+//! What a worker does for a stack, in the form of a task: it goes on with a stack, or runs what it has stolen from one, on
+//! a stack of its own.
+
+use std::alloc::Layout;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+use super::theft;
+use crate::clock;
+use crate::pool::Leave;
+use crate::runtime::scope_state::Domain;
+use crate::stack::StackEngine;
+use crate::stack::layout::frames::Frames;
+use crate::stack::layout::out_of_line;
+use crate::stack::owner::run::Stopped;
+use crate::task::{NewTask, Role, Shape, TaskRef, VTable};
+use crate::worker::Worker;
+use crate::worker::complete::{Ran, refusal, settle};
+use crate::worker::wait::Waiter;
+
+static ERRAND: VTable = VTable {
+    role: Role::Errand,
+    laid: None,
+    run: |_, _| unreachable!("an errand is no body"),
+    discard: |_| unreachable!("an errand captures nothing"),
+    fail: |_, _, _| unreachable!("an errand has no join"),
+    drop_result: |_| unreachable!("an errand has no join"),
+};
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+struct Errand {
+    frames: NonNull<Frames>,
+    /// What was stolen from the stack; if nothing was, the worker goes on with it.
+    stolen: Option<TaskRef>,
+}
+
+fn make(worker: &Worker<StackEngine>, errand: Errand, domain: NonNull<Domain>) -> TaskRef {
+    let shape = Shape { extras: false, accesses: 0, nest: false };
+    let block = worker.alloc(shape.block_size(Layout::new::<Errand>()));
+    let place = Location::caller();
+    let new = NewTask { vtable: &ERRAND, domain, order: 0, place, priority: 0, extras: None, accesses: 0 };
+    // SAFETY: the block is fresh and has room.
+    let task = unsafe { TaskRef::create(block, new) };
+    // SAFETY: as above.
+    unsafe { task.payload::<Errand>().write(errand) };
+    task
+}
+
+/// Goes on with a stack that nobody owns, and that nobody but this errand's runner will take.
+pub(in crate::stack) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, domain: &Domain) -> TaskRef {
+    make(worker, Errand { frames: frames.into(), stolen: None }, domain.into())
+}
+
+/// Runs what was stolen.
+pub(in crate::stack) fn stolen(worker: &Worker<StackEngine>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
+    make(worker, Errand { frames, stolen: Some(closure) }, closure.header().domain())
+}
+
+impl Worker<StackEngine> {
+    /// Runs an errand, and what it leads to.
+    pub(crate) fn run_errand(&self, task: TaskRef) -> Option<TaskRef> {
+        // SAFETY: `make` has put it there.
+        let errand = unsafe { task.payload::<Errand>().read() };
+        self.free(task);
+        // Who knows how long it takes.
+        self.leave_tasks(Leave::Body);
+        // SAFETY: stacks live as long as the runtime.
+        let frames = unsafe { errand.frames.as_ref() };
+        let mut next = match errand.stolen {
+            None => Some(frames),
+            Some(closure) => self.run_stolen(frames, closure),
+        };
+        while let Some(frames) = next {
+            frames.enter();
+            next = self.go_on_with(frames);
+        }
+        None
+    }
+
+    /// Runs a parent that no frame holds, a pending one or a session's, on a stack of its own.
+    pub(crate) fn run_parent_apart(&self, task: TaskRef) {
+        let own = self.take_stack();
+        self.named(task, || self.run_parent_body(task, own));
+        // What comes now are tasks of another scope.
+        self.flush_all();
+        let leads_to = self.go_on_with(own);
+        debug_assert!(leads_to.is_none(), "it was stolen from nobody");
+    }
+
+    /// Runs a stack until it is empty, or somebody else has to go on with it; the stack with which this worker has to, if
+    /// there is one.
+    fn go_on_with<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
+        loop {
+            match self.run_stack(frames, true) {
+                Stopped::Drained => {
+                    let waiter = frames.frame().waiter.replace(std::ptr::null_mut());
+                    frames.leave();
+                    Waiter::wake_at(waiter);
+                    return None;
+                }
+                Stopped::AtTheft(stolen) => {
+                    if theft::wait_for(frames, stolen, std::ptr::null()) {
+                        return None;
+                    }
+                    frames.enter();
+                }
+                Stopped::Complete => return self.complete_stack(frames),
+                Stopped::AtParent => unreachable!("parents run"),
+            }
+        }
+    }
+
+    /// A stack is empty: it was a root scope's, or that of a parent, which has ended.
+    fn complete_stack<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
+        let domain = frames.frame().domain;
+        // SAFETY: the scope is not closed yet.
+        let Some(parent) = unsafe { domain.as_ref() }.task() else {
+            self.close_stack(frames);
+            // SAFETY: the scope waits for this.
+            let _none: bool = unsafe { domain.as_ref() }.finish(1);
+            return None;
+        };
+        let origin = frames.origin.take();
+        frames.end_uses();
+        frames.close();
+        frames.free_orphans();
+        self.shared().tasks.put_back(frames.into());
+        let (result, poison, ran) = self.hand_back(parent);
+        let Some((victim, closure)) = origin else {
+            let finished = self.conclude(parent, result, poison, ran);
+            if finished.is_some() {
+                self.complete_parents(finished);
+            }
+            return None;
+        };
+        self.settle_stolen(parent, result, poison, ran);
+        if closure.header().is_laid() {
+            self.free(parent);
+        }
+        // SAFETY: stacks live as long as the runtime.
+        self.end_theft(unsafe { victim.as_ref() }, closure)
+    }
+
+    /// Runs a closure of somebody else's stack, where it is, or, of a task in short form, a copy; the stack with which this
+    /// worker has to go on.
+    fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
+        let began = clock::ticks();
+        let is_copied = stolen.header().is_laid();
+        let task = if is_copied { stolen.spread(|size| self.alloc(size)) } else { out_of_line::itself(stolen) };
+        let refused = refusal(task);
+        if refused.is_none() && task.header().role() == Role::Nest {
+            let own = self.take_stack();
+            own.origin.set(Some((victim.into(), stolen)));
+            self.named(task, || self.run_parent_body(task, own));
+            return self.go_on_with(own);
+        }
+        let result =
+            refused.map_or_else(|| self.named(task, || self.run_one(task)), |error| Err(self.refused(task, error)));
+        self.settle_stolen(task, result, true, Ran::No);
+        if is_copied {
+            self.free(task);
+        }
+        self.tasks.thief.has_run(victim, clock::ticks().saturating_sub(began));
+        self.end_theft(victim, stolen)
+    }
+
+    /// What was stolen is done; the stack with which this worker has to go on.
+    fn end_theft<'a>(&self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
+        let next = theft::end(victim, stolen);
+        if next.is_none() {
+            self.pass_look_on();
+        }
+        next
+    }
+
+    /// A stolen task has ended: its results are in place (DDS Fig. 3).
+    fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, ran: Ran) {
+        // SAFETY: the scope outlives its tasks.
+        let domain = unsafe { task.header().domain().as_ref() };
+        if let Err(error) = settle(task, result, poison) {
+            self.report(task, domain, error, ran);
+        }
+        domain.count_theft();
+    }
+}

@@ -1,0 +1,109 @@
+//! What a walk takes of a frame, by the places that it has there.
+
+use super::*;
+use crate::access::Root;
+use crate::stack::frames_of;
+use crate::task::GUARD;
+use crate::{Handle, Inline, Runtime, Scope, Spawn, StackEngine};
+
+type OnStack<'s, 'env> = Scope<'s, 'env, Root, StackEngine>;
+
+/// Of the tasks that a scope has spawned, the ones that such walks take, one after the other.
+fn stolen<'env, const N: usize>(loots: [Loot; N], spawn: impl for<'s> FnOnce(&OnStack<'s, 'env>)) -> [Vec<usize>; N] {
+    let builder = Runtime::builder().workers(1).inline(Inline::Never);
+    let rt: Runtime<StackEngine> = builder.build_with().unwrap();
+    rt.scope(|s| {
+        spawn(s);
+        // SAFETY: the scope is open.
+        let frames = unsafe { frames_of(s.domain()) }.unwrap();
+        let all: Vec<_> = frames.ranges(frames.seen()).flat_map(|(_, at, _, end)| link::closures(at, end)).collect();
+        let place = |task: TaskRef| all.iter().position(|other| *other == task).unwrap();
+        let walk = |loot| steal(frames, End::Oldest, loot).map_or(Vec::new(), |loot| loot.found);
+        let stolen = loots.map(|loot| frames.guard().alone(|| walk(loot)));
+        // The owner runs them after all.
+        all.iter().for_each(|closure| closure.header().theft().store(GUARD, Relaxed));
+        stolen.map(|found| found.into_iter().map(place).collect())
+    })
+    .unwrap()
+}
+
+/// So many leaves that wait for nobody.
+fn leaves<const N: usize>(loots: [Loot; N], count: usize) -> [Vec<usize>; N] {
+    stolen(loots, |s| (0..count).for_each(|_| drop(s.spawn((), |()| ()))))
+}
+
+#[test]
+fn of_what_lies_ahead_as_many_are_spared() {
+    assert_eq!(leaves([Loot::first(3)], 8), [[0, 1, 2]]);
+    assert_eq!(leaves([Loot::ahead(3)], 8), [[3, 4, 5]]);
+    // Of too few half, and never all.
+    assert_eq!(leaves([Loot::ahead(3)], 4), [[2, 3]]);
+    assert_eq!(leaves([Loot::ahead(3)], 3), [[1, 2]]);
+    assert_eq!(leaves([Loot::ahead(3)], 1), [[0]]);
+    assert_eq!(leaves([Loot::ahead(1)], 8), [[0]]);
+    assert_eq!(leaves([Loot::ahead(3)], 0), [[0; 0]]);
+}
+
+/// They go on where the one before has ended, and spare as many there.
+#[test]
+fn walks_after_one_another() {
+    let loots = || [Loot::ahead(40), Loot::ahead(40), Loot::first(10)];
+    let [first, second, third] = leaves(loots(), 400);
+    assert!(first.into_iter().eq(40..80));
+    assert!(second.into_iter().eq(120..160));
+    assert!(third.into_iter().eq(160..170));
+}
+
+#[test]
+fn a_parent_comes_alone() {
+    let mixed = |loot| {
+        stolen([loot], |s| {
+            drop(s.spawn((), |()| ()));
+            drop(s.spawn((), |()| ()));
+            drop(s.nest((), |_, ()| ()));
+            drop(s.spawn((), |()| ()));
+        })
+    };
+    assert_eq!(mixed(Loot::first(3)), [[0, 1]]);
+    assert_eq!(mixed(Loot::ahead(3)), [[1]]);
+    let parents = |loot| stolen([loot], |s| (0..3).for_each(|_| drop(s.nest((), |_, ()| ()))));
+    assert_eq!(parents(Loot::ahead(3)), [[0]]);
+}
+
+#[test]
+fn what_waits_is_passed_over() {
+    let (x, y) = (Handle::new(0), Handle::new(0));
+    let of_two = |loot| {
+        stolen([loot], |s| {
+            (0..2).for_each(|_| drop(s.spawn(x.inout(), |x| *x += 1)));
+            (0..2).for_each(|_| drop(s.spawn(y.inout(), |y| *y += 1)));
+        })
+    };
+    assert_eq!(of_two(Loot::first(3)), [[0, 2]]);
+    assert_eq!(of_two(Loot::ahead(3)), [[2]]);
+}
+
+/// Times are as the clock says them, or later, whenever this thread runs.
+#[test]
+fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
+    let rt: Runtime<StackEngine> = Runtime::builder().workers(1).build_with().unwrap();
+    rt.scope(|s| {
+        // SAFETY: the scope is open.
+        let frames = unsafe { frames_of(s.domain()) }.unwrap();
+        let now = clock::ticks();
+        assert!(frames.is_due(now));
+        frames.rest();
+        assert!(!frames.is_due(now) && !frames.is_due(now + LONG));
+        // It has run for so long that it loses nothing by a thief.
+        assert!(frames.is_due(now + LONG + 1));
+        // The rest is over, of something that has just begun.
+        let then = clock::ticks() + REST * THEFT;
+        frames.search.since.store(then, Relaxed);
+        assert!(frames.is_due(then));
+        // A short rest does not end a long one.
+        frames.search.rest(then, THEFT);
+        frames.search.rest(then, 1);
+        assert!(!frames.is_due(then + REST));
+    })
+    .unwrap();
+}

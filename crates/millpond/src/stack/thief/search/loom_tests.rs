@@ -1,0 +1,358 @@
+//! Models of W1 to W5, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
+//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The watchman's naps are none here: it looks again
+//! after others have done something.
+
+use loom::thread;
+
+use std::cell::Cell;
+use std::num::NonZero;
+use std::ptr::NonNull;
+
+use crate::stack::thief::owner_lock::{Guard, Met};
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use crate::sync::{Arc, barrier, spin_for_lock};
+use crate::task::TaskRef;
+use crate::worker::sleep::{Idle, Sleep};
+
+const PLACES: usize = 3;
+const TAKEN: usize = 1;
+
+struct World {
+    guard: Guard<TaskRef>,
+    sleep: Sleep,
+    /// Twice the place that comes next; and [`TAKEN`].
+    cursor: AtomicUsize,
+    top: AtomicUsize,
+    /// How often the stack was rewound.
+    rounds: AtomicUsize,
+    is_stolen: [AtomicBool; PLACES],
+    /// Each closure waits for the one before it, if that was stolen; which have ended, and how many.
+    is_chain: AtomicBool,
+    has_ended: [AtomicBool; PLACES],
+    thefts: AtomicUsize,
+    is_watched: AtomicBool,
+    /// How the stack looked to a walk that found nothing, as `scan::Search`.
+    searched: AtomicUsize,
+    /// Whether the watchman sleeps without end as soon as it may (W4); else it never does.
+    rests: bool,
+    /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
+    is_parent: AtomicBool,
+    is_open: AtomicBool,
+    /// An episode goes on: the owner calls what it spawns, and publishes nothing.
+    calls: AtomicBool,
+}
+
+impl World {
+    fn new(rests: bool) -> Arc<World> {
+        Arc::new(World {
+            guard: Guard::new(),
+            sleep: Sleep::new(2, Idle::Sleep),
+            cursor: AtomicUsize::new(0),
+            top: AtomicUsize::new(0),
+            rounds: AtomicUsize::new(0),
+            is_stolen: Default::default(),
+            is_chain: AtomicBool::new(false),
+            has_ended: Default::default(),
+            thefts: AtomicUsize::new(0),
+            is_watched: AtomicBool::new(false),
+            searched: AtomicUsize::new(usize::MAX),
+            rests,
+            is_parent: AtomicBool::new(false),
+            is_open: AtomicBool::new(false),
+            calls: AtomicBool::new(false),
+        })
+    }
+
+    /// As `Frames::may_have_work`.
+    fn may_have_work(&self) -> bool {
+        let cursor = self.cursor.load(Acquire);
+        let above = self.top.load(Acquire).wrapping_sub(cursor / 2) as isize;
+        self.is_open.load(Relaxed) || above + isize::from(self.is_parent.load(Relaxed)) > (cursor & TAKEN) as isize
+    }
+
+    /// The end of each of the owner's steps, as `Worker::meet`.
+    fn look(&self) {
+        if !self.guard.is_clear() && self.guard.meet(|_wish| self.walk()) == Met::Nobody {
+            self.sleep.work_arrived();
+        }
+    }
+
+    fn push(&self) {
+        self.top.store(self.top.load(Relaxed) + 1, Release);
+        self.look();
+    }
+
+    /// Takes the next closure; whether it was there.
+    fn take(&self) -> bool {
+        let at = self.cursor.load(Relaxed);
+        self.cursor.store(at | TAKEN, Release);
+        self.look();
+        !self.is_stolen[at / 2].load(Acquire)
+    }
+
+    /// It was a parent, which is not to run on this thread's stack: whoever goes on with the stack finds it as it was.
+    fn leave_at_parent(&self) {
+        self.cursor.store(self.cursor.load(Relaxed) & !TAKEN, Release);
+        self.guard.leave();
+    }
+
+    /// All was run: the stack is empty.
+    fn rewind(&self) {
+        self.guard.alone(|| {
+            self.rounds.store(self.rounds.load(Relaxed) + 1, Release);
+            self.is_stolen[0].store(false, Relaxed);
+            self.top.store(0, Release);
+            self.cursor.store(0, Release);
+        });
+    }
+
+    /// As `Frames::glance`.
+    fn glance(&self) -> usize {
+        World::glance_of(self.cursor.load(Acquire), self.top.load(Acquire), self.changes())
+    }
+
+    fn glance_of(cursor: usize, top: usize, changes: usize) -> usize {
+        cursor << 16 | top << 8 | changes
+    }
+
+    fn changes(&self) -> usize {
+        self.rounds.load(Acquire) + self.thefts.load(Acquire)
+    }
+
+    fn walk(&self) -> Option<TaskRef> {
+        let changes = self.changes();
+        let (cursor, top) = (self.cursor.load(Acquire), self.top.load(Acquire));
+        let mut places = cursor / 2 + (cursor & TAKEN)..top;
+        let is_chain = self.is_chain.load(Relaxed);
+        let waits = |place: usize| is_chain && place > 0 && !self.has_ended[place - 1].load(Acquire);
+        let Some(found) = places.find(|&place| !waits(place) && !self.is_stolen[place].swap(true, Relaxed)) else {
+            self.searched.store(World::glance_of(cursor, top, changes), Relaxed);
+            return None;
+        };
+        Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
+    }
+
+    /// The place of what this worker has stolen, as `Worker::steal_from`.
+    fn steal(&self, watches: &Cell<bool>) -> Option<usize> {
+        if !self.may_have_work() || !self.is_new() {
+            return None;
+        }
+        let stolen = self.guard.visit(1, || self.walk(), || self.calls.load(Relaxed))?;
+        self.stop_watching(watches);
+        self.pass_look_on();
+        Some(stolen.0.addr().get() - 1)
+    }
+
+    /// Runs what was stolen, as `Worker::end_theft`.
+    fn run(&self, stolen: usize) {
+        self.has_ended[stolen].store(true, Release);
+        self.thefts.fetch_add(1, AcqRel);
+        self.pass_look_on();
+    }
+
+    /// W3, as `Worker::pass_look_on`.
+    fn pass_look_on(&self) {
+        fence(SeqCst);
+        if self.sleep.sleepers() != 0 && !self.is_watched.load(Relaxed) && self.may_have_work() {
+            self.sleep.work_arrived();
+        }
+    }
+
+    /// Whether it was the watchman.
+    fn stop_watching(&self, watches: &Cell<bool>) -> bool {
+        if watches.get() {
+            self.is_watched.store(false, Relaxed);
+        }
+        watches.take()
+    }
+
+    fn begin_watch(&self, watches: &Cell<bool>) {
+        watches.set(self.is_watched.compare_exchange(false, true, Relaxed, Relaxed).is_ok());
+    }
+
+    /// As `Frames::is_new`.
+    fn is_new(&self) -> bool {
+        self.glance() != self.searched.load(Relaxed)
+    }
+
+    /// W4, as `Worker::are_quiet`.
+    fn are_quiet(&self) -> bool {
+        self.guard.make_fresh() && {
+            barrier::heavy();
+            !(self.may_have_work() && self.is_new())
+        }
+    }
+
+    /// W5, as `Worker::are_empty`.
+    fn are_empty(&self) -> bool {
+        fence(SeqCst);
+        !self.may_have_work()
+    }
+
+    /// As `Worker::watch`.
+    fn watch(&self, watches: &Cell<bool>) -> bool {
+        let is_empty = !self.may_have_work();
+        let may_stop = is_empty || self.rests;
+        if !is_empty && !watches.get() {
+            self.begin_watch(watches);
+        }
+        if may_stop && self.stop_watching(watches) {
+            let may_rest = if is_empty { self.are_empty() } else { self.are_quiet() };
+            if !may_rest {
+                self.begin_watch(watches);
+            }
+        }
+        watches.get()
+    }
+
+    /// A worker that does not rely on others, until it has run something.
+    fn look_until_stolen(&self) {
+        let stolen = loop {
+            match self.steal(&Cell::new(false)) {
+                Some(stolen) => break stolen,
+                None => spin_for_lock(),
+            }
+        };
+        self.run(stolen);
+    }
+
+    /// A worker that finds nothing else to do, until it has run something.
+    fn sleep_until_stolen(&self, seat: usize) {
+        let (watches, stolen) = (Cell::new(false), Cell::new(None));
+        let stolen = loop {
+            self.sleep.wait(seat, || {
+                stolen.set(self.steal(&watches));
+                stolen.get().is_some() || self.watch(&watches)
+            });
+            if let Some(stolen) = stolen.get() {
+                break stolen;
+            }
+            // Its nap, or what woke it is somebody else's by now. A model goes on with one order of steps only from here.
+            spin_for_lock();
+        };
+        self.run(stolen);
+    }
+}
+
+/// So many workers that steal one closure each while the owner does something, and then waits for them; with watchmen that rest,
+/// and with others. Preemptions may be fewer than the environment says.
+fn model(workers: usize, preemptions: usize, own: fn(&World)) {
+    for rests in [false, true] {
+        model_with(workers, preemptions, rests, own);
+    }
+}
+
+fn model_with(workers: usize, preemptions: usize, rests: bool, own: fn(&World)) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.map(|bound| bound.min(preemptions));
+    builder.check(move || {
+        let world = World::new(rests);
+        let sleeps = |seat| {
+            let world = world.clone();
+            thread::spawn(move || world.sleep_until_stolen(seat))
+        };
+        let threads: Vec<_> = (0..workers).map(sleeps).collect();
+        world.guard.enter();
+        own(&world);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn loom_an_owner_pushes_and_a_worker_sleeps() {
+    model(1, usize::MAX, World::push);
+}
+
+/// One wake for two closures: who steals the first hands on. A third preemption would take most of a minute.
+#[test]
+fn loom_an_owner_pushes_twice_and_two_workers_sleep() {
+    model(2, 2, |world| {
+        world.push();
+        world.push();
+    });
+}
+
+/// What the first ends makes ready what the second steals, and no step of the owner tells of that.
+#[test]
+fn loom_the_end_of_a_theft_makes_another_ready() {
+    model(2, 2, |world| {
+        world.is_chain.store(true, Relaxed);
+        world.push();
+        world.push();
+    });
+}
+
+/// The watchman rests while another worker is woken.
+#[test]
+fn loom_a_parent_pushes_twice_and_two_workers_sleep() {
+    model(2, 2, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.push();
+        if world.take() {
+            world.is_open.store(true, Relaxed);
+            world.push();
+        }
+        world.push();
+    });
+}
+
+/// The owner runs what it has pushed, if it is not stolen, and pushes again when the stack was empty.
+#[test]
+fn loom_a_stack_is_filled_again() {
+    model(1, usize::MAX, |world| {
+        world.push();
+        if world.take() {
+            world.rewind();
+            world.push();
+        }
+    });
+}
+
+/// As above, where nothing is left beside the parent that runs: its body pushes.
+#[test]
+fn loom_a_parent_pushes() {
+    model(1, usize::MAX, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.push();
+        if world.take() {
+            world.is_open.store(true, Relaxed);
+            world.push();
+        }
+    });
+}
+
+/// A parent comes next where the owner can run leaves only (`room`). It leaves the stack and steals that itself, unless the other
+/// has, who has looked while it was taken; each steals one of two.
+#[test]
+fn loom_an_owner_leaves_its_stack_at_a_parent() {
+    model(1, 2, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.is_chain.store(true, Relaxed);
+        world.push();
+        world.push();
+        if world.take() {
+            world.leave_at_parent();
+            world.look_until_stolen();
+        }
+    });
+}
+
+/// An episode: what the parent's body spawns is called, and nothing is published before somebody asks or has left word. A thief that
+/// looks between the take and the first call finds nothing and leaves no word; then W4 ends the episode.
+#[test]
+fn loom_an_owner_calls_until_somebody_asks() {
+    model_with(1, 2, true, |world| {
+        world.is_parent.store(true, Relaxed);
+        world.push();
+        if world.take() {
+            world.is_open.store(true, Relaxed);
+            world.calls.store(true, Relaxed);
+            while world.guard.is_owned() {
+                spin_for_lock();
+            }
+            world.calls.store(false, Relaxed);
+            world.push();
+        }
+    });
+}

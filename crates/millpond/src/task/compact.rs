@@ -1,0 +1,178 @@
+//! A task of a stack in short form (`stack::layout::push`): what is the same for all of its type is with the type.
+//!
+//! Of a parent, what its body needs is made when it runs (`stack::owner::parent`).
+//!
+//! ```text
+//!   0  Header                        its first word is not used, since such a task has no join
+//!  56  the version × accesses        8 bytes each
+//!   …  payload                       the closure and the shape of its accesses
+//! ```
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use super::{Block, Header, NewTask, Record, Role, Shape, TaskRef, flag};
+use crate::depend::Mode;
+use crate::error::Error;
+use crate::handle::Version;
+
+/// What a table says of tasks in short form.
+#[derive(Debug)]
+pub(crate) struct Laid {
+    /// Runs the body of one that comes next in reference order, all before it having ended, on the worker that is passed
+    /// (erased). If it fails without an error, it must not run, and has not.
+    pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
+    /// The payload's layout.
+    pub(crate) payload: Layout,
+    pub(crate) modes: Modes,
+}
+
+/// The modes of some accesses, each `read`, `write` or `inout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    bits: u64,
+    pub(crate) count: usize,
+}
+
+/// Bits of a mode.
+const WIDTH: usize = 3;
+
+impl Modes {
+    /// Of no access.
+    pub(crate) const NONE: Modes = Modes { bits: 0, count: 0 };
+
+    /// Of one access, if its mode is one of those.
+    pub(crate) const fn of(mode: Mode) -> Option<Modes> {
+        match mode {
+            Mode::Read | Mode::Write | Mode::Inout => Some(Modes { bits: mode as u64, count: 1 }),
+            _ => None,
+        }
+    }
+
+    /// Of the accesses of both, if there are some and there is room for them.
+    pub(crate) const fn then(first: Option<Modes>, next: Option<Modes>) -> Option<Modes> {
+        match (first, next) {
+            (Some(first), Some(next)) if (first.count + next.count) * WIDTH < u64::BITS as usize => {
+                Some(Modes { bits: first.bits | next.bits << (first.count * WIDTH), count: first.count + next.count })
+            }
+            _ => None,
+        }
+    }
+
+    /// The mode of one access.
+    #[inline(always)]
+    pub(crate) fn at(self, index: usize) -> Mode {
+        Mode::of((self.bits >> (index * WIDTH)) as u32 & ((1 << WIDTH) - 1))
+    }
+}
+
+/// Where the payload of a task with so many accesses lies, in bytes behind its header.
+#[inline(always)]
+const fn payload_at(accesses: usize, align: usize) -> usize {
+    (size_of::<Header>() + accesses * size_of::<NonNull<Version>>()).next_multiple_of(align)
+}
+
+/// The size of a task.
+#[inline(always)]
+pub(crate) const fn size(accesses: usize, payload: Layout) -> usize {
+    payload_at(accesses, payload.align()) + payload.size()
+}
+
+impl TaskRef {
+    /// Makes a task in short form, but for its versions and its payload. `stride` is how far it is to the next closure.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it, which nobody else uses.
+    #[inline(always)]
+    pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, is_portable: bool, new: NewTask) -> TaskRef {
+        let flags = match new.vtable.role {
+            Role::Nest if is_portable => flag::LAID_PARENT | flag::PORTABLE,
+            Role::Nest => flag::LAID_PARENT,
+            _ => flag::LAID,
+        };
+        let header: NonNull<Header> = at.cast();
+        // SAFETY: the place is ours and large enough.
+        unsafe { Header::lay(header, stride as u32, flags, new) };
+        TaskRef(header)
+    }
+
+    /// What its table says of a task in short form.
+    #[inline(always)]
+    fn laid(self) -> &'static Laid {
+        debug_assert!(self.header().is_laid());
+        // SAFETY: only of types that have it a task is made in short form (`stack::layout::push`).
+        unsafe { self.header().vtable().laid.as_ref().unwrap_unchecked() }
+    }
+
+    /// Where the versions of a task in short form are.
+    #[inline(always)]
+    pub(crate) fn laid_versions(self) -> NonNull<NonNull<Version>> {
+        self.at(size_of::<Header>())
+    }
+
+    /// The accesses of a task in short form.
+    pub(crate) fn laid_accesses(self) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
+        let (versions, modes) = self.laid_uses();
+        versions.iter().enumerate().map(move |(index, &version)| (version, modes.at(index)))
+    }
+
+    /// Its versions, and what it does to each.
+    #[inline(always)]
+    pub(crate) fn laid_uses<'a>(self) -> (&'a [NonNull<Version>], Modes) {
+        let Laid { modes, .. } = *self.laid();
+        // SAFETY: so many were written, and stay.
+        (unsafe { std::slice::from_raw_parts(self.laid_versions().as_ptr(), modes.count) }, modes)
+    }
+
+    /// Where the payload of a task in short form is.
+    #[inline(always)]
+    pub(crate) fn laid_payload(self, accesses: usize, align: usize) -> NonNull<()> {
+        self.at(payload_at(accesses, align))
+    }
+
+    /// Runs a task in short form, as `Laid::run`.
+    ///
+    /// # Safety
+    ///
+    /// It comes next in reference order, nobody else runs it, and the worker is one of its runtime's engine.
+    #[inline(always)]
+    pub(crate) unsafe fn run_laid(self, worker: *const ()) -> Result<(), Option<Error>> {
+        // SAFETY: the caller's.
+        unsafe { (self.laid().run)(self, worker) }
+    }
+
+    /// The task in its usual form, which takes the payload with it, in a block from `alloc`.
+    #[cold]
+    pub(crate) fn spread(self, alloc: impl FnOnce(usize) -> Block) -> TaskRef {
+        let header = self.header();
+        let &Laid { payload, modes: Modes { count: accesses, .. }, .. } = self.laid();
+        let vtable = header.vtable();
+        let shape = Shape { extras: false, accesses, nest: vtable.role == Role::Nest };
+        let new = NewTask {
+            vtable,
+            domain: header.domain(),
+            order: header.order(),
+            place: header.place(),
+            priority: 0,
+            extras: None,
+            accesses,
+        };
+        // SAFETY: the block is new and has that size.
+        let task = unsafe { TaskRef::create(alloc(shape.block_size(payload)), new) };
+        for (index, (version, mode)) in self.laid_accesses().enumerate() {
+            let record = Record::new(version.cast(), task.record_behind(index), 0, mode, false);
+            // SAFETY: the block has room for so many records.
+            let at = unsafe { task.records_at().add(index) };
+            // SAFETY: as above; nobody else uses it.
+            unsafe { at.write(record) };
+            if mode == Mode::Write {
+                task.add_flags(flag::WRITE);
+            }
+        }
+        let (from, to) = (self.laid_payload(accesses, payload.align()), task.payload_at(payload.align()));
+        // SAFETY: it is moved, from a block to another that has room for it.
+        unsafe { from.cast::<u8>().copy_to_nonoverlapping(to.cast(), payload.size()) };
+        task
+    }
+}
