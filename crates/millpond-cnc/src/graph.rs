@@ -88,13 +88,14 @@ where
     F: for<'g, 'x> FnOnce(&'g Graph<'g, 'x, 'env>) -> R,
 {
     let (shared, collections) = (Arc::new(Shared::new()), boxcar::Vec::new());
-    let (gate, bump) = (OnceLock::new(), Bump::new());
-    let (around, bump) = (Surroundings { shared: &shared, collections: &collections, gate: &gate }, &bump);
+    let (scope_handle, bump) = (OnceLock::new(), Bump::new());
+    let (around, bump) =
+        (Surroundings { shared: &shared, collections: &collections, scope_handle: &scope_handle }, &bump);
     // Not what the scope returns, which fails if a step does not begin.
     let mut built = None;
     let ran = rt.scope(|s| {
         shared.set_cancel(s.cancel_token());
-        gate.set(s.gate()).expect("set once");
+        scope_handle.set(s.scope_handle()).expect("set once");
         let graph = Graph { around, shared: shared.clone(), bump, settings, scope: s, _lives: PhantomData };
         let result = built.insert(catch_unwind(AssertUnwindSafe(|| build(&graph))));
         if result.is_err() {

@@ -21,7 +21,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use millpond::{Gate, Pending, Stay, Task};
+use millpond::{Pending, ScopeHandle, Stay, Task};
 use pin_project_lite::pin_project;
 
 use crate::current::{Done, Polled, SlotId, Sure, poll_as};
@@ -61,13 +61,13 @@ where
     F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
     Fut: Future<Output: Outcome> + Send + 'x,
 {
-    fn gate(&self) -> &'x Gate<'x> {
-        self.around.gate.get().expect("a graph is built within its scope")
+    fn scope_handle(&self) -> &'x ScopeHandle<'x> {
+        self.around.scope_handle.get().expect("a graph is built within its scope")
     }
 
     /// A step that is being made. If its priority panics, the graph fails.
-    fn task(&self, tag: &K) -> Task<'x, Gate<'x>> {
-        let task = self.gate().task(self.name);
+    fn task(&self, tag: &K) -> Task<'x, ScopeHandle<'x>> {
+        let task = self.scope_handle().task(self.name);
         match self.priority {
             Some(priority) => match catch_unwind(AssertUnwindSafe(|| priority(tag))) {
                 Ok(priority) => task.priority(priority),
@@ -157,7 +157,7 @@ where
         }
         self.waits.store(true, Relaxed);
         let poll = poll_fn(|context| self.poll(&own, &mut stay, body.as_mut(), context));
-        if let Err(error) = self.gate().wait_in_place(poll) {
+        if let Err(error) = self.scope_handle().wait_in_place(poll) {
             self.around.shared.fail(Kind::NotKept { step: self.step(&own), why: error });
         }
     }
@@ -235,7 +235,7 @@ where
             return Poll::Ready(());
         }
         // What it waits for is outside of the graph, which must not end before it comes.
-        *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.gate().stay());
+        *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.scope_handle().stay());
         polled
     }
 

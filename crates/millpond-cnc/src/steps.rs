@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use bumpalo::Bump;
-use millpond::Gate;
+use millpond::ScopeHandle;
 
 use crate::collection::{AnyItems, Collection};
 use crate::key::Key;
@@ -69,7 +69,7 @@ impl<E: Display + Send> Outcome for Result<(), E> {
 pub(crate) struct Surroundings<'x> {
     pub(crate) shared: &'x Shared,
     pub(crate) collections: &'x boxcar::Vec<Box<dyn AnyItems>>,
-    pub(crate) gate: &'x OnceLock<Gate<'x>>,
+    pub(crate) scope_handle: &'x OnceLock<ScopeHandle<'x>>,
 }
 
 /// What a step collection consists of. It lies where nothing is dropped, so it has nothing to drop.

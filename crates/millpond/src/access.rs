@@ -297,7 +297,7 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     #[doc(hidden)]
     fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape;
     /// # Safety
-    /// The records that `args` walks were made by `visit` of a value of this type, and the task may run.
+    /// The records that `args` scans were made by `visit` of a value of this type, and the task may run.
     #[doc(hidden)]
     unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
     where
@@ -331,7 +331,7 @@ pub struct Args<'t> {
 #[derive(Debug)]
 enum Walked<'t> {
     Records(std::slice::Iter<'t, Record>),
-    Laid(std::slice::Iter<'t, NonNull<Version>>),
+    CompactKind(std::slice::Iter<'t, NonNull<Version>>),
     /// Of a parent in short form: its view of the next one's datum.
     Views(NonNull<Datum>),
 }
@@ -347,8 +347,8 @@ impl<'t> Args<'t> {
     ///
     /// The versions are in use by it.
     #[inline(always)]
-    pub(crate) unsafe fn laid(versions: &'t [NonNull<Version>]) -> Self {
-        Args { accesses: Walked::Laid(versions.iter()), frame: None, index: 0 }
+    pub(crate) unsafe fn compact(versions: &'t [NonNull<Version>]) -> Self {
+        Args { accesses: Walked::CompactKind(versions.iter()), frame: None, index: 0 }
     }
 
     /// Those of a parent in short form.
@@ -366,7 +366,7 @@ impl<'t> Args<'t> {
         self.index += 1;
         match &mut self.accesses {
             Walked::Records(records) => records.next().expect("a task has a record for each access"),
-            Walked::Laid(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
+            Walked::CompactKind(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
         }
     }
 
@@ -375,9 +375,9 @@ impl<'t> Args<'t> {
     fn version(&mut self) -> &'t Version {
         match &mut self.accesses {
             Walked::Records(_) | Walked::Views(_) => self.next().own_version(),
-            Walked::Laid(versions) => {
+            Walked::CompactKind(versions) => {
                 let version = versions.next().expect("a task has a version for each access");
-                // SAFETY: in use by the task (`laid`).
+                // SAFETY: in use by the task (`compact`).
                 unsafe { version.as_ref() }
             }
         }

@@ -172,7 +172,7 @@
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
-//! * [`join`], [`Joiner`]: plain fork-join. [`Door`]: tasks whose preconditions somebody else meets.
+//! * [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions somebody else meets.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
@@ -226,9 +226,6 @@ mod task;
 pub mod taskpool;
 mod worker;
 
-pub use crate::runtime::external::scope_handle::{Closed, Gate, Stay};
-pub use crate::runtime::external::tasks::{Door, Pending, Precondition, WaitError};
-pub use crate::worker::fork::{Joiner, join};
 pub use access::{
     Access, Accesses, ArgsOf, CanRead, CanShare, CanWrite, Commutative, ConcOnly, Concurrent, Full, In, Inout, Out,
     Read, ReadOnly, Reduce, Root, Write, WriteOnly,
@@ -243,6 +240,8 @@ pub use handle::Handle;
 pub use handle::reduction::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Reducer, Sum};
 pub use runtime::cancel::CancelToken;
 pub use runtime::config::Inline;
+pub use runtime::external::scope_handle::{Closed, ScopeHandle, Stay};
+pub use runtime::external::tasks::{ExternalTasks, Pending, Precondition, WaitError};
 pub use runtime::join::Join;
 #[doc(hidden)]
 pub use runtime::outcome::Tried;
@@ -256,7 +255,16 @@ pub use runtime::{BuildError, Builder, Runtime};
 pub use worker::WorkerCounts;
 #[doc(hidden)]
 pub use worker::current::{mark, replace_mark};
+pub use worker::fork::{Joiner, join};
 pub use worker::sleep::Idle;
+
+/// The former name of [`ExternalTasks`].
+#[deprecated(note = "renamed to `ExternalTasks`")]
+pub type Door<'s, E = DefaultEngine> = ExternalTasks<'s, E>;
+
+/// The former name of [`ScopeHandle`].
+#[deprecated(note = "renamed to `ScopeHandle`")]
+pub type Gate<'env> = ScopeHandle<'env>;
 
 /// The README's program and its like are compiled and run as tests.
 #[cfg(doctest)]

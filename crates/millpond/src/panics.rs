@@ -10,18 +10,18 @@ use crate::error::{Error, Kind, Label};
 /// runtime's frames must not unwind.
 ///
 /// One word, so that the result of a body that ended well stays in registers.
-pub(crate) struct Caught(Box<Option<Box<dyn Any + Send>>>);
+pub(crate) struct PanicPayload(Box<Option<Box<dyn Any + Send>>>);
 
 /// Calls the user's code. What it leaves behind if it panics is the caller's to put in order.
 #[inline(always)]
-pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, Caught> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(Caught::new)
+pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, PanicPayload> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(PanicPayload::new)
 }
 
-impl Caught {
+impl PanicPayload {
     #[cold]
     fn new(payload: Box<dyn Any + Send>) -> Self {
-        Caught(Box::new(Some(payload)))
+        PanicPayload(Box::new(Some(payload)))
     }
 
     /// Goes on with the panic.
@@ -48,7 +48,7 @@ impl Caught {
     }
 }
 
-impl Drop for Caught {
+impl Drop for PanicPayload {
     fn drop(&mut self) {
         let Some(payload) = self.0.take() else { return };
         if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -58,9 +58,9 @@ impl Drop for Caught {
     }
 }
 
-impl std::fmt::Debug for Caught {
+impl std::fmt::Debug for PanicPayload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Caught").field(&self.text()).finish()
+        f.debug_tuple("PanicPayload").field(&self.text()).finish()
     }
 }
 

@@ -310,7 +310,7 @@ fn a_value_that_is_set_starts_a_version() {
 #[test]
 fn pending_tasks_start_when_they_are_let_in() {
     check(30 + 5 + 50, 50, |s| {
-        let pending = s.door().pending(|| works(5));
+        let pending = s.external().pending(|| works(5));
         let precondition = pending.hold();
         drop(pending);
         s.spawn((), move |()| {

@@ -1,4 +1,4 @@
-//! The members of each family, as rows: what a command lists and a test walks; and runtimes whose parts are chosen by
+//! The members of each family, as rows: what a command lists and a test scans; and runtimes whose parts are chosen by
 //! name ([`AnyRuntime`], [`Registry`]). Cargo feature `catalogue`.
 
 mod registry;

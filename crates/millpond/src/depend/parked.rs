@@ -35,9 +35,9 @@
 //! 3. Who ends a generation gives the one before back, which none of its members needs any more (they have all passed
 //!    it), then exchanges its `word` for `DONE`, and wakes what it got. After the exchange it does not touch the
 //!    generation again: the issuer may use it anew, or the last member of the next give it back.
-//! 4. `issue` has set the link of a record that waits to the generation before its own. `enter` and `granted` walk over
+//! 4. `issue` has set the link of a record that waits to the generation before its own. `enter` and `granted` scan over
 //!    a task's accesses, in order: they load the word at each link, *acquire*, and if that is not `DONE`, push the
-//!    access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the walk goes on. Once pushed,
+//!    access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the scan goes on. Once pushed,
 //!    the task is whose exchange takes it out. All its records were issued before.
 //! 5. `retire` makes the youngest word `RETIRED`, if it is not `DONE`; who ends that generation finds it in the exchange,
 //!    and has the version.
@@ -183,7 +183,7 @@ impl Kept for Generation {
 
 // SAFETY: an access is granted when the generation before its own is done, or there is none: members of one generation
 // do not conflict, and a generation is only done when all its members were released, which were granted before. A task
-// is ready when its walk has passed all its accesses; the walk is one thread's at a time, which hands it over by the
+// is ready when its scan has passed all its accesses; the scan is one thread's at a time, which hands it over by the
 // word (protocol 4), so it becomes ready once. Zeros are a version without a generation.
 unsafe impl Scheme for Parked {
     type Meta = ParkedMeta;

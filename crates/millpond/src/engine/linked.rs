@@ -20,7 +20,7 @@ use crate::handle::reduction::Reduction;
 use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::runtime::Inner;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::task::TaskRef;
 use crate::worker::Worker;
 use crate::worker::seats::Shared;
@@ -29,11 +29,11 @@ use crate::worker::wait::Waiter;
 /// What programs call of an engine. The methods have unusual names: if user code calls a method that does not exist, the
 /// compiler suggests each trait that has a method of that name.
 pub trait Linked: Sized {
-    fn make_room(worker: &Worker<Self>, domain: &Domain, bytes: usize)
+    fn make_room(worker: &Worker<Self>, scope_state: &ScopeState, bytes: usize)
     where
         Self: Engine;
 
-    fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64)
+    fn combine_reduction(worker: &Worker<Self>, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64)
     where
         Self: Engine;
 
@@ -45,7 +45,7 @@ pub trait Linked: Sized {
     where
         Self: Engine;
 
-    fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain)
+    fn wait_below(worker: &Worker<Self>, waiter: &Waiter, scope_state: &ScopeState)
     where
         Self: Engine;
 
@@ -54,14 +54,14 @@ pub trait Linked: Sized {
     /// As `Worker::await_datum_here`.
     unsafe fn await_datum(
         worker: &Worker<Self>,
-        domain: &Domain,
+        scope_state: &ScopeState,
         datum: &Datum,
         mode: Mode,
         place: &'static Location<'static>,
     ) where
         Self: Engine;
 
-    fn end_scope(worker: &Worker<Self>, domain: &Domain)
+    fn end_scope(worker: &Worker<Self>, scope_state: &ScopeState)
     where
         Self: Engine;
 
@@ -81,13 +81,13 @@ macro_rules! linked {
     ($engine:ty $(, $($parameter:ident: $bound:ident),*)?) => {
         impl $(<$($parameter: $bound),*>)? Linked for $engine {
             #[cold]
-            fn make_room(worker: &Worker<Self>, domain: &Domain, bytes: usize) {
-                worker.make_room_here(domain, bytes);
+            fn make_room(worker: &Worker<Self>, scope_state: &ScopeState, bytes: usize) {
+                worker.make_room_here(scope_state, bytes);
             }
 
             #[cold]
-            fn combine_reduction(worker: &Worker<Self>, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
-                worker.combine_here(domain, reduction, order);
+            fn combine_reduction(worker: &Worker<Self>, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
+                worker.combine_here(scope_state, reduction, order);
             }
 
             fn try_exclude_all(worker: &Worker<Self>, task: TaskRef) -> bool {
@@ -98,23 +98,23 @@ macro_rules! linked {
                 worker.release_exclusions_here(task);
             }
 
-            fn wait_below(worker: &Worker<Self>, waiter: &Waiter, domain: &Domain) {
-                worker.wait_here(waiter, domain);
+            fn wait_below(worker: &Worker<Self>, waiter: &Waiter, scope_state: &ScopeState) {
+                worker.wait_here(waiter, scope_state);
             }
 
             unsafe fn await_datum(
                 worker: &Worker<Self>,
-                domain: &Domain,
+                scope_state: &ScopeState,
                 datum: &Datum,
                 mode: Mode,
                 place: &'static Location<'static>,
             ) {
                 // SAFETY: the caller's.
-                unsafe { worker.await_datum_here(domain, datum, mode, place) }
+                unsafe { worker.await_datum_here(scope_state, datum, mode, place) }
             }
 
-            fn end_scope(worker: &Worker<Self>, domain: &Domain) {
-                worker.end_scope_here(domain);
+            fn end_scope(worker: &Worker<Self>, scope_state: &ScopeState) {
+                worker.end_scope_here(scope_state);
             }
 
             fn enter_as_worker(shared: &Shared<Self>, run: &mut dyn FnMut(&Worker<Self>)) {

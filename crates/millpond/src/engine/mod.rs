@@ -76,16 +76,16 @@ mod chosen {
 /// | `StackEngine` (Cargo feature `stack`) | the dataflow stack, which replaces all three |
 ///
 /// A function is generic over it where [`Spawn`](crate::Spawn) is not enough, since it names
-/// a [`Scope`](crate::Scope), a [`Session`](crate::Session) or a [`Door`](crate::Door) of any runtime:
+/// a [`Scope`](crate::Scope), a [`Session`](crate::Session) or a [`ExternalTasks`](crate::ExternalTasks) of any runtime:
 ///
 /// ```
-/// use millpond::{Door, Engine, Precondition, Runtime};
+/// use millpond::{ExternalTasks, Engine, Precondition, Runtime};
 ///
-/// fn twice<'s, E: Engine>(door: Door<'s, E>, body: fn()) -> [Precondition; 2] {
+/// fn twice<'s, E: Engine>(door: ExternalTasks<'s, E>, body: fn()) -> [Precondition; 2] {
 ///     let pending = door.pending(body);
 ///     [pending.hold(), pending.hold()]
 /// }
-/// Runtime::new()?.scope(|s| twice(s.door(), || ()).map(Precondition::satisfy))?;
+/// Runtime::new()?.scope(|s| twice(s.external(), || ()).map(Precondition::satisfy))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Engine: Linked + Sized + 'static {

@@ -12,7 +12,7 @@ use crate::record::Cause;
 use crate::runtime::join::Join;
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::stack::Frames;
 use crate::task::{NestFrame, TaskRef};
@@ -34,10 +34,10 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
 
     /// A root scope begins.
     #[inline(always)]
-    fn open_scope(_worker: &Worker<E>, _domain: &Domain) {}
+    fn open_scope(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
     /// The closure of a root scope has ended.
-    fn end_scope(_worker: &Worker<E>, _domain: &Domain) {}
+    fn end_scope(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
     /// The stack that the tasks of a scope go into, if they go into one.
     ///
@@ -45,7 +45,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     ///
     /// The scope is open.
     #[inline(always)]
-    unsafe fn frames<'a>(_domain: &Domain) -> Option<&'a Frames> {
+    unsafe fn frames<'a>(_scope_state: &ScopeState) -> Option<&'a Frames> {
         None
     }
 
@@ -77,31 +77,31 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
 
     /// A new datum that lies with the frame of the body, if it may.
     #[inline(always)]
-    fn own_datum<T>(_domain: &Domain) -> Option<NonNull<Datum>> {
+    fn own_datum<T>(_scope_state: &ScopeState) -> Option<NonNull<Datum>> {
         None
     }
 
     /// What orders the accesses to a datum that the scope has made.
     #[inline(always)]
-    fn ops_of_own(tracker: E::Tracker, _domain: &Domain) -> &'static SchemeOps {
+    fn ops_of_own(tracker: E::Tracker, _scope_state: &ScopeState) -> &'static SchemeOps {
         tracker.ops()
     }
 
     /// Makes a datum the scope's, unless another has it.
     #[inline(always)]
-    fn claim(tracker: E::Tracker, domain: &Domain, datum: &Datum) -> bool {
-        datum.claim(domain.claim(), tracker)
+    fn claim(tracker: E::Tracker, scope_state: &ScopeState, datum: &Datum) -> bool {
+        datum.claim(scope_state.claim(), tracker)
     }
 
     /// Whether tasks of the scope, which a stack holds and whose body calls, perhaps use the current version.
     #[inline(always)]
-    fn is_in_use(_domain: &Domain, _datum: &Datum) -> bool {
+    fn is_in_use(_scope_state: &ScopeState, _datum: &Datum) -> bool {
         false
     }
 
     /// Takes a combine task whose accesses the stack of its scope orders; false if there is no such stack.
     #[inline(always)]
-    fn combine(_worker: &Worker<E>, _domain: &Domain, _task: TaskRef) -> bool {
+    fn combine(_worker: &Worker<E>, _scope_state: &ScopeState, _task: TaskRef) -> bool {
         false
     }
 
@@ -117,20 +117,20 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     }
 
     /// Whether all tasks of the scope were handed on: to the pool, or to thieves.
-    fn is_drained(_domain: &Domain) -> bool {
+    fn is_drained(_scope_state: &ScopeState) -> bool {
         true
     }
 
     /// Runs the tasks that the scope, whose body calls, keeps in frames, and waits for those that thieves run.
-    fn drain(_worker: &Worker<E>, _domain: &Domain) {}
+    fn drain(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
     /// As `drain`, for a body that waits, by `cause` and number in a recording.
     #[inline(always)]
-    fn drain_for(_worker: &Worker<E>, _domain: &Domain, _cause: Cause, _on: u64) {}
+    fn drain_for(_worker: &Worker<E>, _scope_state: &ScopeState, _cause: Cause, _on: u64) {}
 
     /// Polls a future, on behalf of a scope's body.
-    fn block_on_in_body<F: Future>(worker: &Worker<E>, domain: &Domain, future: F) -> F::Output {
-        worker.block_on(future, |waiter| worker.wait(waiter, domain))
+    fn block_on_in_body<F: Future>(worker: &Worker<E>, scope_state: &ScopeState, future: F) -> F::Output {
+        worker.block_on(future, |waiter| worker.wait(waiter, scope_state))
     }
 
     /// Whether thieves might find something outside of the pool.
@@ -141,22 +141,22 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
 
     /// A task that this worker alone knows, and runs before those of the pool.
     #[inline(always)]
-    fn next_errand(_worker: &Worker<E>) -> Option<TaskRef> {
+    fn next_stack_job(_worker: &Worker<E>) -> Option<TaskRef> {
         None
     }
 
-    /// Does what a task of [`next_errand`](TaskStore::next_errand) stands for.
-    fn run_errand(_worker: &Worker<E>, _task: TaskRef) -> Option<TaskRef> {
-        unreachable!("only stacks have errands")
+    /// Does what a task of [`next_stack_job`](TaskStore::next stack job) stands for.
+    fn run_stack_job(_worker: &Worker<E>, _task: TaskRef) -> Option<TaskRef> {
+        unreachable!("only stacks have stack_jobs")
     }
 
     /// A join takes the result of a stolen task that has ended: its scope's stack goes on behind it.
     #[inline(always)]
     fn pass_theft(_worker: &Worker<E>, _closure: TaskRef) {}
 
-    /// Looks for work outside of the pool; true if [`next_errand`](TaskStore::next_errand) has something.
+    /// Looks for work outside of the pool; true if [`next_stack_job`](TaskStore::next stack job) has something.
     #[inline(always)]
-    fn steal_errands(_worker: &Worker<E>) -> bool {
+    fn steal_stack_jobs(_worker: &Worker<E>) -> bool {
         false
     }
 

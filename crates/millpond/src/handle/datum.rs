@@ -31,7 +31,7 @@ pub struct Datum {
     /// The scope that may issue; 0: nobody yet.
     claim: AtomicU64,
     /// The last access: the task's order in its scope, and the place among its accesses (16 bits); or only the order, and
-    /// [`LAID`].
+    /// [`COMPACT`].
     last_use: Cell<u64>,
     /// The `Reduction` that the youngest generation feeds, if that is a generation of `reduce` (untyped, as `Worker::shared`).
     reduction: Cell<Option<NonNull<()>>>,
@@ -49,7 +49,7 @@ pub struct Datum {
     view: bool,
     /// Its number in recordings, given at the first use that is recorded; 0: none yet.
     number: Cell<u32>,
-    /// The epoch (`Domain::epoch`) of the scope that has claimed it, since when a leaf or a parent that a stack holds may use the
+    /// The epoch (`ScopeState::epoch`) of the scope that has claimed it, since when a leaf or a parent that a stack holds may use the
     /// datum without a look: its version is noted, and no generation is open whose number anybody asks for. 0: never. Others
     /// may ask, and find no epoch of theirs.
     seen_in: AtomicU64,
@@ -208,11 +208,11 @@ impl Datum {
     }
 
     /// Notes an access of the task at `order`, which is being laid down in a stack; false if the task has another one already.
-    /// `note_use` does not know such a note: it begins anew, if the task is drafted after all.
+    /// `note_use` does not know such a note: it begins anew, if the task is prepared after all.
     #[inline(always)]
-    pub(crate) fn note_laid(&self, order: u64) -> bool {
-        let is_first = self.last_use.get() != LAID | order;
-        self.last_use.set(LAID | order);
+    pub(crate) fn note_compact(&self, order: u64) -> bool {
+        let is_first = self.last_use.get() != COMPACT | order;
+        self.last_use.set(COMPACT | order);
         is_first
     }
 
@@ -336,7 +336,7 @@ const REDUCING: u32 = 1 << 30;
 const ORPHAN: u32 = 1 << 31;
 
 /// Mark of `Datum::last_use`.
-const LAID: u64 = 1 << 63;
+const COMPACT: u64 = 1 << 63;
 
 const ARG_BITS: u32 = 16;
 const ARG_MASK: u64 = (1 << ARG_BITS) - 1;

@@ -16,7 +16,7 @@ use self::parts::{Block, Parts, Shape, Spare};
 use super::datum::Datum;
 use super::version::{Dropped, Version};
 use crate::error::Label;
-use crate::panics::{Caught, catch};
+use crate::panics::{PanicPayload, catch};
 use crate::sync::Guarded;
 use crate::worker::turns::Turns;
 
@@ -265,7 +265,7 @@ impl Reduction {
     }
 
     /// Combines what is left into the version, for the combine task. What the reducer throws is its failure.
-    pub(crate) fn combine(&self) -> Result<(), Caught> {
+    pub(crate) fn combine(&self) -> Result<(), PanicPayload> {
         let (mut left, failed) = self.parts.end();
         let combine = |part| {
             // SAFETY: the combine task has the version alone (it is an `inout`), whose value is there; the part is a

@@ -10,7 +10,7 @@ use super::exclusion::Exclusion;
 use super::storage;
 use crate::depend::Meta;
 use crate::error::Error;
-use crate::panics::{Caught, catch};
+use crate::panics::{PanicPayload, catch};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::global::Mutex;
 
@@ -70,7 +70,7 @@ pub(crate) struct VersionKind {
 }
 
 /// What the drop of a value threw, if anything: a worker must not unwind, so it tells the scope.
-pub(crate) type Dropped = Result<(), Caught>;
+pub(crate) type Dropped = Result<(), PanicPayload>;
 
 /// A later version with room for its value; `S` is its share of what the runtime allows, or nothing.
 #[repr(C, align(64))]

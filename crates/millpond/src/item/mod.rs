@@ -9,7 +9,7 @@
 //!
 //! let (rt, answer) = (Runtime::new()?, Item::new());
 //! rt.scope(|s| {
-//!     let pending = s.door().pending(|| assert_eq!(answer.get(), Some(&42)));
+//!     let pending = s.external().pending(|| assert_eq!(answer.get(), Some(&42)));
 //!     answer.wait(pending.hold());
 //!     drop(pending);
 //!     s.spawn((), |()| answer.put(6 * 7).expect("nobody else puts it"));

@@ -1,10 +1,10 @@
-//! The tape of one seat: events, written by its worker, read by whoever drains.
+//! The event buffer of one seat: events, written by its worker, read by whoever drains.
 //!
 //! 1. The seat's worker alone writes events, at `written`, and then publishes them by a store of `written + 1`
 //!    (release). It reads nothing that others write.
 //! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that; it hands those over
 //!    that were not handed over before (`taken`, under the lock).
-//! 3. When the tape is full, its worker takes the lock, hands over the rest, and winds back: `taken` and `written` are
+//! 3. When the event buffer is full, its worker takes the lock, hands over the rest, and winds back: `taken` and `written` are
 //!    0 again before it gives the lock back. So no drainer reads a place that is written again.
 //!
 //! The worker takes no lock and does no read-modify-write but once in [`LENGTH`] events.
@@ -18,11 +18,11 @@ use crate::sync::{Guarded, Mutex};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Events on a tape: a part of a second-level cache. Two in models.
+/// Events on an event buffer: a part of a second-level cache. Two in models.
 const LENGTH: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// See the [module](self).
-pub(crate) struct Tape {
+pub(crate) struct EventBuffer {
     track: Track,
     /// Made at the first event: most runtimes record nothing.
     events: OnceLock<Box<[Guarded<Event>]>>,
@@ -33,20 +33,20 @@ pub(crate) struct Tape {
 
 // SAFETY: the cells are written by the seat's worker, before it publishes them, and read by others under the lock and
 // below what was published; the worker winds back under the lock (steps 1 to 3).
-unsafe impl Sync for Tape {}
+unsafe impl Sync for EventBuffer {}
 // SAFETY: events may go to other threads.
-unsafe impl Send for Tape {}
+unsafe impl Send for EventBuffer {}
 
-impl Tape {
+impl EventBuffer {
     pub(crate) fn new(track: Track) -> Self {
-        Tape { track, events: OnceLock::new(), written: AtomicUsize::new(0), taken: Mutex::new(0) }
+        EventBuffer { track, events: OnceLock::new(), written: AtomicUsize::new(0), taken: Mutex::new(0) }
     }
 
     pub(crate) fn track(&self) -> Track {
         self.track
     }
 
-    /// Writes an event. Only for the seat's worker. Whether the tape was full: then events were handed over by `give`, which
+    /// Writes an event. Only for the seat's worker. Whether the event buffer was full: then events were handed over by `give`, which
     /// runs no code of the user's.
     #[inline]
     pub(crate) fn write(&self, event: Event, give: impl FnOnce(&[Event])) -> bool {

@@ -1,9 +1,9 @@
-//! How events get from the tapes to the sinks: one thread at a time gives them, and holds no lock meanwhile.
+//! How events get from the event buffers to the sinks: one thread at a time gives them, and holds no lock meanwhile.
 //!
 //! Sinks are code of the user's. They may use the recorder again, or wait for a thread that does and is no worker.
 //!
-//! 1. Under its lock a tape sends events: they are put at the end of a queue. So those of one track are in their order.
-//! 2. Without the lock of the tape the thread becomes the one that delivers, if there is none. It takes batches out one by
+//! 1. Under its lock an event buffer sends events: they are put at the end of a queue. So those of one track are in their order.
+//! 2. Without the lock of the event buffer the thread becomes the one that delivers, if there is none. It takes batches out one by
 //!    one, gives each to its sinks, and is through when none is left.
 //! 3. If another thread delivers, a worker goes on: that thread gives the sinks what the worker has sent. It waits only if
 //!    very much is on its way, so that a slow sink does not take all memory.

@@ -116,7 +116,7 @@ pub struct Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// Somebody must meet a precondition of it ([`Door`](crate::Door)).
+    /// Somebody must meet a precondition of it ([`ExternalTasks`](crate::ExternalTasks)).
     Pending,
     /// It waits for earlier tasks on its data.
     Data,

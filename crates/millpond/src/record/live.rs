@@ -1,6 +1,6 @@
 //! The table of unfinished bodies, folded from events: a sink that a dump looks at.
 //!
-//! The tapes of different tracks are handed over in any order, so what happened to a body may be read before its spawn
+//! The event buffers of different tracks are handed over in any order, so what happened to a body may be read before its spawn
 //! is, and a grant after its end:
 //!
 //! 1. An entry is made by the first event of a body that is read, and leaves when both its spawn and its completion are
@@ -8,10 +8,10 @@
 //! 2. What is read of a body without an entry is early, or late. The numbers tell: a track gives them in ascending
 //!    order, and writes the spawn of each body that it numbers itself. So one whose spawn on that track is still to
 //!    come is *early*, and gets an entry; the others are gone.
-//! 3. A spawn may be drafted within another one (the combination of a reduction), so a few numbers below the highest
+//! 3. A spawn may be prepared within another one (the combination of a reduction), so a few numbers below the highest
 //!    that was read may be still to come. They are remembered (`to_come`).
 //!
-//! So the table holds the unfinished bodies, and those of which something is on the tapes that were not read yet.
+//! So the table holds the unfinished bodies, and those of which something is on the event buffers that were not read yet.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -182,7 +182,7 @@ impl Table {
             What::Session { scope, place } => {
                 self.spawned(track, scope, at, Entry { place, ..Entry::default() });
                 self.with(scope, |entry| (entry.runs, entry.ended) = (Some((at, track)), Some(at)));
-                // Its completion may have been read before, on the tape of the worker that has completed it.
+                // Its completion may have been read before, on the event buffer of the worker that has completed it.
                 self.leave(scope);
             }
             What::Spawned { role, task, spawner, order, place } => {

@@ -1,4 +1,4 @@
-//! What a worker tells its tape. Everything here is off the fast path: the caller has seen that it records.
+//! What a worker tells its event buffer. Everything here is off the fast path: the caller has seen that it records.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -9,17 +9,17 @@ use super::{Cause, Event, Id, Recorder, Role, Track, What};
 use crate::depend::Mode;
 use crate::error::Label;
 use crate::handle::Datum;
-use crate::record::buffer::Tape;
+use crate::record::buffer::EventBuffer;
 use crate::task::{self, Record, TaskRef, flag};
 use crate::worker::forks::Forks;
 
 /// A body's number, of those that its track has given, takes so many bits; its track's number stands above.
 pub(super) const NUMBER_BITS: u32 = 40;
 
-/// A worker's tape, and which body runs on it.
+/// A worker's event buffer, and which body runs on it.
 pub(crate) struct Log {
     recorder: Recorder,
-    tape: Arc<Tape>,
+    event_buffer: Arc<EventBuffer>,
     /// Ids given so far.
     given: Cell<u64>,
     /// The recorded body that runs now; 0 if none does.
@@ -30,8 +30,8 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(recorder: &Recorder, worker: Option<u32>, forks: Rc<Forks>) -> Self {
-        let (recorder, tape) = (recorder.clone(), recorder.tape(worker));
-        Log { recorder, tape, given: Cell::new(0), body: Cell::new(0), forks }
+        let (recorder, event_buffer) = (recorder.clone(), recorder.event_buffer(worker));
+        Log { recorder, event_buffer, given: Cell::new(0), body: Cell::new(0), forks }
     }
 
     /// Whether there is a sink.
@@ -46,7 +46,7 @@ impl Log {
     }
 
     pub(crate) fn track(&self) -> Track {
-        self.tape.track()
+        self.event_buffer.track()
     }
 
     /// The body that runs now; 0 if it is not recorded.
@@ -67,7 +67,7 @@ impl Log {
     pub(crate) fn note(&self, what: What) {
         if self.is_on() && !self.recorder.is_forked() {
             let event = Event { at: self.recorder.now(), what };
-            if self.tape.write(event, |events| self.recorder.send(self.tape.track(), events)) {
+            if self.event_buffer.write(event, |events| self.recorder.send(self.event_buffer.track(), events)) {
                 self.recorder.deliver();
             }
         }
@@ -82,7 +82,7 @@ impl Log {
 
     /// The number that the next body gets.
     fn coming_id(&self) -> Id {
-        (u64::from(self.tape.track().number) << NUMBER_BITS) + self.given.get() + 1
+        (u64::from(self.event_buffer.track().number) << NUMBER_BITS) + self.given.get() + 1
     }
 
     /// Opens a root scope, whose closure runs now; its number, 0 if it is not recorded.
@@ -108,7 +108,7 @@ impl Log {
         self.turn_to(within);
     }
 
-    /// A task was drafted, its number in its extras: it is recorded from now on. Its accesses follow (`declared`).
+    /// A task was prepared, its number in its extras: it is recorded from now on. Its accesses follow (`declared`).
     #[cold]
     pub(crate) fn spawned(&self, task: TaskRef, spawner: Id) {
         task.add_flags(flag::RECORDED);
@@ -123,7 +123,7 @@ impl Log {
         }
     }
 
-    /// An access of the task that was just drafted.
+    /// An access of the task that was just prepared.
     pub(crate) fn declared(&self, mode: Mode, datum: &Datum) {
         self.note(What::Declared { mode, datum: datum.number() });
     }

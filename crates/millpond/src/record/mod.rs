@@ -1,7 +1,7 @@
 //! Recording: what each task did and when, told to a [`Sink`].
 //!
-//! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes [`Event`]s to a tape of
-//! its own (`record::buffer`); a full tape, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is
+//! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes [`Event`]s to an event buffer of
+//! its own (`record::buffer`); a full event buffer, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is
 //! what belongs to a scope that was opened meanwhile: its tasks, their descendants, and what workers did in between.
 //! While there is no sink, the price is one test of a loaded word a task.
 //!
@@ -43,7 +43,7 @@ pub mod dump;
 pub(crate) mod live;
 pub(crate) mod log;
 
-use crate::record::buffer::Tape;
+use crate::record::buffer::EventBuffer;
 use delivery::{Batch, Delivery};
 
 /// Tracks of this process so far: bodies are numbered by track, and one runtime may be told of another's.
@@ -295,7 +295,7 @@ pub struct Recorder(Arc<Inner>);
 struct Inner {
     on: AtomicBool,
     clock: Option<fn() -> u64>,
-    tapes: Mutex<Vec<Arc<Tape>>>,
+    event_buffers: Mutex<Vec<Arc<EventBuffer>>>,
     /// Copied when it changes: what is on its way goes to those that were there.
     sinks: Mutex<Sinks>,
     delivery: Delivery,
@@ -347,7 +347,7 @@ impl Recorder {
         Recorder(Arc::new(Inner {
             on: AtomicBool::new(false),
             clock,
-            tapes: Mutex::new(Vec::new()),
+            event_buffers: Mutex::new(Vec::new()),
             sinks: Mutex::default(),
             delivery: Delivery::default(),
             generation: fork::generation(),
@@ -367,23 +367,25 @@ impl Recorder {
     /// When it is dropped, the sink has got all that belongs to scopes which have returned; but not if a sink drops it
     /// ([`Sink::take`]), nor in the child of a [fork](crate::Runtime#forks), where sinks get nothing.
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
-        // What is on the tapes is not for this one.
+        // What is on the event buffers is not for this one.
         self.drain();
         self.change_sinks(|sinks| sinks.push(sink.clone()));
         Recording { recorder: self.clone(), sink }
     }
 
-    /// Gives what is on the tapes to the sinks. Stops nobody: what happens meanwhile may or may not be among it, what
+    /// Gives what is on the event buffers to the sinks. Stops nobody: what happens meanwhile may or may not be among it, what
     /// happened before is. If another thread is giving events to the sinks, it waits for that.
     pub fn drain(&self) {
         if self.is_forked() {
             return;
         }
-        let tapes: Vec<_> = self.0.tapes.lock().clone();
-        tapes.iter().for_each(|tape| tape.drain(|events| self.send(tape.track(), events)));
-        drop(tapes);
+        let event_buffers: Vec<_> = self.0.event_buffers.lock().clone();
+        event_buffers
+            .iter()
+            .for_each(|event_buffer| event_buffer.drain(|events| self.send(event_buffer.track(), events)));
+        drop(event_buffers);
         self.0.delivery.deliver_all();
-        self.0.tapes.lock().retain(|tape| !is_dead(tape) || !tape.is_drained());
+        self.0.event_buffers.lock().retain(|event_buffer| !is_dead(event_buffer) || !event_buffer.is_drained());
     }
 
     /// The time, as events have it.
@@ -402,27 +404,28 @@ impl Recorder {
         self.0.on.load(Ordering::Relaxed)
     }
 
-    /// A tape for one more seat.
-    pub(crate) fn tape(&self, worker: Option<u32>) -> Arc<Tape> {
-        let mut tapes = self.0.tapes.lock();
+    /// An event buffer for one more seat.
+    pub(crate) fn event_buffer(&self, worker: Option<u32>) -> Arc<EventBuffer> {
+        let mut event_buffers = self.0.event_buffers.lock();
         if !self.is_on() {
             // Nobody will want what is on them: else a recorder whose runtimes come and go would grow.
-            tapes.retain(|tape| !is_dead(tape));
+            event_buffers.retain(|event_buffer| !is_dead(event_buffer));
         }
         let mut numbers = std::iter::repeat_with(|| TRACKS.fetch_add(1, global::Ordering::Relaxed) % MOST_TRACKS);
-        let free = numbers.find(|&number| tapes.iter().all(|tape| tape.track().number != number));
+        let free =
+            numbers.find(|&number| event_buffers.iter().all(|event_buffer| event_buffer.track().number != number));
         let number = free.expect("a recorder has fewer tracks than there are numbers");
-        let tape = Arc::new(Tape::new(Track { number, worker }));
-        tapes.push(Arc::clone(&tape));
-        tape
+        let event_buffer = Arc::new(EventBuffer::new(Track { number, worker }));
+        event_buffers.push(Arc::clone(&event_buffer));
+        event_buffer
     }
 
     pub(crate) fn is(&self, other: &Recorder) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Puts events of a tape on their way to the sinks, in the order of the calls. [`deliver`](Recorder::deliver) follows,
-    /// without the lock of the tape.
+    /// Puts events of an event buffer on their way to the sinks, in the order of the calls. [`deliver`](Recorder::deliver) follows,
+    /// without the lock of the event buffer.
     pub(crate) fn send(&self, track: Track, events: &[Event]) {
         let sinks = { self.0.sinks.lock().clone() };
         self.0.delivery.send(Batch { track, events: events.into(), sinks });
@@ -445,10 +448,10 @@ impl Recorder {
     }
 }
 
-/// Whether a tape belongs to a runtime that is gone: the recorder's list alone knows it. Its worker's last event was
+/// Whether an event buffer belongs to a runtime that is gone: the recorder's list alone knows it. Its worker's last event was
 /// before that, and is seen by who has asked this.
-fn is_dead(tape: &Arc<Tape>) -> bool {
-    let dead = Arc::strong_count(tape) == 1;
+fn is_dead(event_buffer: &Arc<EventBuffer>) -> bool {
+    let dead = Arc::strong_count(event_buffer) == 1;
     fence(Ordering::Acquire);
     dead
 }
@@ -481,7 +484,7 @@ impl std::fmt::Debug for Recording {
 }
 
 /// The processor's time stamp, in units of its own: of constant rate, and the same on all processors of a machine since
-/// a decade. Elsewhere than on x86-64, nanoseconds.
+/// a decade. OutOfLine than on x86-64, nanoseconds.
 #[inline]
 pub fn ticks() -> u64 {
     crate::clock::ticks()
@@ -497,10 +500,10 @@ mod tests {
     #[test]
     fn more_tracks_than_numbers() {
         let recorder = Recorder::default();
-        let first = recorder.tape(None);
+        let first = recorder.event_buffer(None);
         // As if so many had come since: the next ones meet the first again.
         TRACKS.store((MOST_TRACKS - 3).wrapping_add(first.track().number), global::Ordering::Relaxed);
-        let later: Vec<_> = (0..6).map(|_| recorder.tape(None).track().number).collect();
+        let later: Vec<_> = (0..6).map(|_| recorder.event_buffer(None).track().number).collect();
         assert!(later.iter().all(|&number| number < MOST_TRACKS && number != first.track().number), "{later:?}");
         TRACKS.store(MOST_TRACKS, global::Ordering::Relaxed);
         limit(60, "more tracks than numbers", dump_meanwhile);

@@ -1,7 +1,7 @@
 //! Where callers of scopes work in the child of a fork, on a runtime that was built before.
 //!
 //! The pool of the runtime may hold tasks that the parent runs, and any lock of it may be one that a thread of the parent held. So
-//! nothing of it is used, but what never changes: each caller gets an annex that is made in the child, and kept for the next one.
+//! nothing of it is used, but what never changes: each caller gets a caller context that is made in the child, and kept for the next one.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::worker::seats::Shared;
 /// The locks of the crate's statics.
 pub(crate) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
 
-/// The annexes of one process. Made by its first caller, and left behind by the next fork.
-pub(crate) struct AfterFork<E: Engine>(AtomicPtr<Annexes<E>>);
+/// The caller contexts of one process. Made by its first caller, and left behind by the next fork.
+pub(crate) struct AfterFork<E: Engine>(AtomicPtr<CallerContexts<E>>);
 
-struct Annexes<E: Engine> {
+struct CallerContexts<E: Engine> {
     generation: u32,
     vacant: Mutex<Vec<Arc<Shared<E>>>>,
 }
@@ -31,31 +31,32 @@ impl<E: Engine> Default for AfterFork<E> {
 }
 
 impl<E: Engine> AfterFork<E> {
-    /// An annex of this process.
+    /// A caller context of this process.
     pub(crate) fn take(&self, of: &Shared<E>) -> Arc<Shared<E>> {
-        let vacant = { self.annexes().vacant.lock().pop() };
-        vacant.unwrap_or_else(|| of.annex_after_fork())
+        let vacant = { self.caller_contexts().vacant.lock().pop() };
+        vacant.unwrap_or_else(|| of.context_after_fork())
     }
 
     /// The caller has left it. Unless the process has forked in the scope's closure, it is one of this process.
-    pub(crate) fn give_back(&self, annex: &Arc<Shared<E>>) {
-        if annex.is_forked() {
+    pub(crate) fn give_back(&self, caller_context: &Arc<Shared<E>>) {
+        if caller_context.is_forked() {
             // Its threads, too, are not here.
-            return std::mem::forget(Arc::clone(annex));
+            return std::mem::forget(Arc::clone(caller_context));
         }
-        self.annexes().vacant.lock().push(Arc::clone(annex));
+        self.caller_contexts().vacant.lock().push(Arc::clone(caller_context));
     }
 
-    fn annexes(&self) -> &Annexes<E> {
+    fn caller_contexts(&self) -> &CallerContexts<E> {
         let generation = fork::generation();
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             // SAFETY: leaked below.
-            if let Some(annexes) = unsafe { seen.as_ref() }.filter(|annexes| annexes.generation == generation) {
-                return annexes;
+            let contexts = unsafe { seen.as_ref() };
+            if let Some(contexts) = contexts.filter(|contexts| contexts.generation == generation) {
+                return contexts;
             }
             // Until the process ends, as all that is left of the runtime.
-            let new = Box::into_raw(Box::new(Annexes { generation, vacant: Mutex::new(Vec::new()) }));
+            let new = Box::into_raw(Box::new(CallerContexts { generation, vacant: Mutex::new(Vec::new()) }));
             match self.0.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => seen = new,
                 Err(other) => {

@@ -50,7 +50,7 @@ pub(crate) struct Config {
     pub(crate) window_bytes: u64,
     /// The most bytes of renamed versions; `u64::MAX` is no bound.
     pub(crate) rename_bytes: u64,
-    /// That bound, and what counts towards it, if there is one: the runtime's, and its annexes'.
+    /// That bound, and what counts towards it, if there is one: the runtime's, and its caller contexts'.
     pub(crate) renames: Option<Arc<Bound>>,
     pub(crate) deterministic: bool,
     pub(crate) idle: Idle,
@@ -71,8 +71,8 @@ pub(crate) struct Config {
     pub(crate) dump_signal: Option<i32>,
     /// Of its own unless the builder was given one.
     pub(crate) recorder: Option<Recorder>,
-    /// Whether this is an annex, which has no worker of its own.
-    pub(crate) annex: bool,
+    /// Whether this is a caller context, which has no worker of its own.
+    pub(crate) caller_context: bool,
 }
 
 /// Tasks in flight in one scope unless the builder says otherwise: enough to look far ahead, few enough for the
@@ -110,7 +110,7 @@ impl Default for Config {
             #[cfg(feature = "signal")]
             dump_signal: None,
             recorder: None,
-            annex: false,
+            caller_context: false,
         }
     }
 }

@@ -24,7 +24,7 @@
 //!    an owner that waits without another look reads the count before it looks: if the count is the same once the bit
 //!    is set, what it saw there still holds, and there is a subtraction to come. An owner that counts later looks for
 //!    room again when the bit is set.
-//! 7. A scope is *quiet*, quiescent, when no task is outstanding but those that its doors hold. The owner that waits for
+//! 7. A scope is *quiet*, quiescent, when no task is outstanding but those that its admission hold. The owner that waits for
 //!    that lends what it counted to `word`, counts nothing itself meanwhile, and sets `QUIET`. It is quiet already, or
 //!    somebody will subtract down to `OPEN`, who clears the bit in the same step and tells the owner. The owner goes on
 //!    when it has cleared the bit itself or was told.

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind, Label};
 use crate::record::{Cause, Id};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::{has_ended, wake_when_ended};
 use crate::task::TaskRef;
 use crate::worker::Worker;
@@ -55,7 +55,7 @@ pub struct Join<'s, B, O> {
     source: ManuallyDrop<Source<O>>,
     drops: Drops,
     /// The scope, of a join that is counted and may have nothing else to drop.
-    counted: NonNull<Domain>,
+    counted: NonNull<ScopeState>,
     _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B)>,
 }
 
@@ -94,7 +94,7 @@ enum Source<O> {
     OfFrame(Pending<O, OnWorker>, TaskRef),
     /// Of a task there that returns nothing.
     InFrame {
-        domain: NonNull<Domain>,
+        scope_state: NonNull<ScopeState>,
         order: u64,
         closure: TaskRef,
         record: Id,
@@ -104,7 +104,7 @@ enum Source<O> {
 
 /// A task that ran at its spawn.
 struct Ran {
-    domain: NonNull<Domain>,
+    scope_state: NonNull<ScopeState>,
     order: u64,
     label: Label,
 }
@@ -120,11 +120,14 @@ impl<O> Source<O> {
     }
 
     /// Of a task in its scope's stack: the scope, what is there, and its place in reference order.
-    fn in_frame(&self) -> Option<(&Domain, TaskRef, u64)> {
+    fn in_frame(&self) -> Option<(&ScopeState, TaskRef, u64)> {
         match self {
-            Source::OfFrame(pending, closure) => Some((pending.domain(), *closure, pending.order)),
-            // SAFETY: the scope outlives its joins.
-            Source::InFrame { domain, order, closure, .. } => Some((unsafe { domain.as_ref() }, *closure, *order)),
+            Source::OfFrame(pending, closure) => Some((pending.scope_state(), *closure, pending.order)),
+            Source::InFrame { scope_state, order, closure, .. } => {
+                // SAFETY: the scope outlives its joins.
+                let scope_state = unsafe { scope_state.as_ref() };
+                Some((scope_state, *closure, *order))
+            }
             _ => None,
         }
     }
@@ -169,15 +172,20 @@ unsafe fn pass<E: Engine>(worker: *const (), closure: TaskRef) {
 
 impl<'s, B, O> Join<'s, B, O> {
     #[inline(always)]
-    fn new(source: Source<O>, drops: Drops, counted: NonNull<Domain>) -> Self {
+    fn new(source: Source<O>, drops: Drops, counted: NonNull<ScopeState>) -> Self {
         Join { source: ManuallyDrop::new(source), drops, counted, _of: PhantomData }
     }
 
-    /// Of the task that was spawned last in `domain`, and ran at its spawn.
+    /// Of the task that was spawned last in `scope_state`, and ran at its spawn.
     #[inline(always)]
-    pub(crate) fn ready(result: Result<O, Error>, record: Id, domain: &Domain, label: impl FnOnce() -> Label) -> Self {
+    pub(crate) fn ready(
+        result: Result<O, Error>,
+        record: Id,
+        scope_state: &ScopeState,
+        label: impl FnOnce() -> Label,
+    ) -> Self {
         let drops = if mem::needs_drop::<O>() || result.is_err() { Drops::Source } else { Drops::Nothing };
-        let ran = || Ran { domain: domain.into(), order: domain.last_order(), label: label() };
+        let ran = || Ran { scope_state: scope_state.into(), order: scope_state.last_order(), label: label() };
         let ran = if const { mem::needs_drop::<O>() } { Some(ran()) } else { None };
         Join::new(Source::Ready(result, record, ran), drops, NonNull::dangling())
     }
@@ -185,15 +193,15 @@ impl<'s, B, O> Join<'s, B, O> {
     #[inline]
     pub(crate) fn to_task<S, F, E: Engine>(spawned: Spawned, worker: NonNull<Worker<E>>) -> Self {
         let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
-        pending.domain().count_join();
+        pending.scope_state().count_join();
         let drops = if spawned.counted { Drops::Source } else { Drops::Count };
-        Join::new(Source::Task(pending), drops, spawned.domain)
+        Join::new(Source::Task(pending), drops, spawned.scope_state)
     }
 
     /// The same, of a task for which `closure` stands in a stack.
     pub(crate) fn of_frame<S, F, E: Engine>(spawned: Spawned, closure: TaskRef, worker: NonNull<Worker<E>>) -> Self {
         let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
-        pending.domain().count_join();
+        pending.scope_state().count_join();
         Join::new(Source::OfFrame(pending, closure), Drops::Source, NonNull::dangling())
     }
 
@@ -201,8 +209,8 @@ impl<'s, B, O> Join<'s, B, O> {
     #[inline(always)]
     pub(crate) fn in_frame(closure: TaskRef, record: Id) -> Self {
         debug_assert!(!must_count::<O>());
-        let (domain, order) = (closure.header().domain(), closure.header().order());
-        Join::new(Source::InFrame { domain, order, closure, record }, Drops::Nothing, NonNull::dangling())
+        let (scope_state, order) = (closure.header().scope_state(), closure.header().order());
+        Join::new(Source::InFrame { scope_state, order, closure, record }, Drops::Nothing, NonNull::dangling())
     }
 
     /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
@@ -211,15 +219,17 @@ impl<'s, B, O> Join<'s, B, O> {
         match &*self.source {
             Source::Ready(..) | Source::Taken => true,
             Source::Task(pending) => pending.is_done(),
-            // SAFETY: the scope outlives its joins.
-            Source::InFrame { domain, order, closure, .. } => has_ended(unsafe { domain.as_ref() }, *closure, *order),
+            Source::InFrame { scope_state, order, closure, .. } => {
+                // SAFETY: the scope outlives its joins.
+                has_ended(unsafe { scope_state.as_ref() }, *closure, *order)
+            }
             Source::OfFrame(pending, closure) => {
-                pending.is_done() || has_ended(pending.domain(), *closure, pending.order)
+                pending.is_done() || has_ended(pending.scope_state(), *closure, pending.order)
             }
         }
     }
 
-    pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, domain: &Domain) -> Result<O, Error> {
+    pub(crate) fn wait<E: Engine>(mut self, worker: &Worker<E>, scope_state: &ScopeState) -> Result<O, Error> {
         if !self.is_done() {
             if worker.shared().is_forked() {
                 return Err(Error::new(self.label(), Kind::Forked));
@@ -227,11 +237,11 @@ impl<'s, B, O> Join<'s, B, O> {
             if let Some(kind) = worker.refuses_wait() {
                 return Err(Error::new(self.label(), kind));
             }
-            E::Tasks::drain_for(worker, domain, Cause::Join, self.source.record());
+            E::Tasks::drain_for(worker, scope_state, Cause::Join, self.source.record());
         }
         match &*self.source {
             Source::Task(pending) => {
-                let wait = || pending.wait(worker, |waiter| worker.wait(waiter, domain));
+                let wait = || pending.wait(worker, |waiter| worker.wait(waiter, scope_state));
                 match pending.record {
                     0 => wait(),
                     task => with_log_of_body(&worker.log, |log| log.waits_for(Cause::Join, task, |_| wait())),
@@ -271,10 +281,10 @@ impl<'s, B, O> Join<'s, B, O> {
                 }
                 Some(pending.take_here())
             }
-            Source::InFrame { domain, order, .. } => {
+            Source::InFrame { scope_state, order, .. } => {
                 // SAFETY: the scope outlives its joins.
-                let domain = unsafe { domain.as_ref() };
-                Some(match domain.take_failure(order) {
+                let scope_state = unsafe { scope_state.as_ref() };
+                Some(match scope_state.take_failure(order) {
                     Some(failure) => Err(failure),
                     // SAFETY: the body returned such a value and it was forgotten (`body::keep`): no size and no drop.
                     None => Ok(unsafe { NonNull::<O>::dangling().read() }),
@@ -305,10 +315,10 @@ impl<B, O> Drop for Join<'_, B, O> {
 fn drop_source<O>(source: Source<O>) {
     match source {
         Source::Task(pending) | Source::OfFrame(pending, _) => {
-            pending.domain().uncount_join();
+            pending.scope_state().uncount_join();
             drop(pending);
         }
-        Source::Ready(Ok(value), _, Some(ran)) => drop_value(value, || (ran.domain, ran.order, ran.label)),
+        Source::Ready(Ok(value), _, Some(ran)) => drop_value(value, || (ran.scope_state, ran.order, ran.label)),
         _ => {}
     }
 }
@@ -332,9 +342,9 @@ impl<B, O> Future for Join<'_, B, O> {
             current::step_back();
             return Poll::Pending;
         }
-        if let Some((domain, closure, order)) = this.source.in_frame()
+        if let Some((scope_state, closure, order)) = this.source.in_frame()
             && !this.is_done()
-            && wake_when_ended(domain, closure, order, context.waker())
+            && wake_when_ended(scope_state, closure, order, context.waker())
         {
             current::step_back();
             return Poll::Pending;

@@ -31,7 +31,7 @@ pub(crate) mod watch;
 pub(crate) mod watchdog;
 mod window;
 
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::worker::seats::Shared;
 pub use builder::{BuildError, Builder};
 use cancel::Cancels;
@@ -157,7 +157,7 @@ pub(crate) fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Resu
             pin::worker(seat);
         }
         crate::worker::overflow::prepare_thread();
-        set_home(shared.house());
+        set_home(shared.runtime_id());
         let worker = shared.worker(seat);
         let _entered = crate::worker::current::Enter::new(worker);
         worker.live();
@@ -175,7 +175,7 @@ impl<E: Engine> Inner<E> {
     pub(crate) fn end(&self) {
         self.sessions.cancel();
         // Spare threads, too.
-        if !is_home(self.shared.house()) && !visits_any() {
+        if !is_home(self.shared.runtime_id()) && !visits_any() {
             self.sessions.wait(&self.shared);
             self.stop();
         }
@@ -364,11 +364,11 @@ where
     let (cancels, claimant) = (Cancels::new(), Claimant::enter(true));
     let _watched = worker.shared().open_watched();
     let (before, record) = (worker.log.body(), worker.log.open(place));
-    let domain = Domain::root(&cancels, &claimant, worker.seat().index(), record);
-    E::Tasks::open_scope(worker, &domain);
-    // SAFETY: worker and domain outlive the scope, which is complete before they go. This thread holds the worker's
+    let scope_state = ScopeState::root(&cancels, &claimant, worker.seat().index(), record);
+    E::Tasks::open_scope(worker, &scope_state);
+    // SAFETY: worker and scope state outlive the scope, which is complete before they go. This thread holds the worker's
     // seat until then, and runs the closure.
-    let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &domain) };
+    let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &scope_state) };
     let result = catch(|| f(&scope));
     if worker.shared().is_forked() {
         // What others have taken never ends here, and nothing of this scope runs here any more.
@@ -377,8 +377,8 @@ where
     if record != 0 {
         worker.log.ended(record, result.is_ok(), 0);
     }
-    let pinned = pin::guest(worker.shared(), worker.seat().index());
-    E::end_scope(worker, &domain);
+    let pinned = pin::caller(worker.shared(), worker.seat().index());
+    E::end_scope(worker, &scope_state);
     drop(pinned);
     if record != 0 {
         worker.log.close(record, before);
@@ -387,22 +387,22 @@ where
         Ok(value) => value,
         Err(caught) => caught.resume(),
     };
-    match domain.first_failure() {
+    match scope_state.first_failure() {
         Some(error) => Err(error),
-        None if domain.is_cancelled() => Err(Error::new(Label::place(place), Kind::Cancelled)),
+        None if scope_state.is_cancelled() => Err(Error::new(Label::place(place), Kind::Cancelled)),
         None => Ok(value),
     }
 }
 
 impl<E: Engine> Worker<E> {
     /// The closure of a root scope has ended: waits for what is outstanding.
-    pub(crate) fn end_scope_here(&self, domain: &Domain) {
-        self.combine_open(domain);
-        E::Tasks::end_scope(self, domain);
-        self.wait_for_doors(domain);
+    pub(crate) fn end_scope_here(&self, scope_state: &ScopeState) {
+        self.combine_open(scope_state);
+        E::Tasks::end_scope(self, scope_state);
+        self.wait_for_admission(scope_state);
         let waiter = Waiter::new(self.seat());
-        if !domain.close(Some(&waiter)) {
-            self.wait(&waiter, domain);
+        if !scope_state.close(Some(&waiter)) {
+            self.wait(&waiter, scope_state);
         }
     }
 }

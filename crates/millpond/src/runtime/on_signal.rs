@@ -32,7 +32,7 @@ impl Builder {
     /// use signal_hook::low_level::raise;
     ///
     /// let rt = Runtime::builder().workers(2).dump_on_signal(SIGUSR1).build()?;
-    /// // As `kill -USR1` does it, from a shell.
+    /// // As `kill -USR1` does it, from a virtual frame.
     /// raise(SIGUSR1)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

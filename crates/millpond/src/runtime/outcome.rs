@@ -6,7 +6,7 @@
 use std::error::Error as StdError;
 
 use crate::error::{Error, Label};
-use crate::panics::Caught;
+use crate::panics::PanicPayload;
 
 /// An error of any type.
 pub(crate) type Boxed = Box<dyn StdError + Send + Sync>;
@@ -50,13 +50,13 @@ pub(crate) struct NoValue(Box<Why>);
 
 #[derive(Debug)]
 enum Why {
-    Panicked(Caught),
+    Panicked(PanicPayload),
     Returned(Boxed),
 }
 
 impl NoValue {
     #[cold]
-    fn panicked(caught: Caught) -> Self {
+    fn panicked(caught: PanicPayload) -> Self {
         NoValue(Box::new(Why::Panicked(caught)))
     }
 
@@ -77,7 +77,7 @@ impl NoValue {
 
 /// The value of a body that has returned, or was caught.
 #[inline(always)]
-pub(crate) fn value_of<O, R: Outcome<O>>(ended: Result<R, Caught>) -> Result<O, NoValue> {
+pub(crate) fn value_of<O, R: Outcome<O>>(ended: Result<R, PanicPayload>) -> Result<O, NoValue> {
     match ended {
         Ok(returned) => returned.into_result().map_err(NoValue::returned),
         Err(caught) => Err(NoValue::panicked(caught)),

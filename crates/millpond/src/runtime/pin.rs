@@ -51,7 +51,7 @@ pub(crate) fn worker(index: usize) {
 }
 
 /// Pins the caller of a scope until the guard is dropped, if the runtime pins.
-pub(super) fn guest<E: Engine>(shared: &Shared<E>, seat: usize) -> Option<Unpin> {
+pub(super) fn caller<E: Engine>(shared: &Shared<E>, seat: usize) -> Option<Unpin> {
     (shared.config.pin && pin(seat)).then_some(Unpin(()))
 }
 

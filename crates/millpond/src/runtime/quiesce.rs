@@ -1,4 +1,4 @@
-//! Quiescence: the owner of a scope waits until nothing of it is ready or running. What its doors hold may be left.
+//! Quiescence: the owner of a scope waits until nothing of it is ready or running. What its admission hold may be left.
 //!
 //! How it is told: `runtime::count`, 7. Meanwhile its worker runs tasks. Who waits for a future looks at that again once it is
 //! quiet: the last task may have made it ready after the first look.
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::error::Kind;
 use crate::runtime::external::scope_handle::Opening;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::yield_thread;
 use crate::worker::wait::Waiter;
@@ -35,14 +35,14 @@ impl Wake for Told {
 
 /// A scope whose owner counts nothing itself, until this is dropped; and by whom it is to be told, if it has asked.
 struct Lent<'d> {
-    domain: &'d Domain,
+    scope_state: &'d ScopeState,
     told: Option<Arc<Told>>,
 }
 
 impl<'d> Lent<'d> {
-    fn new(domain: &'d Domain) -> Self {
-        domain.lend();
-        Lent { domain, told: None }
+    fn new(scope_state: &'d ScopeState) -> Self {
+        scope_state.lend();
+        Lent { scope_state, told: None }
     }
 
     /// Whether it was asked for word that has not come.
@@ -56,8 +56,8 @@ impl<'d> Lent<'d> {
             return false;
         }
         let told = Arc::new(Told { done: AtomicBool::new(false), body: context.waker().clone() });
-        let quiet = self.domain.watch_for_quiet(Tell::Waker(Arc::clone(&told).into()));
-        if quiet && self.domain.unwatch_quiet().is_some() {
+        let quiet = self.scope_state.watch_for_quiet(Tell::Waker(Arc::clone(&told).into()));
+        if quiet && self.scope_state.unwatch_quiet().is_some() {
             return true;
         }
         self.told = Some(told);
@@ -67,52 +67,52 @@ impl<'d> Lent<'d> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if self.waits() && self.domain.unwatch_quiet().is_none() {
+        if self.waits() && self.scope_state.unwatch_quiet().is_none() {
             // Who tells still uses the scope.
             while self.waits() {
                 yield_thread();
             }
         }
-        self.domain.reclaim();
+        self.scope_state.reclaim();
     }
 }
 
 impl<E: Engine> Worker<E> {
-    /// Waits until the scope is quiet and its doors hold nothing: somebody outside meets the last preconditions.
-    pub(super) fn wait_for_doors(&self, domain: &Domain) {
-        let Some(doors) = domain.doors() else { return };
-        let _lent = Lent::new(domain);
+    /// Waits until the scope is quiet and its admission hold nothing: somebody outside meets the last preconditions.
+    pub(super) fn wait_for_admission(&self, scope_state: &ScopeState) {
+        let Some(admission) = scope_state.admission() else { return };
+        let _lent = Lent::new(scope_state);
         loop {
             let waiter = Waiter::new(self.seat());
             // If it is quiet, the next time is after somebody has let a task in.
-            let quiet = domain.watch_for_quiet(Tell::Waiter(NonNull::from(&waiter)));
-            let gate = domain.gate().map(|gate| gate.lock());
-            if quiet && doors.held() == 0 {
-                match domain.unwatch_quiet() {
-                    Some(true) => return gate.into_iter().for_each(Opening::close),
+            let quiet = scope_state.watch_for_quiet(Tell::Waiter(NonNull::from(&waiter)));
+            let scope_handle = scope_state.scope_handle().map(|scope_handle| scope_handle.lock());
+            if quiet && admission.held() == 0 {
+                match scope_state.unwatch_quiet() {
+                    Some(true) => return scope_handle.into_iter().for_each(Opening::close),
                     Some(false) => continue,
                     None => {}
                 }
             }
-            drop(gate);
-            self.wait(&waiter, domain);
+            drop(scope_handle);
+            self.wait(&waiter, scope_state);
         }
     }
 
     /// Polls a future, on behalf of the body of a scope, until it is ready or the scope is quiet without that.
-    pub(super) fn quiesce_or<F: Future>(&self, domain: &Domain, future: F) -> Option<F::Output> {
+    pub(super) fn quiesce_or<F: Future>(&self, scope_state: &ScopeState, future: F) -> Option<F::Output> {
         assert!(!self.shared().is_forked(), "the scope {}", Kind::Forked);
-        let (mut future, mut lent) = (pin!(future), Lent::new(domain));
+        let (mut future, mut lent) = (pin!(future), Lent::new(scope_state));
         let poll = poll_fn(|context| {
             loop {
                 if let Poll::Ready(output) = future.as_mut().poll(context) {
                     return Poll::Ready(Some(output));
                 }
                 // What waits in a stack is not counted; and the future may spawn more.
-                if E::Tasks::is_drained(domain) {
+                if E::Tasks::is_drained(scope_state) {
                     break;
                 }
-                E::Tasks::drain(self, domain);
+                E::Tasks::drain(self, scope_state);
             }
             if !lent.poll_quiet(context) {
                 return Poll::Pending;

@@ -19,12 +19,12 @@ use crate::handle::Handle;
 use crate::memory::Memory;
 use crate::pool::Put;
 use crate::record::{Id, What};
-use crate::runtime::external::admission::Doors;
-use crate::runtime::external::scope_handle::{Gate, Inner};
-use crate::runtime::external::tasks::Door;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::external::admission::Admission;
+use crate::runtime::external::scope_handle::{Inner, ScopeHandle};
+use crate::runtime::external::tasks::ExternalTasks;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::body::{Body, Code, ParentCode, call_leaf, payload, write_body};
-use crate::runtime::spawn::issue::{Drafted, Plan};
+use crate::runtime::spawn::issue::{Plan, Prepared};
 use crate::stack::Frames;
 use crate::task::{TaskRef, VTable, flag};
 use crate::worker::complete::{serves, settle};
@@ -63,7 +63,7 @@ pub struct Scope<'s, 'env: 's, B = Root, E: Engine = DefaultEngine> {
 /// Where a scope is.
 struct At<E: Engine> {
     worker: NonNull<Worker<E>>,
-    domain: NonNull<Domain>,
+    scope_state: NonNull<ScopeState>,
 }
 
 /// A brand whose scopes may leave their thread: there is none. It is there for what the compiler says.
@@ -85,9 +85,9 @@ unsafe impl<E: Engine, B: ScopesMayLeave> Sync for Scope<'_, '_, B, E> {}
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// # Safety
     ///
-    /// Worker and domain outlive the scope, this thread holds the worker's seat, and the body of `domain` runs on it.
-    pub(crate) unsafe fn new(worker: &Worker<E>, domain: &Domain) -> Self {
-        Scope { at: At { worker: worker.into(), domain: domain.into() }, _lives: PhantomData }
+    /// Worker and scope state outlive the scope, this thread holds the worker's seat, and the body of `scope_state` runs on it.
+    pub(crate) unsafe fn new(worker: &Worker<E>, scope_state: &ScopeState) -> Self {
+        Scope { at: At { worker: worker.into(), scope_state: scope_state.into() }, _lives: PhantomData }
     }
 
     #[inline]
@@ -100,13 +100,13 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     #[inline(always)]
     pub(crate) fn frames(&self) -> Option<&Frames> {
         // SAFETY: the scope is open.
-        unsafe { E::Tasks::frames(self.domain()) }
+        unsafe { E::Tasks::frames(self.scope_state()) }
     }
 
     #[inline]
-    pub(crate) fn domain(&self) -> &Domain {
+    pub(crate) fn scope_state(&self) -> &ScopeState {
         // SAFETY: `new`'s caller promised that it lives.
-        unsafe { self.at.domain.as_ref() }
+        unsafe { self.at.scope_state.as_ref() }
     }
 
     /// Whether a leaf of this kind, being ready, should run at its spawn.
@@ -124,7 +124,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// free (and taken now).
     #[inline]
     fn may_start(&self, task: TaskRef) -> bool {
-        if self.domain().is_cancelled() {
+        if self.scope_state().is_cancelled() {
             return false;
         }
         let excludes = task.header().has(flag::COMMUTATIVE);
@@ -153,8 +153,9 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         let before = if record == 0 { 0 } else { worker.log.started(record) };
         let started = worker.grains.start(worker.count_body());
-        // SAFETY: the task was drafted with `A`, and all its accesses would be granted.
-        let returned = self.domain().run_inline(|| unsafe { call_leaf::<B, A, F, R>(task.records(), shape, body) });
+        // SAFETY: the task was prepared with `A`, and all its accesses would be granted.
+        let returned =
+            self.scope_state().run_inline(|| unsafe { call_leaf::<B, A, F, R>(task.records(), shape, body) });
         let result = value_of::<O, R>(returned);
         worker.grains.end(|| &worker.shared().kinds, task.header().vtable(), started, grain::Ran::AtItsSpawn);
         if record != 0 {
@@ -169,12 +170,12 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             worker.release_exclusions(task);
         }
         if task.bytes() != 0 {
-            self.domain().sub_bytes(task.bytes());
+            self.scope_state().sub_bytes(task.bytes());
         }
         if let Err(error) = &outcome {
-            self.domain().fail(task.header().order(), error);
+            self.scope_state().fail(task.header().order(), error);
         }
-        self.domain().count_inline();
+        self.scope_state().count_inline();
         worker.free(task);
         match outcome {
             Ok(()) => Ok(value.expect("a body that ended well has a value")),
@@ -198,26 +199,26 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         R: Outcome<O>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R + Send + 's,
     {
-        self.worker().throttle(self.domain(), options.bytes);
+        self.worker().throttle(self.scope_state(), options.bytes);
         let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run };
-        let drafted = self.worker().draft(plan, &accesses);
-        if !drafted.ready || !self.may_start(drafted.task) {
-            return self.send(drafted, body, &options);
+        let plan = Plan { scope_state: self.scope_state(), options: &options, vtable: kind, payload, may_run };
+        let prepared = self.worker().prepare(plan, &accesses);
+        if !prepared.ready || !self.may_start(prepared.task) {
+            return self.send(prepared, body, &options);
         }
         // Read before: the task is gone then.
-        let record = drafted.task.record_id();
-        let result = self.run_here::<A, F, O, R>(drafted.task, record, &drafted.shape, body);
-        let join = Join::ready(result, record, self.domain(), || options.label());
-        self.worker().free_retired(drafted.retired_before, self.domain(), &options);
+        let record = prepared.task.record_id();
+        let result = self.run_here::<A, F, O, R>(prepared.task, record, &prepared.shape, body);
+        let join = Join::ready(result, record, self.scope_state(), || options.label());
+        self.worker().free_retired(prepared.retired_before, self.scope_state(), &options);
         join
     }
 
-    /// Hands a drafted task to the scheme, and makes its join.
+    /// Hands a prepared task to the scheme, and makes its join.
     #[inline]
-    fn send<S, F, O>(&self, drafted: Drafted<S>, body: F, options: &Options) -> Join<'s, B, O> {
-        let Drafted { task, shape, size, room, retired_before, .. } = drafted;
-        // SAFETY: the task was drafted with the payload of these types.
+    fn send<S, F, O>(&self, prepared: Prepared<S>, body: F, options: &Options) -> Join<'s, B, O> {
+        let Prepared { task, shape, size, room, retired_before, .. } = prepared;
+        // SAFETY: the task was prepared with the payload of these types.
         unsafe { write_body::<S, F>(room, Body { shape, f: body }) };
         let counted = must_count::<O>() || size > self.worker().shared().memory.largest_stable();
         if counted {
@@ -225,10 +226,10 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         let (spawned, worker) = (Spawned::new(task, counted), self.worker());
         worker.issue(task, Put::Spawned);
-        if self.domain().record() != 0 {
-            worker.log.note(What::Issued { body: self.domain().record() });
+        if self.scope_state().record() != 0 {
+            worker.log.note(What::Issued { body: self.scope_state().record() });
         }
-        worker.free_retired(retired_before, self.domain(), options);
+        worker.free_retired(retired_before, self.scope_state(), options);
         Join::to_task::<S, F, E>(spawned, self.at.worker)
     }
 }
@@ -247,35 +248,47 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     ///
     /// A cancelled scope is no way out: a pending task ends [`Cancelled`](crate::Kind::Cancelled) when its
     /// preconditions are met or dropped, not before.
-    pub fn door(&self) -> Door<'s, E> {
-        // SAFETY: the domain outlives `'s`, during which the door can be used.
-        unsafe { Door::new(self.worker().shared(), self.domain()) }
+    pub fn external(&self) -> ExternalTasks<'s, E> {
+        // SAFETY: the scope state outlives `'s`, during which `ExternalTasks` can be used.
+        unsafe { ExternalTasks::new(self.worker().shared(), self.scope_state()) }
     }
 
-    /// A door that can be kept by what was made before the scope.
-    pub fn gate(&self) -> Gate<'env> {
+    /// The former name of [`external`](Scope::external).
+    #[deprecated(note = "renamed to `external`")]
+    pub fn door(&self) -> ExternalTasks<'s, E> {
+        self.external()
+    }
+
+    /// A handle of the scope, for data that was made before the scope.
+    pub fn scope_handle(&self) -> ScopeHandle<'env> {
         let shared = self.worker().shared();
-        let inner = self.domain().open_gate(|| {
-            let doors = self.domain().open_doors(|| Doors::of(shared, self.at.domain));
-            // SAFETY: the scope's own, which closes the gate before it ends.
-            unsafe { Inner::new(doors) }
+        let inner = self.scope_state().open_scope_handle(|| {
+            let admission = self.scope_state().open_admission(|| Admission::of(shared, self.at.scope_state));
+            // SAFETY: the scope's own, which closes the scope handle before it ends.
+            unsafe { Inner::new(admission) }
         });
         // SAFETY: the scope ends within `'env`.
-        unsafe { Gate::new(Arc::clone(inner)) }
+        unsafe { ScopeHandle::new(Arc::clone(inner)) }
     }
 
-    /// How many tasks its doors, and its gate, hold now: exact when the scope is [quiescent](Scope::quiesce), and nobody
+    /// The former name of [`scope_handle`](Scope::scope_handle).
+    #[deprecated(note = "renamed to `scope_handle`")]
+    pub fn gate(&self) -> ScopeHandle<'env> {
+        self.scope_handle()
+    }
+
+    /// How many tasks its admission, and its scope handle, hold now: exact when the scope is [quiescent](Scope::quiesce), and nobody
     /// outside meets preconditions. Takes time for the runtime's workers.
     pub fn held(&self) -> u64 {
-        self.domain().doors().map_or(0, Doors::held)
+        self.scope_state().admission().map_or(0, Admission::held)
     }
 
-    /// Waits for quiescence: until nothing of the scope is ready or running. Tasks that its doors hold may be left, and
+    /// Waits for quiescence: until nothing of the scope is ready or running. Tasks that its admission hold may be left, and
     /// if nobody outside meets their preconditions, nothing more will happen.
     ///
     /// A body that waits in [`block_on`](Spawn::block_on) runs, so this waits until it has ended: if the body waits for what comes
-    /// after this call, forever. A future ([`Door::run_future`]) that waits counts as held, and so does a leaf that waits by
-    /// [`Door::wait_in_place`].
+    /// after this call, forever. A future ([`ExternalTasks::run_future`]) that waits counts as held, and so does a leaf that waits by
+    /// [`ExternalTasks::wait_in_place`].
     ///
     /// # Panics
     ///
@@ -286,7 +299,7 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     ///
     /// let rt = Runtime::new()?;
     /// rt.scope(|s| {
-    ///     let pending = s.door().pending(|| ());
+    ///     let pending = s.external().pending(|| ());
     ///     let precondition = pending.hold();
     ///     drop(pending);
     ///     let sum = s.spawn((), |()| 6 * 7);
@@ -316,7 +329,7 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn block_on_or_quiesce<F: Future>(&self, future: F) -> Option<F::Output> {
-        self.worker().quiesce_or(self.domain(), future)
+        self.worker().quiesce_or(self.scope_state(), future)
     }
 }
 
@@ -334,8 +347,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if !self.runs_inline(kind) {
             return self.spawn_task(options, accesses, body, kind, false);
         }
-        match self.run_at_once(kind, &options, accesses, body) {
-            Ok(result) => Join::ready(result, 0, self.domain(), || options.label()),
+        match self.try_run_inline(kind, &options, accesses, body) {
+            Ok(result) => Join::ready(result, 0, self.scope_state(), || options.label()),
             Err((accesses, body)) => self.spawn_task(options, accesses, body, kind, true),
         }
     }
@@ -343,15 +356,15 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// A new datum that goes with the body's frame, if it may lie there.
     #[inline(always)]
     fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
-        E::Tasks::own_datum::<T>(self.domain()).map(Handle::held)
+        E::Tasks::own_datum::<T>(self.scope_state()).map(Handle::held)
     }
 
     /// A new datum is this scope's, if no other one could use it.
     #[inline]
     fn own<T, R>(&self, handle: Handle<T, B, R>) -> Handle<T, B, R> {
-        let domain = self.domain();
-        if domain.task().is_some() {
-            handle.datum().claim_new(domain.claim(), E::Tasks::ops_of_own(self.worker().tracker(), domain));
+        let scope_state = self.scope_state();
+        if scope_state.task().is_some() {
+            handle.datum().claim_new(scope_state.claim(), E::Tasks::ops_of_own(self.worker().tracker(), scope_state));
         }
         handle
     }
@@ -379,11 +392,11 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
         let worker = self.worker();
-        worker.throttle(self.domain(), options.bytes);
+        worker.throttle(self.scope_state(), options.bytes);
         let kind = ParentCode::<'s, 'env, E, B, A, F, O, R>::NEST;
         let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain: self.domain(), options: &options, vtable: kind, payload, may_run: false };
-        self.send(worker.draft(plan, &accesses), body, &options)
+        let plan = Plan { scope_state: self.scope_state(), options: &options, vtable: kind, payload, may_run: false };
+        self.send(worker.prepare(plan, &accesses), body, &options)
     }
 
     /// The same in an engine where that is rare.
@@ -444,13 +457,13 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     #[track_caller]
     fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, B, R>, value: T) {
         // SAFETY: this is the scope's thread.
-        drop(unsafe { self.worker().set(self.domain(), handle, value, Location::caller()) });
+        drop(unsafe { self.worker().set(self.scope_state(), handle, value, Location::caller()) });
     }
 
     #[track_caller]
     fn try_set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, B, R>, value: T) -> Result<(), T> {
         // SAFETY: this is the scope's thread.
-        unsafe { self.worker().try_set(self.domain(), handle, value, Location::caller()) }.map(drop)
+        unsafe { self.worker().try_set(self.scope_state(), handle, value, Location::caller()) }.map(drop)
     }
 
     #[track_caller]
@@ -462,28 +475,28 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
             return Err(Error::new(Label::place(Location::caller()), kind));
         }
         // SAFETY: this is the scope's thread.
-        unsafe { self.worker().wait_on(self.domain(), handle, Location::caller()) }
+        unsafe { self.worker().wait_on(self.scope_state(), handle, Location::caller()) }
     }
 
     fn wait<O: Send + 's>(&self, join: Join<'s, B, O>) -> Result<O, Error> {
-        join.wait(self.worker(), self.domain())
+        join.wait(self.worker(), self.scope_state())
     }
 
     fn block_on<F: Future>(&self, future: F) -> F::Output {
-        E::Tasks::block_on_in_body(self.worker(), self.domain(), future)
+        E::Tasks::block_on_in_body(self.worker(), self.scope_state(), future)
     }
 
     fn cancel_token(&self) -> CancelToken {
-        self.domain().cancel_token()
+        self.scope_state().cancel_token()
     }
 
     fn cancel_on_failure(&self, cancels: bool) {
-        self.domain().cancel_on_failure(cancels);
+        self.scope_state().cancel_on_failure(cancels);
     }
 }
 
 impl<B, E: Engine> std::fmt::Debug for Scope<'_, '_, B, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("domain", self.domain()).finish_non_exhaustive()
+        f.debug_struct("Scope").field("scope_state", self.scope_state()).finish_non_exhaustive()
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use of_session::Ends;
 
 /// See the [module](self).
 #[repr(C, align(64))]
-pub struct Domain {
+pub struct ScopeState {
     // The owner's line.
     count: count::Own,
     /// The count of spawns up to which the window surely has room.
@@ -46,7 +46,7 @@ pub struct Domain {
     /// See `epoch`.
     epoch: Cell<u64>,
     // What does not change, or is made once.
-    parent: Option<NonNull<Domain>>,
+    parent: Option<NonNull<ScopeState>>,
     /// Of a parent that was called, and gets a frame, another one (`move_task`).
     task: Cell<Option<TaskRef>>,
     cancels: NonNull<Cancels>,
@@ -69,9 +69,9 @@ struct Shared {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Domain>() == 3 * 64 && std::mem::offset_of!(Domain, parent) == 64);
+const _: () = assert!(size_of::<ScopeState>() == 3 * 64 && std::mem::offset_of!(ScopeState, parent) == 64);
 
-/// The first `Domain::epoch` of a nested scope, beyond those that are given out: the scope's handles are its own by their type.
+/// The first `ScopeState::epoch` of a nested scope, beyond those that are given out: the scope's handles are its own by their type.
 pub(crate) const NESTED_EPOCH: u64 = 1 << 63;
 
 /// Epochs are given out so many at a time.
@@ -80,9 +80,9 @@ const EPOCHS: u64 = 1 << 12;
 /// The seat of a scope whose body runs on no worker: a session.
 pub(crate) const NO_SEAT: usize = u32::MAX as usize;
 
-impl std::fmt::Debug for Domain {
+impl std::fmt::Debug for ScopeState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Domain").field("depth", &self.depth).finish_non_exhaustive()
+        f.debug_struct("ScopeState").field("depth", &self.depth).finish_non_exhaustive()
     }
 }
 
@@ -94,10 +94,10 @@ macro_rules! set {
     )*};
 }
 
-impl Domain {
+impl ScopeState {
     /// A root scope, owned by the worker of `seat`, which is `record` in a recording.
-    pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize, record: Id) -> Domain {
-        let mut root = Domain::new(None, None, cancels.into(), claimant.id(), seat, 0);
+    pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize, record: Id) -> ScopeState {
+        let mut root = ScopeState::new(None, None, cancels.into(), claimant.id(), seat, 0);
         root.epoch = Cell::new(new_epoch());
         root.record = record;
         root.inline = Some(claimant.inline().clone());
@@ -105,20 +105,20 @@ impl Domain {
     }
 
     /// The scope of a parent, which runs on the worker of `seat`.
-    pub(crate) fn nested(parent: &Domain, task: TaskRef, seat: usize) -> Domain {
+    pub(crate) fn nested(parent: &ScopeState, task: TaskRef, seat: usize) -> ScopeState {
         let claim = crate::handle::claim::NESTED;
-        Domain::new(Some(parent.into()), Some(task), parent.cancels, claim, seat, parent.depth + 1)
+        ScopeState::new(Some(parent.into()), Some(task), parent.cancels, claim, seat, parent.depth + 1)
     }
 
     fn new(
-        parent: Option<NonNull<Domain>>,
+        parent: Option<NonNull<ScopeState>>,
         task: Option<TaskRef>,
         cancels: NonNull<Cancels>,
         claim: u64,
         seat: usize,
         depth: u32,
-    ) -> Domain {
-        Domain {
+    ) -> ScopeState {
+        ScopeState {
             count: count::Own::new(),
             room_until: Cell::new(0),
             last_long: Cell::new(0),
@@ -149,20 +149,20 @@ impl Domain {
     /// There is room at `at`, and nobody uses it.
     #[inline(always)]
     pub(crate) unsafe fn nest_in_frame(
-        at: NonNull<Domain>,
-        parent: &Domain,
+        at: NonNull<ScopeState>,
+        parent: &ScopeState,
         task: TaskRef,
         seat: usize,
         frames: NonNull<Frames>,
     ) {
         if cfg!(loom) {
-            let domain = Domain::nested(parent, task, seat);
-            domain.set_frames(Some(frames));
+            let scope_state = ScopeState::nested(parent, task, seat);
+            scope_state.set_frames(Some(frames));
             // SAFETY: as the caller promises.
-            return unsafe { at.write(domain) };
+            return unsafe { at.write(scope_state) };
         }
         // SAFETY: as the caller promises.
-        unsafe { Domain::renew(at, parent, seat) };
+        unsafe { ScopeState::renew(at, parent, seat) };
         set! { at;
             room_until: Cell::new(0);
             last_long: Cell::new(0);
@@ -180,14 +180,14 @@ impl Domain {
         }
     }
 
-    /// Makes what tells one such scope from another, in the same stack and with its task at the same place, if the body before has laid
+    /// Makes what tells one such scope from another, in the same stack and with its task at the same place, if the body before has compact
     /// nothing down.
     ///
     /// # Safety
     ///
     /// Nobody uses it.
     #[inline(always)]
-    pub(crate) unsafe fn renew(at: NonNull<Domain>, parent: &Domain, seat: usize) {
+    pub(crate) unsafe fn renew(at: NonNull<ScopeState>, parent: &ScopeState, seat: usize) {
         set! { at;
             count: count::Own::new();
             parent: Some(parent.into());
@@ -319,7 +319,7 @@ impl Domain {
 
     /// Counts a leaf that runs at once: it is never outstanding.
     #[inline]
-    pub(crate) fn count_at_once(&self) {
+    pub(crate) fn count_run_inline(&self) {
         self.count.count_spawn();
         self.count.count_finished();
     }
@@ -344,7 +344,7 @@ impl Domain {
     }
 
     /// Compares two reducers, which is the user's code. As in the body of a leaf, no scope that it opens takes over
-    /// what the spawn has drafted.
+    /// what the spawn has prepared.
     pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
         // On a front seat, or in a session, whose lock this thread holds, nothing may wait: forks run one half after the
         // other.
@@ -471,16 +471,16 @@ impl Domain {
     }
 
     /// Whether the scope is `of` or lies below it, as far as few steps tell: a hint for who may run what.
-    pub(crate) fn is_near_below(&self, of: &Domain) -> bool {
+    pub(crate) fn is_near_below(&self, of: &ScopeState) -> bool {
         const STEPS: u32 = 8;
-        let mut domain = self;
+        let mut scope_state = self;
         for _ in 0..STEPS {
-            if ptr::eq(domain, of) {
+            if ptr::eq(scope_state, of) {
                 return true;
             }
-            match domain.parent {
+            match scope_state.parent {
                 // SAFETY: a scope's parent outlives it.
-                Some(parent) if domain.depth > of.depth => domain = unsafe { parent.as_ref() },
+                Some(parent) if scope_state.depth > of.depth => scope_state = unsafe { parent.as_ref() },
                 _ => return false,
             }
         }
@@ -493,12 +493,12 @@ impl Domain {
     }
 
     /// Whether the scope is this root scope or lies below it.
-    pub(crate) fn has_root(&self, root: &Domain) -> bool {
+    pub(crate) fn has_root(&self, root: &ScopeState) -> bool {
         self.cancels == root.cancels
     }
 
     /// Whether the scope is `of` or lies below it: O(depth).
-    pub(crate) fn is_below(&self, of: &Domain) -> bool {
+    pub(crate) fn is_below(&self, of: &ScopeState) -> bool {
         // SAFETY: a scope's parent outlives it.
         let scopes = std::iter::successors(Some(self), |scope| scope.parent.map(|parent| unsafe { parent.as_ref() }));
         scopes.take_while(|scope| scope.depth >= of.depth).any(|scope| ptr::eq(scope, of))
@@ -519,18 +519,18 @@ impl Domain {
 
     #[cold]
     fn is_cancelled_slow(&self) -> bool {
-        let mut domain = self;
+        let mut scope_state = self;
         loop {
-            if domain.is_cancelled_itself() {
+            if scope_state.is_cancelled_itself() {
                 return true;
             }
-            let Some(parent) = domain.parent else { return false };
+            let Some(parent) = scope_state.parent else { return false };
             // SAFETY: a scope's parent outlives it.
             let parent = unsafe { parent.as_ref() };
-            if parent.is_sessions() && domain.task().is_some_and(|task| task.header().is_cancelled()) {
+            if parent.is_sessions() && scope_state.task().is_some_and(|task| task.header().is_cancelled()) {
                 return true;
             }
-            domain = parent;
+            scope_state = parent;
         }
     }
 }

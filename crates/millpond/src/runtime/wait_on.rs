@@ -18,7 +18,7 @@ use crate::handle::datum::Storage;
 use crate::handle::version::State;
 use crate::handle::{Datum, Handle, Version};
 use crate::record::{Cause, Id, What};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::Frames;
 use crate::task::{Extras, Header, Record, Role, TaskRef, VTable, flag};
 use crate::worker::current::with_log_of_body;
@@ -71,7 +71,7 @@ impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
     }
 }
 
-/// What a body itself waits for, on its stack: an access, laid out as a task's block, so that the scheme can grant it; or
+/// What a body itself waits for, on its stack: an access, compact out as a task's block, so that the scheme can grant it; or
 /// a future.
 #[repr(C)]
 pub(super) struct Waiting {
@@ -83,9 +83,13 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// What waits for something else than an access.
-    pub(super) fn for_no_access(domain: NonNull<Domain>, place: &'static Location<'static>, waiter: Waiter) -> Self {
+    pub(super) fn for_no_access(
+        scope_state: NonNull<ScopeState>,
+        place: &'static Location<'static>,
+        waiter: Waiter,
+    ) -> Self {
         Waiting {
-            header: Header::on_stack(&WAIT, domain, place),
+            header: Header::on_stack(&WAIT, scope_state, place),
             _extras: Extras { id: 0, label: Label::place(place), bytes: 0 },
             record: Record::new(NonNull::dangling(), offset_of!(Waiting, record), 0, Mode::Read, false),
             waiter,
@@ -104,7 +108,7 @@ impl Waiting {
 
 static WAIT: VTable = VTable {
     role: Role::Wait,
-    laid: None,
+    compact: None,
     run: |_, _| unreachable!("a waiter is woken, not run"),
     discard: |_| unreachable!("a waiter is woken, not run"),
     fail: |_, _, _| unreachable!("a waiter has no join"),
@@ -129,9 +133,9 @@ fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Re
 
 /// The stack of the scope whose body calls, if it has one.
 #[inline(always)]
-fn frames<E: Engine>(domain: &Domain) -> Option<&Frames> {
+fn frames<E: Engine>(scope_state: &ScopeState) -> Option<&Frames> {
     // SAFETY: the scope is open.
-    unsafe { E::Tasks::frames(domain) }
+    unsafe { E::Tasks::frames(scope_state) }
 }
 
 fn busy(place: &'static Location<'static>) -> Error {
@@ -154,7 +158,7 @@ struct Who<T> {
 ///
 /// As `Worker::wait_on`. The waiter is new; `issue` is `Worker::issue_accesses`, and `wait` returns when it was woken.
 unsafe fn await_access<T: Tracker>(
-    domain: &Domain,
+    scope_state: &ScopeState,
     datum: &Datum,
     mode: Mode,
     who: Who<T>,
@@ -167,7 +171,7 @@ unsafe fn await_access<T: Tracker>(
         return;
     }
     let Who { body, place, waiter, .. } = who;
-    let header = Header::on_stack(&WAIT, domain.into(), place);
+    let header = Header::on_stack(&WAIT, scope_state.into(), place);
     let extras = Extras { id: body, label: Label::place(place), bytes: 0 };
     let record = Record::new(datum.current().cast(), offset_of!(Waiting, record), group, mode, false);
     let waiting = Waiting { header, _extras: extras, record, waiter };
@@ -200,26 +204,26 @@ impl<T> Drop for Replaced<T> {
 impl<E: Engine> Worker<E> {
     /// # Safety
     ///
-    /// This thread runs the body of `domain`, on this worker.
+    /// This thread runs the body of `scope_state`, on this worker.
     pub(crate) unsafe fn wait_on<'h, T, B, R: CanRead>(
         &self,
-        domain: &Domain,
+        scope_state: &ScopeState,
         handle: &'h mut Handle<T, B, R>,
         place: &'static Location<'static>,
     ) -> Result<Ref<'h, T, R>, Error> {
         let datum = handle.datum();
-        if !self.admit_now(domain, datum) {
+        if !self.admit_now(scope_state, datum) {
             return Err(busy(place));
         }
-        if frames::<E>(domain).is_some() {
+        if frames::<E>(scope_state).is_some() {
             datum.enter_group(R::WAIT);
-            if E::Tasks::is_in_use(domain, datum) {
-                E::Tasks::drain_for(self, domain, Self::cause_of(R::WAIT), datum.number());
+            if E::Tasks::is_in_use(scope_state, datum) {
+                E::Tasks::drain_for(self, scope_state, Self::cause_of(R::WAIT), datum.number());
             }
             return lend(datum, place);
         }
         // SAFETY: as the caller promises; just claimed.
-        unsafe { self.await_datum(domain, datum, R::WAIT, place) };
+        unsafe { self.await_datum(scope_state, datum, R::WAIT, place) };
         lend(datum, place)
     }
 
@@ -232,10 +236,16 @@ impl<E: Engine> Worker<E> {
     ///
     /// # Safety
     ///
-    /// This thread runs the body of `domain`, on this worker; the scope has claimed the datum.
-    unsafe fn await_datum(&self, domain: &Domain, datum: &Datum, mode: Mode, place: &'static Location<'static>) {
+    /// This thread runs the body of `scope_state`, on this worker; the scope has claimed the datum.
+    unsafe fn await_datum(
+        &self,
+        scope_state: &ScopeState,
+        datum: &Datum,
+        mode: Mode,
+        place: &'static Location<'static>,
+    ) {
         // SAFETY: the caller's.
-        unsafe { E::await_datum(self, domain, datum, mode, place) }
+        unsafe { E::await_datum(self, scope_state, datum, mode, place) }
     }
 
     /// # Safety
@@ -243,20 +253,21 @@ impl<E: Engine> Worker<E> {
     /// As `await_datum`.
     pub(crate) unsafe fn await_datum_here(
         &self,
-        domain: &Domain,
+        scope_state: &ScopeState,
         datum: &Datum,
         mode: Mode,
         place: &'static Location<'static>,
     ) {
         // SAFETY: only this body issues on the datum; the record stays on its stack until it is released.
         let issue = |task| unsafe { self.issue_accesses(task) };
-        let (wait, release) = (|waiter: &Waiter| self.wait(waiter, domain), |record: &Record| self.release_one(record));
+        let (wait, release) =
+            (|waiter: &Waiter| self.wait(waiter, scope_state), |record: &Record| self.release_one(record));
         // SAFETY: as the caller promises; the worker's own wait.
         let until = |body| unsafe {
             let who = Who { tracker: self.tracker(), body, place, waiter: Waiter::new(self.seat()) };
-            await_access(domain, datum, mode, who, issue, wait, release);
+            await_access(scope_state, datum, mode, who, issue, wait, release);
         };
-        match domain.record() {
+        match scope_state.record() {
             0 => until(0),
             _ => {
                 let cause = Self::cause_of(mode);
@@ -267,26 +278,26 @@ impl<E: Engine> Worker<E> {
 
     /// # Safety
     ///
-    /// This thread runs the body of `domain`, or uses the session whose scope that is.
+    /// This thread runs the body of `scope_state`, or uses the session whose scope that is.
     pub(crate) unsafe fn set<T, B, R>(
         &self,
-        domain: &Domain,
+        scope_state: &ScopeState,
         handle: &Handle<T, B, R>,
         value: T,
         place: &'static Location<'static>,
     ) -> Replaced<T> {
         let datum = handle.datum();
-        let (order, storage) = self.begin_set(domain, datum, place);
+        let (order, storage) = self.begin_set(scope_state, datum, place);
         match storage {
-            Some(Storage::Shared) if frames::<E>(domain).is_some() => {
-                E::Tasks::drain_for(self, domain, Cause::Datum, datum.number());
+            Some(Storage::Shared) if frames::<E>(scope_state).is_some() => {
+                E::Tasks::drain_for(self, scope_state, Cause::Datum, datum.number());
             }
             // SAFETY: as the caller promises; claimed by `begin_set`.
-            Some(Storage::Shared) => unsafe { self.await_datum(domain, datum, Mode::Inout, place) },
+            Some(Storage::Shared) => unsafe { self.await_datum(scope_state, datum, Mode::Inout, place) },
             _ => {}
         }
         // SAFETY: the handle's type; nobody uses the version (any more), and only this body issues on it.
-        unsafe { self.end_set(domain, datum, value, order, storage) }
+        unsafe { self.end_set(scope_state, datum, value, order, storage) }
     }
 
     /// As `set`, or the value again if that would wait.
@@ -296,34 +307,39 @@ impl<E: Engine> Worker<E> {
     /// As `set`.
     pub(crate) unsafe fn try_set<T, B, R>(
         &self,
-        domain: &Domain,
+        scope_state: &ScopeState,
         handle: &Handle<T, B, R>,
         value: T,
         place: &'static Location<'static>,
     ) -> Result<Replaced<T>, T> {
         let datum = handle.datum();
         // First, since a place in reference order that is no task's has its price in a frame.
-        if frames::<E>(domain).is_some() && E::Tasks::is_in_use(domain, datum) {
+        if frames::<E>(scope_state).is_some() && E::Tasks::is_in_use(scope_state, datum) {
             return Err(value);
         }
-        let (order, storage) = self.begin_set(domain, datum, place);
+        let (order, storage) = self.begin_set(scope_state, datum, place);
         if storage == Some(Storage::Shared) {
             return Err(value);
         }
         // SAFETY: as in `set`.
-        Ok(unsafe { self.end_set(domain, datum, value, order, storage) })
+        Ok(unsafe { self.end_set(scope_state, datum, value, order, storage) })
     }
 
     /// The place of a `set` in reference order, and of its value; none if the datum is another scope's.
-    fn begin_set(&self, domain: &Domain, datum: &Datum, place: &'static Location<'static>) -> (u64, Option<Storage>) {
-        let order = domain.count_gap();
-        if !self.admit_now(domain, datum) {
-            domain.fail(order, &busy(place));
+    fn begin_set(
+        &self,
+        scope_state: &ScopeState,
+        datum: &Datum,
+        place: &'static Location<'static>,
+    ) -> (u64, Option<Storage>) {
+        let order = scope_state.count_gap();
+        if !self.admit_now(scope_state, datum) {
+            scope_state.fail(order, &busy(place));
             return (order, None);
         }
         datum.enter_group(Mode::Write);
-        if frames::<E>(domain).is_some() {
-            let storage = if E::Tasks::is_in_use(domain, datum) { Storage::Shared } else { Storage::Own(None) };
+        if frames::<E>(scope_state).is_some() {
+            let storage = if E::Tasks::is_in_use(scope_state, datum) { Storage::Shared } else { Storage::Own(None) };
             return (order, Some(storage));
         }
         (order, Some(datum.rename(self.tracker(), self.shared().config.renames.as_ref())))
@@ -334,7 +350,7 @@ impl<E: Engine> Worker<E> {
     /// The datum is one of a `T`, and nobody else uses its current version, unless there is no storage.
     unsafe fn end_set<T>(
         &self,
-        domain: &Domain,
+        scope_state: &ScopeState,
         datum: &Datum,
         value: T,
         order: u64,
@@ -352,21 +368,21 @@ impl<E: Engine> Worker<E> {
         unsafe { version.value().cast().write(value) };
         version.set_full(true);
         version.set_state(State::Produced);
-        if domain.record() != 0 {
-            self.log.note(What::Set { body: domain.record(), order, datum: datum.number() });
+        if scope_state.record() != 0 {
+            self.log.note(What::Set { body: scope_state.record(), order, datum: datum.number() });
         }
         Replaced { _value: old, retired }
     }
 
     /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
-    fn admit_now(&self, domain: &Domain, datum: &Datum) -> bool {
-        let claim = domain.claim();
-        if !datum.is_claimed_by(claim) && !E::Tasks::claim(self.tracker(), domain, datum) {
+    fn admit_now(&self, scope_state: &ScopeState, datum: &Datum) -> bool {
+        let claim = scope_state.claim();
+        if !datum.is_claimed_by(claim) && !E::Tasks::claim(self.tracker(), scope_state, datum) {
             return false;
         }
         if let Some(reduction) = datum.reduction() {
-            let order = domain.count_gap() - 1;
-            self.combine(domain, reduction, order);
+            let order = scope_state.count_gap() - 1;
+            self.combine(scope_state, reduction, order);
         }
         true
     }
@@ -384,7 +400,7 @@ impl<E: Engine> Core<E> {
         let datum = handle.datum();
         self.shared.sit(|at| {
             let issuing = self.issue();
-            if !self.as_worker(|worker| worker.admit_now(&self.domain, datum)) {
+            if !self.as_worker(|worker| worker.admit_now(&self.scope_state, datum)) {
                 return Err(busy(place));
             }
             let issuing = Cell::new(Some(issuing));
@@ -395,14 +411,14 @@ impl<E: Engine> Core<E> {
                 drop(issuing.take());
                 ready
             };
-            let some = Awaited::OfSession { session: (&self.domain).into(), task: None };
+            let some = Awaited::OfSession { session: (&self.scope_state).into(), task: None };
             let wait = |waiter: &Waiter| at.wait(waiter, some);
             let release = |record: &Record| self.shared.visit(|worker| worker.release_one(record));
-            let body = self.domain.record();
+            let body = self.scope_state.record();
             let who = Who { tracker: self.shared.tracker(), body, place, waiter: at.waiter() };
             // SAFETY: this thread holds the session's lock until the access is issued, and then has the handle alone; the
             // waiter is of the place that waits.
-            unsafe { await_access(&self.domain, datum, R::WAIT, who, issue, wait, release) };
+            unsafe { await_access(&self.scope_state, datum, R::WAIT, who, issue, wait, release) };
             Ok(())
         })?;
         lend(datum, place)
@@ -423,6 +439,6 @@ impl<E: Engine> Core<E> {
             return Err(value);
         }
         // SAFETY: this thread holds the session's lock, and the session has not ended.
-        self.as_worker(|worker| unsafe { worker.try_set(&self.domain, handle, value, place) })
+        self.as_worker(|worker| unsafe { worker.try_set(&self.scope_state, handle, value, place) })
     }
 }

@@ -37,7 +37,7 @@ impl Builder {
     }
 }
 
-/// Whether there is anything to watch. Annexes share their runtime's.
+/// Whether there is anything to watch. CallerContexts share their runtime's.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     watched: Mutex<Watched>,

@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::pool::Leave;
 use crate::record::Cause;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::sync::spin_loop;
 use crate::worker::current::with_log_of_body;
 use crate::worker::seats::Shared;
@@ -27,61 +27,62 @@ impl<E: Engine> Worker<E> {
     /// Makes room for another task in the window of a scope: hard for the caller of a runtime, who runs tasks or
     /// waits; soft in a body, which runs what it can of its own descendants.
     #[inline]
-    pub(crate) fn throttle(&self, domain: &Domain, bytes: usize) {
-        if self.shared().may_be_full(domain, bytes) {
-            E::make_room(self, domain, bytes);
+    pub(crate) fn throttle(&self, scope_state: &ScopeState, bytes: usize) {
+        if self.shared().may_be_full(scope_state, bytes) {
+            E::make_room(self, scope_state, bytes);
         }
     }
 
-    pub(crate) fn make_room_here(&self, domain: &Domain, bytes: usize) {
+    pub(crate) fn make_room_here(&self, scope_state: &ScopeState, bytes: usize) {
         if self.shared().is_forked() {
             return;
         }
-        let full = !self.shared().has_room(domain, bytes, false);
-        if full || self.shared().should_empty(domain, self.shared().early()) {
+        let full = !self.shared().has_room(scope_state, bytes, false);
+        if full || self.shared().should_empty(scope_state, self.shared().early()) {
             let make = || match full {
-                false => self.empty_early(domain),
-                true if domain.task().is_none() && self.is_carrier() => self.make_room_hard(domain, bytes),
-                true => self.make_room_soft(domain, bytes),
+                false => self.empty_early(scope_state),
+                true if scope_state.task().is_none() && self.is_carrier() => self.make_room_hard(scope_state, bytes),
+                true => self.make_room_soft(scope_state, bytes),
             };
             let cause = if full { Cause::Window } else { Cause::Others };
-            match domain.record() {
+            match scope_state.record() {
                 0 => make(),
                 _ => with_log_of_body(&self.log, |log| log.waits_for(cause, 0, |_| make())),
             }
         }
-        self.shared().note_room(domain);
+        self.shared().note_room(scope_state);
     }
 
     /// There is room, but the tasks have become short: runs those of the scope that this worker has and whose kind is
     /// known to be short, and watches others run theirs, while that gets anywhere. It runs nothing else, since any other
     /// body may wait for what the owner does next.
-    fn empty_early(&self, domain: &Domain) {
-        self.empty(domain, self.shared().early(), || {
-            (0..HELP).map_while(|_| self.take_short_below(domain)).map(|task| self.execute_on_top(task)).count() > 0
+    fn empty_early(&self, scope_state: &ScopeState) {
+        self.empty(scope_state, self.shared().early(), || {
+            (0..HELP).map_while(|_| self.take_short_below(scope_state)).map(|task| self.execute_on_top(task)).count()
+                > 0
         });
         self.step_back(Leave::Body);
     }
 
     /// Watches for some microseconds; whether any of the `before` tasks that were outstanding has ended.
-    fn sees_progress(&self, domain: &Domain, before: u64) -> bool {
+    fn sees_progress(&self, scope_state: &ScopeState, before: u64) -> bool {
         self.flush_all();
         (0..PATIENCE).for_each(|_| spin_loop());
-        domain.outstanding() != before
+        scope_state.outstanding() != before
     }
 
-    fn make_room_soft(&self, domain: &Domain, bytes: usize) {
+    fn make_room_soft(&self, scope_state: &ScopeState, bytes: usize) {
         let mut in_vain = 0;
-        while in_vain < LOOKS && !self.shared().has_room(domain, bytes, true) {
-            match self.take_leaf_below(domain) {
+        while in_vain < LOOKS && !self.shared().has_room(scope_state, bytes, true) {
+            match self.take_leaf_below(scope_state) {
                 Some(task) => self.execute_on_top(task),
                 // A parent has a stack of its own: it may wait for what this body does next.
-                None if self.runs_one_apart(domain) => {}
-                None => in_vain = if self.lets_any_end(domain) { 0 } else { in_vain + 1 },
+                None if self.runs_one_apart(scope_state) => {}
+                None => in_vain = if self.lets_any_end(scope_state) { 0 } else { in_vain + 1 },
             }
         }
-        while self.shared().should_empty(domain, self.shared().config.window)
-            && let Some(task) = self.take_leaf_below(domain)
+        while self.shared().should_empty(scope_state, self.shared().config.window)
+            && let Some(task) = self.take_leaf_below(scope_state)
         {
             self.execute_on_top(task);
         }
@@ -89,47 +90,47 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Lets others run; whether a task of the scope has ended meanwhile.
-    fn lets_any_end(&self, domain: &Domain) -> bool {
-        let before = domain.outstanding();
-        let any_end = || domain.outstanding() < before;
+    fn lets_any_end(&self, scope_state: &ScopeState) -> bool {
+        let before = scope_state.outstanding();
+        let any_end = || scope_state.outstanding() < before;
         self.watch_others(any_end);
         any_end()
     }
 
-    fn make_room_hard(&self, domain: &Domain, bytes: usize) {
+    fn make_room_hard(&self, scope_state: &ScopeState, bytes: usize) {
         loop {
             // Before the look: then a completion after the look is not missed (`count`, 6).
-            let seen = domain.outstanding();
-            if self.shared().has_room(domain, bytes, true) {
+            let seen = scope_state.outstanding();
+            if self.shared().has_room(scope_state, bytes, true) {
                 break;
             }
-            if self.run_below(domain, None, HELP) {
+            if self.run_below(scope_state, None, HELP) {
                 continue;
             }
             self.flush_all();
             let waiter = Waiter::new(self.seat());
-            if domain.watch_for_room(&waiter, seen) && waiter.park() {
+            if scope_state.watch_for_room(&waiter, seen) && waiter.park() {
                 // What this worker completes itself wakes nobody.
-                self.wait_on_carrier(&waiter, Awaited::Below(domain.into()), || {
-                    self.shared().has_room(domain, bytes, true)
+                self.wait_on_carrier(&waiter, Awaited::Below(scope_state.into()), || {
+                    self.shared().has_room(scope_state, bytes, true)
                 });
-                if !waiter.is_delivered() && !domain.unwatch_room() {
+                if !waiter.is_delivered() && !scope_state.unwatch_room() {
                     self.wait_for_delivery(&waiter);
                 }
             }
         }
-        self.empty(domain, self.shared().config.window, || self.run_below(domain, None, HELP));
+        self.empty(scope_state, self.shared().config.window, || self.run_below(scope_state, None, HELP));
         self.step_back(Leave::Body);
     }
 
     /// Empties a window of which the last `lately` tasks are short, as long as `run` runs something or others do.
-    fn empty(&self, domain: &Domain, lately: u64, mut run: impl FnMut() -> bool) {
+    fn empty(&self, scope_state: &ScopeState, lately: u64, mut run: impl FnMut() -> bool) {
         // A bound, since it may also run what others put.
         let mut turns = self.shared().config.window.div_ceil(HELP.into());
-        while turns > 0 && self.shared().should_empty(domain, lately) {
+        while turns > 0 && self.shared().should_empty(scope_state, lately) {
             turns -= 1;
-            let before = domain.outstanding();
-            if !run() && !self.sees_progress(domain, before) {
+            let before = scope_state.outstanding();
+            if !run() && !self.sees_progress(scope_state, before) {
                 return;
             }
         }
@@ -140,21 +141,21 @@ impl<E: Engine> Worker<E> {
 impl<E: Engine> Shared<E> {
     /// Whether the owner must count before the scope may have another task.
     #[inline]
-    pub(super) fn may_be_full(&self, domain: &Domain, bytes: usize) -> bool {
-        domain.is_beyond_room() || (bytes != 0 && domain.bytes() + bytes as u64 > self.config.window_bytes)
+    pub(super) fn may_be_full(&self, scope_state: &ScopeState, bytes: usize) -> bool {
+        scope_state.is_beyond_room() || (bytes != 0 && scope_state.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
     /// Whether the last `lately` tasks of a scope and more could have run at their spawn, had those before them not
     /// waited. Then its owner goes on running tasks, so that the next ones find what they wait for done.
-    fn should_empty(&self, domain: &Domain, lately: u64) -> bool {
-        domain.spawned_short() > lately && domain.outstanding() > 0
+    fn should_empty(&self, scope_state: &ScopeState, lately: u64) -> bool {
+        scope_state.spawned_short() > lately && scope_state.outstanding() > 0
     }
 
     /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
     /// the spawner does not stop at each task.
-    fn has_room(&self, domain: &Domain, bytes: usize, full: bool) -> bool {
-        let in_flight = domain.outstanding();
-        in_flight == 0 || (in_flight <= self.most(full) && self.fits(domain, bytes))
+    fn has_room(&self, scope_state: &ScopeState, bytes: usize, full: bool) -> bool {
+        let in_flight = scope_state.outstanding();
+        in_flight == 0 || (in_flight <= self.most(full) && self.fits(scope_state, bytes))
     }
 
     /// How many tasks may be in flight before another one is spawned.
@@ -164,21 +165,21 @@ impl<E: Engine> Shared<E> {
     }
 
     /// Whether a task that holds so many bytes fits.
-    pub(super) fn fits(&self, domain: &Domain, bytes: usize) -> bool {
-        bytes == 0 || domain.bytes() + bytes as u64 <= self.config.window_bytes
+    pub(super) fn fits(&self, scope_state: &ScopeState, bytes: usize) -> bool {
+        bytes == 0 || scope_state.bytes() + bytes as u64 <= self.config.window_bytes
     }
 
     /// The owner has counted.
-    fn note_room(&self, domain: &Domain) {
+    fn note_room(&self, scope_state: &ScopeState) {
         // One more is spawned in any case.
-        self.note_room_of(domain, domain.outstanding(), 1);
+        self.note_room_of(scope_state, scope_state.outstanding(), 1);
     }
 
     /// As `note_room`, where so many tasks are in flight, and `least` more are spawned in any case.
-    pub(super) fn note_room_of(&self, domain: &Domain, in_flight: u64, least: u64) {
+    pub(super) fn note_room_of(&self, scope_state: &ScopeState, in_flight: u64, least: u64) {
         let room = self.config.window.saturating_sub(in_flight);
         // Before it is full: perhaps the tasks have become short (`should_empty`).
-        domain.set_room(room.clamp(least, self.early().max(LEAST_LOOK)));
+        scope_state.set_room(room.clamp(least, self.early().max(LEAST_LOOK)));
     }
 
     /// So many spawns of short tasks in a row are enough to empty a window that is not full; and after so many at most

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::task::TaskRef;
 
 /// A stack, of which there is none.
@@ -27,16 +27,16 @@ pub(crate) type Wakers = ();
 /// # Safety
 ///
 /// As of the function of this name that the feature brings; here, none.
-pub(crate) unsafe fn frames_of<'a>(_domain: &Domain) -> Option<&'a Frames> {
+pub(crate) unsafe fn frames_of<'a>(_scope_state: &ScopeState) -> Option<&'a Frames> {
     None
 }
 
 /// Whether a closure has ended. Nobody asks: a join of one is made by a stack.
-pub(crate) fn has_ended(_domain: &Domain, _this: TaskRef, _order: u64) -> bool {
+pub(crate) fn has_ended(_scope_state: &ScopeState, _this: TaskRef, _order: u64) -> bool {
     true
 }
 
 /// Wakes a future when a closure has ended; false if it has.
-pub(crate) fn wake_when_ended(_domain: &Domain, _this: TaskRef, _order: u64, _waker: &Waker) -> bool {
+pub(crate) fn wake_when_ended(_scope_state: &ScopeState, _this: TaskRef, _order: u64, _waker: &Waker) -> bool {
     false
 }

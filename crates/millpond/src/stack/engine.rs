@@ -28,7 +28,7 @@ use crate::record::Cause;
 use crate::runtime::join::Join;
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::sync::barrier;
 use crate::task::{NestFrame, TaskRef};
@@ -71,7 +71,7 @@ pub struct StackSeat {
     /// The stack in which the parent that begins now opens its frame.
     pub(super) opens_in: Cell<Option<NonNull<Frames>>>,
     /// Stacks that wait for this worker, or that it has stolen from.
-    pub(super) errands: RefCell<VecDeque<TaskRef>>,
+    pub(super) stack_jobs: RefCell<VecDeque<TaskRef>>,
     pub(super) thief: Thief,
 }
 
@@ -88,7 +88,7 @@ fn call_at_spawn<A, F, R>(
         return Err((accesses, body));
     }
     call(accesses, body).map_err(|(accesses, body)| {
-        frames.give_up_episode();
+        frames.give_up_inline_subtree();
         (moved(accesses), moved(body))
     })
 }
@@ -99,25 +99,25 @@ impl TaskStore<StackEngine> for InFrames {
     type Shared = Stacks;
 
     fn seat(index: usize) -> StackSeat {
-        StackSeat { opens_in: Cell::new(None), errands: RefCell::default(), thief: Thief::new(index) }
+        StackSeat { opens_in: Cell::new(None), stack_jobs: RefCell::default(), thief: Thief::new(index) }
     }
 
     fn prepare() {
         barrier::prepare();
     }
 
-    fn open_scope(worker: &Worker<StackEngine>, domain: &Domain) {
-        worker.open_stack(domain);
+    fn open_scope(worker: &Worker<StackEngine>, scope_state: &ScopeState) {
+        worker.open_stack(scope_state);
     }
 
-    fn end_scope(worker: &Worker<StackEngine>, domain: &Domain) {
-        worker.end_stack(domain);
+    fn end_scope(worker: &Worker<StackEngine>, scope_state: &ScopeState) {
+        worker.end_stack(scope_state);
     }
 
     #[inline(always)]
-    unsafe fn frames<'a>(domain: &Domain) -> Option<&'a Frames> {
+    unsafe fn frames<'a>(scope_state: &ScopeState) -> Option<&'a Frames> {
         // SAFETY: the caller's.
-        unsafe { frames_of(domain) }
+        unsafe { frames_of(scope_state) }
     }
 
     #[inline(always)]
@@ -138,7 +138,7 @@ impl TaskStore<StackEngine> for InFrames {
         };
         let call = |accesses, body| scope.call_leaf(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
-            Ok(result) => Join::ready(result, 0, scope.domain(), || options.label()),
+            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
             Err((accesses, body)) => scope.spawn_in_frame(frames, options, accesses, body),
         }
     }
@@ -161,38 +161,38 @@ impl TaskStore<StackEngine> for InFrames {
         };
         let call = |accesses, body| scope.call_parent(frames, &options, accesses, body);
         match call_at_spawn(frames, options.portable, accesses, body, call) {
-            Ok(result) => Join::ready(result, 0, scope.domain(), || options.label()),
+            Ok(result) => Join::ready(result, 0, scope.scope_state(), || options.label()),
             Err((accesses, body)) => scope.nest_in_frame(frames, options, accesses, body),
         }
     }
 
     #[inline(always)]
-    fn own_datum<T>(domain: &Domain) -> Option<NonNull<Datum>> {
+    fn own_datum<T>(scope_state: &ScopeState) -> Option<NonNull<Datum>> {
         let fits = const { fits_in_stack::<T>() };
         // SAFETY: the scope's body calls, so it is open.
-        let frames = unsafe { frames_of(domain) }.filter(|_| fits && domain.task().is_some())?;
-        frames.own_datum::<T>(domain)
+        let frames = unsafe { frames_of(scope_state) }.filter(|_| fits && scope_state.task().is_some())?;
+        frames.own_datum::<T>(scope_state)
     }
 
     #[inline(always)]
-    fn ops_of_own(tracker: Of<Parked>, domain: &Domain) -> &'static SchemeOps {
-        if domain.frames().is_some() { SchemeOps::of::<InOrder>() } else { tracker.ops() }
+    fn ops_of_own(tracker: Of<Parked>, scope_state: &ScopeState) -> &'static SchemeOps {
+        if scope_state.frames().is_some() { SchemeOps::of::<InOrder>() } else { tracker.ops() }
     }
 
-    fn claim(tracker: Of<Parked>, domain: &Domain, datum: &Datum) -> bool {
-        match domain.frames() {
-            Some(_) => datum.claim(domain.claim(), Of::<InOrder>::default()),
-            None => datum.claim(domain.claim(), tracker),
+    fn claim(tracker: Of<Parked>, scope_state: &ScopeState, datum: &Datum) -> bool {
+        match scope_state.frames() {
+            Some(_) => datum.claim(scope_state.claim(), Of::<InOrder>::default()),
+            None => datum.claim(scope_state.claim(), tracker),
         }
     }
 
-    fn is_in_use(domain: &Domain, datum: &Datum) -> bool {
-        datum.version().meta().of::<InOrder>().is_in_use() && !Self::is_drained(domain)
+    fn is_in_use(scope_state: &ScopeState, datum: &Datum) -> bool {
+        datum.version().meta().of::<InOrder>().is_in_use() && !Self::is_drained(scope_state)
     }
 
-    fn combine(worker: &Worker<StackEngine>, domain: &Domain, task: TaskRef) -> bool {
+    fn combine(worker: &Worker<StackEngine>, scope_state: &ScopeState, task: TaskRef) -> bool {
         // SAFETY: the scope is open.
-        let Some(frames) = (unsafe { frames_of(domain) }) else { return false };
+        let Some(frames) = (unsafe { frames_of(scope_state) }) else { return false };
         worker.combine_in_frame(frames, task);
         true
     }
@@ -206,40 +206,40 @@ impl TaskStore<StackEngine> for InFrames {
         None
     }
 
-    fn is_drained(domain: &Domain) -> bool {
+    fn is_drained(scope_state: &ScopeState) -> bool {
         // SAFETY: the scope is open.
-        unsafe { frames_of(domain) }.is_none_or(Frames::is_drained)
+        unsafe { frames_of(scope_state) }.is_none_or(Frames::is_drained)
     }
 
-    fn drain(worker: &Worker<StackEngine>, domain: &Domain) {
-        worker.finish_frame(domain);
+    fn drain(worker: &Worker<StackEngine>, scope_state: &ScopeState) {
+        worker.finish_frame(scope_state);
     }
 
-    fn drain_for(worker: &Worker<StackEngine>, domain: &Domain, cause: Cause, on: u64) {
-        worker.finish_frame_for(domain, cause, on);
+    fn drain_for(worker: &Worker<StackEngine>, scope_state: &ScopeState, cause: Cause, on: u64) {
+        worker.finish_frame_for(scope_state, cause, on);
     }
 
-    fn block_on_in_body<F: Future>(worker: &Worker<StackEngine>, domain: &Domain, future: F) -> F::Output {
-        worker.block_on_in_frame(domain, future)
+    fn block_on_in_body<F: Future>(worker: &Worker<StackEngine>, scope_state: &ScopeState, future: F) -> F::Output {
+        worker.block_on_in_frame(scope_state, future)
     }
 
     fn may_have_work(shared: &Shared<StackEngine>) -> bool {
         shared.tasks.may_have_work()
     }
 
-    fn next_errand(worker: &Worker<StackEngine>) -> Option<TaskRef> {
-        worker.tasks.errands.borrow_mut().pop_front()
+    fn next_stack_job(worker: &Worker<StackEngine>) -> Option<TaskRef> {
+        worker.tasks.stack_jobs.borrow_mut().pop_front()
     }
 
-    fn run_errand(worker: &Worker<StackEngine>, task: TaskRef) -> Option<TaskRef> {
-        worker.run_errand(task)
+    fn run_stack_job(worker: &Worker<StackEngine>, task: TaskRef) -> Option<TaskRef> {
+        worker.run_stack_job(task)
     }
 
     fn pass_theft(worker: &Worker<StackEngine>, closure: TaskRef) {
         worker.pass_theft(closure);
     }
 
-    fn steal_errands(worker: &Worker<StackEngine>) -> bool {
+    fn steal_stack_jobs(worker: &Worker<StackEngine>) -> bool {
         worker.steal_closure()
     }
 

@@ -1,7 +1,7 @@
 //! Forks of the process. The child has one thread, the one that called `fork`: no worker of a runtime that was built before.
 //!
 //! 1. Each fork has its number: the child's *generation* is one more than the parent's. A runtime keeps the generation in which
-//!    it was built. Elsewhere, its workers do not exist, and its locks and queues are as some thread has left them.
+//!    it was built. OutOfLine, its workers do not exist, and its locks and queues are as some thread has left them.
 //! 2. The locks of statics are no thread's at a fork: the thread that forks takes them all before, and both processes give
 //!    them back. No thread holds two of them, so any order will do.
 //!

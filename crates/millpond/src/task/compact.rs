@@ -18,7 +18,7 @@ use crate::handle::Version;
 
 /// What a table says of tasks in short form.
 #[derive(Debug)]
-pub(crate) struct Laid {
+pub(crate) struct CompactKind {
     /// Runs the body of one that comes next in reference order, all before it having ended, on the worker that is passed
     /// (erased). If it fails without an error, it must not run, and has not.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
@@ -87,9 +87,9 @@ impl TaskRef {
     #[inline(always)]
     pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, is_portable: bool, new: NewTask) -> TaskRef {
         let flags = match new.vtable.role {
-            Role::Nest if is_portable => flag::LAID_PARENT | flag::PORTABLE,
-            Role::Nest => flag::LAID_PARENT,
-            _ => flag::LAID,
+            Role::Nest if is_portable => flag::COMPACT_PARENT | flag::PORTABLE,
+            Role::Nest => flag::COMPACT_PARENT,
+            _ => flag::COMPACT,
         };
         let header: NonNull<Header> = at.cast();
         // SAFETY: the place is ours and large enough.
@@ -99,59 +99,59 @@ impl TaskRef {
 
     /// What its table says of a task in short form.
     #[inline(always)]
-    fn laid(self) -> &'static Laid {
-        debug_assert!(self.header().is_laid());
+    fn compact(self) -> &'static CompactKind {
+        debug_assert!(self.header().is_compact());
         // SAFETY: only of types that have it a task is made in short form (`stack::layout::push`).
-        unsafe { self.header().vtable().laid.as_ref().unwrap_unchecked() }
+        unsafe { self.header().vtable().compact.as_ref().unwrap_unchecked() }
     }
 
     /// Where the versions of a task in short form are.
     #[inline(always)]
-    pub(crate) fn laid_versions(self) -> NonNull<NonNull<Version>> {
+    pub(crate) fn compact_versions(self) -> NonNull<NonNull<Version>> {
         self.at(size_of::<Header>())
     }
 
     /// The accesses of a task in short form.
-    pub(crate) fn laid_accesses(self) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
-        let (versions, modes) = self.laid_uses();
+    pub(crate) fn compact_accesses(self) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
+        let (versions, modes) = self.compact_uses();
         versions.iter().enumerate().map(move |(index, &version)| (version, modes.at(index)))
     }
 
     /// Its versions, and what it does to each.
     #[inline(always)]
-    pub(crate) fn laid_uses<'a>(self) -> (&'a [NonNull<Version>], Modes) {
-        let Laid { modes, .. } = *self.laid();
+    pub(crate) fn compact_uses<'a>(self) -> (&'a [NonNull<Version>], Modes) {
+        let CompactKind { modes, .. } = *self.compact();
         // SAFETY: so many were written, and stay.
-        (unsafe { std::slice::from_raw_parts(self.laid_versions().as_ptr(), modes.count) }, modes)
+        (unsafe { std::slice::from_raw_parts(self.compact_versions().as_ptr(), modes.count) }, modes)
     }
 
     /// Where the payload of a task in short form is.
     #[inline(always)]
-    pub(crate) fn laid_payload(self, accesses: usize, align: usize) -> NonNull<()> {
+    pub(crate) fn compact_payload(self, accesses: usize, align: usize) -> NonNull<()> {
         self.at(payload_at(accesses, align))
     }
 
-    /// Runs a task in short form, as `Laid::run`.
+    /// Runs a task in short form, as `CompactKind::run`.
     ///
     /// # Safety
     ///
     /// It comes next in reference order, nobody else runs it, and the worker is one of its runtime's engine.
     #[inline(always)]
-    pub(crate) unsafe fn run_laid(self, worker: *const ()) -> Result<(), Option<Error>> {
+    pub(crate) unsafe fn run_compact(self, worker: *const ()) -> Result<(), Option<Error>> {
         // SAFETY: the caller's.
-        unsafe { (self.laid().run)(self, worker) }
+        unsafe { (self.compact().run)(self, worker) }
     }
 
     /// The task in its usual form, which takes the payload with it, in a block from `alloc`.
     #[cold]
-    pub(crate) fn spread(self, alloc: impl FnOnce(usize) -> Block) -> TaskRef {
+    pub(crate) fn expand(self, alloc: impl FnOnce(usize) -> Block) -> TaskRef {
         let header = self.header();
-        let &Laid { payload, modes: Modes { count: accesses, .. }, .. } = self.laid();
+        let &CompactKind { payload, modes: Modes { count: accesses, .. }, .. } = self.compact();
         let vtable = header.vtable();
         let shape = Shape { extras: false, accesses, nest: vtable.role == Role::Nest };
         let new = NewTask {
             vtable,
-            domain: header.domain(),
+            scope_state: header.scope_state(),
             order: header.order(),
             place: header.place(),
             priority: 0,
@@ -160,7 +160,7 @@ impl TaskRef {
         };
         // SAFETY: the block is new and has that size.
         let task = unsafe { TaskRef::create(alloc(shape.block_size(payload)), new) };
-        for (index, (version, mode)) in self.laid_accesses().enumerate() {
+        for (index, (version, mode)) in self.compact_accesses().enumerate() {
             let record = Record::new(version.cast(), task.record_behind(index), 0, mode, false);
             // SAFETY: the block has room for so many records.
             let at = unsafe { task.records_at().add(index) };
@@ -170,7 +170,7 @@ impl TaskRef {
                 task.add_flags(flag::WRITE);
             }
         }
-        let (from, to) = (self.laid_payload(accesses, payload.align()), task.payload_at(payload.align()));
+        let (from, to) = (self.compact_payload(accesses, payload.align()), task.payload_at(payload.align()));
         // SAFETY: it is moved, from a block to another that has room for it.
         unsafe { from.cast::<u8>().copy_to_nonoverlapping(to.cast(), payload.size()) };
         task

@@ -11,14 +11,14 @@ use crate::handle::Datum;
 use crate::handle::claim;
 use crate::handle::datum::Whole;
 use crate::handle::version::{Dropped, Place, State, Version};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::worker::complete::panicked;
 
 /// The part of a block that only a parent has. One [`Whole`] for each of its accesses follows it.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct NestFrame {
-    domain: Domain,
+    scope_state: ScopeState,
     task: TaskRef,
     scheme: &'static SchemeOps,
     /// How many data have been made; each is made when the body's handle is.
@@ -43,16 +43,16 @@ impl NestFrame {
     pub(crate) unsafe fn open<'a>(task: TaskRef, seat: usize, scheme: &'static SchemeOps) -> &'a NestFrame {
         let at = task.frame_at();
         // SAFETY: the scope that spawned a task outlives it.
-        let domain = Domain::nested(unsafe { task.header().domain().as_ref() }, task, seat);
-        let frame = NestFrame { domain, task, scheme, held: Cell::new(0) };
+        let scope_state = ScopeState::nested(unsafe { task.header().scope_state().as_ref() }, task, seat);
+        let frame = NestFrame { scope_state, task, scheme, held: Cell::new(0) };
         // SAFETY: the block has room for the frame, and nobody uses it yet.
         unsafe { at.write(frame) };
         // SAFETY: just written; it stays until the task is complete.
         unsafe { at.as_ref() }
     }
 
-    pub(crate) fn domain(&self) -> &Domain {
-        &self.domain
+    pub(crate) fn scope_state(&self) -> &ScopeState {
+        &self.scope_state
     }
 
     fn datum_at(&self, index: usize) -> NonNull<Datum> {
@@ -96,7 +96,7 @@ impl NestFrame {
             dropped = dropped.and(unsafe { self.hand_back_one(index, record) });
         }
         let dropped = dropped.err().map(|caught| panicked(self.task, &caught));
-        outcome(self.task, &self.domain, dropped)
+        outcome(self.task, &self.scope_state, dropped)
     }
 
     /// # Safety
@@ -155,14 +155,14 @@ impl NestFrame {
 
 /// The error of a parent whose descendants have ended, if there is one. What it should have written and nobody has is failed,
 /// then.
-pub(crate) fn outcome(task: TaskRef, domain: &Domain, dropped: Option<Error>) -> Option<Error> {
+pub(crate) fn outcome(task: TaskRef, scope_state: &ScopeState, dropped: Option<Error>) -> Option<Error> {
     let unset = |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
     let unwritten = || {
         let arg = task.records().iter().position(|record| unset(&record))?;
         Some(Error::new(task.label(), Kind::Unwritten { arg }))
     };
     // In reference order the body's own failure comes after those of its children; causes come before consequences.
-    let failures = [domain.first_failure(), domain.own_failure().cloned(), dropped];
+    let failures = [scope_state.first_failure(), scope_state.own_failure().cloned(), dropped];
     let cause = failures.iter().flatten().find(|error| !error.is_consequence()).cloned();
     let error = cause.or_else(|| failures.into_iter().flatten().next()).or_else(unwritten);
     if let Some(error) = &error {

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::{Laid, NewTask, State, TaskRef};
+use super::{CompactKind, NewTask, State, TaskRef};
 use crate::error::Error;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::sync::tracked::{AtomicU32, Ordering};
 
 /// The fixed part of a task block.
@@ -15,7 +15,7 @@ pub struct Header {
     /// What joins see; the first word, since a stale join may load it after the block was used again.
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
-    pub(super) domain: NonNull<Domain>,
+    pub(super) scope_state: NonNull<ScopeState>,
     /// The place in the scope's reference order.
     pub(super) order: u64,
     pub(super) place: &'static Location<'static>,
@@ -49,9 +49,9 @@ pub(crate) mod flag {
     /// A leaf or a parent whose block lies in a stack.
     pub(crate) const IN_PLACE: u8 = 128;
     /// All that is said of a leaf there in short form (`task::compact`): with a join it would lie elsewhere.
-    pub(crate) const LAID: u8 = IN_PLACE | COUNTED;
+    pub(crate) const COMPACT: u8 = IN_PLACE | COUNTED;
     /// The same of a parent.
-    pub(crate) const LAID_PARENT: u8 = LAID | COMMUTATIVE;
+    pub(crate) const COMPACT_PARENT: u8 = COMPACT | COMMUTATIVE;
     /// Of a parent in short form: it is portable (`runtime::spawn::Options::portable`).
     pub(crate) const PORTABLE: u8 = WRITE;
     /// The task is recorded: its number follows the header, set by whoever sets this.
@@ -64,7 +64,7 @@ pub(crate) struct VTable {
     /// Runs the body on the worker that is passed (erased). Consumes the payload; may leave a result there.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
     /// Of leaves and parents that may lie in a stack in short form.
-    pub(crate) laid: Option<Laid>,
+    pub(crate) compact: Option<CompactKind>,
     /// Drops the payload of a task that will not run.
     pub(crate) discard: unsafe fn(TaskRef),
     /// Replaces the result by an error: `ran` says whether there is a result. Only of counted tasks.
@@ -78,7 +78,7 @@ impl VTable {
     pub(crate) const OF_POOLS: VTable = VTable {
         role: Role::Leaf,
         run: |_, _| unreachable!("nothing runs here"),
-        laid: None,
+        compact: None,
         discard: |_| (),
         fail: |_, _, _| (),
         drop_result: |_| (),
@@ -101,11 +101,11 @@ pub(crate) enum Role {
     /// One half of a `join(a, b)` that others may take.
     Fork,
     /// In a stack, what leads to the next chunk (`stack::layout::link`).
-    Jump,
+    ChunkLink,
     /// In a stack, what stands for a task in a block elsewhere (`stack::layout::out_of_line`).
-    Elsewhere,
+    OutOfLine,
     /// What a worker does for a stack: goes on with it, or runs what it has stolen from it (`stack::thief::resume`).
-    Errand,
+    StackJob,
 }
 
 /// Larger than any number of accesses: no release makes the task ready before its spawn has issued all of them.
@@ -134,13 +134,13 @@ impl Header {
     /// A header that is not in a block: of a waiter, on its owner's stack.
     pub(crate) fn on_stack(
         vtable: &'static VTable,
-        domain: NonNull<Domain>,
+        scope_state: NonNull<ScopeState>,
         place: &'static Location<'static>,
     ) -> Self {
         Header {
             state: State::default(),
             vtable,
-            domain,
+            scope_state,
             order: 0,
             place,
             unmet: AtomicU32::new(GUARD),
@@ -159,21 +159,21 @@ impl Header {
     }
 
     /// What leads from one chunk of a stack to another.
-    pub(crate) fn of_jump(vtable: &'static VTable, to: u64) -> Self {
+    pub(crate) fn of_link(vtable: &'static VTable, to: u64) -> Self {
         let here = NonNull::dangling();
         Header { order: to, ..Header::on_stack(vtable, here, Location::caller()) }
     }
 
     /// Whether the task lies in a stack in short form.
     #[inline(always)]
-    pub(crate) fn is_laid(&self) -> bool {
-        self.flags.get() & flag::LAID == flag::LAID
+    pub(crate) fn is_compact(&self) -> bool {
+        self.flags.get() & flag::COMPACT == flag::COMPACT
     }
 
     /// Whether it is a leaf in short form.
     #[inline(always)]
-    pub(crate) fn is_laid_leaf(&self) -> bool {
-        self.flags.get() == flag::LAID
+    pub(crate) fn is_compact_leaf(&self) -> bool {
+        self.flags.get() == flag::COMPACT
     }
 
     /// Makes all of a header but its state.
@@ -216,7 +216,7 @@ impl Header {
     unsafe fn say_whose(at: NonNull<Header>, new: NewTask) {
         set! { at;
             vtable: new.vtable;
-            domain: new.domain;
+            scope_state: new.scope_state;
             order: new.order;
             place: new.place;
         }
@@ -258,8 +258,8 @@ impl Header {
 
     /// The scope that spawned the task.
     #[inline]
-    pub(crate) fn domain(&self) -> NonNull<Domain> {
-        self.domain
+    pub(crate) fn scope_state(&self) -> NonNull<ScopeState> {
+        self.scope_state
     }
 
     #[inline]

@@ -16,7 +16,7 @@ use std::slice;
 use crate::error::Label;
 use crate::memory::{BLOCK_ALIGN, Block};
 use crate::record::Id;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 
 mod compact;
 mod frame;
@@ -25,7 +25,7 @@ mod record;
 mod state;
 
 pub use crate::task::compact::Modes;
-pub(crate) use crate::task::compact::{Laid, size as laid_size};
+pub(crate) use crate::task::compact::{CompactKind, size as compact_size};
 pub(crate) use frame::{NestFrame, outcome};
 pub use header::Header;
 pub(crate) use header::{GUARD, Role, VTable, flag};
@@ -103,7 +103,7 @@ impl Shape {
 #[derive(Debug)]
 pub(crate) struct NewTask {
     pub(crate) vtable: &'static VTable,
-    pub(crate) domain: NonNull<Domain>,
+    pub(crate) scope_state: NonNull<ScopeState>,
     pub(crate) order: u64,
     pub(crate) place: &'static Location<'static>,
     pub(crate) priority: i8,

@@ -112,7 +112,7 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
         let block = pool.memory.alloc(local, size_of::<Header>() + size_of::<Work<A, M, P>>());
         let new = NewTask {
             vtable: &VTable::OF_POOLS,
-            domain: NonNull::dangling(),
+            scope_state: NonNull::dangling(),
             order: 0,
             place: const { Location::caller() },
             priority: 0,

@@ -163,14 +163,14 @@ impl<E: Engine> Worker<E> {
         let look = self.looks.replace(self.looks.get().wrapping_add(1));
         let seat = |place| match place {
             Here => self.is_next_at_root().then_some(own),
-            Outside => Some(shared.front_seat()),
+            Outside => Some(shared.inject_seat()),
             Away => shared.sleep.next_away(look / TURNS.len(), |seat| seat != own && !shared.spares.rests(seat)),
         };
         let places = TURNS[look % TURNS.len()];
         let seats = places.into_iter().filter_map(seat);
         let mut found = seats.filter_map(|seat| Some((seat, shared.pool.take_oldest(seat)?)));
         let (seat, oldest) = found.next()?;
-        if seat == shared.front_seat() {
+        if seat == shared.inject_seat() {
             let others = std::iter::from_fn(|| shared.pool.take_oldest(seat));
             others.take(FROM_OUTSIDE - 1).for_each(|task| self.put_first(task));
         }
@@ -181,7 +181,7 @@ impl<E: Engine> Worker<E> {
     fn is_next_at_root(&self) -> bool {
         let Some(next) = self.shared().pool.take(self.pool_local()) else { return false };
         // SAFETY: the scope of a task in the pool is there, but for forks.
-        let at_root = !is_anybodys(next) && unsafe { next.header().domain().as_ref() }.task().is_none();
+        let at_root = !is_anybodys(next) && unsafe { next.header().scope_state().as_ref() }.task().is_none();
         self.put(next, Put::Released);
         at_root
     }
@@ -231,7 +231,7 @@ impl<E: Engine> Worker<E> {
         if self.log.is_on() {
             self.log.note(What::Idle);
         }
-        let steals = || E::Tasks::steal_errands(self);
+        let steals = || E::Tasks::steal_stack_jobs(self);
         let found = || self.has_mail() || done() || shared.has_tasks() || steals();
         let owes = shared.sleep.wait_watching(self.seat.index(), found, || E::Tasks::nap(self));
         E::Tasks::end_nap(self);
@@ -302,7 +302,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn leave_seat(&self) {
         self.carry_until(|| self.fibers.parked() == 0);
         self.shared().memory.idle(self.memory_local());
-        // A new stack costs the next caller some 10 µs. Annexes may be many, and are rarely used again.
-        self.fibers.keep(usize::from(!self.shared().config.annex));
+        // A new stack costs the next caller some 10 µs. CallerContexts may be many, and are rarely used again.
+        self.fibers.keep(usize::from(!self.shared().config.caller_context));
     }
 }

@@ -10,10 +10,10 @@ use crate::error::{Error, Kind};
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::handle::version::{State, Version};
-use crate::panics::Caught;
+use crate::panics::PanicPayload;
 use crate::pool::Put;
 use crate::record::What;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::task::{NestFrame, Record, Role, TaskRef, flag};
 
 /// How a body ended.
@@ -30,7 +30,7 @@ pub(crate) enum Ran {
 pub(crate) fn may_start(task: TaskRef) -> bool {
     let header = task.header();
     // SAFETY: the scope outlives its tasks.
-    let cancelled = unsafe { header.domain().as_ref() }.is_cancelled();
+    let cancelled = unsafe { header.scope_state().as_ref() }.is_cancelled();
     !cancelled && !header.has(flag::MISUSED) && !header.is_called_off() && task.records().iter().all(serves)
 }
 
@@ -39,11 +39,11 @@ pub(crate) fn may_start(task: TaskRef) -> bool {
 pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
     let header = task.header();
     // SAFETY: the scope outlives its tasks.
-    let domain = unsafe { header.domain().as_ref() };
+    let scope_state = unsafe { header.scope_state().as_ref() };
     if header.has(flag::MISUSED) {
-        return domain.misuse_of(header.order());
+        return scope_state.misuse_of(header.order());
     }
-    if domain.is_cancelled() || (header.is_cancelled() && domain.is_sessions()) {
+    if scope_state.is_cancelled() || (header.is_cancelled() && scope_state.is_sessions()) {
         return Some(Error::new(task.label(), Kind::Cancelled));
     }
     if header.is_abandoned() {
@@ -116,15 +116,15 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
 
 /// The failure of a task whose body, or whose reducer, panicked; or whose body returned an error.
 #[cold]
-pub(crate) fn panicked(task: TaskRef, caught: &Caught) -> Error {
+pub(crate) fn panicked(task: TaskRef, caught: &PanicPayload) -> Error {
     caught.error(task.label())
 }
 
 /// The drop of a value that a task was the last to use panicked, or of its own value: its scope is told.
 #[cold]
-pub(crate) fn report_drop(task: TaskRef, caught: &Caught) {
+pub(crate) fn report_drop(task: TaskRef, caught: &PanicPayload) {
     // SAFETY: the task is not counted as complete yet, so its scope is there.
-    unsafe { task.header().domain().as_ref() }.fail_for_join(task.header().order(), panicked(task, caught));
+    unsafe { task.header().scope_state().as_ref() }.fail_for_join(task.header().order(), panicked(task, caught));
 }
 
 fn poison_one(record: &Record, cause: &Error) {
@@ -149,10 +149,10 @@ impl<E: Engine> Worker<E> {
             return self.conclude(task, Ok(()), true, Ran::Yes);
         }
         self.release(task);
-        let domain = header.domain();
+        let scope_state = header.scope_state();
         // SAFETY: the scope outlives its tasks, and this one is counted below.
-        self.retire(task, unsafe { domain.as_ref() });
-        self.count_finished(domain)
+        self.retire(task, unsafe { scope_state.as_ref() });
+        self.count_finished(scope_state)
     }
 
     /// A task has ended. The parent that is complete with it, if any: the caller goes on with that one.
@@ -165,9 +165,9 @@ impl<E: Engine> Worker<E> {
             settle(task, result, poison)
         };
         self.release(task);
-        let domain = header.domain();
+        let scope_state = header.scope_state();
         // SAFETY: the scope outlives its tasks, and this one is counted below.
-        let scope = unsafe { domain.as_ref() };
+        let scope = unsafe { scope_state.as_ref() };
         if task.bytes() != 0 {
             scope.sub_bytes(task.bytes());
         }
@@ -178,7 +178,7 @@ impl<E: Engine> Worker<E> {
             self.end_reduction(task);
         }
         self.retire_apart(task, scope);
-        self.count_finished(domain)
+        self.count_finished(scope_state)
     }
 
     #[cold]
@@ -190,7 +190,7 @@ impl<E: Engine> Worker<E> {
     }
 
     #[cold]
-    pub(crate) fn report(&self, task: TaskRef, scope: &Domain, error: Error, ran: Ran) {
+    pub(crate) fn report(&self, task: TaskRef, scope: &ScopeState, error: Error, ran: Ran) {
         let header = task.header();
         if header.role() == Role::Combine && matches!(error.kind(), Kind::NeverWritten { .. }) {
             // No member found a value either, so each has failed.
@@ -279,14 +279,14 @@ impl<E: Engine> Worker<E> {
 
     /// As `retire`, but called: for loops that have no registers left.
     #[inline(never)]
-    pub(crate) fn retire_apart(&self, task: TaskRef, scope: &Domain) {
+    pub(crate) fn retire_apart(&self, task: TaskRef, scope: &ScopeState) {
         self.retire(task, scope);
     }
 
     /// Tells joins, and frees the block unless one keeps it.
     // Always inlined: it ends every task that came from the pool.
     #[inline(always)]
-    fn retire(&self, task: TaskRef, scope: &Domain) {
+    fn retire(&self, task: TaskRef, scope: &ScopeState) {
         let header = task.header();
         let usage = header.state().usage();
         let counted = header.has(flag::COUNTED);
@@ -306,45 +306,45 @@ impl<E: Engine> Worker<E> {
         self.free(task);
     }
 
-    /// Counts a completion in `domain`; the parent that is complete with it, if any.
+    /// Counts a completion in `scope_state`; the parent that is complete with it, if any.
     #[inline]
-    pub(crate) fn count_finished(&self, domain: NonNull<Domain>) -> Option<TaskRef> {
+    pub(crate) fn count_finished(&self, scope_state: NonNull<ScopeState>) -> Option<TaskRef> {
         // SAFETY: the completion is not counted yet, so the scope is there.
-        if unsafe { domain.as_ref() }.is_owned_by(self.seat.index()) {
+        if unsafe { scope_state.as_ref() }.is_owned_by(self.seat.index()) {
             // SAFETY: as above.
-            unsafe { domain.as_ref() }.count_inline();
+            unsafe { scope_state.as_ref() }.count_inline();
             return None;
         }
         let (held, count) = self.tally.get();
-        if held == Some(domain) {
+        if held == Some(scope_state) {
             self.tally.set((held, count + 1));
             return if count + 1 >= self.shared().config.tally_batch { self.flush() } else { None };
         }
         let finished = self.flush();
-        self.tally.set((Some(domain), 1));
+        self.tally.set((Some(scope_state), 1));
         finished
     }
 
     /// Counts a task that a door lets in; see `runtime::count`, 4.
     pub(crate) fn count_let_in(&self, task: TaskRef) {
-        let domain = task.header().domain();
+        let scope_state = task.header().scope_state();
         // SAFETY: the task is outstanding, so its scope is there.
-        let scope = unsafe { domain.as_ref() };
+        let scope = unsafe { scope_state.as_ref() };
         match self.tally.get() {
             _ if scope.is_owned_by(self.seat.index()) => scope.count_let_in_here(),
-            (held, 1) if held == Some(domain) => self.tally.set((None, 0)),
-            (held, count) if held == Some(domain) => self.tally.set((held, count - 1)),
+            (held, 1) if held == Some(scope_state) => self.tally.set((None, 0)),
+            (held, count) if held == Some(scope_state) => self.tally.set((held, count - 1)),
             _ => scope.count_hidden_spawn(),
         }
-        let doors = scope.doors().expect("a task that came through a door");
-        doors.count_let_in(self.seat.index());
+        let admission = scope.admission().expect("a task that came through a door");
+        admission.count_let_in(self.seat.index());
     }
 
     /// Subtracts the completions that were collected; the parent that is complete with them, if any.
     pub(super) fn flush(&self) -> Option<TaskRef> {
-        let (Some(domain), count) = self.tally.replace((None, 0)) else { return None };
+        let (Some(scope_state), count) = self.tally.replace((None, 0)) else { return None };
         // SAFETY: the collected completions are not counted yet, so the scope is there.
-        let scope = unsafe { domain.as_ref() };
+        let scope = unsafe { scope_state.as_ref() };
         let parent = scope.task();
         if scope.finish(count) { parent } else { None }
     }
@@ -376,7 +376,7 @@ impl<E: Engine> Worker<E> {
         let this = unsafe { frame.as_ref() };
         // SAFETY: its scope is complete.
         let error = unsafe { this.hand_back() };
-        let poison = this.domain().own_failure().is_some();
+        let poison = this.scope_state().own_failure().is_some();
         if task.header().has(flag::RECORDED) {
             self.log.note(What::Completed { body: task.record_id() });
         }

@@ -13,8 +13,8 @@ use crate::worker::seats::Shared;
 /// The worker of the innermost runtime that this thread works for.
 #[derive(Clone, Copy)]
 struct Current {
-    /// Which runtime it is, annexes included.
-    house: u64,
+    /// Which runtime it is, caller contexts included.
+    runtime_id: u64,
     /// The shared part that the worker is of, as an identity.
     shared: *const (),
     /// Those of the worker; `None` where nobody works.
@@ -43,11 +43,11 @@ impl CurrentWorker {
 }
 
 impl Current {
-    const NOBODY: Current = Current { house: 0, shared: std::ptr::null(), forks: None };
+    const NOBODY: Current = Current { runtime_id: 0, shared: std::ptr::null(), forks: None };
 
     fn of<E: Engine>(worker: &Worker<E>) -> Self {
-        let (house, shared) = (worker.shared().house(), std::ptr::from_ref(worker.shared()).cast());
-        Current { house, shared, forks: Some(NonNull::from(worker.forks())) }
+        let (runtime_id, shared) = (worker.shared().runtime_id(), std::ptr::from_ref(worker.shared()).cast());
+        Current { runtime_id, shared, forks: Some(NonNull::from(worker.forks())) }
     }
 
     fn with_forks<R>(&self, f: impl FnOnce(&Forks) -> R) -> Option<R> {
@@ -105,38 +105,41 @@ pub(crate) fn with_log_of_body<R>(own: &Log, f: impl FnOnce(&Log) -> R) -> R {
     with_log(|here| f(here.filter(|here| here.is_with(own)).unwrap_or(own)))
 }
 
-/// Whether this thread is a worker of runtime `house`, or of an annex of it.
-pub(crate) fn is_of(house: u64) -> bool {
+/// Whether this thread is a worker of runtime `runtime_id`, or of a caller context of it.
+pub(crate) fn is_of(runtime_id: u64) -> bool {
     let current = CURRENT.get();
-    current.forks.is_some() && current.house == house
+    current.forks.is_some() && current.runtime_id == runtime_id
 }
 
-/// The worker of `shared` that this thread is, if it is one; not one of its annexes.
+/// The worker of `shared` that this thread is, if it is one; not one of its caller contexts.
 pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let same = std::ptr::eq(CURRENT.get().shared, std::ptr::from_ref(shared).cast());
     if same { worker_within(shared) } else { None }
 }
 
-/// The worker of runtime `shared`, or of an annex of it, that this thread is, if it is one.
+/// The worker of runtime `shared`, or of a caller context of it, that this thread is, if it is one.
 pub(crate) fn worker_within<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let current = CURRENT.get();
-    // SAFETY: the worker belongs to that very runtime, whose annexes are of its engine too: so it has its type. The
-    // runtime keeps its workers, in annexes as well, as long as it lives.
-    current.worker().filter(|_| current.house == shared.house()).map(|current| unsafe { &*current.worker.cast() })
+    // SAFETY: the worker belongs to that very runtime, whose caller contexts are of its engine too: so it has its type. The
+    // runtime keeps its workers, in caller contexts as well, as long as it lives.
+    current
+        .worker()
+        .filter(|_| current.runtime_id == shared.runtime_id())
+        .map(|current| unsafe { &*current.worker.cast() })
 }
 
 thread_local! {
     static HOME: Cell<u64> = const { Cell::new(0) };
 }
 
-/// This thread was started by runtime `house`, and works for it to the thread's end.
-pub(crate) fn set_home(house: u64) {
-    HOME.set(house);
+/// This thread was started by runtime `runtime_id`, and works for it to the thread's end.
+pub(crate) fn set_home(runtime_id: u64) {
+    HOME.set(runtime_id);
 }
 
-/// Whether this thread was started by runtime `house`, or by an annex of it; whatever runtime it works for now.
-pub(crate) fn is_home(house: u64) -> bool {
-    HOME.get() == house
+/// Whether this thread was started by runtime `runtime_id`, or by a caller context of it; whatever runtime it works for now.
+pub(crate) fn is_home(runtime_id: u64) -> bool {
+    HOME.get() == runtime_id
 }
 
 thread_local! {

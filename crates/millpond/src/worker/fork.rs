@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::panics::{Caught, catch};
+use crate::panics::{PanicPayload, catch};
 use crate::pool::{Leave, Pool};
 use crate::record::log::Log;
 use crate::record::{Cause, Id};
@@ -130,13 +130,13 @@ unsafe fn log<E: Engine>(worker: *const ()) -> NonNull<Log> {
 struct Fork<F, R> {
     head: Head,
     body: UnsafeCell<MaybeUninit<F>>,
-    result: UnsafeCell<MaybeUninit<Result<R, Caught>>>,
+    result: UnsafeCell<MaybeUninit<Result<R, PanicPayload>>>,
 }
 
 impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
     const TABLE: &'static VTable = &VTable {
         role: Role::Fork,
-        laid: None,
+        compact: None,
         run: Self::run,
         discard: |_| unreachable!("a fork is always run"),
         fail: |_, _, _| unreachable!("a fork has no join"),
@@ -269,7 +269,7 @@ impl Joiner {
         unsafe { &*(forks as *const Joiner) }
     }
 
-    /// Calls `f` with the worker that this thread is. Elsewhere (in no task, and no scope's closure) too: then the
+    /// Calls `f` with the worker that this thread is. OutOfLine (in no task, and no scope's closure) too: then the
     /// halves of each join run one after the other.
     ///
     /// # Panics
@@ -348,7 +348,7 @@ impl Joiner {
     /// The first half has panicked.
     #[cold]
     #[inline(never)]
-    fn fail<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>, caught: Caught) -> ! {
+    fn fail<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>, caught: PanicPayload) -> ! {
         if self.0.pop(&fork.head) {
             // SAFETY: it was private, so the body is there.
             let _unused = unsafe { fork.take_body() };
@@ -401,7 +401,7 @@ impl Joiner {
                 id => current::log(|log| log.waits(log.body(), Cause::Join, id, wait)),
             }
             // SAFETY: written before the waiter was woken.
-            Settled::Ran(unsafe { fork.result.get().cast::<Result<R, Caught>>().read() })
+            Settled::Ran(unsafe { fork.result.get().cast::<Result<R, PanicPayload>>().read() })
         };
         // SAFETY: as above; the task was taken back, or has run and its waiter was delivered.
         unsafe { (ops.free)(worker, task) };
@@ -413,7 +413,7 @@ impl Joiner {
 enum Settled<F, R> {
     /// Its body was not run; its number in a recording.
     Back(F, Id),
-    Ran(Result<R, Caught>),
+    Ran(Result<R, PanicPayload>),
 }
 
 impl std::fmt::Debug for Joiner {

@@ -188,7 +188,7 @@ impl Offer {
         let new = NewTask {
             // SAFETY: it was not offered, as the caller promises.
             vtable: unsafe { head.table() },
-            domain: NonNull::dangling(),
+            scope_state: NonNull::dangling(),
             order: 0,
             place: at,
             priority: 0,

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::clock::{ticks, ticks_per_ns};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::VTable;
 
@@ -64,7 +64,7 @@ struct Slot {
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
     /// The scope of the last task that this worker issued or ran; only compared.
-    last: Cell<Option<NonNull<Domain>>>,
+    last: Cell<Option<NonNull<ScopeState>>>,
 }
 
 /// Where a body runs.
@@ -154,14 +154,14 @@ impl Kinds {
 impl Grains {
     /// A task of this scope is issued, or starts, here.
     #[inline]
-    pub(crate) fn note_scope(&self, domain: NonNull<Domain>) {
-        self.last.set(Some(domain));
+    pub(crate) fn note_scope(&self, scope_state: NonNull<ScopeState>) {
+        self.last.set(Some(scope_state));
     }
 
     /// The body of a task from the pool starts, the `nth` of this worker.
     #[inline]
-    pub(crate) fn start_taken(&self, domain: NonNull<Domain>, nth: u64) -> Started {
-        if self.last.replace(Some(domain)) == Some(domain) { self.start(nth) } else { Started(None) }
+    pub(crate) fn start_taken(&self, scope_state: NonNull<ScopeState>, nth: u64) -> Started {
+        if self.last.replace(Some(scope_state)) == Some(scope_state) { self.start(nth) } else { Started(None) }
     }
 
     /// A body starts, the `nth` of this worker.

@@ -16,7 +16,7 @@ use crate::pool::{Leave, Pool, Put};
 use crate::record::log::Log;
 use crate::record::{Recorder, What};
 use crate::runtime::config::Config;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::issue::Retired;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
@@ -75,7 +75,7 @@ pub struct Worker<E: Engine> {
     /// Waiters that were taken from the seat's inbox, to be resumed in this order.
     resumable: RefCell<VecDeque<NonNull<Waiter>>>,
     /// Completions of one scope that were not yet subtracted from its count.
-    tally: Cell<(Option<NonNull<Domain>>, u64)>,
+    tally: Cell<(Option<NonNull<ScopeState>>, u64)>,
     /// What the bodies wait for that were put aside, as far as that is known.
     awaited: RefCell<Vec<(NonNull<Waiter>, Awaited)>>,
     /// A task that a body waits for which was put aside, for the carrier to run.
@@ -150,7 +150,7 @@ impl<E: Engine> Worker<E> {
         (pool, memory, scheme): Locals<E>,
     ) -> Self {
         let forks = Rc::new(Forks::new());
-        let number = (index < config.workers && !config.annex).then_some(index as u32);
+        let number = (index < config.workers && !config.caller_context).then_some(index as u32);
         Worker {
             seat: Seat::new(index, sleep),
             counters: CachePadded::default(),
@@ -291,16 +291,16 @@ impl<E: Engine> Worker<E> {
     /// Makes all that this worker has put, or forked, visible to others.
     pub(crate) fn leave_tasks(&self, leave: Leave) {
         self.forks.offer_all();
-        self.leave_errands();
+        self.leave_stack_jobs();
         if self.shared().pool.leave(self.pool_local(), leave) {
             self.shared().sleep.work_arrived();
         }
     }
 
-    /// Puts errands where others find them.
-    pub(super) fn leave_errands(&self) {
-        while let Some(errand) = E::Tasks::next_errand(self) {
-            self.put(errand, Put::Spawned);
+    /// Puts stack jobs where others find them.
+    pub(super) fn leave_stack_jobs(&self) {
+        while let Some(stack_job) = E::Tasks::next_stack_job(self) {
+            self.put(stack_job, Put::Spawned);
         }
     }
 
@@ -369,7 +369,7 @@ impl<E: Engine> Worker<E> {
 
     #[inline]
     fn take(&self) -> Option<TaskRef> {
-        E::Tasks::next_errand(self).or_else(|| self.shared().pool.take(self.pool_local()))
+        E::Tasks::next_stack_job(self).or_else(|| self.shared().pool.take(self.pool_local()))
     }
 
     /// A task for a worker that has none left: found by a search, where the scheme has one, which costs less than to look at
@@ -380,7 +380,7 @@ impl<E: Engine> Worker<E> {
             return found;
         }
         let Some(task) = self.shared().pool.steal(self.pool_local()) else {
-            return if E::Tasks::steal_errands(self) { self.take() } else { None };
+            return if E::Tasks::steal_stack_jobs(self) { self.take() } else { None };
         };
         self.count_steal();
         if self.log.is_on() {

@@ -2,8 +2,8 @@
 //!
 //! A worker, of whatever runtime, lends its slot or puts the body aside that waits (`worker::stay`). It runs the session's tasks on
 //! that body's stack only if the body waits for all of them: others may wait for what it does next. A worker
-//! of another runtime is abroad (`worker::wait`, 6). Any other thread sits down on a bench: a seat with an inbox, but
-//! without a pool, on which it sleeps. There is always another bench, so nobody waits for one; they live as long as the
+//! of another runtime is abroad (`worker::wait`, 6). Any other thread sits down on a parker: a seat with an inbox, but
+//! without a pool, on which it sleeps. There is always another parker, so nobody waits for one; they live as long as the
 //! runtime, as seats must (`worker::wait`, 5).
 
 use super::Awaited;
@@ -12,9 +12,9 @@ use super::sleep::{Idle, Sleep};
 use super::wait::{Seat, Waiter};
 use crate::sync::{Arc, Mutex};
 
-/// The benches of a runtime that nobody sits on.
+/// The parkers of a runtime that nobody sits on.
 #[derive(Debug, Default)]
-pub(crate) struct Benches(Mutex<Vec<Arc<Seat>>>);
+pub(crate) struct Parkers(Mutex<Vec<Arc<Seat>>>);
 
 /// Where this thread waits.
 #[derive(Debug)]
@@ -23,25 +23,25 @@ pub(crate) enum Place {
     Worker(CurrentWorker),
     /// A worker of another one.
     Abroad(CurrentWorker),
-    Bench(Arc<Seat>),
+    Parker(Arc<Seat>),
 }
 
-impl Benches {
-    /// Runs `f` with a place for this thread to wait at, in the runtime `house`, whose benches these are.
-    pub(crate) fn sit<R>(&self, house: u64, f: impl FnOnce(&Place) -> R) -> R {
+impl Parkers {
+    /// Runs `f` with a place for this thread to wait at, in the runtime `runtime_id`, whose parkers these are.
+    pub(crate) fn sit<R>(&self, runtime_id: u64, f: impl FnOnce(&Place) -> R) -> R {
         if let Some(worker) = current::any() {
-            let at_home = current::is_of(house);
+            let at_home = current::is_of(runtime_id);
             return f(&if at_home { Place::Worker(worker) } else { Place::Abroad(worker) });
         }
         let free = { self.0.lock().pop() };
-        let bench = free.unwrap_or_else(|| Arc::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep)))));
-        let taken = Taken(self, bench);
-        f(&Place::Bench(Arc::clone(&taken.1)))
+        let parker = free.unwrap_or_else(|| Arc::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep)))));
+        let taken = Taken(self, parker);
+        f(&Place::Parker(Arc::clone(&taken.1)))
     }
 }
 
-/// A bench, given back on drop, after a panic as well: it must outlive its wakers.
-struct Taken<'a>(&'a Benches, Arc<Seat>);
+/// A parker, given back on drop, after a panic as well: it must outlive its wakers.
+struct Taken<'a>(&'a Parkers, Arc<Seat>);
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
@@ -62,7 +62,7 @@ impl Place {
         match self {
             Place::Worker(at) => Waiter::new(seat_of(at)),
             Place::Abroad(at) => Waiter::abroad(seat_of(at)),
-            Place::Bench(seat) => Waiter::new(seat),
+            Place::Parker(seat) => Waiter::new(seat),
         }
     }
 
@@ -76,7 +76,7 @@ impl Place {
                 unsafe { (at.ops.wait)(at.worker, waiter, Awaited::Others) };
                 waiter.return_home();
             }
-            Place::Bench(seat) => {
+            Place::Parker(seat) => {
                 if waiter.park() {
                     seat.sleep_until_delivered(waiter);
                 }

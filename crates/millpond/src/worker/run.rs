@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::engine::store::TaskStore;
 use crate::panics::MustNotUnwind;
 use crate::pool::{Leave, Pool, Put};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 #[cfg(feature = "stack")]
 use crate::stack::Frames;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
@@ -26,24 +26,24 @@ const LEAST_STACK: usize = 64 * 1024;
 /// What a loop runs while the caller of a scope waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Only {
-    domain: NonNull<Domain>,
+    scope_state: NonNull<ScopeState>,
     /// Whoever waits, if there may be tasks left when it is woken.
     waiter: Option<NonNull<Waiter>>,
 }
 
-/// Whether a task may lead to anybody's: a fork has no scope, and an errand runs tasks of a whole stack, of any of its scopes.
+/// Whether a task may lead to anybody's: a fork has no scope, and a stack job runs tasks of a whole stack, of any of its scopes.
 pub(super) fn is_anybodys(task: TaskRef) -> bool {
-    matches!(task.header().role(), Role::Fork | Role::Errand)
+    matches!(task.header().role(), Role::Fork | Role::StackJob)
 }
 
 /// Whether a task from the pool is of a scope or of one below it, as far as few steps tell.
-fn is_below(task: TaskRef, domain: &Domain) -> bool {
+fn is_below(task: TaskRef, scope_state: &ScopeState) -> bool {
     if is_anybodys(task) {
         return false;
     }
     // SAFETY: the scope of a task in the pool is there, but for forks.
-    let scope = unsafe { task.header().domain().as_ref() };
-    if domain.is_root() { scope.has_root(domain) } else { scope.is_near_below(domain) }
+    let scope = unsafe { task.header().scope_state().as_ref() };
+    if scope_state.is_root() { scope.has_root(scope_state) } else { scope.is_near_below(scope_state) }
 }
 
 impl<E: Engine> Worker<E> {
@@ -80,15 +80,15 @@ impl<E: Engine> Worker<E> {
             return None;
         }
         let task = self.shared().pool.take(self.pool_local())?;
-        if task.header().domain() == only.domain { Some(task) } else { self.take_below_only(task, only) }
+        if task.header().scope_state() == only.scope_state { Some(task) } else { self.take_below_only(task, only) }
     }
 
     /// A task of another scope, which is put back if that does not lie below.
     #[cold]
     fn take_below_only(&self, task: TaskRef, only: Only) -> Option<TaskRef> {
         // SAFETY: as above.
-        let domain = unsafe { only.domain.as_ref() };
-        if is_below(task, domain) {
+        let scope_state = unsafe { only.scope_state.as_ref() };
+        if is_below(task, scope_state) {
             return Some(task);
         }
         self.put(task, Put::Released);
@@ -107,7 +107,7 @@ impl<E: Engine> Worker<E> {
     /// Runs a task and completes what is complete with it.
     pub(crate) fn execute(&self, task: TaskRef) {
         let guard = MustNotUnwind;
-        if self.tally.get().0.is_some_and(|domain| domain != task.header().domain()) {
+        if self.tally.get().0.is_some_and(|scope_state| scope_state != task.header().scope_state()) {
             self.flush_all();
         }
         if task.header().has(flag::REDUCE) {
@@ -117,7 +117,7 @@ impl<E: Engine> Worker<E> {
             Role::Fork => self.run_fork(task),
             Role::Nest => self.run_parent(task),
             Role::Future => self.run_future(task),
-            Role::Errand => E::Tasks::run_errand(self, task),
+            Role::StackJob => E::Tasks::run_stack_job(self, task),
             _ => self.run_leaf(task),
         };
         if finished.is_some() {
@@ -169,7 +169,7 @@ impl<E: Engine> Worker<E> {
         let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| self.fetch_for_release(record));
-        let started = self.grains.start_taken(header.domain(), nth);
+        let started = self.grains.start_taken(header.scope_state(), nth);
         let result = self.named(task, || self.run_body(task));
         self.grains.end(|| &self.shared().kinds, header.vtable(), started, grain::Ran::FromThePool);
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
@@ -254,31 +254,31 @@ impl<E: Engine> Worker<E> {
         // SAFETY: `run` has made the frame, and the task cannot be complete before `close`.
         let frame = unsafe { frame.as_ref() };
         if let Err(error) = result {
-            frame.domain().set_own_failure(error);
+            frame.scope_state().set_own_failure(error);
         }
-        self.combine_open(frame.domain());
-        frame.domain().close(None).then_some(task)
+        self.combine_open(frame.scope_state());
+        frame.scope_state().close(None).then_some(task)
     }
 
     /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the thread runs only what lies
-    /// below `domain`, since that cannot wait for this body.
-    pub(crate) fn wait(&self, waiter: &Waiter, domain: &Domain) {
-        E::wait_below(self, waiter, domain);
+    /// below `scope_state`, since that cannot wait for this body.
+    pub(crate) fn wait(&self, waiter: &Waiter, scope_state: &ScopeState) {
+        E::wait_below(self, waiter, scope_state);
     }
 
-    pub(crate) fn wait_here(&self, waiter: &Waiter, domain: &Domain) {
-        self.log.waits_for_others(|| self.wait_below(waiter, domain));
+    pub(crate) fn wait_here(&self, waiter: &Waiter, scope_state: &ScopeState) {
+        self.log.waits_for_others(|| self.wait_below(waiter, scope_state));
     }
 
-    fn wait_below(&self, waiter: &Waiter, domain: &Domain) {
+    fn wait_below(&self, waiter: &Waiter, scope_state: &ScopeState) {
         self.forks.offer_all();
         // Who waits for the end of a scope is woken when no task of it is left: to look for that at each task costs half a percent.
-        let meanwhile = if domain.is_closed_by(self.seat.index()) { None } else { Some(waiter) };
+        let meanwhile = if scope_state.is_closed_by(self.seat.index()) { None } else { Some(waiter) };
         while !waiter.is_woken() {
-            if !self.run_below(domain, meanwhile, u32::MAX) {
+            if !self.run_below(scope_state, meanwhile, u32::MAX) {
                 self.flush_all();
                 if waiter.park() {
-                    return self.suspend(waiter, Awaited::Below(domain.into()));
+                    return self.suspend(waiter, Awaited::Below(scope_state.into()));
                 }
             }
         }
@@ -286,14 +286,14 @@ impl<E: Engine> Worker<E> {
         self.step_back(Leave::Body);
     }
 
-    /// Runs a task from below `domain` that this worker has, if any; on the thread's own stack, or above it on a fiber: there
+    /// Runs a task from below `scope_state` that this worker has, if any; on the thread's own stack, or above it on a fiber: there
     /// more of them, until `waiter` is woken or `budget` tasks have run.
-    pub(crate) fn run_below(&self, domain: &Domain, waiter: Option<&Waiter>, budget: u32) -> bool {
+    pub(crate) fn run_below(&self, scope_state: &ScopeState, waiter: Option<&Waiter>, budget: u32) -> bool {
         if !self.is_carrier() {
             if self.is_due(&self.run_in_waits) {
-                self.let_oldest_run(domain);
+                self.let_oldest_run(scope_state);
             }
-            return self.take_below(domain).map(|task| self.execute_on_top(task)).is_some();
+            return self.take_below(scope_state).map(|task| self.execute_on_top(task)).is_some();
         }
         let used_up = self.begin_turn(1);
         self.resume_mail();
@@ -302,10 +302,10 @@ impl<E: Engine> Worker<E> {
             return false;
         }
         if used_up {
-            self.let_oldest_run(domain);
+            self.let_oldest_run(scope_state);
         }
-        let Some(task) = E::Tasks::next_errand(self).or_else(|| self.take_of(domain)) else { return false };
-        let only = Only { domain: domain.into(), waiter: waiter.map(NonNull::from) };
+        let Some(task) = E::Tasks::next_stack_job(self).or_else(|| self.take_of(scope_state)) else { return false };
+        let only = Only { scope_state: scope_state.into(), waiter: waiter.map(NonNull::from) };
         let outer = self.only.replace(Some(only));
         self.run_from_carrier(task, budget);
         self.only.set(outer);
@@ -321,9 +321,9 @@ impl<E: Engine> Worker<E> {
     /// A thread that waits for a scope goes on running its tasks: the one that has waited longest comes next, here if it is below
     /// that scope, else somewhere else.
     #[cold]
-    fn let_oldest_run(&self, domain: &Domain) {
+    fn let_oldest_run(&self, scope_state: &ScopeState) {
         let Some(task) = self.take_oldest() else { return };
-        if is_below(task, domain) {
+        if is_below(task, scope_state) {
             return self.put(task, Put::Spawned);
         }
         self.put_first(task);
@@ -367,35 +367,35 @@ impl<E: Engine> Worker<E> {
         self.take().or_else(|| self.search()).or_else(stolen)
     }
 
-    /// A task from below `domain`, for a stack of its own.
-    pub(super) fn take_of(&self, domain: &Domain) -> Option<TaskRef> {
-        self.take_if(|task| is_below(task, domain))
+    /// A task from below `scope_state`, for a stack of its own.
+    pub(super) fn take_of(&self, scope_state: &ScopeState) -> Option<TaskRef> {
+        self.take_if(|task| is_below(task, scope_state))
     }
 
-    /// A task from below `domain` that this stack has room for.
-    pub(crate) fn take_below(&self, domain: &Domain) -> Option<TaskRef> {
-        self.take_below_if(domain, |task| !is_anybodys(task))
+    /// A task from below `scope_state` that this stack has room for.
+    pub(crate) fn take_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
+        self.take_below_if(scope_state, |task| !is_anybodys(task))
     }
 
     /// As `take_below`, but no parent: that might wait for what the body on this stack does next.
-    pub(crate) fn take_leaf_below(&self, domain: &Domain) -> Option<TaskRef> {
-        self.take_below_if(domain, |task| matches!(task.header().role(), Role::Leaf | Role::Combine))
+    pub(crate) fn take_leaf_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
+        self.take_below_if(scope_state, |task| matches!(task.header().role(), Role::Leaf | Role::Combine))
     }
 
-    /// A leaf from below `domain` whose kind is known to be short: it waits for nobody.
-    pub(crate) fn take_short_below(&self, domain: &Domain) -> Option<TaskRef> {
+    /// A leaf from below `scope_state` whose kind is known to be short: it waits for nobody.
+    pub(crate) fn take_short_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
         let short = |task: TaskRef| self.shared().kinds.is_short(task.header().vtable());
-        self.take_below_if(domain, |task| task.header().role() == Role::Leaf && short(task))
+        self.take_below_if(scope_state, |task| task.header().role() == Role::Leaf && short(task))
     }
 
-    /// A task that is wanted, which no fork is, from below `domain`.
-    fn take_below_if(&self, domain: &Domain, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
+    /// A task that is wanted, which no fork is, from below `scope_state`.
+    fn take_below_if(&self, scope_state: &ScopeState, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if !self.stack_left_for_bodies() {
             return None;
         }
         self.take_if(|task| {
             // SAFETY: the scope of a task in the pool is there, but for forks, which nobody wants here.
-            wanted(task) && unsafe { task.header().domain().as_ref() }.is_near_below(domain)
+            wanted(task) && unsafe { task.header().scope_state().as_ref() }.is_near_below(scope_state)
         })
     }
 

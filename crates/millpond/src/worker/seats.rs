@@ -1,30 +1,38 @@
-//! What all workers of a runtime share, and who sits where.
+//! What the workers of a runtime share, and which thread uses which worker context.
 //!
-//! Seat 0 is for the caller of a scope, who works while it waits; the seats after it are the worker threads', and one
-//! more is for the thread that works in a caller's place when sessions have none. Further callers at the same time take
-//! guests' seats. Behind those are the seats of spare threads (`worker::spares`). The last seat, the front, is nobody's: threads that have none (sessions, doors) spawn through it, one
-//! at a time.
+//! A *seat* is the index of a worker context. The seats are, in this order:
 //!
-//! # No caller waits for a seat
+//! | seat | used by |
+//! |---|---|
+//! | 0 | the caller of a scope, which works while it waits |
+//! | one per worker | the worker threads |
+//! | one | the thread that works in a caller's place while only sessions have work |
+//! | [`CALLER_SEATS`] | further callers at the same time |
+//! | one per spare thread | spare threads (`worker::spares`) |
+//! | the last | threads without a seat, one at a time: sessions and external tasks spawn through it |
 //!
-//! It might wait for itself (a thread that calls one runtime from within another, over and over, is a new caller each
-//! time) or for others that wait for it. Who finds all seats taken works in an *annex*: a pool and a memory
-//! manager of the same engine with a seat for it, those of spare threads and a front, where its tasks run on its thread and theirs. They can go
-//! nowhere else: a task is put where what made it ready was put, and that was a task of the same root scope, its
-//! body, or a door of it. Annexes are kept for later callers, and live as long as the runtime, as seats must.
+//! # A caller never waits for a seat
 //!
-//! A thread goes by the innermost runtime that it works for. The seat that it may hold further out is no use: its
-//! worker is in the middle of a body on a stack that cannot be put aside from on top of another runtime's. So before
-//! the thread leaves it, that worker lets go of the tasks that only it could find.
+//! A caller that waited for a seat could wait for itself: a thread that calls one runtime from within another takes a
+//! new seat each time. If all seats are taken, the caller gets a *caller context*: a pool and a memory manager of the
+//! same engine, with a seat for the caller, seats for spare threads and an inject seat. The tasks of its scope run on
+//! the caller's thread and on those spare threads only. They cannot reach another context: a release puts a task into
+//! the pool of the worker that released it, and only the scope's own bodies and external tasks release its tasks. The
+//! runtime keeps caller contexts for later callers, and frees them with the seats.
 //!
-//! In the child of a fork every caller works in an annex of that process (`after_fork`).
+//! A thread works for the innermost runtime that it has entered. It cannot use the seat that it holds in an outer
+//! runtime: that worker is in the middle of a body, on a stack below that of the inner runtime. So before the thread
+//! enters the inner runtime, the outer worker offers the tasks that only it can find.
 //!
-//! # The front's lock
+//! In the child of a fork, every caller gets a caller context of that process (`after_fork`).
 //!
-//! Who holds it waits for nobody. The user's code that runs meanwhile is the `==` of reducers. While it runs the thread
-//! is no worker, so that a fork in it runs one half after the other; it opens no scope (`enter`), takes no other front
-//! (`visit`), and sits down nowhere (`sit`). What it tries panics, which is caught: the reducers count as unequal. Sinks
-//! (`record::delivery`) are held off in the same way, since they are called in the middle of a worker's work.
+//! # The inject lock
+//!
+//! A thread that holds it never waits. The only user code that runs under it is the `==` of reducers. While such code
+//! runs, the thread counts as no worker: a fork runs its halves one after the other, and the thread cannot open a scope
+//! (`enter`), take another inject lock (`visit`) or take a seat (`sit`). An attempt panics, the runtime catches the
+//! panic, and the reducers count as unequal. The same rules hold for sinks (`record::delivery`), since a worker calls
+//! them in the middle of its work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -45,14 +53,14 @@ use crate::sync::{Arc, Mutex, fork, unique_number};
 use crate::worker::current::{self, Enter, Visit, visits, visits_any, worker_of, worker_within};
 use crate::worker::grain::Kinds;
 use crate::worker::overflow;
-use crate::worker::parker::{Benches, Place};
+use crate::worker::parker::{Parkers, Place};
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::spares::{self, Spares, Taker};
 use crate::worker::threads;
 use crate::worker::{Worker, WorkerCounts};
 
-/// Callers of scopes beyond the first that have seats at the same time; more work in annexes.
-const GUESTS: usize = 4;
+/// Callers of scopes beyond the first that have seats at the same time; more work in caller contexts.
+const CALLER_SEATS: usize = 4;
 
 pub struct Shared<E: Engine> {
     /// Itself, for [`keep`](Shared::keep).
@@ -71,31 +79,31 @@ pub struct Shared<E: Engine> {
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Shared,
     pub(crate) kinds: Kinds,
     /// Where threads wait that are no workers.
-    pub(crate) benches: Benches,
+    pub(crate) parkers: Parkers,
     pub(crate) recorder: Recorder,
     /// The account of unfinished tasks, if there is one.
     live: Option<std::sync::Arc<Live>>,
-    /// Which runtime this is, or is an annex of.
-    house: u64,
+    /// Which runtime this is, or is a caller context of.
+    runtime_id: u64,
     shut_down: AtomicBool,
     /// In which process it was built (`sync::fork`).
     generation: u32,
     after_fork: AfterFork<E>,
-    guests: Mutex<Guests<E>>,
-    front: Mutex<()>,
+    caller_seats: Mutex<CallerSeats<E>>,
+    inject_lock: Mutex<()>,
 }
 
 /// Where callers may work.
-struct Guests<E: Engine> {
+struct CallerSeats<E: Engine> {
     /// The free seats.
     seats: Vec<usize>,
-    /// The annexes that nobody works in.
+    /// The caller contexts that nobody works in.
     vacant: Vec<std::sync::Arc<Shared<E>>>,
-    /// All annexes.
-    annexes: Vec<std::sync::Arc<Shared<E>>>,
+    /// All caller contexts.
+    caller_contexts: Vec<std::sync::Arc<Shared<E>>>,
 }
 
-/// The seats that a runtime has besides the front.
+/// The seats of a runtime without the inject seat.
 struct Seats {
     /// Those of workers and callers are below this one.
     callers_until: usize,
@@ -110,27 +118,27 @@ impl<E: Engine> Shared<E> {
         E::Tasks::prepare();
         fork::watch(LOCKS);
         overflow::watch();
-        let guests = config.workers + 1..config.workers + 1 + GUESTS;
+        let caller_seats = config.workers + 1..config.workers + 1 + CALLER_SEATS;
         let spares = spares::PER_WORKER * config.workers;
-        let seats = Seats { callers_until: guests.end, free: guests.rev().chain([0]).collect(), spares };
+        let seats = Seats { callers_until: caller_seats.end, free: caller_seats.rev().chain([0]).collect(), spares };
         let recorder = config.recorder.clone().unwrap_or_default();
         let live = config.dumps.then(std::sync::Arc::default);
         Self::with_seats(config, choices, seats, unique_number(), recorder, live)
     }
 
     /// A place of their own for further callers, one at a time.
-    fn annex(&self) -> std::sync::Arc<Self> {
+    fn caller_context(&self) -> std::sync::Arc<Self> {
         let (recorder, live) = (self.recorder.clone(), self.live.clone());
-        self.annex_with(spares::PER_WORKER, self.config.watch.clone(), recorder, live)
+        self.caller_context_with(spares::PER_WORKER, self.config.watch.clone(), recorder, live)
     }
 
-    /// As `annex`, in the child of a fork: without other threads, and without the recorder and the watchdog of the parent. Those
+    /// As `caller_context`, in the child of a fork: without other threads, and without the recorder and the watchdog of the parent. Those
     /// have locks that a thread of the parent may have held, and sinks that write to what the parent has opened.
-    pub(crate) fn annex_after_fork(&self) -> std::sync::Arc<Self> {
-        self.annex_with(0, None, Recorder::default(), None)
+    pub(crate) fn context_after_fork(&self) -> std::sync::Arc<Self> {
+        self.caller_context_with(0, None, Recorder::default(), None)
     }
 
-    fn annex_with(
+    fn caller_context_with(
         &self,
         spares: usize,
         watch: Option<std::sync::Arc<Watch>>,
@@ -138,17 +146,17 @@ impl<E: Engine> Shared<E> {
         live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
         let inline = self.config.inline.alone();
-        let config = Config { workers: 1, pin: false, annex: true, inline, watch, ..self.config.clone() };
+        let config = Config { workers: 1, pin: false, caller_context: true, inline, watch, ..self.config.clone() };
         let seats = Seats { callers_until: 1, free: Vec::new(), spares };
-        Self::with_seats(config, self.choices.clone(), seats, self.house, recorder, live)
+        Self::with_seats(config, self.choices.clone(), seats, self.runtime_id, recorder, live)
     }
 
-    /// With seats for workers and callers, behind them those of spare threads, and the front last.
+    /// With seats for workers and callers, behind them those of spare threads, and the inject seat last.
     fn with_seats(
         config: Config,
         choices: Choices<E>,
         Seats { callers_until, free, spares }: Seats,
-        house: u64,
+        runtime_id: u64,
         recorder: Recorder,
         live: Option<std::sync::Arc<Live>>,
     ) -> std::sync::Arc<Self> {
@@ -166,9 +174,9 @@ impl<E: Engine> Shared<E> {
         if let Some(live) = &live {
             workers.iter().for_each(|worker| live.expect(worker.log.track()));
         }
-        let guests = Mutex::new(Guests { seats: free, vacant: Vec::new(), annexes: Vec::new() });
+        let caller_seats = Mutex::new(CallerSeats { seats: free, vacant: Vec::new(), caller_contexts: Vec::new() });
         let shut_down = AtomicBool::new(false);
-        let (kinds, benches, front) = (Kinds::new(), Benches::default(), Mutex::default());
+        let (kinds, parkers, inject_lock) = (Kinds::new(), Parkers::default(), Mutex::default());
         let this = std::sync::Arc::new_cyclic(|this| Shared {
             this: this.clone(),
             config,
@@ -181,15 +189,15 @@ impl<E: Engine> Shared<E> {
             spares,
             tasks: Default::default(),
             kinds,
-            benches,
+            parkers,
             recorder,
             live,
-            house,
+            runtime_id,
             shut_down,
             generation: fork::generation(),
             after_fork: AfterFork::default(),
-            guests,
-            front,
+            caller_seats,
+            inject_lock,
         });
         this.workers.iter().for_each(|worker| worker.attach(NonNull::from(&*this)));
         this
@@ -211,9 +219,9 @@ impl<E: Engine> Shared<E> {
         self.choices.tracker
     }
 
-    /// Which runtime this is, or is an annex of.
-    pub(crate) fn house(&self) -> u64 {
-        self.house
+    /// Which runtime this is, or is a caller context of.
+    pub(crate) fn runtime_id(&self) -> u64 {
+        self.runtime_id
     }
 
     /// Which parts it has, of those that its type allows.
@@ -238,12 +246,15 @@ impl<E: Engine> Shared<E> {
 
     /// One entry a worker; the first is that of all callers, and of who stands in for them.
     pub(crate) fn counts(&self) -> Vec<WorkerCounts> {
-        let (workers, guests) = self.workers.split_at(self.config.workers);
+        let (workers, caller_seats) = self.workers.split_at(self.config.workers);
         let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
-        guests.iter().for_each(|guest| counts[0].add(guest.counts()));
+        caller_seats.iter().for_each(|caller_seat| counts[0].add(caller_seat.counts()));
         // In the child of a fork some thread of the parent may have left it locked.
-        let guests = if self.is_forked() { self.guests.try_lock() } else { Some(self.guests.lock()) };
-        guests.iter().flat_map(|guests| &guests.annexes).for_each(|annex| counts[0].add(annex.counts()[0]));
+        let caller_seats = if self.is_forked() { self.caller_seats.try_lock() } else { Some(self.caller_seats.lock()) };
+        caller_seats
+            .iter()
+            .flat_map(|caller_seats| &caller_seats.caller_contexts)
+            .for_each(|caller_context| counts[0].add(caller_context.counts()[0]));
         counts
     }
 
@@ -276,13 +287,19 @@ impl<E: Engine> Shared<E> {
     pub(crate) fn shut_down(&self) {
         self.shut_down.store(true, Ordering::Release);
         self.sleep.wake_all();
-        self.guests.lock().annexes.iter().for_each(|annex| annex.shut_down());
+        self.caller_seats.lock().caller_contexts.iter().for_each(|caller_context| caller_context.shut_down());
     }
 
-    /// The spare threads that were started, here and in annexes.
+    /// The spare threads that were started, here and in caller contexts.
     pub(crate) fn spare_threads(&self) -> Vec<std::thread::JoinHandle<()>> {
-        let of_annexes: Vec<_> = self.guests.lock().annexes.iter().flat_map(|annex| annex.spares.threads()).collect();
-        self.spares.threads().into_iter().chain(of_annexes).collect()
+        let of_caller_contexts: Vec<_> = self
+            .caller_seats
+            .lock()
+            .caller_contexts
+            .iter()
+            .flat_map(|caller_context| caller_context.spares.threads())
+            .collect();
+        self.spares.threads().into_iter().chain(of_caller_contexts).collect()
     }
 
     /// Lets a spare thread work in the place of this one, which waits; false if there is none.
@@ -308,7 +325,7 @@ impl<E: Engine> Shared<E> {
         }
     }
 
-    /// Runs `f` as a worker: as the one that this thread is, else on a guest's seat, here or in an annex.
+    /// Runs `f` as a worker: as the one that this thread is, else on a seat for callers, of this runtime or of a caller context.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         E::enter_as_worker(self, &mut |worker| {
@@ -320,7 +337,7 @@ impl<E: Engine> Shared<E> {
     }
 
     pub(crate) fn enter_here(&self, f: &mut dyn FnMut(&Worker<E>)) {
-        // The user's code on a front seat is a comparison of reducers, which is caught. A task of the scope may need
+        // The only user code on an inject seat is a comparison of reducers, which is caught. A task of the scope may need
         // the seat, and no other thread sees that this thread, waiting for that task, has it.
         assert!(
             !visits_any(),
@@ -332,11 +349,11 @@ impl<E: Engine> Shared<E> {
         }
         current::step_back();
         overflow::prepare_thread();
-        let guest = Guest::new(self);
-        let worker = guest.worker();
+        let caller_seat = CallerSeat::new(self);
+        let worker = caller_seat.worker();
         let mut run = || {
             let _entered = Enter::new(worker);
-            // Caught, so that the seat is left in order, by a thread that does not unwind meanwhile.
+            // PanicPayload, so that the seat is left in order, by a thread that does not unwind meanwhile.
             let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
             if !worker.shared().is_forked() {
                 worker.leave_seat();
@@ -351,23 +368,23 @@ impl<E: Engine> Shared<E> {
         result.unwrap_or_else(|payload| resume_unwind(payload));
     }
 
-    /// Runs `f`, which spawns but does not run tasks, as the worker that this thread is, else on the front seat.
+    /// Runs `f`, which spawns but does not run tasks, as the worker that this thread is, else on the inject seat.
     pub(crate) fn visit<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         if let Some(worker) = worker_of(self) {
             return f(worker);
         }
         if visits(self) {
-            return f(self.front());
+            return f(self.injector());
         }
-        // Two threads that hold a front each and ask for the other's would wait for ever.
+        // Two threads that each hold an inject lock and ask for the other's would deadlock.
         assert!(
             !visits_any(),
             "neither a sink, nor the comparison of two reducers in a spawn on another session, can use a session"
         );
-        let _guard = self.front.lock();
+        let _guard = self.inject_lock.lock();
         let _visit = Visit::new(self);
-        let result = catch_unwind(AssertUnwindSafe(|| f(self.front())));
-        self.front().leave_tasks(Leave::Seat);
+        let result = catch_unwind(AssertUnwindSafe(|| f(self.injector())));
+        self.injector().leave_tasks(Leave::Seat);
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
@@ -378,73 +395,73 @@ impl<E: Engine> Shared<E> {
             "neither a sink, nor the comparison of two reducers in a spawn on a session, can wait in one"
         );
         if self.is_forked() {
-            return Benches::default().sit(self.house, f);
+            return Parkers::default().sit(self.runtime_id, f);
         }
-        self.benches.sit(self.house, f)
+        self.parkers.sit(self.runtime_id, f)
     }
 
     /// Where lies what threads spawn that have no seat.
-    pub(crate) fn front_seat(&self) -> usize {
+    pub(crate) fn inject_seat(&self) -> usize {
         self.workers.len() - 1
     }
 
     /// The seat through which threads spawn that have none.
-    fn front(&self) -> &Worker<E> {
-        &self.workers[self.front_seat()]
+    fn injector(&self) -> &Worker<E> {
+        &self.workers[self.inject_seat()]
     }
 }
 
-impl<E: Engine> Guests<E> {
-    /// A free seat, or else a vacant annex.
+impl<E: Engine> CallerSeats<E> {
+    /// A free seat, or else a vacant caller context.
     fn take(&mut self) -> Option<Room<E>> {
-        self.seats.pop().map(Room::Seat).or_else(|| self.vacant.pop().map(Room::Annex))
+        self.seats.pop().map(Room::Seat).or_else(|| self.vacant.pop().map(Room::CallerContext))
     }
 }
 
 /// A caller's place, given back on drop.
-struct Guest<'a, E: Engine> {
+struct CallerSeat<'a, E: Engine> {
     shared: &'a Shared<E>,
     room: Room<E>,
 }
 
 enum Room<E: Engine> {
     Seat(usize),
-    Annex(std::sync::Arc<Shared<E>>),
-    /// An annex of the child of a fork.
+    CallerContext(std::sync::Arc<Shared<E>>),
+    /// A caller context of the child of a fork.
     AfterFork(std::sync::Arc<Shared<E>>),
 }
 
-impl<'a, E: Engine> Guest<'a, E> {
+impl<'a, E: Engine> CallerSeat<'a, E> {
     fn new(shared: &'a Shared<E>) -> Self {
         if shared.is_forked() {
-            return Guest { shared, room: Room::AfterFork(shared.after_fork.take(shared)) };
+            return CallerSeat { shared, room: Room::AfterFork(shared.after_fork.take(shared)) };
         }
-        let free = { shared.guests.lock().take() };
+        let free = { shared.caller_seats.lock().take() };
         let room = free.unwrap_or_else(|| {
             // Without the lock: a pool and a memory manager of another crate are made here.
-            let annex = shared.annex();
-            shared.guests.lock().annexes.push(annex.clone());
-            Room::Annex(annex)
+            let caller_context = shared.caller_context();
+            shared.caller_seats.lock().caller_contexts.push(caller_context.clone());
+            Room::CallerContext(caller_context)
         });
-        Guest { shared, room }
+        CallerSeat { shared, room }
     }
 
     fn worker(&self) -> &Worker<E> {
         match &self.room {
             Room::Seat(seat) => self.shared.worker(*seat),
-            Room::Annex(annex) | Room::AfterFork(annex) => annex.worker(0),
+            Room::CallerContext(caller_context) | Room::AfterFork(caller_context) => caller_context.worker(0),
         }
     }
 }
 
-impl<E: Engine> Drop for Guest<'_, E> {
+impl<E: Engine> Drop for CallerSeat<'_, E> {
     fn drop(&mut self) {
         match &self.room {
-            Room::AfterFork(annex) => self.shared.after_fork.give_back(annex),
+            Room::AfterFork(caller_context) => self.shared.after_fork.give_back(caller_context),
             // The fork was in the closure.
             _ if self.shared.is_forked() => {}
-            Room::Seat(seat) => self.shared.guests.lock().seats.push(*seat),
-            Room::Annex(annex) => self.shared.guests.lock().vacant.push(annex.clone()),
+            Room::Seat(seat) => self.shared.caller_seats.lock().seats.push(*seat),
+            Room::CallerContext(caller_context) => self.shared.caller_seats.lock().vacant.push(caller_context.clone()),
         }
     }
 }

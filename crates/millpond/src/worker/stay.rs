@@ -14,7 +14,7 @@
 //!
 //! The carrier of a thread with bodies that are put aside does the same for all of them: it lends its slot, and searches for what they
 //! wait for. If it cannot lend, it searches a little before each other task that it runs. On the dataflow stack, what goes on with a
-//! body's scope is at hand when the body is put aside (an errand). The carrier runs it next (`Worker::want_errand`).
+//! body's scope is at hand when the body is put aside (a stack job). The carrier runs it next (`Worker::want_stack_job`).
 //!
 //! In the child of a fork no other thread works for a runtime of the parent. There a scope's only thread waits for no other one: it
 //! goes from 1 at once to 3, through the whole pool, and then to 4. A body of a scope that was open at the fork runs nothing.
@@ -36,7 +36,7 @@ use crate::engine::store::TaskStore;
 use crate::error::Kind;
 use crate::memory::Memory;
 use crate::pool::{Leave, Put};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::task::{Role, TaskRef};
 use crate::worker::forks::Private;
 
@@ -64,11 +64,11 @@ const STUCK: Duration = Duration::from_millis(2);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Awaited {
     /// Tasks below a scope, which is open until the wait is over.
-    Below(NonNull<Domain>),
+    Below(NonNull<ScopeState>),
     /// This task: a fork that was offered.
     Task(TaskRef),
     /// Tasks of a session, which stays until the wait is over: one, which stays as long as its join, or some.
-    OfSession { session: NonNull<Domain>, task: Option<TaskRef> },
+    OfSession { session: NonNull<ScopeState>, task: Option<TaskRef> },
     /// Tasks that may depend on anything.
     Others,
 }
@@ -87,16 +87,16 @@ impl Awaited {
     /// Whether a task from the pool leads to this, and to nothing else; if nothing else goes on, whether it may lead to this.
     fn is(self, task: TaskRef, stuck: bool) -> bool {
         match self {
-            // An errand runs tasks of the stack that its scope's tasks lie in. Tasks of this stack that lie further down than the
+            // A stack job runs tasks of the stack that its scope's tasks lie in. Tasks of this stack that lie further down than the
             // body that waits are not run by others before it goes on (`stack::thief::theft`, 2).
             // SAFETY: the scope is open; and that of a task in the pool is there, but for forks.
-            Awaited::Below(domain) => task.header().role() != Role::Fork && unsafe { is_below(task, domain) },
+            Awaited::Below(scope_state) => task.header().role() != Role::Fork && unsafe { is_below(task, scope_state) },
             Awaited::Task(awaited) => task == awaited,
             Awaited::OfSession { task: awaited, .. } if awaited == Some(task) => true,
             Awaited::OfSession { session, task: awaited } => {
                 // SAFETY: as above.
                 stuck && task.header().role() != Role::Fork && unsafe { is_below(task, session) } && {
-                    let scope = task.header().domain();
+                    let scope = task.header().scope_state();
                     scope != session || awaited.is_none_or(|awaited| task.header().order() < awaited.header().order())
                 }
             }
@@ -108,11 +108,11 @@ impl Awaited {
 /// # Safety
 ///
 /// Both the task's scope and the other one are open.
-unsafe fn is_below(task: TaskRef, domain: NonNull<Domain>) -> bool {
+unsafe fn is_below(task: TaskRef, scope_state: NonNull<ScopeState>) -> bool {
     // SAFETY: the caller's.
-    let scope = unsafe { task.header().domain().as_ref() };
+    let scope = unsafe { task.header().scope_state().as_ref() };
     // SAFETY: the caller's.
-    scope.is_below(unsafe { domain.as_ref() })
+    scope.is_below(unsafe { scope_state.as_ref() })
 }
 
 /// How far a wait has come.
@@ -186,7 +186,7 @@ impl<E: Engine> Worker<E> {
             None => self.wait_on_carrier(waiter, awaited, || false),
             Some(_) if !waiter.is_outside() && self.may_lend() && self.stay(waiter, awaited) => {}
             Some(fiber) => {
-                self.want_errand(awaited);
+                self.want_stack_job(awaited);
                 waiter.keep(fiber);
                 let closed = self.forks.set_aside();
                 let is_known = !waiter.is_outside() && awaited.is_known();
@@ -205,12 +205,12 @@ impl<E: Engine> Worker<E> {
 
     /// Before this stack is put aside: what goes on with the scope that is waited for comes next on this thread. Others that ran it
     /// might have bodies put aside, too, and no spare thread for their slots.
-    fn want_errand(&self, awaited: Awaited) {
-        while let Some(errand) = E::Tasks::next_errand(self) {
-            if self.wanted.get().is_none() && awaited.is(errand, false) && self.has_another_stack() {
-                self.wanted.set(Some(errand));
+    fn want_stack_job(&self, awaited: Awaited) {
+        while let Some(stack_job) = E::Tasks::next_stack_job(self) {
+            if self.wanted.get().is_none() && awaited.is(stack_job, false) && self.has_another_stack() {
+                self.wanted.set(Some(stack_job));
             } else {
-                self.put(errand, Put::Spawned);
+                self.put(stack_job, Put::Spawned);
             }
         }
     }
@@ -218,7 +218,7 @@ impl<E: Engine> Worker<E> {
     /// Waits for a parked waiter on this stack; false if it is to be put aside.
     fn stay(&self, waiter: &Waiter, awaited: Awaited) -> bool {
         // What goes on with the scope that is waited for. Others may have no thread for it.
-        self.want_errand(awaited);
+        self.want_stack_job(awaited);
         if let Some(wanted) = self.wanted.take() {
             if !self.stack_left_for_bodies() {
                 self.wanted.set(Some(wanted));
@@ -245,9 +245,9 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
         // Errands at hand lead to tasks of this caller's own stack, and each needs a stack to run on.
         while self.has_stack_for_task()
-            && let Some(errand) = E::Tasks::next_errand(self)
+            && let Some(stack_job) = E::Tasks::next_stack_job(self)
         {
-            self.run_from_carrier(errand, 1);
+            self.run_from_carrier(stack_job, 1);
         }
         let mut patience = Patience::new();
         loop {
@@ -381,7 +381,7 @@ impl<E: Engine> Worker<E> {
     fn search_for(&self, most: usize, is_wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         // On a fiber, on another one.
         let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.has_another_stack() };
-        self.leave_errands();
+        self.leave_stack_jobs();
         if !self.shared().has_work() || !has_stack {
             return None;
         }
@@ -415,13 +415,13 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Runs a task from below `domain` that this worker has, if any, on another stack. This body goes on when that task has ended or
+    /// Runs a task from below `scope_state` that this worker has, if any, on another stack. This body goes on when that task has ended or
     /// waits.
-    pub(crate) fn runs_one_apart(&self, domain: &Domain) -> bool {
+    pub(crate) fn runs_one_apart(&self, scope_state: &ScopeState) -> bool {
         if self.is_carrier() || !self.has_another_stack() {
             return false;
         }
-        let Some(task) = self.take_of(domain) else { return false };
+        let Some(task) = self.take_of(scope_state) else { return false };
         self.wanted.set(Some(task));
         self.log.waits_for_others(|| self.step_aside());
         true

@@ -67,7 +67,7 @@ fn check<T: Aligned>(inline: Inline) {
         let theirs = session.spawn((), move |()| T::of(wide.get()));
         assert_eq!(session.wait(theirs).expect("it does not fail").get(), round);
         let seen = &AtomicU64::new(0);
-        let pending = rt.scope(|s| drop(s.door().pending(move || seen.store(wide.get(), SeqCst))));
+        let pending = rt.scope(|s| drop(s.external().pending(move || seen.store(wide.get(), SeqCst))));
         pending.expect("it does not fail");
         assert_eq!(seen.load(SeqCst), round);
     }

@@ -27,7 +27,7 @@ fn program(rt: &Runtime) -> usize {
         }
         let join = s.spawn(sum.read(), |sum| *sum);
         assert_eq!(s.wait(join).unwrap(), 80);
-        let door = s.door();
+        let door = s.external();
         thread::scope(|threads| {
             let meet = || {
                 let pending = door.pending(|| _ = ran.fetch_add(1, Relaxed));

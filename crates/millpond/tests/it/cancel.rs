@@ -164,7 +164,7 @@ fn waiting_tasks_of_a_cancelled_scope_end() {
             let (a, b) = (Handle::new(0), Handle::new(0));
             let result = rt.scope(|s| {
                 let token = s.cancel_token();
-                let pending = s.door().pending(|| must_not_run());
+                let pending = s.external().pending(|| must_not_run());
                 let held = pending.hold();
                 drop(pending);
                 let canceller = s.spawn((a.commutative(), b.commutative()), move |_| token.cancel());

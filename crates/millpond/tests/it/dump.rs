@@ -153,13 +153,13 @@ fn pending_and_ready_tasks() {
     limit(20, "pending", || {
         let rt = dumping(1);
         rt.scope(|s| {
-            let made = s.door().task("message").index([3]).pending(|| ());
+            let made = s.external().task("message").index([3]).pending(|| ());
             let held = made.hold();
             drop(made);
             assert_eq!(find(&rt.dump(), "message(3)").state, State::Pending);
             held.satisfy();
             assert_eq!(find(&rt.dump(), "message(3)").state, State::Ready);
-            drop(s.door().task("nested").pending_nest(|_| ()).hold());
+            drop(s.external().task("nested").pending_nest(|_| ()).hold());
         })
         .unwrap_err();
         empty(&rt);

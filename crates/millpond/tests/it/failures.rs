@@ -326,12 +326,12 @@ fn an_abandoned_precondition_fails_its_task() {
         for rt in runtimes() {
             let ran = AtomicU32::new(0);
             let error = rt.scope(|s| {
-                let pending = s.door().pending(|| must_not_run());
+                let pending = s.external().pending(|| must_not_run());
                 let (met, dropped) = (pending.hold(), pending.hold());
                 drop(pending);
                 s.spawn((), move |()| drop(dropped));
                 s.spawn((), move |()| met.satisfy());
-                let pending = s.door().pending_nest(|s| {
+                let pending = s.external().pending_nest(|s| {
                     s.spawn((), |()| _ = ran.fetch_add(1, SeqCst));
                 });
                 let met = pending.hold();
@@ -352,7 +352,7 @@ fn a_precondition_captured_by_a_task_that_does_not_run_is_abandoned() {
         for rt in runtimes() {
             let a = Handle::<u32>::unset();
             let error = rt.scope(|s| {
-                let pending = s.door().pending(|| must_not_run());
+                let pending = s.external().pending(|| must_not_run());
                 let held = pending.hold();
                 s.spawn(a.read(), move |_| held.satisfy());
             });

@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 use crate::common::rng::Rng;
 use crate::common::{builder, limit};
 use millpond::item::{CountedItem, Got, Item};
-use millpond::{Closed, Door, Engine, Error, Gate, Kind, Spawn, WaitError};
+use millpond::{Closed, Engine, Error, ExternalTasks, Kind, ScopeHandle, Spawn, WaitError};
 
 /// An item as a future.
 async fn get<T>(item: &Item<T>) -> &T {
@@ -68,7 +68,7 @@ impl Net {
         self.items[i].put(sum).expect("put once");
     }
 
-    fn start<'s, E: Engine + 's>(&'s self, door: Door<'s, E>, i: usize, keeps: Keeps) {
+    fn start<'s, E: Engine + 's>(&'s self, door: ExternalTasks<'s, E>, i: usize, keeps: Keeps) {
         match keeps {
             Keeps::Precondition => {
                 let pending = door.pending(move || {
@@ -97,7 +97,7 @@ fn random_nets_give_the_serial_result() {
             let rt = builder(rng.pick(&[1, 2, 3, 8])).build().unwrap();
             let one = rng.below(KEEPS.len() + 1);
             rt.scope(|s| {
-                let (door, net) = (s.door(), &net);
+                let (door, net) = (s.external(), &net);
                 let mut order: Vec<_> = (0..net.items.len()).collect();
                 (1..order.len()).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
                 for i in order {
@@ -129,7 +129,7 @@ fn what_nobody_puts() {
             };
             let error = rt
                 .scope(|s| {
-                    let door = s.door();
+                    let door = s.external();
                     for _ in 0..100 {
                         let (poll, started) = (&poll, &started);
                         match keeps {
@@ -175,7 +175,7 @@ fn either_of_two() {
             let rt = builder(workers).build().unwrap();
             let (one, other, seen) = (Item::new(), Item::new(), Item::new());
             rt.scope(|s| {
-                let (door, one, other, seen) = (s.door(), &one, &other, &seen);
+                let (door, one, other, seen) = (s.external(), &one, &other, &seen);
                 let either = move || async move {
                     let (mut one, mut other) = (pin!(get(one)), pin!(get(other)));
                     let first = poll_fn(|context| match one.as_mut().poll(context) {
@@ -206,7 +206,7 @@ fn what_the_last_task_puts_is_seen() {
             let (rt, item) = (builder(2).build().unwrap(), Item::new());
             let got = rt.scope(|s| {
                 let (item, mut go) = (&item, None);
-                let pending = s.door().pending(move || item.put(7).expect("put once"));
+                let pending = s.external().pending(move || item.put(7).expect("put once"));
                 go.replace(pending.hold());
                 drop(pending);
                 let mut item_gets = pin!(get(item));
@@ -237,7 +237,7 @@ fn wakes_itself() {
             let (rt, turns) = (builder(workers).build().unwrap(), AtomicUsize::new(0));
             let stop = Item::new();
             rt.scope(|s| {
-                let (door, turns, stop) = (s.door(), &turns, &stop);
+                let (door, turns, stop) = (s.external(), &turns, &stop);
                 let spin = move || {
                     poll_fn(move |context| {
                         turns.fetch_add(1, Relaxed);
@@ -263,7 +263,7 @@ fn panics_and_cancellation() {
         let rt = builder(2).build().unwrap();
         let go = Item::new();
         let error = rt.scope(|s| {
-            let (door, go) = (s.door(), &go);
+            let (door, go) = (s.external(), &go);
             let task =
                 move || door.task("late").index([3]).run_future(async move { panic!("after {}", get(go).await) });
             drop(door.pending(task));
@@ -275,7 +275,7 @@ fn panics_and_cancellation() {
         // A future that waits in a cancelled scope is not polled again.
         let go = Item::new();
         let error = rt.scope(|s| {
-            let (door, go) = (s.door(), &go);
+            let (door, go) = (s.external(), &go);
             drop(door.pending(move || door.run_future(async move { unreachable!("{}", get(go).await) })));
             s.quiesce();
             s.cancel_token().cancel();
@@ -293,7 +293,7 @@ fn doors_keep_the_scope() {
             let (rt, ran) = (builder(workers).build().unwrap(), AtomicUsize::new(0));
             std::thread::scope(|threads| {
                 rt.scope(|s| {
-                    let (door, ran) = (s.door(), &ran);
+                    let (door, ran) = (s.external(), &ran);
                     for _ in 0..10 {
                         let pending = door.pending(move || _ = ran.fetch_add(1, Relaxed));
                         let (first, second) = (pending.hold(), pending.hold());
@@ -356,7 +356,7 @@ fn a_gate_closes_behind_the_last() {
                     while !there.load(Acquire) {
                         std::thread::yield_now();
                     }
-                    let gate: &Gate = gate.get().unwrap();
+                    let gate: &ScopeHandle = gate.get().unwrap();
                     let body = || {
                         assert!(!ended.load(SeqCst));
                         // From within, it is open.
@@ -372,7 +372,7 @@ fn a_gate_closes_behind_the_last() {
                 };
                 let knocks = [(); 2].map(|()| threads.spawn(knock));
                 rt.scope(|s| {
-                    gate.set(s.gate()).unwrap();
+                    gate.set(s.scope_handle()).unwrap();
                     there.store(true, Release);
                     if round % 2 == 0 {
                         s.quiesce();
@@ -396,16 +396,16 @@ fn gates_are_told_apart() {
             let (rt, other) = (builder(workers).build().unwrap(), builder(1).build().unwrap());
             let (outer, item, ran) = (OnceLock::new(), Item::new(), AtomicUsize::new(0));
             rt.scope(|s| {
-                outer.set(s.gate()).unwrap();
-                let gate: &Gate = outer.get().unwrap();
+                outer.set(s.scope_handle()).unwrap();
+                let gate: &ScopeHandle = outer.get().unwrap();
                 let (item, ran, other) = (&item, &ran, &other);
                 for _ in 0..10 {
                     drop(gate.pending(move || {
                         let inner = OnceLock::new();
                         other
                             .scope(|s| {
-                                inner.set(s.gate()).unwrap();
-                                let inner: &Gate = inner.get().unwrap();
+                                inner.set(s.scope_handle()).unwrap();
+                                let inner: &ScopeHandle = inner.get().unwrap();
                                 drop(inner.pending(|| {
                                     // By the lock: this is inside of the inner one.
                                     drop(gate.pending(|| _ = ran.fetch_add(1, Relaxed)).unwrap());

@@ -252,7 +252,7 @@ fn doors_used_by_foreign_threads() {
             let ran = AtomicUsize::new(0);
             let ran = &ran;
             rt.scope(|s| {
-                let door = s.door();
+                let door = s.external();
                 thread::scope(|threads| {
                     join_all(
                         (0..4)
@@ -344,7 +344,7 @@ fn threads_end() {
                 thread::sleep(Duration::from_millis(20));
                 precondition.satisfy();
             });
-            rt.scope(|s| give.send(s.door().pending(|| ()).hold()).unwrap()).unwrap();
+            rt.scope(|s| give.send(s.external().pending(|| ()).hold()).unwrap()).unwrap();
             slow.join().unwrap();
             assert!(ticks_of_threads().len() >= workers);
             drop(rt);

@@ -20,7 +20,7 @@ fn counts_may_pass_below_zero() {
                 }
                 assert_eq!(*s.wait_on(&mut own).unwrap(), 6);
                 let join = s.nest((), |_, ()| ());
-                drop(s.door().pending(|| _ = ran.fetch_add(1, Relaxed)));
+                drop(s.external().pending(|| _ = ran.fetch_add(1, Relaxed)));
                 s.wait(join).unwrap();
                 s.spawn(sum.inout(), |sum| *sum += 1);
             })

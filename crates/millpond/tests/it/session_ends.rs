@@ -132,7 +132,7 @@ fn a_future_task_is_dropped_that_owns_a_session() {
             let (rt, world) = (builder(workers).build().unwrap(), builder(1).build().unwrap());
             let (x, y) = (Handle::new(0), Handle::new(0));
             let error = rt.scope(|s| {
-                let (session, door) = (world.session(), s.door());
+                let (session, door) = (world.session(), s.external());
                 let long = Long::begin(&session, &x);
                 let join = session.spawn(x.read(), |_| must_not_run());
                 drop(door.pending(move || {
@@ -148,7 +148,7 @@ fn a_future_task_is_dropped_that_owns_a_session() {
             });
             assert_eq!(kind(error), Kind::Abandoned);
             let error = rt.scope(|s| {
-                let (session, door, item) = (world.session(), s.door(), Arc::new(millpond::item::Item::new()));
+                let (session, door, item) = (world.session(), s.external(), Arc::new(millpond::item::Item::new()));
                 let long = Long::begin(&session, &y);
                 let join = session.spawn(y.read(), |_| must_not_run());
                 let waits = item.clone();

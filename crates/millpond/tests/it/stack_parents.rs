@@ -20,7 +20,7 @@ fn a_pending_parents_tasks_lie_in_a_frame() {
     limit(20, "pending parents, one worker", || {
         let (rt, over, children) = (runtime(1), AtomicBool::new(false), AtomicUsize::new(0));
         rt.scope(|s| {
-            let pending = s.door().pending_nest(|s| {
+            let pending = s.external().pending_nest(|s| {
                 s.spawn((), |()| {
                     assert!(over.load(Relaxed), "a child ran before its parent's body was over");
                     children.fetch_add(1, Relaxed);
@@ -43,7 +43,7 @@ fn a_pending_parents_stack_is_a_victim() {
         for _ in 0..50 {
             let begun = AtomicUsize::new(0);
             rt.scope(|s| {
-                drop(s.door().pending_nest(|s| {
+                drop(s.external().pending_nest(|s| {
                     for _ in 0..2 {
                         s.spawn((), |()| meet(&begun, 2));
                     }
@@ -77,7 +77,7 @@ fn pending_parents_from_elsewhere() {
             rt.scope(|s| {
                 let mut held = Vec::new();
                 for _ in 0..20 {
-                    let pending = s.door().pending_nest(move |s| tree(s, 5, leaves));
+                    let pending = s.external().pending_nest(move |s| tree(s, 5, leaves));
                     held.push(pending.hold());
                 }
                 thread::scope(|threads| {
@@ -97,7 +97,7 @@ fn pending_parents_that_fail() {
         for workers in [1, 2] {
             let (rt, after) = (runtime(workers), AtomicUsize::new(0));
             let failed = rt.scope(|s| {
-                drop(s.door().task("outer").pending_nest(|s| {
+                drop(s.external().task("outer").pending_nest(|s| {
                     let x = s.unset::<u32>();
                     s.task("inner").spawn(x.write(), |_| panic!("no value"));
                     s.spawn(x.read(), |_| _ = after.fetch_add(1, Relaxed));

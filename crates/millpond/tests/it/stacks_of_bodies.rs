@@ -56,7 +56,7 @@ fn a_leaf_overflows() {
 fn a_future_overflows() {
     let rt = builder(2).stack_size(128 << 10).build().unwrap();
     let _ = rt.scope(|s| {
-        let polled = s.door().task("polled").pending_future(async {
+        let polled = s.external().task("polled").pending_future(async {
             black_box(deep(&[1; 1000]));
         });
         let precondition = polled.hold();

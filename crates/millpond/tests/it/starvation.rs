@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use millpond::{Door, Engine, Runtime, Session, Spawn, StackEngine};
+use millpond::{Engine, ExternalTasks, Runtime, Session, Spawn, StackEngine};
 
 use crate::common::{builder, limit, sized};
 
@@ -83,7 +83,7 @@ fn a_leaf_starts_beside_chains_on_the_stack() {
 }
 
 /// A task of a scope that lets its successor in.
-fn let_in<'s, E: Engine>(door: Door<'s, E>, chains: &'s Chains) {
+fn let_in<'s, E: Engine>(door: ExternalTasks<'s, E>, chains: &'s Chains) {
     drop(door.pending(move || {
         if chains.go_on() {
             let_in(door, chains);
@@ -100,7 +100,7 @@ fn a_leaf_starts_beside_scopes_that_do_not_end() {
                 let (rt, chains) = (builder(workers).build().expect("in range"), Arc::new(Chains::default()));
                 let (session, ends) = (rt.session(), chains.clone());
                 rt.scope(|s| {
-                    (0..8 * workers).for_each(|_| let_in(s.door(), &chains));
+                    (0..8 * workers).for_each(|_| let_in(s.external(), &chains));
                     drop(session.spawn((), move |()| ends.end()));
                     if round % 2 == 0 {
                         s.quiesce();
@@ -121,7 +121,7 @@ fn a_leaf_starts_beside_futures_that_wake_themselves() {
             let (session, ends) = (rt.session(), chains.clone());
             rt.scope(|s| {
                 for _ in 0..8 * workers {
-                    let (door, chains) = (s.door(), &chains);
+                    let (door, chains) = (s.external(), &chains);
                     let polled = std::future::poll_fn(move |context| match chains.go_on() {
                         true => {
                             context.waker().wake_by_ref();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::{builder, limit, sized};
 use millpond::pool::split::{Seat, Split};
 use millpond::pool::{Leave, Pool, Put, TaskRef};
-use millpond::{DefaultMemory, DefaultScheme, Gate, Idle, Parts, Runtime};
+use millpond::{DefaultMemory, DefaultScheme, Idle, Parts, Runtime, ScopeHandle};
 
 thread_local! {
     /// Whether this thread is slow to leave the pool.
@@ -122,7 +122,7 @@ fn a_visitor_keeps_the_runtime() {
             IS_SLOW.set(false);
         });
         rt.scope(|s| {
-            let pending = s.door().pending(|| ());
+            let pending = s.external().pending(|| ());
             give.send(pending.hold()).unwrap();
         })
         .unwrap();
@@ -143,11 +143,11 @@ fn a_visitor_keeps_the_runtime() {
 fn a_stay_ends_the_scope_and_the_runtime() {
     limit(60, "a stay ends the scope and the runtime", || {
         for round in 0..sized(200, 2000) {
-            let (gate, rt) = (OnceLock::<Gate>::new(), builder(1 + round % 2).build().unwrap());
+            let (gate, rt) = (OnceLock::<ScopeHandle>::new(), builder(1 + round % 2).build().unwrap());
             let (give, given) = channel::<millpond::Stay>();
             let dropper = thread::spawn(move || drop(given.recv().unwrap()));
             rt.scope(|s| {
-                let gate = gate.get_or_init(|| s.gate());
+                let gate = gate.get_or_init(|| s.scope_handle());
                 drop(gate.pending(move || give.send(gate.stay()).unwrap()).unwrap());
             })
             .unwrap();

@@ -8,7 +8,7 @@ use crate::handle::Version;
 use crate::handle::claim::Claimant;
 use crate::handle::version::VersionKind;
 use crate::runtime::cancel::Cancels;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::sync::{Arc, Guarded};
 
 /// What is in the version: its drop is seen by loom.
@@ -23,7 +23,7 @@ impl Drop for Value {
 
 struct World {
     frames: Frames,
-    domain: Domain,
+    scope_state: ScopeState,
     _cancels: Box<Cancels>,
     version: Cell<Option<NonNull<Version>>>,
     /// How often the value was changed, or dropped.
@@ -44,11 +44,11 @@ impl World {
     /// A scope with a version that its stack uses.
     fn new() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
-        let domain = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
+        let scope_state = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
         let (version, changes) = (Cell::new(None), Guarded::new(0));
-        let world = Arc::new(World { frames: Frames::new(), domain, _cancels: cancels, version, changes });
+        let world = Arc::new(World { frames: Frames::new(), scope_state, _cancels: cancels, version, changes });
         world.frames.enter();
-        world.frames.open(&world.domain);
+        world.frames.open(&world.scope_state);
         world.put_version();
         world.frames.note(world.noted());
         world

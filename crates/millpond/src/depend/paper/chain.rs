@@ -73,7 +73,7 @@ impl Chain {
         record
     }
 
-    /// Takes an access off, if it is here, by a walk along the list (TG §4.1). O(length).
+    /// Takes an access off, if it is here, by a scan along the list (TG §4.1). O(length).
     pub(super) fn remove(&self, nodes: &mut Local<Node>, record: &Record) {
         let (mut before, mut at): (Link, Link) = (None, self.head.get());
         while let Some(here) = at {

@@ -32,7 +32,7 @@
 //!
 //! 1. The lock guards the lists, and the outgoing edges of all that are on them. Its word holds the number of accesses
 //!    that were not released, so that who reads 0 finds the lock given back.
-//! 2. An access leaves its list before its edges are walked, so no edge is added to it then. All edges into an access are
+//! 2. An access leaves its list before its edges are scanned, so no edge is added to it then. All edges into an access are
 //!    there before the lock is given back, so none of their counts is taken off before.
 //! 3. A list that is emptied since a new generation begins (6) leaves its members where they are, in nobody's list.
 //! 4. The `issue` of a `write` takes no lock: nobody else uses the version (§3.3).

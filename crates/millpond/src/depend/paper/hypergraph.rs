@@ -5,7 +5,7 @@
 //! A generation is a thing of its own: how many of its members were not released, which of them wait, and the generation
 //! after it. Whoever releases the last member wakes all that wait in the next, at once. Which list the waiting members are
 //! in makes two schemes, `hypergraph` with nodes of its own, and `embedded-hypergraph` through the records. Issuing and
-//! releasing take O(1), amortised over all accesses: each list is walked once.
+//! releasing take O(1), amortised over all accesses: each list is scanned once.
 //!
 //! ```text
 //!   version   cur ───────────────────────┐

@@ -32,8 +32,8 @@
 //! 5. A task counts its accesses that wait (`Header::unmet`), plus a guard while it is issued: who brings the count to 0
 //!    has the task.
 //!
-//! Where Fig. 4 differs: a mark ends each generation there, and `release` walks to it under the lock, counting and granting
-//! (35–42). The grants are outside here (4), so the walk would be a second one, over records that a large generation has
+//! Where Fig. 4 differs: a mark ends each generation there, and `release` scans to it under the lock, counting and granting
+//! (35–42). The grants are outside here (4), so the scan would be a second one, over records that a large generation has
 //! driven out of the caches until the grants come to them. Its line 47 resets the youngest mode when the list runs empty;
 //! here an idle version is one with no generation, and its youngest mode is not read. `retired` says that the issuer has
 //! gone on to another version (§3.3), and the last release then frees this one.

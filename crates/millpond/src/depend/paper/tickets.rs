@@ -163,13 +163,13 @@ fn depth_of(task: TaskRef) -> u32 {
 
 /// How deep the task's scope is nested.
 fn level_of(task: TaskRef) -> u32 {
-    let domain = task.header().domain();
+    let scope_state = task.header().scope_state();
     // The tasks of models, and of tests step by step, belong to no scope.
-    if cfg!(test) && domain == ptr::NonNull::dangling() {
+    if cfg!(test) && scope_state == ptr::NonNull::dangling() {
         return 0;
     }
     // SAFETY: a scope outlives its tasks.
-    unsafe { domain.as_ref() }.depth()
+    unsafe { scope_state.as_ref() }.depth()
 }
 
 /// Whether all accesses of a task were granted.

@@ -10,7 +10,7 @@ use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::storage;
 use crate::handle::version::{Dropped, Place, State, Version, VersionKind};
-use crate::runtime::scope_state::{Domain, NESTED_EPOCH};
+use crate::runtime::scope_state::{NESTED_EPOCH, ScopeState};
 use crate::sync::atomic::Ordering;
 
 /// A datum with its first version.
@@ -59,11 +59,11 @@ impl Whole {
     /// is missing: the place of its value.
     #[cfg(feature = "stack")]
     #[inline(always)]
-    pub(crate) fn own<T>(domain: &Domain) -> Whole {
+    pub(crate) fn own<T>(scope_state: &ScopeState) -> Whole {
         let first = Version::new(VersionKind::of::<T>(), Place::Held, NonNull::dangling());
         let datum = Datum::new(true);
-        datum.claim_new(domain.claim(), SchemeOps::of::<InOrder>());
-        datum.set_seen(domain.epoch(), Mode::Inout);
+        datum.claim_new(scope_state.claim(), SchemeOps::of::<InOrder>());
+        datum.set_seen(scope_state.epoch(), Mode::Inout);
         Whole { datum, first }
     }
 

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::Reducer;
 use super::parts::Spare;
 use crate::handle::version::Dropped;
-use crate::panics::{Caught, catch};
+use crate::panics::{PanicPayload, catch};
 
 /// A reducer of some `T`. `like`, `into` and `part` point to values of it; a `room` has space for one.
 pub(super) trait Operator {
@@ -33,7 +33,7 @@ pub(super) trait Operator {
     /// # Safety
     ///
     /// `into` points to a `T` that the caller has alone. `part` is in a room, and given up.
-    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, Caught>;
+    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, PanicPayload>;
 
     /// Frees a room, with its value if it is `full`.
     ///
@@ -67,7 +67,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
         unsafe { room.cast::<T>().write(value) }
     }
 
-    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, Caught> {
+    unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, PanicPayload> {
         let (mut into, mut value) = (into.cast::<T>(), part.cast::<T>());
         // SAFETY: the caller has `into` alone.
         let into = unsafe { into.as_mut() };

@@ -71,7 +71,7 @@ operators! {
     /// assert_eq!(nearest.into_inner()?, 1.5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    Min: Number, |_like| T::GREATEST, |into, part| if part < *into || is_nan(*into) { *into = part };
+    Min: Number, |_like| T::MAX_VALUE, |into, part| if part < *into || is_nan(*into) { *into = part };
     /// Keeps the largest number; NaN is ignored, in the datum too if there is a number.
     ///
     /// The first value takes part, too:
@@ -88,7 +88,7 @@ operators! {
     /// assert_eq!(deepest.into_inner()?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    Max: Number, |_like| T::LEAST, |into, part| if part > *into || is_nan(*into) { *into = part };
+    Max: Number, |_like| T::MIN_VALUE, |into, part| if part > *into || is_nan(*into) { *into = part };
     /// Conjunction: of truth values, of bits. A part starts as true, or all ones:
     ///
     /// ```
@@ -171,9 +171,9 @@ pub trait Number: Copy + PartialOrd {
     /// Neutral under multiplication.
     const ONE: Self;
     /// Not less than any number.
-    const GREATEST: Self;
+    const MAX_VALUE: Self;
     /// Not greater than any number.
-    const LEAST: Self;
+    const MIN_VALUE: Self;
     /// The sum.
     fn plus(self, other: Self) -> Self;
     /// The product.
@@ -217,8 +217,8 @@ macro_rules! numbers {
         impl Number for $t {
             const ZERO: Self = $one - $one;
             const ONE: Self = $one;
-            const GREATEST: Self = $greatest;
-            const LEAST: Self = $least;
+            const MAX_VALUE: Self = $greatest;
+            const MIN_VALUE: Self = $least;
             fn plus(self, $b: Self) -> Self {
                 let $a = self;
                 $plus

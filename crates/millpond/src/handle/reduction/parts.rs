@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem;
 
-use crate::panics::Caught;
+use crate::panics::PanicPayload;
 use crate::sync::Spinning;
 
 #[cfg(all(test, loom))]
@@ -38,7 +38,7 @@ struct State<P> {
     blocks: Blocks<P>,
     spares: Vec<Spare<P>>,
     /// The first combination that failed, by its place.
-    failed: Option<(u32, Caught)>,
+    failed: Option<(u32, PanicPayload)>,
 }
 
 /// The blocks that wait, by shape.
@@ -121,7 +121,7 @@ impl<P> Parts<P> {
     }
 
     /// The combination into `block` failed. Gives `caught` back if that is its task's failure.
-    pub(super) fn fail(&self, block: &Block<P>, caught: Caught) -> Option<Caught> {
+    pub(super) fn fail(&self, block: &Block<P>, caught: PanicPayload) -> Option<PanicPayload> {
         let (own, later) = self.0.with(|state| {
             if matches!(state.blocks, Blocks::AsTheyCome(_)) {
                 return (Some(caught), None);
@@ -140,7 +140,7 @@ impl<P> Parts<P> {
     }
 
     /// Step 4: what is left, in reference order, and the failure of the combination that comes first.
-    pub(super) fn end(&self) -> (impl Iterator<Item = P> + use<P>, Option<Caught>) {
+    pub(super) fn end(&self) -> (impl Iterator<Item = P> + use<P>, Option<PanicPayload>) {
         let (left, failed) =
             self.0.with(|state| (mem::replace(&mut state.blocks, Blocks::AsTheyCome(None)), state.failed.take()));
         let mut left: Vec<_> = match left {

@@ -117,7 +117,7 @@ unsafe impl Pool for Split {
     }
 
     fn steal(&self, local: &mut Seat) -> Option<TaskRef> {
-        self.steal_by(local, |task| (task.header().role() != Role::Fork).then(|| task.header().domain()))
+        self.steal_by(local, |task| (task.header().role() != Role::Fork).then(|| task.header().scope_state()))
     }
 
     fn take_oldest(&self, seat: usize) -> Option<TaskRef> {

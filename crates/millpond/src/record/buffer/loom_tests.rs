@@ -1,9 +1,9 @@
-//! Models of the tape: its worker writes and winds back, others drain.
+//! Models of the event buffer: its worker writes and winds back, others drain.
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::{LENGTH, Tape};
+use super::{EventBuffer, LENGTH};
 use crate::record::{Event, Track, What};
 
 fn event(at: u64) -> Event {
@@ -12,27 +12,27 @@ fn event(at: u64) -> Event {
 
 /// All events arrive, each once, in order, however the drains fall between.
 fn all_arrive(events: u64, drains: usize) {
-    let tape = Arc::new(Tape::new(Track { number: 0, worker: None }));
+    let event_buffer = Arc::new(EventBuffer::new(Track { number: 0, worker: None }));
     let got = Arc::new(Mutex::new(Vec::new()));
-    let drain = |tape: &Tape, got: &Mutex<Vec<u64>>| {
-        tape.drain(|events| got.lock().unwrap().extend(events.iter().map(|event| event.at)));
+    let drain = |event_buffer: &EventBuffer, got: &Mutex<Vec<u64>>| {
+        event_buffer.drain(|events| got.lock().unwrap().extend(events.iter().map(|event| event.at)));
     };
     let drainers: Vec<_> = (0..drains)
         .map(|_| {
-            let (tape, got) = (tape.clone(), got.clone());
-            thread::spawn(move || drain(&tape, &got))
+            let (event_buffer, got) = (event_buffer.clone(), got.clone());
+            thread::spawn(move || drain(&event_buffer, &got))
         })
         .collect();
     for at in 0..events {
-        tape.write(event(at), |events| got.lock().unwrap().extend(events.iter().map(|event| event.at)));
+        event_buffer.write(event(at), |events| got.lock().unwrap().extend(events.iter().map(|event| event.at)));
     }
     drainers.into_iter().for_each(|drainer| drainer.join().unwrap());
-    drain(&tape, &got);
+    drain(&event_buffer, &got);
     assert_eq!(*got.lock().unwrap(), (0..events).collect::<Vec<_>>());
 }
 
 #[test]
-fn loom_one_drains_a_tape_that_winds_back() {
+fn loom_one_drains_a_buffer_that_wraps_around() {
     loom::model(|| all_arrive(2 * LENGTH as u64 + 1, 1));
 }
 

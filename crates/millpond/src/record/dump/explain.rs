@@ -326,7 +326,7 @@ impl All<'_> {
             return (State::Waiting { cause: stands.cause, worker }, stands.since, self.waits_in_body(*id, stands));
         }
         let ready_at = entry.ready_at();
-        if admission::is_door(entry.order) && !entry.met {
+        if admission::is_admission(entry.order) && !entry.met {
             return (State::Pending, ready_at, Vec::new());
         }
         let data = self.waits_for_data(ix);

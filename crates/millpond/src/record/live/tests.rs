@@ -14,7 +14,7 @@ fn spawned(role: Role, task: Id, spawner: Id, order: u64) -> What {
 }
 
 /// A scope on track 0 with a parent and a leaf that waits for it, a child of the parent on track 1, and a combination
-/// that was spawned within the draft of the leaf.
+/// that was spawned within the prepare of the leaf.
 fn tracks() -> [Vec<What>; 3] {
     let (scope, parent, leaf, combine, child) = (id(0, 1), id(0, 2), id(0, 3), id(0, 4), id(1, 1));
     let access = |mode| What::Declared { mode, datum: 7 };
@@ -119,7 +119,7 @@ fn what_is_early_is_kept() {
     assert_eq!(left, [id(0, 1)], "the parent is complete, its scope is not");
 }
 
-/// A worker completes a session that another thread has opened, and its tape is read first.
+/// A worker completes a session that another thread has opened, and its event buffer is read first.
 #[test]
 fn the_completion_of_a_session_before_its_opening() {
     for first in [0, 1] {

@@ -61,7 +61,7 @@ impl Pointer {
         unsafe { &*self.0 }
     }
 
-    /// As `Domain::finish_in_session`.
+    /// As `ScopeState::finish_in_session`.
     fn finish(self, number: usize) {
         // SAFETY: the completion is not counted yet.
         let session = unsafe { self.get() };
@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// As `Domain::ask_for_room`.
+    /// As `ScopeState::ask_for_room`.
     fn ask_for_room(&self, seen: u64, limit: u64) -> bool {
         self.known.store(true, Ordering::Release);
         self.own.ask_for_room(&self.shared, seen, limit)

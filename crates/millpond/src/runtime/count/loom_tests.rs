@@ -4,7 +4,7 @@
 use loom::thread;
 
 use super::*;
-use crate::runtime::external::admission::Doors;
+use crate::runtime::external::admission::Admission;
 use crate::sync::Arc;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
@@ -16,7 +16,7 @@ struct World {
     shared: std::cell::UnsafeCell<Shared>,
     /// Who is told that it is quiet.
     quiet: Guarded<*mut Waiter>,
-    doors: Doors,
+    admission: Admission,
     /// What the tasks did; each worker has one.
     done: [Guarded<u32>; 2],
 }
@@ -35,7 +35,7 @@ impl World {
             own: Own::new(),
             shared: std::cell::UnsafeCell::new(Shared::new()),
             quiet: Guarded::new(ptr::null_mut()),
-            doors: Doors::of_nobody(3),
+            admission: Admission::of_nobody(3),
             done: [Guarded::new(0), Guarded::new(0)],
         })
     }
@@ -66,7 +66,7 @@ impl World {
     /// A thread that lets in a task, having no completion to spare.
     fn let_in(&self, seat: usize) {
         self.shared().count_spawn();
-        self.doors.count_let_in(seat);
+        self.admission.count_let_in(seat);
     }
 
     /// Asks to be told when it is quiet, and waits for that unless `at_once` says that it need not.
@@ -83,9 +83,9 @@ impl World {
     }
 
     /// As the owner of a root scope does before it ends.
-    fn wait_for_doors(&self) {
+    fn wait_for_admission(&self) {
         self.own.lend(self.shared());
-        while !self.wait_for_quiet(|quiet| quiet && self.doors.held() == 0) {}
+        while !self.wait_for_quiet(|quiet| quiet && self.admission.held() == 0) {}
         self.own.reclaim();
     }
 
@@ -310,19 +310,19 @@ fn loom_quiet() {
     });
 }
 
-/// The scope ends when its doors hold nothing: threads outside let the tasks in, which the workers end.
+/// The scope ends when its admission hold nothing: threads outside let the tasks in, which the workers end.
 #[test]
 fn loom_doors_at_the_end() {
     loom::model(|| {
         let world = World::new();
         let outside = [0, 1].map(|number| {
-            world.doors.count_made(2);
+            world.admission.count_made(2);
             worker(&world, move |world| {
                 world.let_in(number);
                 world.finish(number, 1)
             })
         });
-        world.wait_for_doors();
+        world.wait_for_admission();
         assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
         assert!(world.end());
         world.gone();
@@ -335,10 +335,10 @@ fn loom_doors_at_the_end() {
 fn loom_a_door_behind_a_door() {
     loom::model(|| {
         let world = World::new();
-        world.doors.count_made(2);
+        world.admission.count_made(2);
         let outside = worker(&world, |world| {
             world.let_in(0);
-            world.doors.count_made(0);
+            world.admission.count_made(0);
             let other = {
                 // SAFETY: the thread below is joined before the world goes.
                 let world: &'static World = unsafe { &*ptr::from_ref(world) };
@@ -350,7 +350,7 @@ fn loom_a_door_behind_a_door() {
             world.finish(0, 1);
             other.join().unwrap();
         });
-        world.wait_for_doors();
+        world.wait_for_admission();
         assert_eq!(world.done.each_ref().map(Guarded::get), [1, 1]);
         assert!(world.end());
         world.gone();

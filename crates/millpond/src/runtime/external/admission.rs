@@ -1,4 +1,4 @@
-//! The doors of a scope: how many tasks came through them, and how those are let in.
+//! The admission of a scope: how many tasks came through them, and how those are let in.
 //!
 //! Each seat counts for itself, without a read-modify-write: one thread holds a seat at a time. The sums are exact when
 //! the scope is quiet (`runtime::count`, 7), but for threads outside that let tasks in at that very time: what such a one
@@ -17,7 +17,7 @@ use crate::access::Root;
 use crate::engine::Engine;
 use crate::pool::Put;
 use crate::runtime::external::tasks::{Pending, Precondition, WaitError};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Body, Code, payload, write_body};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -32,15 +32,15 @@ const DOOR: u64 = 1 << 62;
 const SEAT_SHIFT: u32 = 44;
 
 /// Whether a task with this place in reference order came through a door.
-pub(crate) fn is_door(order: u64) -> bool {
+pub(crate) fn is_admission(order: u64) -> bool {
     order >= DOOR
 }
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Doors {
+pub(crate) struct Admission {
     seats: Box<[CachePadded<AtSeat>]>,
-    domain: NonNull<Domain>,
+    scope_state: NonNull<ScopeState>,
     /// The runtime's, whose type `ops` knows.
     shared: NonNull<()>,
     ops: &'static Ops,
@@ -50,10 +50,10 @@ pub(crate) struct Doors {
 #[derive(Debug)]
 struct Ops {
     let_in: unsafe fn(NonNull<()>, TaskRef),
-    leave: unsafe fn(NonNull<()>, NonNull<Domain>),
-    make: unsafe fn(NonNull<()>, &Doors, &'static VTable, Layout, Options) -> TaskRef,
+    leave: unsafe fn(NonNull<()>, NonNull<ScopeState>),
+    make: unsafe fn(NonNull<()>, &Admission, &'static VTable, Layout, Options) -> TaskRef,
     start: unsafe fn(NonNull<()>, TaskRef),
-    wait: unsafe fn(NonNull<()>, &Doors, Place, Poller<'_>) -> Result<(), WaitError>,
+    wait: unsafe fn(NonNull<()>, &Admission, Place, Poller<'_>) -> Result<(), WaitError>,
 }
 
 type Place = &'static Location<'static>;
@@ -62,9 +62,9 @@ type Place = &'static Location<'static>;
 type Poller<'p> = &'p mut dyn FnMut(Option<TaskRef>) -> Turned;
 
 // SAFETY: what is shared of a runtime may be used by any thread, and of a scope what is used here.
-unsafe impl Send for Doors {}
+unsafe impl Send for Admission {}
 // SAFETY: as above.
-unsafe impl Sync for Doors {}
+unsafe impl Sync for Admission {}
 
 #[derive(Debug, Default)]
 struct AtSeat {
@@ -72,14 +72,14 @@ struct AtSeat {
     let_in: AtomicU64,
 }
 
-impl Doors {
+impl Admission {
     /// Of a scope of this runtime.
-    pub(in crate::runtime) fn of<E: Engine>(shared: &Shared<E>, domain: NonNull<Domain>) -> Self {
-        Self::new(shared.seats(), domain, NonNull::from(shared).cast(), Ops::of::<E>())
+    pub(in crate::runtime) fn of<E: Engine>(shared: &Shared<E>, scope_state: NonNull<ScopeState>) -> Self {
+        Self::new(shared.seats(), scope_state, NonNull::from(shared).cast(), Ops::of::<E>())
     }
 
-    fn new(seats: usize, domain: NonNull<Domain>, shared: NonNull<()>, ops: &'static Ops) -> Self {
-        Doors { seats: (0..seats).map(|_| CachePadded::default()).collect(), domain, shared, ops }
+    fn new(seats: usize, scope_state: NonNull<ScopeState>, shared: NonNull<()>, ops: &'static Ops) -> Self {
+        Admission { seats: (0..seats).map(|_| CachePadded::default()).collect(), scope_state, shared, ops }
     }
 
     /// All preconditions of a task are met: it goes to the workers. No reference: the task may end its scope before this
@@ -87,26 +87,26 @@ impl Doors {
     ///
     /// # Safety
     ///
-    /// It was held, behind these doors.
-    pub(in crate::runtime) unsafe fn let_in(this: NonNull<Doors>, task: TaskRef) {
+    /// It was held, behind these admission.
+    pub(in crate::runtime) unsafe fn let_in(this: NonNull<Admission>, task: TaskRef) {
         // SAFETY: the scope does not end before the task.
-        let Doors { ops, shared, .. } = unsafe { this.as_ref() };
+        let Admission { ops, shared, .. } = unsafe { this.as_ref() };
         let (ops, shared) = (*ops, *shared);
         // SAFETY: the runtime is there as long as the scope.
         unsafe { (ops.let_in)(shared, task) }
     }
 
-    /// Subtracts what keeps the scope outstanding, from any thread. No reference: the doors may be gone before it returns.
+    /// Subtracts what keeps the scope outstanding, from any thread. No reference: the admission may be gone before it returns.
     ///
     /// # Safety
     ///
-    /// It was counted, by [`Domain::count_hidden_spawn`].
-    pub(in crate::runtime) unsafe fn leave(this: NonNull<Doors>) {
-        // SAFETY: the scope, whose doors these are, is outstanding as long as it counts this.
-        let Doors { ops, shared, domain, .. } = unsafe { this.as_ref() };
-        let (ops, shared, domain) = (*ops, *shared, *domain);
+    /// It was counted, by [`ScopeState::count_hidden_spawn`].
+    pub(in crate::runtime) unsafe fn leave(this: NonNull<Admission>) {
+        // SAFETY: the scope, whose admission these are, is outstanding as long as it counts this.
+        let Admission { ops, shared, scope_state, .. } = unsafe { this.as_ref() };
+        let (ops, shared, scope_state) = (*ops, *shared, *scope_state);
         // SAFETY: as above; and the runtime is there as long as the scope.
-        unsafe { (ops.leave)(shared, domain) }
+        unsafe { (ops.leave)(shared, scope_state) }
     }
 
     /// Makes a task but for its payload: held, with one precondition. Bytes are not counted: while somebody outside holds
@@ -114,7 +114,7 @@ impl Doors {
     /// preconditions.
     pub(in crate::runtime) fn make(&self, vtable: &'static VTable, payload: Layout, mut options: Options) -> TaskRef {
         options.bytes = 0;
-        // SAFETY: who has the doors keeps the scope from ending.
+        // SAFETY: who has the admission keeps the scope from ending.
         unsafe { (self.ops.make)(self.shared, self, vtable, payload, options) }
     }
 
@@ -189,14 +189,14 @@ impl Doors {
                 Poll::Pending => Turned::Lost,
             }
         };
-        // SAFETY: who has the doors keeps the scope from ending.
+        // SAFETY: who has the admission keeps the scope from ending.
         unsafe { (self.ops.wait)(self.shared, self, place, &mut poll) }?;
         Ok(output.expect("the future was ready"))
     }
 
     /// The scope's.
-    pub(in crate::runtime) fn domain(&self) -> NonNull<Domain> {
-        self.domain
+    pub(in crate::runtime) fn scope_state(&self) -> NonNull<ScopeState> {
+        self.scope_state
     }
 
     /// Counts a task that is held; its place in reference order, behind all that the body spawns itself.
@@ -236,7 +236,7 @@ unsafe fn the<'a, E: Engine>(shared: NonNull<()>) -> &'a Shared<E> {
 
 /// # Safety
 ///
-/// As `the`, and `Doors::let_in`.
+/// As `the`, and `Admission::let_in`.
 unsafe fn let_in<E: Engine>(shared: NonNull<()>, task: TaskRef) {
     // SAFETY: passed on.
     let shared = unsafe { the::<E>(shared) };
@@ -254,13 +254,13 @@ unsafe fn let_in<E: Engine>(shared: NonNull<()>, task: TaskRef) {
 /// # Safety
 ///
 /// As `the`, and the scope counts what is subtracted here.
-unsafe fn leave<E: Engine>(shared: NonNull<()>, domain: NonNull<Domain>) {
+unsafe fn leave<E: Engine>(shared: NonNull<()>, scope_state: NonNull<ScopeState>) {
     // SAFETY: passed on.
     let shared = unsafe { the::<E>(shared) };
     // The scope may end by this, and its owner go on, while this thread still wakes it.
     let _kept = shared.keep();
     // SAFETY: passed on. It is a root scope, so nobody goes on with it.
-    let _complete = unsafe { domain.as_ref() }.finish(1);
+    let _complete = unsafe { scope_state.as_ref() }.finish(1);
 }
 
 /// # Safety
@@ -268,17 +268,17 @@ unsafe fn leave<E: Engine>(shared: NonNull<()>, domain: NonNull<Domain>) {
 /// As `the`, and the scope is there.
 unsafe fn make<E: Engine>(
     shared: NonNull<()>,
-    doors: &Doors,
+    admission: &Admission,
     vtable: &'static VTable,
     payload: Layout,
     options: Options,
 ) -> TaskRef {
     // SAFETY: as the caller promises.
-    let domain = unsafe { doors.domain.as_ref() };
+    let scope_state = unsafe { admission.scope_state.as_ref() };
     // SAFETY: passed on.
     unsafe { the::<E>(shared) }.visit(|worker| {
-        let order = doors.count_made(worker.seat().index());
-        let recorded = domain.record() != 0;
+        let order = admission.count_made(worker.seat().index());
+        let recorded = scope_state.record() != 0;
         let id = if recorded { worker.log.next_id() } else { 0 };
         let extras = match (recorded, options.is_plain()) {
             (true, _) => Some(options.recorded(id)),
@@ -288,11 +288,11 @@ unsafe fn make<E: Engine>(
         let shape = Shape { extras: extras.is_some(), accesses: 0, nest: vtable.role == Role::Nest };
         let block = worker.alloc(shape.block_size(payload));
         let (place, priority) = (options.place, options.priority);
-        let new = NewTask { vtable, domain: doors.domain, order, place, priority, extras, accesses: 0 };
+        let new = NewTask { vtable, scope_state: admission.scope_state, order, place, priority, extras, accesses: 0 };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
         if recorded {
-            worker.log.spawned(task, domain.record());
+            worker.log.spawned(task, scope_state.record());
         }
         task.header().only_one_unmet();
         task
@@ -314,14 +314,19 @@ unsafe fn start<E: Engine>(shared: NonNull<()>, task: TaskRef) {
 /// # Safety
 ///
 /// As `the`, and the scope is there.
-unsafe fn wait<E: Engine>(shared: NonNull<()>, doors: &Doors, place: Place, poll: Poller<'_>) -> Result<(), WaitError> {
+unsafe fn wait<E: Engine>(
+    shared: NonNull<()>,
+    admission: &Admission,
+    place: Place,
+    poll: Poller<'_>,
+) -> Result<(), WaitError> {
     // SAFETY: passed on.
     let worker = worker_of(unsafe { the::<E>(shared) });
-    worker.expect("a future is waited for in a task of the door's scope").poll_in_place(doors, place, poll)
+    worker.expect("a future is waited for in a task of the door's scope").poll_in_place(admission, place, poll)
 }
 
 #[cfg(all(test, loom))]
-impl Doors {
+impl Admission {
     /// Of no runtime.
     pub(in crate::runtime) fn of_nobody(seats: usize) -> Self {
         const OPS: &Ops = &Ops {

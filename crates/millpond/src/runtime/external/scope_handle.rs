@@ -1,14 +1,14 @@
-//! A gate: a door for what was made before the scope, and lives longer.
+//! A handle of a root scope, for data that was made before the scope.
 //!
-//! A [`Door`](crate::runtime::external::tasks::Door) serves tasks that may borrow what lives as long as the scope's tasks do, so nothing that
-//! was made before the scope can keep one. A gate can be kept anywhere: it is looked at, each time, whether the scope is
-//! still there.
+//! [`ExternalTasks`](crate::ExternalTasks) borrows its scope, so nothing that was made before the scope can keep one. A
+//! [`ScopeHandle`] can be kept anywhere: each call checks whether the scope is still open.
 //!
-//! 1. Who runs in a task that came through the gate is *inside*, which a thread-local says: the scope does not end before
-//!    its tasks. A fiber takes the thread-local along when it is put aside.
-//! 2. Anybody else takes the lock, and finds the gate open or closed. What it makes under the lock is held, or counted as
-//!    outstanding, before it gives the lock back.
-//! 3. The owner closes the gate, under the lock, when it is quiet and nothing is held (`quiesce`), and then the scope ends.
+//! 1. A task that was spawned through the handle runs *inside* the scope; a thread-local says so. The scope does not end
+//!    before its tasks, so the task needs no lock. A suspended fiber keeps the thread-local.
+//! 2. Any other thread takes the lock and reads whether the handle is open. A task that it creates under the lock is
+//!    held, or counted as outstanding, before the thread releases the lock.
+//! 3. When the scope is quiescent and holds no task (`quiesce`), its owner closes the handle under the lock. Then the
+//!    scope ends.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -19,87 +19,89 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::runtime::external::admission::Doors;
+use crate::runtime::external::admission::Admission;
 use crate::runtime::external::tasks::{Pending, WaitError};
 use crate::runtime::spawn::{Options, Task};
 use crate::sync::{Mutex, MutexGuard};
 use crate::worker::current::Inside;
 
-/// A way into a root scope for what was made before it: from its tasks, and from other threads while it is open. Made by
-/// [`Scope::gate`](crate::Scope::gate); a clone is the same gate.
+/// A handle of a root scope: it spawns tasks from data that was made before the scope.
+///
+/// Tasks of the scope can use it, and other threads while the scope is open. Made by
+/// [`Scope::scope_handle`](crate::Scope::scope_handle). Clones refer to the same scope.
 ///
 /// ```
 /// use std::sync::OnceLock;
-/// use millpond::{Gate, Runtime, item::Item};
+/// use millpond::{ScopeHandle, Runtime, item::Item};
 ///
-/// // Made before the scope: a task that is found through it makes another one.
+/// // Made before the scope. Each task of the chain spawns the next one through the handle.
 /// struct Chain<'a> {
-///     gate: OnceLock<Gate<'a>>,
+///     scope: OnceLock<ScopeHandle<'a>>,
 ///     end: Item<u32>,
 /// }
 /// fn step<'a>(chain: &'a Chain<'a>, left: u32) {
-///     let gate = chain.gate.get().unwrap();
+///     let scope = chain.scope.get().unwrap();
 ///     let next = move || if left == 0 { chain.end.put(42).unwrap() } else { step(chain, left - 1) };
-///     drop(gate.pending(next).expect("the scope is open"));
+///     drop(scope.pending(next).expect("the scope is open"));
 /// }
 ///
 /// let rt = Runtime::new()?;
-/// let chain = Chain { gate: OnceLock::new(), end: Item::new() };
+/// let chain = Chain { scope: OnceLock::new(), end: Item::new() };
 /// rt.scope(|s| {
-///     chain.gate.set(s.gate()).unwrap();
+///     chain.scope.set(s.scope_handle()).unwrap();
 ///     step(&chain, 10);
 /// })?;
 /// assert_eq!(chain.end.get(), Some(&42));
-/// assert!(chain.gate.get().unwrap().pending(|| ()).is_err());
+/// assert!(chain.scope.get().unwrap().pending(|| ()).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Gate<'env> {
+pub struct ScopeHandle<'env> {
     inner: Arc<Inner>,
     _lives: PhantomData<fn(&'env ()) -> &'env ()>,
 }
 
-/// The scope of a gate has ended.
+/// The scope of a scope handle has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// What all copies of a gate share.
+/// What all copies of a scope handle share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     /// There as long as the scope.
-    doors: NonNull<Doors>,
+    admission: NonNull<Admission>,
     open: Mutex<bool>,
 }
 
-// SAFETY: doors may be used by any thread.
+// SAFETY: admission may be used by any thread.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
-/// The lock of a gate.
+/// The lock of a scope handle.
 pub(crate) struct Opening<'i>(MutexGuard<'i, bool>);
 
 impl Inner {
     /// # Safety
     ///
-    /// The doors are those of a scope that closes the gate before it ends.
-    pub(in crate::runtime) unsafe fn new(doors: &Doors) -> Arc<Self> {
-        Arc::new(Inner { doors: doors.into(), open: Mutex::new(true) })
+    /// The admission are those of a scope that closes the scope handle before it ends.
+    pub(in crate::runtime) unsafe fn new(admission: &Admission) -> Arc<Self> {
+        Arc::new(Inner { admission: admission.into(), open: Mutex::new(true) })
     }
 
     pub(in crate::runtime) fn lock(&self) -> Opening<'_> {
         Opening(self.open.lock())
     }
 
-    /// Runs `f`, which runs no code of the user's, with the doors, if they are there.
-    fn with<R>(&self, f: impl FnOnce(&Doors) -> R) -> Result<R, Closed> {
+    /// Runs `f`, which runs no code of the user's, with the admission, if they are there.
+    fn with<R>(&self, f: impl FnOnce(&Admission) -> R) -> Result<R, Closed> {
         let inside = Inside::is(std::ptr::from_ref(self).cast());
         let open = (!inside).then(|| self.lock());
         if open.as_ref().is_some_and(|open| !*open.0) {
             return Err(Closed);
         }
         // SAFETY: a task of the scope runs here, or the scope waits for the lock (steps 1 and 2).
-        Ok(f(unsafe { self.doors.as_ref() }))
+        Ok(f(unsafe { self.admission.as_ref() }))
     }
 }
 
@@ -109,19 +111,19 @@ impl Opening<'_> {
     }
 }
 
-impl<'env> Gate<'env> {
+impl<'env> ScopeHandle<'env> {
     /// # Safety
     ///
     /// What outlives `'env` outlives the scope.
     pub(in crate::runtime) unsafe fn new(inner: Arc<Inner>) -> Self {
-        Gate { inner, _lives: PhantomData }
+        ScopeHandle { inner, _lives: PhantomData }
     }
 
     fn here(&self) -> *const () {
         Arc::as_ptr(&self.inner).cast()
     }
 
-    /// As [`Door::pending`](crate::Door::pending).
+    /// As [`ExternalTasks::pending`](crate::ExternalTasks::pending).
     ///
     /// # Errors
     ///
@@ -138,20 +140,20 @@ impl<'env> Gate<'env> {
             body();
         };
         // SAFETY: the closure lives as long as the scope's tasks.
-        self.inner.with(|doors| unsafe { doors.leaf(options, inside) })
+        self.inner.with(|admission| unsafe { admission.leaf(options, inside) })
     }
 
-    /// As [`Door::run_future`](crate::Door::run_future), from within a task that came through this gate.
+    /// As [`ExternalTasks::run_future`](crate::ExternalTasks::run_future), from within a task that came through this scope handle.
     ///
     /// # Panics
     ///
-    /// Elsewhere.
+    /// OutOfLine.
     #[track_caller]
     pub fn run_future<F: Future<Output = ()> + Send + 'env>(&self, future: F) {
         self.future(Options::at(Location::caller()), future);
     }
 
-    /// As [`Door::pending_future`](crate::Door::pending_future).
+    /// As [`ExternalTasks::pending_future`](crate::ExternalTasks::pending_future).
     ///
     /// # Errors
     ///
@@ -164,16 +166,16 @@ impl<'env> Gate<'env> {
     fn later<F: Future<Output = ()> + Send + 'env>(&self, options: Options, future: F) -> Result<Pending, Closed> {
         let future = InsideFuture { here: Address(self.here()), future };
         // SAFETY: the future lives as long as the scope's tasks.
-        self.inner.with(|doors| unsafe { doors.pending_future(options, future) })
+        self.inner.with(|admission| unsafe { admission.pending_future(options, future) })
     }
 
     fn future<F: Future<Output = ()> + Send + 'env>(&self, options: Options, future: F) {
         let future = InsideFuture { here: Address(self.here()), future };
         // SAFETY: the future lives as long as the scope's tasks.
-        unsafe { self.doors_inside().future(options, future) }
+        unsafe { self.admission_inside().future(options, future) }
     }
 
-    /// As [`Door::wait_in_place`](crate::Door::wait_in_place), from within a task that came through this gate.
+    /// As [`ExternalTasks::wait_in_place`](crate::ExternalTasks::wait_in_place), from within a task that came through this scope handle.
     ///
     /// # Errors
     ///
@@ -181,34 +183,37 @@ impl<'env> Gate<'env> {
     ///
     /// # Panics
     ///
-    /// Elsewhere.
+    /// OutOfLine.
     #[track_caller]
     pub fn wait_in_place<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
-        self.doors_inside().wait_in_place(Location::caller(), future)
+        self.admission_inside().wait_in_place(Location::caller(), future)
     }
 
     /// Keeps the scope from [quiescence](crate::Scope::quiesce) until it is dropped, on whatever thread: for a task that
-    /// came through this gate and now waits for something outside. One atomic addition, and a subtraction in the end.
+    /// came through this scope handle and now waits for something outside. One atomic addition, and a subtraction in the end.
     ///
     /// # Panics
     ///
-    /// Elsewhere than in such a task.
+    /// OutOfLine than in such a task.
     pub fn stay(&self) -> Stay {
-        let doors = self.doors_inside();
+        let admission = self.admission_inside();
         // SAFETY: a task of the scope runs here.
-        unsafe { doors.domain().as_ref() }.count_hidden_spawn();
-        Stay(doors.into())
+        unsafe { admission.scope_state().as_ref() }.count_hidden_spawn();
+        Stay(admission.into())
     }
 
-    fn doors_inside(&self) -> &Doors {
-        assert!(Inside::is(self.here()), "a task of the gate's scope runs or waits for a future, not somebody else");
+    fn admission_inside(&self) -> &Admission {
+        assert!(
+            Inside::is(self.here()),
+            "a task of the scope_handle's scope runs or waits for a future, not somebody else"
+        );
         // SAFETY: as long as that task runs, the scope does not end.
-        unsafe { self.inner.doors.as_ref() }
+        unsafe { self.inner.admission.as_ref() }
     }
 }
 
-impl<'env> Task<'_, Gate<'env>> {
-    /// As [`Gate::pending`].
+impl<'env> Task<'_, ScopeHandle<'env>> {
+    /// As [`ScopeHandle::pending`].
     ///
     /// # Errors
     ///
@@ -217,7 +222,7 @@ impl<'env> Task<'_, Gate<'env>> {
         self.scope.leaf(self.options, body)
     }
 
-    /// As [`Gate::pending_future`].
+    /// As [`ScopeHandle::pending_future`].
     ///
     /// # Errors
     ///
@@ -226,7 +231,7 @@ impl<'env> Task<'_, Gate<'env>> {
         self.scope.later(self.options, future)
     }
 
-    /// As [`Gate::run_future`].
+    /// As [`ScopeHandle::run_future`].
     ///
     /// # Panics
     ///
@@ -236,7 +241,7 @@ impl<'env> Task<'_, Gate<'env>> {
     }
 }
 
-impl<'env> Gate<'env> {
+impl<'env> ScopeHandle<'env> {
     /// Names the task that is made next.
     #[track_caller]
     pub fn task(&self, name: &'static str) -> Task<'_, Self> {
@@ -244,10 +249,10 @@ impl<'env> Gate<'env> {
     }
 }
 
-/// Something outside that a scope waits for; see [`Gate::stay`].
+/// Something outside that a scope waits for; see [`ScopeHandle::stay`].
 #[derive(Debug)]
 #[must_use = "the scope stays as long as this is kept"]
-pub struct Stay(NonNull<Doors>);
+pub struct Stay(NonNull<Admission>);
 
 // SAFETY: it stands for a count of the scope, which does not end before that is subtracted, as any thread may do.
 unsafe impl Send for Stay {}
@@ -257,11 +262,11 @@ unsafe impl Sync for Stay {}
 impl Drop for Stay {
     fn drop(&mut self) {
         // SAFETY: counted in `stay`.
-        unsafe { Doors::leave(self.0) }
+        unsafe { Admission::leave(self.0) }
     }
 }
 
-/// Which gate it is: never looked at.
+/// Which scope handle it is: never looked at.
 #[derive(Clone, Copy)]
 struct Address(*const ());
 
@@ -295,7 +300,7 @@ impl<F: Future> Future for InsideFuture<F> {
 
 impl std::fmt::Display for Closed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the scope of the gate has ended")
+        f.write_str("the scope of the scope_handle has ended")
     }
 }
 

@@ -10,9 +10,9 @@ use std::ptr::NonNull;
 
 use crate::access::{In, Root};
 use crate::engine::{DefaultEngine, Engine};
-use crate::runtime::external::admission::Doors;
+use crate::runtime::external::admission::Admission;
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::body::ParentCode;
 use crate::runtime::spawn::{Options, Task};
 use crate::task::TaskRef;
@@ -27,7 +27,7 @@ use crate::worker::seats::Shared;
 /// let sum = AtomicU32::new(0);
 /// let rt = Runtime::builder().workers(2).build()?;
 /// rt.scope(|s| {
-///     let pending = s.door().pending(|| assert_eq!(sum.load(Relaxed), 3));
+///     let pending = s.external().pending(|| assert_eq!(sum.load(Relaxed), 3));
 ///     for part in [1, 2] {
 ///         let precondition = pending.hold();
 ///         s.spawn((), {
@@ -41,22 +41,22 @@ use crate::worker::seats::Shared;
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Door<'s, E: Engine = DefaultEngine> {
-    doors: NonNull<Doors>,
+pub struct ExternalTasks<'s, E: Engine = DefaultEngine> {
+    admission: NonNull<Admission>,
     _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(E) -> E)>,
 }
 
-impl<E: Engine> Clone for Door<'_, E> {
+impl<E: Engine> Clone for ExternalTasks<'_, E> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<E: Engine> Copy for Door<'_, E> {}
+impl<E: Engine> Copy for ExternalTasks<'_, E> {}
 
 // SAFETY: a door counts spawns, and allocates, through the calling worker's seat or, under a lock, the front one; `'s` ends only when the scope is complete, which it is not while one of its tasks, or its body, uses the door.
-unsafe impl<E: Engine> Send for Door<'_, E> {}
+unsafe impl<E: Engine> Send for ExternalTasks<'_, E> {}
 // SAFETY: as above.
-unsafe impl<E: Engine> Sync for Door<'_, E> {}
+unsafe impl<E: Engine> Sync for ExternalTasks<'_, E> {}
 
 /// A task that waits for its preconditions. It cannot start before this is dropped, so preconditions can be added one
 /// by one.
@@ -76,13 +76,13 @@ unsafe impl Send for Precondition {}
 // SAFETY: as above.
 unsafe impl Sync for Precondition {}
 
-impl<'s, E: Engine> Door<'s, E> {
+impl<'s, E: Engine> ExternalTasks<'s, E> {
     /// # Safety
     ///
-    /// Runtime and domain outlive the completion of the scope, and `'s` lasts at most until then.
-    pub(crate) unsafe fn new(shared: &Shared<E>, domain: &Domain) -> Self {
-        let doors = domain.open_doors(|| Doors::of(shared, domain.into())).into();
-        Door { doors, _lives: PhantomData }
+    /// Runtime and scope state outlive the completion of the scope, and `'s` lasts at most until then.
+    pub(crate) unsafe fn new(shared: &Shared<E>, scope_state: &ScopeState) -> Self {
+        let admission = scope_state.open_admission(|| Admission::of(shared, scope_state.into())).into();
+        ExternalTasks { admission, _lives: PhantomData }
     }
 
     /// Makes a leaf that waits for preconditions; see [`Pending::hold`]. Allocates the task's block, as a spawn does;
@@ -99,7 +99,7 @@ impl<'s, E: Engine> Door<'s, E> {
     /// # use millpond::{Runtime, Spawn};
     /// # let rt = Runtime::new()?;
     /// let result = rt.scope(|s| {
-    ///     let step = s.door().task("step").index([7]).priority(1).pending(|| unreachable!());
+    ///     let step = s.external().task("step").index([7]).priority(1).pending(|| unreachable!());
     ///     drop(step.hold());
     /// });
     /// let text = "task `step(7)` waited for a precondition that was dropped";
@@ -113,17 +113,17 @@ impl<'s, E: Engine> Door<'s, E> {
 
     fn leaf<F: FnOnce(()) + Send + 's>(&self, options: Options, f: F) -> Pending {
         // SAFETY: the closure lives as long as the scope's tasks.
-        unsafe { self.doors().leaf(options, f) }
+        unsafe { self.admission().leaf(options, f) }
     }
 
-    /// As [`pending`](Door::pending), for a parent: its body gets a scope of its own, and may wait.
+    /// As [`pending`](ExternalTasks::pending), for a parent: its body gets a scope of its own, and may wait.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
     /// # use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     /// # let (rt, answer) = (Runtime::new()?, AtomicU32::new(0));
     /// rt.scope(|s| {
-    ///     let go = s.door().pending_nest(|s| {
+    ///     let go = s.external().pending_nest(|s| {
     ///         let (six, seven) = (s.spawn((), |()| 6), s.spawn((), |()| 7));
     ///         answer.store(s.wait(six).unwrap() * s.wait(seven).unwrap(), Relaxed);
     ///     });
@@ -146,12 +146,12 @@ impl<'s, E: Engine> Door<'s, E> {
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
     {
         // SAFETY: its table; and the closure lives as long as the scope's tasks.
-        unsafe { self.doors().make_body(ParentCode::<'s, 's, E, Root, (), F, (), ()>::NEST, f, options) }
+        unsafe { self.admission().make_body(ParentCode::<'s, 's, E, Root, (), F, (), ()>::NEST, f, options) }
     }
 
-    fn doors(&self) -> &Doors {
+    fn admission(&self) -> &Admission {
         // SAFETY: `new`'s caller promised that they live.
-        unsafe { self.doors.as_ref() }
+        unsafe { self.admission.as_ref() }
     }
 
     /// Runs a future as a task of the scope: polls it here and now, for the body that calls this; if it waits, it is put
@@ -166,7 +166,7 @@ impl<'s, E: Engine> Door<'s, E> {
     /// let (rt, sum) = (Runtime::new()?, AtomicU32::new(0));
     /// let session = rt.session();
     /// rt.scope(|s| {
-    ///     let (door, six) = (s.door(), session.spawn((), |()| 6));
+    ///     let (door, six) = (s.external(), session.spawn((), |()| 6));
     ///     s.spawn((), {
     ///         let sum = &sum;
     ///         move |()| door.run_future(async move { _ = sum.fetch_add(six.await.unwrap(), Relaxed) })
@@ -187,16 +187,16 @@ impl<'s, E: Engine> Door<'s, E> {
 
     fn future<F: Future<Output = ()> + Send + 's>(&self, options: Options, future: F) {
         // SAFETY: the future lives as long as the scope's tasks.
-        unsafe { self.doors().future(options, future) }
+        unsafe { self.admission().future(options, future) }
     }
 
-    /// As [`run_future`](Door::run_future), but the future is polled first when all preconditions are met.
+    /// As [`run_future`](ExternalTasks::run_future), but the future is polled first when all preconditions are met.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn, item::Item};
     /// let (rt, six, answer) = (Runtime::new()?, Item::new(), Item::new());
     /// rt.scope(|s| {
-    ///     let pending = s.door().pending_future(async { answer.put(six.get().unwrap() * 7).unwrap() });
+    ///     let pending = s.external().pending_future(async { answer.put(six.get().unwrap() * 7).unwrap() });
     ///     six.wait(pending.hold());
     ///     drop(pending);
     ///     s.spawn((), |()| six.put(6).unwrap());
@@ -211,7 +211,7 @@ impl<'s, E: Engine> Door<'s, E> {
 
     fn later<F: Future<Output = ()> + Send + 's>(&self, options: Options, future: F) -> Pending {
         // SAFETY: the future lives as long as the scope's tasks.
-        unsafe { self.doors().pending_future(options, future) }
+        unsafe { self.admission().pending_future(options, future) }
     }
 
     /// Polls a future in the middle of a leaf that came through this door; while it waits, the leaf's stack is put aside,
@@ -225,7 +225,7 @@ impl<'s, E: Engine> Door<'s, E> {
     /// let rt = Runtime::new()?;
     /// let session = rt.session();
     /// rt.scope(|s| {
-    ///     let (door, six) = (s.door(), session.spawn((), |()| 6));
+    ///     let (door, six) = (s.external(), session.spawn((), |()| 6));
     ///     drop(door.pending(move || assert_eq!(door.wait_in_place(six).unwrap().unwrap(), 6)));
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -240,11 +240,11 @@ impl<'s, E: Engine> Door<'s, E> {
     /// If this thread does not work for the scope's runtime.
     #[track_caller]
     pub fn wait_in_place<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
-        self.doors().wait_in_place(Location::caller(), future)
+        self.admission().wait_in_place(Location::caller(), future)
     }
 }
 
-/// Why a future did not get ready that was waited for [in place](Door::wait_in_place).
+/// Why a future did not get ready that was waited for [in place](ExternalTasks::wait_in_place).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitError {
@@ -272,23 +272,23 @@ impl std::fmt::Display for WaitError {
 
 impl std::error::Error for WaitError {}
 
-impl<'s, E: Engine> Task<'_, Door<'s, E>> {
-    /// As [`Door::pending`].
+impl<'s, E: Engine> Task<'_, ExternalTasks<'s, E>> {
+    /// As [`ExternalTasks::pending`].
     pub fn pending<F: FnOnce() + Send + 's>(self, body: F) -> Pending {
         self.scope.leaf(self.options, move |()| body())
     }
 
-    /// As [`Door::run_future`].
+    /// As [`ExternalTasks::run_future`].
     pub fn run_future<F: Future<Output = ()> + Send + 's>(self, future: F) {
         self.scope.future(self.options, future);
     }
 
-    /// As [`Door::pending_future`].
+    /// As [`ExternalTasks::pending_future`].
     pub fn pending_future<F: Future<Output = ()> + Send + 's>(self, future: F) -> Pending {
         self.scope.later(self.options, future)
     }
 
-    /// As [`Door::pending_nest`].
+    /// As [`ExternalTasks::pending_nest`].
     pub fn pending_nest<F>(self, body: F) -> Pending
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
@@ -309,7 +309,7 @@ impl Pending {
     /// # use millpond::{Kind, Runtime, Spawn};
     /// # let rt = Runtime::new()?;
     /// let result = rt.scope(|s| {
-    ///     let pending = s.door().pending(|| unreachable!());
+    ///     let pending = s.external().pending(|| unreachable!());
     ///     let (met, never) = (pending.hold(), pending.hold());
     ///     met.satisfy();
     ///     drop(never);
@@ -343,7 +343,7 @@ impl Precondition {
     /// # use std::sync::Mutex;
     /// # let (rt, letter) = (Runtime::new()?, Mutex::new(None));
     /// rt.scope(|s| {
-    ///     let pending = s.door().pending(|| assert_eq!(*letter.lock().unwrap(), Some("hello")));
+    ///     let pending = s.external().pending(|| assert_eq!(*letter.lock().unwrap(), Some("hello")));
     ///     let arrived = pending.hold();
     ///     drop(pending);
     ///     std::thread::scope(|threads| {
@@ -363,9 +363,9 @@ impl Precondition {
     fn meet(&self) {
         if self.0.header().meet() {
             // SAFETY: the task is held, so its scope is there.
-            let doors = unsafe { self.0.header().domain().as_ref() }.doors();
+            let admission = unsafe { self.0.header().scope_state().as_ref() }.admission();
             // SAFETY: held until now.
-            unsafe { Doors::let_in(doors.expect("a task that came through a door").into(), self.0) };
+            unsafe { Admission::let_in(admission.expect("a task that came through a door").into(), self.0) };
         }
     }
 }
@@ -377,9 +377,9 @@ impl Drop for Precondition {
     }
 }
 
-impl<E: Engine> std::fmt::Debug for Door<'_, E> {
+impl<E: Engine> std::fmt::Debug for ExternalTasks<'_, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door").finish_non_exhaustive()
+        f.debug_struct("ExternalTasks").finish_non_exhaustive()
     }
 }
 

@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind, Label};
 use crate::panics::catch;
 use crate::record::Id;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::body::result_at;
 use crate::sync::atomic::Ordering;
 use crate::task::{Header, State, TaskRef};
@@ -40,7 +40,7 @@ pub(crate) struct Pending<O, K: Release> {
     task: NonNull<Header>,
     usage: u64,
     pub(super) order: u64,
-    domain: NonNull<Domain>,
+    scope_state: NonNull<ScopeState>,
     /// Whether the task keeps its block for this join.
     counted: bool,
     /// Where the result will be, if it needs room.
@@ -78,7 +78,7 @@ pub(crate) struct Spawned {
     task: TaskRef,
     usage: u64,
     order: u64,
-    pub(super) domain: NonNull<Domain>,
+    pub(super) scope_state: NonNull<ScopeState>,
     record: Id,
     pub(super) counted: bool,
 }
@@ -89,7 +89,7 @@ impl Spawned {
     pub(crate) fn new(task: TaskRef, counted: bool) -> Self {
         let header = task.header();
         let (usage, record) = (header.state().usage(), task.record_id());
-        Spawned { task, usage, order: header.order(), domain: header.domain(), record, counted }
+        Spawned { task, usage, order: header.order(), scope_state: header.scope_state(), record, counted }
     }
 
     /// The task's number in a recording.
@@ -106,11 +106,11 @@ pub(crate) const fn must_count<O>() -> bool {
 impl<O, K: Release> Pending<O, K> {
     #[inline]
     pub(crate) fn new<S, F>(spawned: Spawned, release: K) -> Self {
-        let Spawned { task, usage, order, domain, record, counted } = spawned;
+        let Spawned { task, usage, order, scope_state, record, counted } = spawned;
         // A counted task keeps its block, and such is every task with a result.
         let result = if must_count::<O>() { Some(result_at::<S, F, O>(task)) } else { None };
         let watching = Cell::new(None);
-        Pending { task: task.0, usage, order, domain, counted, result, watching, record, release }
+        Pending { task: task.0, usage, order, scope_state, counted, result, watching, record, release }
     }
 
     fn state(&self) -> &State {
@@ -138,8 +138,8 @@ impl<O, K: Release> Pending<O, K> {
     }
 
     /// Whether the task is of this scope.
-    pub(crate) fn is_of(&self, domain: &Domain) -> bool {
-        self.domain == NonNull::from(domain)
+    pub(crate) fn is_of(&self, scope_state: &ScopeState) -> bool {
+        self.scope_state == NonNull::from(scope_state)
     }
 
     /// The task; of a session, it stays as long as this.
@@ -157,7 +157,7 @@ impl<O, K: Release> Pending<O, K> {
         if !self.is_done() {
             TaskRef(self.task).header().cancel();
             // After that: who sees the count looks at the task.
-            self.domain().cancels().fetch_add(1, Ordering::Release);
+            self.scope_state().cancels().fetch_add(1, Ordering::Release);
         }
     }
 
@@ -194,42 +194,42 @@ impl<O, K: Release> Pending<O, K> {
 
     /// Takes an earlier poll's watcher back; false if the task is complete, the completer having it.
     fn unwatch(&self) -> bool {
-        self.watching.take().is_none() || self.domain().watchers().take_back(self.watched())
+        self.watching.take().is_none() || self.scope_state().watchers().take_back(self.watched())
     }
 
     /// Asks to be told of the completion, no watcher being in the list; false if the task is complete and nobody will
     /// tell.
     fn watch(&self, tell: Tell) -> bool {
-        self.domain().watchers().put(self.watched(), tell);
-        self.state().watch(self.usage) || !self.domain().watchers().take_back(self.watched())
+        self.scope_state().watchers().put(self.watched(), tell);
+        self.state().watch(self.usage) || !self.scope_state().watchers().take_back(self.watched())
     }
 
     fn watched(&self) -> Watched {
         (self.task, self.usage)
     }
 
-    pub(super) fn domain(&self) -> &Domain {
+    pub(super) fn scope_state(&self) -> &ScopeState {
         // SAFETY: the scope outlives its joins.
-        unsafe { self.domain.as_ref() }
+        unsafe { self.scope_state.as_ref() }
     }
 
     /// The scope forgets the task's failure, since this join was the only one to ask for it.
     #[inline]
     fn forget_failure(&self) {
-        if !self.domain().is_usual() {
-            drop(self.domain().take_failure(self.order));
+        if !self.scope_state().is_usual() {
+            drop(self.scope_state().take_failure(self.order));
         }
     }
 
     /// As `take`, of a scope's join, on its thread.
     pub(super) fn take_here(self) -> Result<O, Error> {
-        let failure = self.domain().end_join(self.order);
+        let failure = self.scope_state().end_join(self.order);
         self.take_with(failure)
     }
 
     /// The result of a complete task of a session.
     pub(crate) fn take(self) -> Result<O, Error> {
-        let failure = self.domain().take_failure(self.order);
+        let failure = self.scope_state().take_failure(self.order);
         self.take_with(failure)
     }
 
@@ -261,7 +261,7 @@ impl<O, K: Release> Drop for Pending<O, K> {
             let task = TaskRef(self.task);
             if let Some(result) = self.result {
                 // SAFETY: the task was complete before, so its result, which was not taken, is there.
-                drop_value(unsafe { result.read() }, || (self.domain, self.order, task.label()));
+                drop_value(unsafe { result.read() }, || (self.scope_state, self.order, task.label()));
             }
             self.release.free(task);
             self.forget_failure();
@@ -270,10 +270,10 @@ impl<O, K: Release> Drop for Pending<O, K> {
 }
 
 /// Drops the value of a join that is dropped. If that panics, the scope fails, by the task of the value; whenever the task ends.
-pub(super) fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<Domain>, u64, Label)) {
+pub(super) fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<ScopeState>, u64, Label)) {
     if let Err(caught) = catch(|| drop(value)) {
-        let (domain, order, label) = task();
+        let (scope_state, order, label) = task();
         // SAFETY: the scope outlives its joins.
-        unsafe { domain.as_ref() }.fail(order, &caught.error(label));
+        unsafe { scope_state.as_ref() }.fail(order, &caught.error(label));
     }
 }

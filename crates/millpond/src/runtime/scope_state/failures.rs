@@ -3,7 +3,7 @@
 //! A task with a value keeps its failure where the value would be, in its block, until its join is gone. Of one without a value,
 //! in a scope, the block is gone at its end, and nothing tells whether its join is: most are dropped where they are made. So:
 //!
-//! 1. The owner counts the joins that there are (`Domain::joins`), of tasks that did not run at their spawn.
+//! 1. The owner counts the joins that there are (`ScopeState::joins`), of tasks that did not run at their spawn.
 //!    Not those of tasks in a stack's frame: to count them would cost such tasks two percent. So a scope of a stack keeps the failures
 //!    of its tasks without a value until it ends, or their joins have asked.
 //! 2. A failure is kept for a join when the task ends. The join takes it out.
@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::Domain;
+use super::ScopeState;
 use super::rare::Cold;
 use crate::error::Error;
 use crate::sync::atomic::Ordering;
@@ -62,7 +62,7 @@ impl Failures {
     }
 }
 
-impl Domain {
+impl ScopeState {
     /// The task at this place in reference order failed; its join, if it has one, knows.
     pub(crate) fn fail(&self, order: u64, error: &Error) {
         let forgotten = { self.cold().failures.lock().note(order, error) };

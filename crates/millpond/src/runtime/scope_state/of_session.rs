@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::Domain;
+use super::ScopeState;
 use crate::runtime::count::Subtracted;
 
 /// A session, for the thread that completes a task of it.
@@ -14,7 +14,7 @@ pub(crate) trait Ends: Send + Sync {
     fn end(&self);
 }
 
-impl Domain {
+impl ScopeState {
     /// As `finish`, of a session. The scope may be gone afterwards.
     pub(super) fn finish_in_session(&self, count: u64) -> bool {
         let mut kept = None;

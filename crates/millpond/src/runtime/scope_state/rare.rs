@@ -1,16 +1,16 @@
-//! What most scopes never need: failures, watchers, doors, reductions, a token. Made when it is needed first.
+//! What most scopes never need: failures, watchers, admission, reductions, a token. Made when it is needed first.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::Domain;
+use super::ScopeState;
 use super::failures::Failures;
 use super::of_session::Ends;
 use crate::error::Error;
 use crate::handle::reduction::Reduction;
 use crate::runtime::cancel::CancelToken;
-use crate::runtime::external::admission::Doors;
+use crate::runtime::external::admission::Admission;
 use crate::runtime::external::scope_handle::Inner;
 use crate::runtime::watch::{Tell, Watchers};
 use crate::stack::Wakers;
@@ -26,7 +26,7 @@ pub(super) struct Cold {
     watchers: Watchers,
     closures: Wakers,
     token: Mutex<Option<CancelToken>>,
-    doors: OnceLock<Doors>,
+    admission: OnceLock<Admission>,
     gate: OnceLock<Arc<Inner>>,
     /// Those that are open. The owner's, as the next one.
     reductions: RefCell<Vec<NonNull<Reduction>>>,
@@ -42,7 +42,7 @@ pub(super) struct Cold {
     pub(super) end: Mutex<Option<Arc<dyn Ends>>>,
 }
 
-impl Domain {
+impl ScopeState {
     pub(super) fn cold(&self) -> &Cold {
         let mut cold = self.cold.load(Ordering::Acquire);
         if cold.is_null() {
@@ -57,7 +57,7 @@ impl Domain {
                 }
             };
         }
-        // SAFETY: once set, it stays until the domain is dropped.
+        // SAFETY: once set, it stays until the scope state is dropped.
         unsafe { &*cold.cast() }
     }
 
@@ -104,23 +104,23 @@ impl Domain {
         self.cold_if_any().is_some_and(|cold| cold.token.lock().as_ref().is_some_and(CancelToken::is_cancelled))
     }
 
-    /// The doors; opened if they were not.
-    pub(crate) fn open_doors(&self, open: impl FnOnce() -> Doors) -> &Doors {
-        self.cold().doors.get_or_init(open)
+    /// The admission; opened if they were not.
+    pub(crate) fn open_admission(&self, open: impl FnOnce() -> Admission) -> &Admission {
+        self.cold().admission.get_or_init(open)
     }
 
-    /// The doors, if they were opened.
-    pub(crate) fn doors(&self) -> Option<&Doors> {
-        self.cold_if_any()?.doors.get()
+    /// The admission, if they were opened.
+    pub(crate) fn admission(&self) -> Option<&Admission> {
+        self.cold_if_any()?.admission.get()
     }
 
-    /// The gate; made if there is none.
-    pub(crate) fn open_gate(&self, open: impl FnOnce() -> Arc<Inner>) -> &Arc<Inner> {
+    /// The scope handle; made if there is none.
+    pub(crate) fn open_scope_handle(&self, open: impl FnOnce() -> Arc<Inner>) -> &Arc<Inner> {
         self.cold().gate.get_or_init(open)
     }
 
-    /// The gate, if there is one.
-    pub(crate) fn gate(&self) -> Option<&Arc<Inner>> {
+    /// The scope handle, if there is one.
+    pub(crate) fn scope_handle(&self) -> Option<&Arc<Inner>> {
         self.cold_if_any()?.gate.get()
     }
 
@@ -176,11 +176,11 @@ impl Domain {
     }
 }
 
-impl Drop for Domain {
+impl Drop for ScopeState {
     fn drop(&mut self) {
         let cold = self.cold.load(Ordering::Acquire);
         if !cold.is_null() {
-            // SAFETY: made by `cold` and owned by the domain, which nobody uses any more.
+            // SAFETY: made by `cold` and owned by the scope state, which nobody uses any more.
             drop(unsafe { Box::from_raw(cold.cast::<Cold>()) });
         }
     }

@@ -41,7 +41,7 @@ use crate::error::{Error, Kind, Label};
 use crate::handle::claim::{Claimant, runs_inline_here};
 use crate::panics::catch;
 use crate::record::What;
-use crate::runtime::scope_state::{Domain, Ends, NO_SEAT};
+use crate::runtime::scope_state::{Ends, NO_SEAT, ScopeState};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use crate::task::TaskRef;
@@ -54,9 +54,9 @@ pub(crate) struct Core<E: Engine> {
     pub(in crate::runtime) shared: Arc<Shared<E>>,
     /// Until the end: the runtime's threads. It stays in the child of a fork.
     inner: ManuallyDrop<Mutex<Option<Arc<Inner<E>>>>>,
-    pub(in crate::runtime) domain: Domain,
+    pub(in crate::runtime) scope_state: ScopeState,
     claimant: Claimant,
-    /// Before the domain there was this, and so it is after.
+    /// Before the scope state there was this, and so it is after.
     _cancels: Box<Cancels>,
     issuing: Mutex<Issue>,
     /// Permits that were not used.
@@ -65,7 +65,7 @@ pub(crate) struct Core<E: Engine> {
     ending: Mutex<Ending>,
 }
 
-// SAFETY: the domain's cells belong to the thread that holds `issuing`; the others reach only what is synchronized (failures,
+// SAFETY: the scope state's cells belong to the thread that holds `issuing`; the others reach only what is synchronized (failures,
 // watchers, the count). A `Tell` may be used by any thread, once.
 unsafe impl<E: Engine> Send for Core<E> {}
 // SAFETY: as above.
@@ -178,7 +178,7 @@ impl<E: Engine> Core<E> {
         let record = if is_recorded { shared.visit(|worker| worker.log.open_session(place)) } else { 0 };
         let watched = shared.open_watched();
         let core = Arc::new(Core {
-            domain: Domain::root(&cancels, &claimant, NO_SEAT, record),
+            scope_state: ScopeState::root(&cancels, &claimant, NO_SEAT, record),
             shared,
             inner: ManuallyDrop::default(),
             claimant,
@@ -197,7 +197,7 @@ impl<E: Engine> Core<E> {
 
     /// Takes the lock.
     pub(in crate::runtime) fn issue(&self) -> Issuing<'_, E> {
-        // Caught where the reducers are compared: they count as unequal.
+        // PanicPayload where the reducers are compared: they count as unequal.
         assert!(!visits_any(), "the comparison of two reducers cannot use a session in a spawn on a session");
         Issuing { core: self, issue: self.issuing.lock() }
     }
@@ -214,7 +214,7 @@ impl<E: Engine> Core<E> {
         let (mut full, mut in_vain) = (false, 0);
         while in_vain < LOOKS && !issuing.has_room(bytes, full) {
             full = true;
-            let before = self.domain.outstanding();
+            let before = self.scope_state.outstanding();
             drop(issuing);
             match body {
                 // What is outstanding is the lock holder's to read.
@@ -225,7 +225,7 @@ impl<E: Engine> Core<E> {
                 None => self.wait_for_room(bytes),
             }
             issuing = self.issue();
-            let helps = body.is_none() || self.domain.outstanding() < before;
+            let helps = body.is_none() || self.scope_state.outstanding() < before;
             in_vain = if helps { 0 } else { in_vain + 1 };
         }
         issuing.note_room(1);
@@ -241,7 +241,7 @@ impl<E: Engine> Core<E> {
             drop(issuing);
             let Asked::Listed { place, sure } = asked else { return };
             if sure || self.waits.take_back(place).is_none() {
-                at.wait(&waiter, Awaited::OfSession { session: (&self.domain).into(), task: None });
+                at.wait(&waiter, Awaited::OfSession { session: (&self.scope_state).into(), task: None });
             }
         });
     }
@@ -280,20 +280,20 @@ impl<E: Engine> Core<E> {
             _ => self.issuing.try_lock(),
         };
         let Some(mut issue) = issue else { return };
-        let outstanding = !self.has_ended() && (issue.closed || self.domain.outstanding() > 0);
+        let outstanding = !self.has_ended() && (issue.closed || self.scope_state.outstanding() > 0);
         let cancels = how == How::WithRuntime || (how == How::Dropped && !issue.detached);
         if cancels && outstanding {
-            self.domain.cancel_token().cancel();
+            self.scope_state.cancel_token().cancel();
         }
         issue.detached |= how == How::Detached;
         if std::mem::replace(&mut issue.closed, true) {
             return;
         }
-        if self.domain.has_reductions() {
+        if self.scope_state.has_reductions() {
             // It panics in the comparison of two reducers, which is where the session is dropped then.
-            drop(catch(|| self.as_worker(|worker| worker.combine_open(&self.domain))));
+            drop(catch(|| self.as_worker(|worker| worker.combine_open(&self.scope_state))));
         }
-        let complete = self.domain.close_session(|| Arc::<Self>::clone(self) as Arc<dyn Ends>);
+        let complete = self.scope_state.close_session(|| Arc::<Self>::clone(self) as Arc<dyn Ends>);
         drop(issue);
         if complete {
             self.end();
@@ -333,7 +333,7 @@ impl<E: Engine> Core<E> {
             let waiter = at.waiter();
             let (waits, _old) = self.watch_end(Tell::Waiter((&waiter).into()));
             if waits {
-                at.wait(&waiter, Awaited::Below((&self.domain).into()));
+                at.wait(&waiter, Awaited::Below((&self.scope_state).into()));
             }
         });
     }
@@ -342,7 +342,7 @@ impl<E: Engine> Core<E> {
     pub(super) fn result(&self, place: &'static Location<'static>) -> Result<(), Error> {
         self.refuse_forked(|| Label::place(place))?;
         let cancelled = || Error::new(Label::place(place), Kind::Cancelled);
-        let failure = self.domain.first_failure().or_else(|| self.domain.is_cancelled().then(cancelled));
+        let failure = self.scope_state.first_failure().or_else(|| self.scope_state.is_cancelled().then(cancelled));
         failure.map_or(Ok(()), Err)
     }
 }
@@ -353,8 +353,8 @@ impl<E: Engine> Ends for Core<E> {
     }
 
     fn end(&self) {
-        if self.domain.record() != 0 {
-            let completed = What::Completed { body: self.domain.record() };
+        if self.scope_state.record() != 0 {
+            let completed = What::Completed { body: self.scope_state.record() };
             drop(catch(|| self.shared.visit(|worker| worker.log.note(completed))));
         }
         self.claimant.leave();
@@ -393,12 +393,12 @@ impl<E: Engine> Issuing<'_, E> {
 
     /// Only while it is not closed.
     fn in_flight(&self) -> u64 {
-        self.core.domain.outstanding() + self.reserved()
+        self.core.scope_state.outstanding() + self.reserved()
     }
 
     /// Whether the owner must count before the scope may have another task.
     fn may_be_full(&self, bytes: usize) -> bool {
-        self.core.shared.may_be_full(&self.core.domain, bytes)
+        self.core.shared.may_be_full(&self.core.scope_state, bytes)
     }
 
     /// Whether the scope may have another task. `full`: as after it had no room.
@@ -406,29 +406,29 @@ impl<E: Engine> Issuing<'_, E> {
         if self.is_closed() {
             return true;
         }
-        let Core { shared, domain, .. } = self.core;
+        let Core { shared, scope_state, .. } = self.core;
         let in_flight = self.in_flight();
-        in_flight == 0 || (in_flight <= shared.most(full) && shared.fits(domain, bytes))
+        in_flight == 0 || (in_flight <= shared.most(full) && shared.fits(scope_state, bytes))
     }
 
     /// The owner has counted, and `least` more tasks are spawned in any case.
     fn note_room(&self, least: u64) {
         if !self.is_closed() {
-            self.core.shared.note_room_of(&self.core.domain, self.in_flight(), least);
+            self.core.shared.note_room_of(&self.core.scope_state, self.in_flight(), least);
         }
     }
 
     /// Puts a waiter for room into the list, unless there is room after all.
     pub(super) fn ask(&self, core: &Arc<Core<E>>, bytes: usize, tell: impl FnOnce() -> Tell) -> Asked {
         // Before the look: then a completion after the look is not missed.
-        let (seen, reserved) = (core.domain.outstanding(), self.reserved());
+        let (seen, reserved) = (core.scope_state.outstanding(), self.reserved());
         if self.has_room(bytes, true) {
             return Asked::Room;
         }
         let place = core.waits.put(tell());
         let most = core.shared.most(true).saturating_sub(reserved);
-        let limit = if core.shared.fits(&core.domain, bytes) { most } else { seen };
-        let same = core.domain.ask_for_room(|| Arc::downgrade(core) as Weak<dyn Ends>, seen, limit);
+        let limit = if core.shared.fits(&core.scope_state, bytes) { most } else { seen };
+        let same = core.scope_state.ask_for_room(|| Arc::downgrade(core) as Weak<dyn Ends>, seen, limit);
         Asked::Listed { place, sure: same && self.reserved() == reserved }
     }
 
@@ -445,7 +445,7 @@ impl<E: Engine> Issuing<'_, E> {
 
     /// A spawn comes too late.
     pub(super) fn refuse(&self, label: Label) -> Error {
-        self.core.domain.cancel_token().cancel();
+        self.core.scope_state.cancel_token().cancel();
         Error::new(label, Kind::Cancelled)
     }
 }

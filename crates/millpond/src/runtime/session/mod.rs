@@ -222,7 +222,7 @@ impl<E: Engine> Session<E> {
         A: Accesses<'static, Root>,
         O: Send + 'static,
     {
-        let (core, domain) = (&self.core, &self.core.domain);
+        let (core, scope_state) = (&self.core, &self.core.scope_state);
         let refuse = |error, body| {
             // What the closure has captured may panic as it is dropped; the task has failed already.
             let _ = catch(|| drop(body));
@@ -240,25 +240,25 @@ impl<E: Engine> Session<E> {
         }
         let (pending, retired) = core.as_worker(|worker| {
             let payload = payload::<A::Shape, F, O>();
-            let plan = Plan { domain, options, vtable: kind, payload, may_run: false };
-            let drafted = worker.draft(plan, accesses);
+            let plan = Plan { scope_state, options, vtable: kind, payload, may_run: false };
+            let prepared = worker.prepare(plan, accesses);
             if permitted {
                 issuing.use_permit();
                 used.set(true);
             }
-            let body = Body { shape: drafted.shape, f: body };
-            // SAFETY: drafted with the payload of these types.
-            unsafe { write_body::<A::Shape, F>(drafted.room, body) };
-            drafted.task.add_flags(flag::COUNTED);
+            let body = Body { shape: prepared.shape, f: body };
+            // SAFETY: prepared with the payload of these types.
+            unsafe { write_body::<A::Shape, F>(prepared.room, body) };
+            prepared.task.add_flags(flag::COUNTED);
             let release: Kept = Arc::<Core<E>>::clone(core);
-            let pending = Pending::new::<A::Shape, F>(Spawned::new(drafted.task, true), release);
-            worker.issue(drafted.task, Put::Spawned);
+            let pending = Pending::new::<A::Shape, F>(Spawned::new(prepared.task, true), release);
+            worker.issue(prepared.task, Put::Spawned);
             // Another thread may wait for it, and the body that spawns it here may wait for that thread.
             worker.leave_tasks(Leave::Seat);
-            (pending, worker.take_retired(drafted.retired_before))
+            (pending, worker.take_retired(prepared.retired_before))
         });
         drop(issuing);
-        free_retired(retired, domain, options);
+        free_retired(retired, scope_state, options);
         SessionJoin::new(pending)
     }
 
@@ -343,8 +343,8 @@ impl<E: Engine> Spawn<'static> for Session<E> {
             return Err(Error::new(pending.label(), kind));
         }
         match worker {
-            Some(worker) if pending.is_of(&self.core.domain) => {
-                let session = (&self.core.domain).into();
+            Some(worker) if pending.is_of(&self.core.scope_state) => {
+                let session = (&self.core.scope_state).into();
                 let awaited = Awaited::OfSession { session, task: Some(pending.task()) };
                 pending.wait(worker, |waiter| worker.wait_apart(waiter, awaited));
             }
@@ -371,10 +371,10 @@ impl<E: Engine> Spawn<'static> for Session<E> {
     }
 
     fn cancel_token(&self) -> CancelToken {
-        self.core.domain.cancel_token()
+        self.core.scope_state.cancel_token()
     }
 
     fn cancel_on_failure(&self, cancels: bool) {
-        self.core.domain.cancel_on_failure(cancels);
+        self.core.scope_state.cancel_on_failure(cancels);
     }
 }

@@ -13,12 +13,12 @@ use crate::engine::StackEngine;
 use crate::engine::store::TaskStore;
 use crate::error::{Error, Kind};
 use crate::handle::Version;
-use crate::panics::{Caught, catch};
+use crate::panics::{PanicPayload, catch};
 use crate::runtime::join::must_count;
 use crate::runtime::outcome::{Outcome, value_of};
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::Domain;
-use crate::task::{Laid, Modes, Record, Role, TaskRef, VTable};
+use crate::runtime::scope_state::ScopeState;
+use crate::task::{CompactKind, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::report_drop;
 
@@ -29,12 +29,12 @@ pub(crate) struct Body<S, F> {
 }
 
 /// What the table of a task says of its short form, if it has one.
-const fn laid<S, F, O>(
+const fn compact<S, F, O>(
     modes: Option<Modes>,
     run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
-) -> Option<Laid> {
+) -> Option<CompactKind> {
     match modes {
-        Some(modes) if !must_count::<O>() => Some(Laid { run, payload: payload::<S, F, O>(), modes }),
+        Some(modes) if !must_count::<O>() => Some(CompactKind { run, payload: payload::<S, F, O>(), modes }),
         _ => None,
     }
 }
@@ -45,9 +45,9 @@ const fn laid<S, F, O>(
 ///
 /// It is of a type with these modes.
 #[inline(always)]
-unsafe fn laid_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
+unsafe fn compact_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
     // SAFETY: it has so many.
-    unsafe { std::slice::from_raw_parts(task.laid_versions().as_ptr(), modes.count) }
+    unsafe { std::slice::from_raw_parts(task.compact_versions().as_ptr(), modes.count) }
 }
 
 /// Whether all that a task in short form reads is there.
@@ -74,10 +74,10 @@ pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Op
 ///
 /// The task, in short form and with these modes, holds its body, which is moved out.
 #[inline(always)]
-unsafe fn take_laid_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
+unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
     let align = const { payload::<S, F, O>().align() };
     // SAFETY: as the caller promises.
-    unsafe { task.laid_payload(modes.count, align).cast::<Body<S, F>>().read() }
+    unsafe { task.compact_payload(modes.count, align).cast::<Body<S, F>>().read() }
 }
 
 /// A leaf's or a parent's code for one set of types.
@@ -110,11 +110,11 @@ fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
     if !must_count::<O>() { task.payload::<Body<S, F>>().cast() } else { task.payload::<Room<S, F, O>>().cast() }
 }
 
-/// Puts a body into the room of a drafted task.
+/// Puts a body into the room of a prepared task.
 ///
 /// # Safety
 ///
-/// The task was drafted with the payload of these types and its table.
+/// The task was prepared with the payload of these types and its table.
 #[inline]
 pub(crate) unsafe fn write_body<S, F>(room: NonNull<()>, body: Body<S, F>) {
     let room: NonNull<Body<S, F>> = room.cast();
@@ -149,9 +149,9 @@ pub(crate) fn result_at<S, F, O>(task: TaskRef) -> NonNull<Result<O, Error>> {
 }
 
 /// The scope of a task that is not counted as complete.
-fn domain<'a>(task: TaskRef) -> &'a Domain {
+fn scope_state<'a>(task: TaskRef) -> &'a ScopeState {
     // SAFETY: the scope outlives its tasks.
-    unsafe { task.header().domain().as_ref() }
+    unsafe { task.header().scope_state().as_ref() }
 }
 
 /// # Safety
@@ -159,7 +159,7 @@ fn domain<'a>(task: TaskRef) -> &'a Domain {
 /// As `VTable::fail`.
 unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
     if const { !must_count::<O>() } {
-        return domain(task).keep_failure(task.header().order(), error);
+        return scope_state(task).keep_failure(task.header().order(), error);
     }
     if ran {
         // SAFETY: the body left a result.
@@ -183,7 +183,7 @@ unsafe fn drop_result<S, F, O>(task: TaskRef) {
         }
     }
     if const { !must_count::<O>() } {
-        return drop(domain(task).take_failure(task.header().order()));
+        return drop(scope_state(task).take_failure(task.header().order()));
     }
     // SAFETY: the task is complete, so its result is there, and nobody will look at it.
     unsafe { drop_at(task, result_at::<S, F, O>(task)) }
@@ -210,12 +210,12 @@ where
     pub(crate) const LEAF: &'static VTable = &Self::table(None);
 
     /// The table of a leaf that a stack holds.
-    pub(crate) const LEAF_IN_FRAME: &'static VTable = &Self::table(Self::LAID);
+    pub(crate) const LEAF_IN_FRAME: &'static VTable = &Self::table(Self::COMPACT);
 
-    const fn table(laid: Option<Laid>) -> VTable {
+    const fn table(compact: Option<CompactKind>) -> VTable {
         VTable {
             role: Role::Leaf,
-            laid,
+            compact,
             run: Self::run_leaf,
             discard: discard::<A::Shape, F, O>,
             fail: fail::<A::Shape, F, O>,
@@ -224,22 +224,22 @@ where
     }
 
     /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
-    const LAID: Option<Laid> = laid::<A::Shape, F, O>(A::MODES, Self::run_laid);
+    const COMPACT: Option<CompactKind> = compact::<A::Shape, F, O>(A::MODES, Self::run_compact);
 
     /// # Safety
     ///
-    /// As `Laid::run`.
-    unsafe fn run_laid(task: TaskRef, _worker: *const ()) -> Result<(), Option<Error>> {
+    /// As `CompactKind::run`.
+    unsafe fn run_compact(task: TaskRef, _worker: *const ()) -> Result<(), Option<Error>> {
         let modes = A::MODES.unwrap_or(Modes::NONE);
         // SAFETY: a task in short form of this type.
-        let versions = unsafe { laid_versions(task, modes) };
+        let versions = unsafe { compact_versions(task, modes) };
         if !may_run(versions, modes) {
             return Err(None);
         }
         // SAFETY: it holds its body, which is moved out.
-        let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
+        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, modes) };
         // SAFETY: as above.
-        let mut args = unsafe { Args::laid(versions) };
+        let mut args = unsafe { Args::compact(versions) };
         let call = || {
             // SAFETY: the versions were written by `A::visit`, and the task runs.
             let args = unsafe { A::leaf(&shape, &mut args) };
@@ -259,7 +259,7 @@ where
     unsafe fn run_leaf(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
         // SAFETY: the task holds its body.
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
-        // SAFETY: the task was drafted with `A`, and runs.
+        // SAFETY: the task was prepared with `A`, and runs.
         let returned = unsafe { call_leaf::<B, A, F, R>(task.records(), &shape, f) };
         match value_of::<O, R>(returned) {
             Ok(value) => keep::<A::Shape, F, O>(task, value),
@@ -275,7 +275,7 @@ where
 ///
 /// The records were made for `A`, and the accesses are granted, or would be if they were issued.
 #[inline]
-pub(crate) unsafe fn call_leaf<'s, B, A, F, R>(records: &[Record], shape: &A::Shape, f: F) -> Result<R, Caught>
+pub(crate) unsafe fn call_leaf<'s, B, A, F, R>(records: &[Record], shape: &A::Shape, f: F) -> Result<R, PanicPayload>
 where
     A: Accesses<'s, B>,
     F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
@@ -300,10 +300,10 @@ where
     /// The table of a parent.
     pub(crate) const NEST: &'static VTable = &Self::table(None);
 
-    const fn table(laid: Option<Laid>) -> VTable {
+    const fn table(compact: Option<CompactKind>) -> VTable {
         VTable {
             role: Role::Nest,
-            laid,
+            compact,
             run: Self::run,
             discard: discard::<A::Shape, F, O>,
             fail: fail::<A::Shape, F, O>,
@@ -322,11 +322,11 @@ where
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
         let call = || {
             let mut args = Args::new(task.records(), Some(frame));
-            // SAFETY: the task was drafted with `A`, runs, and has a frame.
+            // SAFETY: the task was prepared with `A`, runs, and has a frame.
             let handles = unsafe { A::held(&shape, &mut args) };
             // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
             // that holds the worker's seat, and is only ever resumed there.
-            let scope = unsafe { Scope::new(worker, frame.domain()) };
+            let scope = unsafe { Scope::new(worker, frame.scope_state()) };
             f(&scope, handles)
         };
         let value: O = value_of(catch(call)).map_err(|why| why.error(task.label()))?;
@@ -343,22 +343,23 @@ where
     F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R,
 {
     /// The table of a parent that a stack holds.
-    pub(crate) const NEST_IN_FRAME: &'static VTable = &Self::table(laid::<A::Shape, F, O>(A::MODES, Self::run_laid));
+    pub(crate) const NEST_IN_FRAME: &'static VTable =
+        &Self::table(compact::<A::Shape, F, O>(A::MODES, Self::run_compact));
 
     /// # Safety
     ///
-    /// As `Laid::run`, of the stack's engine.
-    unsafe fn run_laid(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
+    /// As `CompactKind::run`, of the stack's engine.
+    unsafe fn run_compact(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
         // SAFETY: the runtime passes its own worker.
         let worker = unsafe { &*worker.cast::<Worker<StackEngine>>() };
         let modes = A::MODES.unwrap_or(Modes::NONE);
         // SAFETY: a task in short form of this type.
-        let versions = unsafe { laid_versions(task, modes) };
+        let versions = unsafe { compact_versions(task, modes) };
         if !may_run(versions, modes) {
             return Err(None);
         }
         // SAFETY: it holds its body, which is moved out.
-        let Body { shape, f } = unsafe { take_laid_body::<A::Shape, F, O>(task, modes) };
+        let Body { shape, f } = unsafe { take_compact_body::<A::Shape, F, O>(task, modes) };
         // SAFETY: the task comes next in its stack, and runs.
         let opened = unsafe { worker.open_parent(task, versions, modes) };
         worker.count_body();
@@ -369,7 +370,7 @@ where
             let handles = unsafe { A::held(&shape, &mut args) };
             // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
             // that holds the worker's seat, and is only ever resumed there.
-            let scope = unsafe { Scope::new(worker, opened.domain) };
+            let scope = unsafe { Scope::new(worker, opened.scope_state) };
             f(&scope, handles)
         };
         let value: O = value_of(catch(call)).map_err(|why| Some(why.error(task.label())))?;

@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::handle::Datum;
 use crate::handle::reduction::Reduction;
 use crate::pool::Put;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::task::{Extras, NewTask, Record, Role, Shape, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::panicked;
 
 static COMBINE: VTable = VTable {
     role: Role::Combine,
-    laid: None,
+    compact: None,
     run,
     discard: |_| (),
     fail: |_, _, _| unreachable!("a combine task has no join"),
@@ -42,18 +42,26 @@ unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
 
 impl<E: Engine> Worker<E> {
     /// Spawns the task that ends the open reduction of a datum. Its place in reference order is `order`.
-    pub(crate) fn combine(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
-        E::combine_reduction(self, domain, reduction, order);
+    pub(crate) fn combine(&self, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
+        E::combine_reduction(self, scope_state, reduction, order);
     }
 
-    pub(crate) fn combine_here(&self, domain: &Domain, reduction: NonNull<Reduction>, order: u64) {
-        domain.remove_reduction(reduction);
+    pub(crate) fn combine_here(&self, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
+        scope_state.remove_reduction(reduction);
         // SAFETY: an open reduction lives until its combine task.
         let label = unsafe { reduction.as_ref() }.label();
         let block = self.alloc(Shape { extras: true, accesses: 1, nest: false }.block_size(Layout::new::<()>()));
-        let id = if domain.record() == 0 { 0 } else { self.log.next_id() };
+        let id = if scope_state.record() == 0 { 0 } else { self.log.next_id() };
         let (place, extras) = (Location::caller(), Some(Extras { id, label, bytes: 0 }));
-        let new = NewTask { vtable: &COMBINE, domain: domain.into(), order, place, priority: 0, extras, accesses: 1 };
+        let new = NewTask {
+            vtable: &COMBINE,
+            scope_state: scope_state.into(),
+            order,
+            place,
+            priority: 0,
+            extras,
+            accesses: 1,
+        };
         // SAFETY: the block is fresh and large enough.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: an open reduction owns a part of its datum.
@@ -61,13 +69,13 @@ impl<E: Engine> Worker<E> {
         let record = Record::new(reduction.cast(), task.record_behind(0), 0, Mode::Reduce, true);
         // SAFETY: the block has room for one record.
         unsafe { task.records_at().write(record) };
-        if domain.record() != 0 {
-            self.log.spawned(task, domain.record());
+        if scope_state.record() != 0 {
+            self.log.spawned(task, scope_state.record());
             // SAFETY: as above.
             self.log.declared(Mode::Inout, unsafe { datum.as_ref() });
         }
-        if !E::Tasks::combine(self, domain, task) {
-            domain.count_hidden_spawn();
+        if !E::Tasks::combine(self, scope_state, task) {
+            scope_state.count_hidden_spawn();
             self.issue(task, Put::Spawned);
         }
         // SAFETY: this scope issues, and the reduction was open.
@@ -75,10 +83,10 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Ends all open reductions of a scope that ends.
-    pub(crate) fn combine_open(&self, domain: &Domain) {
-        while let Some(reduction) = domain.any_reduction() {
-            let order = domain.count_gap() - 1;
-            self.combine(domain, reduction, order);
+    pub(crate) fn combine_open(&self, scope_state: &ScopeState) {
+        while let Some(reduction) = scope_state.any_reduction() {
+            let order = scope_state.count_gap() - 1;
+            self.combine(scope_state, reduction, order);
         }
     }
 }

@@ -124,7 +124,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// Runs a leaf now, if that can be done without a task; else gives its accesses and its body back.
     // By value, and nothing lent to what is called only if the leaf fails: so all of it can stay in registers.
     #[inline(always)]
-    pub(in crate::runtime) fn run_at_once<A, F, O, R>(
+    pub(in crate::runtime) fn try_run_inline<A, F, O, R>(
         &self,
         kind: &'static VTable,
         options: &Options,
@@ -136,24 +136,24 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         R: Outcome<O>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
-        let (worker, domain, count) = (self.worker(), self.domain(), accesses.count());
+        let (worker, scope_state, count) = (self.worker(), self.scope_state(), accesses.count());
         // No more records than there is room for.
-        if domain.record() != 0 || options.bytes != 0 || count > MOST || domain.is_cancelled() {
+        if scope_state.record() != 0 || options.bytes != 0 || count > MOST || scope_state.is_cancelled() {
             return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MOST];
         let records = Records { room: &mut room, count: 0 };
-        let (claim, order) = (domain.claim(), domain.next_order());
+        let (claim, order) = (scope_state.claim(), scope_state.next_order());
         let (free, few, writes) = (true, count <= FEW, false);
         let mut look = Look::<E> { claim, order, free, few, writes, records, tracker: worker.tracker() };
         let shape = accesses.visit(&mut look);
         if !look.free {
             return Err((accesses, body));
         }
-        domain.count_at_once();
+        scope_state.count_run_inline();
         let started = worker.grains.start(worker.count_body());
         // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
-        let result = domain.run_inline(|| unsafe { call_leaf::<B, A, F, R>(look.records.get(), &shape, body) });
+        let result = scope_state.run_inline(|| unsafe { call_leaf::<B, A, F, R>(look.records.get(), &shape, body) });
         worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
         let why = match value_of::<O, R>(result) {
             Ok(value) if !look.writes => return Ok(Ok(value)),
@@ -163,14 +163,14 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
             },
             Err(why) => Ok(why),
         };
-        Ok(Err(self.failed_at_once(options.label(), why, order, accesses)))
+        Ok(Err(self.failed_inline(options.label(), why, order, accesses)))
     }
 
     /// A leaf that ran at once has failed, by what it has left in place of a value or by an access that it has not set: what it would have written is not
     /// there.
     #[cold]
     #[inline(never)]
-    fn failed_at_once<A: Accesses<'s, B>>(
+    fn failed_inline<A: Accesses<'s, B>>(
         &self,
         label: Label,
         why: Result<NoValue, usize>,
@@ -180,7 +180,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         let unwritten = |arg| Error::new(label, Kind::Unwritten { arg });
         let error = why.map_or_else(unwritten, |why| why.error(label));
         accesses.visit(&mut Poison(&error));
-        self.domain().fail(order, &error);
+        self.scope_state().fail(order, &error);
         error
     }
 }

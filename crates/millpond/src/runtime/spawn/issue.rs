@@ -13,7 +13,7 @@ use crate::handle::reduction::{ReducerRef, Reduction};
 use crate::handle::{Datum, Version};
 use crate::memory::Block;
 use crate::pool::Put;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
@@ -21,7 +21,7 @@ use crate::worker::Worker;
 /// What a spawn says of its task, besides its accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan<'a> {
-    pub(crate) domain: &'a Domain,
+    pub(crate) scope_state: &'a ScopeState,
     pub(crate) options: &'a Options,
     pub(crate) vtable: &'static VTable,
     pub(crate) payload: Layout,
@@ -31,7 +31,7 @@ pub(crate) struct Plan<'a> {
 
 /// A task whose block is filled but for its payload, and whose accesses are not issued. The versions that it has
 /// retired are freed when it is issued: `Worker::free_retired`.
-pub(crate) struct Drafted<S> {
+pub(crate) struct Prepared<S> {
     pub(crate) task: TaskRef,
     pub(crate) shape: S,
     /// Of the block, as it was allocated.
@@ -44,22 +44,22 @@ pub(crate) struct Drafted<S> {
     pub(crate) retired_before: usize,
 }
 
-/// A version that a draft retired while nobody used it, and the place in reference order of the task that wrote anew.
+/// A version that a prepare retired while nobody used it, and the place in reference order of the task that wrote anew.
 pub(crate) type Retired = (NonNull<Version>, u64);
 
-/// Frees versions that a draft has retired, once everything is in order: the drop of a value may run any code, a spawn
+/// Frees versions that a prepare has retired, once everything is in order: the drop of a value may run any code, a spawn
 /// included. A drop that panics is the scope's failure; the task that wrote anew has got its own version.
 #[cold]
-pub(crate) fn free_retired(retired: Vec<Retired>, domain: &Domain, options: &Options) {
+pub(crate) fn free_retired(retired: Vec<Retired>, scope_state: &ScopeState, options: &Options) {
     for (version, order) in retired {
         // SAFETY: retired, with no access outstanding.
         if let Err(caught) = unsafe { Version::free(version) } {
-            domain.fail_for_join(order, caught.error(options.label()));
+            scope_state.fail_for_join(order, caught.error(options.label()));
         }
     }
 }
 
-/// What kind of block a draft fills.
+/// What kind of block a prepare fills.
 trait Kind {
     /// The task is recorded.
     const RECORDED: bool;
@@ -105,12 +105,12 @@ pub(crate) trait Orders<E: Engine> {
     /// What orders them.
     fn tracker(&self, worker: &Worker<E>) -> Self::Tracker;
 
-    /// The block of a task: of `size` bytes, or more. Here and no argument of [`Worker::draft_by`], whose copies for the
+    /// The block of a task: of `size` bytes, or more. Here and no argument of [`Worker::prepare_by`], whose copies for the
     /// same accesses would differ by it: there are three of them, and a program has many kinds of tasks.
     fn alloc(&self, worker: &Worker<E>, size: usize) -> Block;
 
     /// Counts a task; its place in reference order.
-    fn count(&self, domain: &Domain) -> u64;
+    fn count(&self, scope_state: &ScopeState) -> u64;
 
     /// Where a `write` goes.
     fn storage(&self, worker: &Worker<E>, datum: &Datum) -> Storage;
@@ -141,8 +141,8 @@ impl<E: Engine> Orders<E> for ByScheme {
     }
 
     #[inline(always)]
-    fn count(&self, domain: &Domain) -> u64 {
-        domain.count_spawn()
+    fn count(&self, scope_state: &ScopeState) -> u64 {
+        scope_state.count_spawn()
     }
 
     #[inline(always)]
@@ -160,10 +160,10 @@ impl<E: Engine> Orders<E> for ByScheme {
 }
 
 /// Writes the records of a task, and checks what the types cannot.
-struct Drafter<'a, E: Engine, O> {
+struct TaskBuilder<'a, E: Engine, O> {
     orders: O,
     worker: &'a Worker<E>,
-    domain: &'a Domain,
+    scope_state: &'a ScopeState,
     task: TaskRef,
     order: u64,
     claim: u64,
@@ -178,76 +178,76 @@ struct Drafter<'a, E: Engine, O> {
 impl<E: Engine> Worker<E> {
     /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
     #[inline(always)]
-    pub(crate) fn draft<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Drafted<A::Shape> {
-        self.draft_by(ByScheme, plan, accesses)
+    pub(crate) fn prepare<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Prepared<A::Shape> {
+        self.prepare_by(ByScheme, plan, accesses)
     }
 
-    /// As `draft`, with accesses that `orders` orders.
+    /// As `prepare`, with accesses that `orders` orders.
     #[inline(always)]
-    pub(crate) fn draft_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
+    pub(crate) fn prepare_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
         &self,
         orders: O,
         plan: Plan<'_>,
         accesses: &A,
-    ) -> Drafted<A::Shape> {
+    ) -> Prepared<A::Shape> {
         // Compiled three times, so that a task with nothing about it pays for two tests.
-        if plan.domain.record() != 0 {
-            self.draft_apart::<B, A, O, Recorded>(orders, plan, accesses)
+        if plan.scope_state.record() != 0 {
+            self.prepare_apart::<B, A, O, Recorded>(orders, plan, accesses)
         } else if !plan.options.is_plain() {
-            self.draft_apart::<B, A, O, Labelled>(orders, plan, accesses)
+            self.prepare_apart::<B, A, O, Labelled>(orders, plan, accesses)
         } else {
-            self.draft_as::<B, A, O, Plain>(orders, plan, accesses)
+            self.prepare_as::<B, A, O, Plain>(orders, plan, accesses)
         }
     }
 
     #[inline(never)]
-    fn draft_apart<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+    fn prepare_apart<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
         &self,
         orders: O,
         plan: Plan<'_>,
         accesses: &A,
-    ) -> Drafted<A::Shape> {
-        self.draft_as::<B, A, O, K>(orders, plan, accesses)
+    ) -> Prepared<A::Shape> {
+        self.prepare_as::<B, A, O, K>(orders, plan, accesses)
     }
 
     #[inline(always)]
-    fn draft_as<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
+    fn prepare_as<'s, B, A: Accesses<'s, B>, O: Orders<E>, K: Kind>(
         &self,
         orders: O,
         plan: Plan<'_>,
         accesses: &A,
-    ) -> Drafted<A::Shape> {
-        let Plan { domain, options, vtable, payload, may_run } = plan;
+    ) -> Prepared<A::Shape> {
+        let Plan { scope_state, options, vtable, payload, may_run } = plan;
         let (count, retired_before) = (accesses.count(), self.retired.borrow().len());
         assert!(count <= Record::MOST, "a task of {count} accesses is too large");
-        let order = orders.count(domain);
+        let order = orders.count(scope_state);
         if !may_run {
-            domain.note_long();
+            scope_state.note_long();
         }
         let shape = Shape { extras: !K::PLAIN, accesses: count, nest: vtable.role == Role::Nest };
         let size = shape.block_size(payload);
         let block = orders.alloc(self, size);
         let extras = match (K::PLAIN, K::RECORDED) {
             (true, _) => None,
-            (_, true) => Some(self.begin_record(domain, options)),
+            (_, true) => Some(self.begin_record(scope_state, options)),
             (_, false) => Some(options.extras()),
         };
         if !K::PLAIN && options.bytes != 0 {
-            domain.add_bytes(options.bytes);
+            scope_state.add_bytes(options.bytes);
         }
         let (place, priority) = (options.place, options.priority);
-        let new = NewTask { vtable, domain: domain.into(), order, place, priority, extras, accesses: count };
+        let new = NewTask { vtable, scope_state: scope_state.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: the block was made for this shape; so below.
         let next = unsafe { task.records_of(shape) };
         // SAFETY: as above, and for such a payload.
         let room = unsafe { task.payload_of(shape, payload.align()) };
-        let (claim, ready) = (domain.claim(), may_run);
-        let mut drafter = Drafter::<E, O> {
+        let (claim, ready) = (scope_state.claim(), may_run);
+        let mut builder = TaskBuilder::<E, O> {
             orders,
             worker: self,
-            domain,
+            scope_state,
             task,
             order,
             claim,
@@ -257,27 +257,27 @@ impl<E: Engine> Worker<E> {
             ready,
             misuse: Misuse::None,
         };
-        let shape = accesses.visit(&mut drafter);
-        if drafter.flags != 0 {
-            task.add_flags(drafter.flags);
+        let shape = accesses.visit(&mut builder);
+        if builder.flags != 0 {
+            task.add_flags(builder.flags);
         }
-        let (ready, misused) = (drafter.ready, drafter.misuse != Misuse::None);
-        let room = if misused { drafter.end_misused(payload.align()) } else { room };
+        let (ready, misused) = (builder.ready, builder.misuse != Misuse::None);
+        let room = if misused { builder.end_misused(payload.align()) } else { room };
         if K::RECORDED {
-            self.record_draft(task, domain, accesses);
+            self.record_prepared(task, scope_state, accesses);
         }
-        Drafted { task, shape, size, room, ready, retired_before }
+        Prepared { task, shape, size, room, ready, retired_before }
     }
 
-    /// Frees the versions that a draft has retired; `before` is its [`Drafted::retired_before`].
+    /// Frees the versions that a prepare has retired; `before` is its [`Prepared::retired_before`].
     #[inline]
-    pub(crate) fn free_retired(&self, before: usize, domain: &Domain, options: &Options) {
+    pub(crate) fn free_retired(&self, before: usize, scope_state: &ScopeState, options: &Options) {
         if self.retired.borrow().len() > before {
-            free_retired(self.take_retired(before), domain, options);
+            free_retired(self.take_retired(before), scope_state, options);
         }
     }
 
-    /// The versions that a draft has retired, as [`free_retired`](Worker::free_retired).
+    /// The versions that a prepare has retired, as [`free_retired`](Worker::free_retired).
     pub(crate) fn take_retired(&self, before: usize) -> Vec<Retired> {
         self.retired.borrow_mut().split_off(before)
     }
@@ -285,7 +285,7 @@ impl<E: Engine> Worker<E> {
     /// Hands a task to the scheme; if it is ready, to the pool.
     #[inline]
     pub(crate) fn issue(&self, task: TaskRef, why: Put) {
-        self.grains.note_scope(task.header().domain());
+        self.grains.note_scope(task.header().scope_state());
         // SAFETY: this thread owns the scope; the records stay in their block until they are released.
         if unsafe { self.issue_accesses(task) } {
             self.ready(task, why);
@@ -309,7 +309,7 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
+impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
     #[inline(always)]
     fn tracker(&self) -> O::Tracker {
         self.orders.tracker(self.worker)
@@ -343,7 +343,7 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
         self.ready = false;
         if self.misuse == Misuse::None {
             self.misuse = misuse;
-            self.domain.misuse(self.order, Error::new(self.task.label(), kind));
+            self.scope_state.misuse(self.order, Error::new(self.task.label(), kind));
         }
     }
 
@@ -449,19 +449,19 @@ impl<E: Engine, O: Orders<E>> Drafter<'_, E, O> {
     /// The reduction that is open on a datum, if it is this reducer's.
     #[cold]
     fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
-        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this draft is
+        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this prepare is
         // through.
-        datum.reduction().filter(|open| self.domain.compare(|| unsafe { open.as_ref() }.is(reducer)))
+        datum.reduction().filter(|open| self.scope_state.compare(|| unsafe { open.as_ref() }.is(reducer)))
     }
 
     /// Ends the reduction that is open on a datum.
     #[cold]
     fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
-        self.worker.combine(self.domain, reduction, self.order - 1);
+        self.worker.combine(self.scope_state, reduction, self.order - 1);
     }
 }
 
-impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
+impl<E: Engine, O: Orders<E>> Visitor for TaskBuilder<'_, E, O> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
@@ -519,7 +519,7 @@ impl<E: Engine, O: Orders<E>> Visitor for Drafter<'_, E, O> {
             let (group, ordered) = (datum.enter_group(Mode::Reduce), self.worker.shared().config.deterministic);
             let new = Reduction::open(datum_at, &reducer, self.task.label(), group, ordered);
             datum.open_reduction(new);
-            self.domain.add_reduction(new);
+            self.scope_state.add_reduction(new);
             new
         });
         self.flags |= flag::REDUCE;

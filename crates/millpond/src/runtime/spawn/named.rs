@@ -7,7 +7,7 @@ use crate::access::{Accesses, ArgsOf};
 use crate::error::{Label, MAX_INDICES};
 use crate::runtime::outcome::{Boxed, Tried};
 
-/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`Door::task`](crate::Door::task). What it says
+/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`ExternalTasks::task`](crate::ExternalTasks::task). What it says
 /// is kept in the task's block.
 #[must_use = "spawn it"]
 #[derive(Clone, Copy, Debug)]

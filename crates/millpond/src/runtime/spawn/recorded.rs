@@ -1,4 +1,4 @@
-//! What a recording is told of a task that is drafted. Its accesses are gone through once more, since those of a task
+//! What a recording is told of a task that is prepared. Its accesses are gone through once more, since those of a task
 //! that is not recorded should not cost a thing.
 
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::handle::Datum;
 use crate::handle::reduction::ReducerRef;
 use crate::record::What;
 use crate::record::log::Log;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::task::{Extras, Record, TaskRef};
 use crate::worker::Worker;
@@ -18,21 +18,21 @@ use crate::worker::Worker;
 impl<E: Engine> Worker<E> {
     /// A body spawns a task that is recorded: its extras.
     #[cold]
-    pub(in crate::runtime) fn begin_record(&self, domain: &Domain, options: &Options) -> Extras {
-        self.log.note(What::Spawning { body: domain.record() });
+    pub(in crate::runtime) fn begin_record(&self, scope_state: &ScopeState, options: &Options) -> Extras {
+        self.log.note(What::Spawning { body: scope_state.record() });
         options.recorded(self.log.next_id())
     }
 
-    /// The task was drafted, of these accesses.
+    /// The task was prepared, of these accesses.
     #[cold]
-    pub(in crate::runtime) fn record_draft<'s, B>(
+    pub(in crate::runtime) fn record_prepared<'s, B>(
         &self,
         task: TaskRef,
-        domain: &Domain,
+        scope_state: &ScopeState,
         accesses: &impl Accesses<'s, B>,
     ) {
-        self.log.spawned(task, domain.record());
-        let mut noter = Noter { log: &self.log, claim: domain.claim(), records: task.records().iter() };
+        self.log.spawned(task, scope_state.record());
+        let mut noter = Noter { log: &self.log, claim: scope_state.claim(), records: task.records().iter() };
         drop(accesses.visit(&mut noter));
         debug_assert!(noter.records.next().is_none(), "every record is of one of the accesses");
     }

@@ -11,7 +11,7 @@ const FIRST: usize = 64 << 10;
 const LARGEST: usize = 2 << 20;
 
 /// What leads from the end of a chunk to the next one.
-const JUMP: usize = LINE;
+const LINK: usize = LINE;
 
 #[derive(Debug)]
 pub(in crate::stack) struct Chunk {
@@ -41,21 +41,21 @@ impl Chunk {
 
     /// A stack's chunk after `before` others, in which there is room for `least` bytes.
     pub(in crate::stack) fn after(before: usize, least: usize) -> Chunk {
-        Chunk::new((FIRST << before.min(10)).min(LARGEST).max(least + JUMP))
+        Chunk::new((FIRST << before.min(10)).min(LARGEST).max(least + LINK))
     }
 
     /// Whether that is so of this one.
     pub(in crate::stack) fn has_room(&self, least: usize) -> bool {
-        self.size >= least + JUMP
+        self.size >= least + LINK
     }
 
     pub(in crate::stack) fn start(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// Where the jump is to the next one.
+    /// Where the link is to the next one.
     pub(in crate::stack) fn end(&self) -> *mut u8 {
-        self.start.as_ptr().wrapping_add(self.size - JUMP)
+        self.start.as_ptr().wrapping_add(self.size - LINK)
     }
 }
 

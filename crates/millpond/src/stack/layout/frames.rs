@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   chunk   ┌────────┬─────────┬─────────┬────────┬─────────┬─────────┬──────┐      chunk  ┌─────────┬────────
-//!           │ Frame  │ closure │ closure │ Frame  │ closure │ closure │ jump ─┼───────────▶ │ closure │
+//!           │ Frame  │ closure │ closure │ Frame  │ closure │ closure │ link ─┼───────────▶ │ closure │
 //!           └────────┴─────────┴─────────┴────────┴─────────┴─────────┴──────┘             └─────────┴────────
 //!               ▲        (ran)   runs:       │ ▲       ▲                                              ▲
 //!               └── before ────  its children┘ │     cursor                                          top
@@ -19,12 +19,12 @@ use std::ptr::{self, NonNull};
 use super::chunk::Chunk;
 use crate::handle::Version;
 use crate::memory::LINE;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::layout::local::Owned;
 use crate::stack::layout::out_of_line;
-use crate::stack::owner::inline_subtree::{Episodes, Moment};
-use crate::stack::thief::owner_lock::Guard;
-use crate::stack::thief::scan::{Loot, Search};
+use crate::stack::owner::inline_subtree::{InlineSubtrees, Moment};
+use crate::stack::thief::owner_lock::OwnerLock;
+use crate::stack::thief::scan::{Search, StolenTasks};
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{Guarded, Mutex, prefetch_line_for_write};
 use crate::task::{Header, TaskRef};
@@ -50,7 +50,7 @@ const MOST: usize = 12;
 /// Not for lines that are seldom written: the last of a scope, and of the parent whose frame comes next.
 #[cold]
 fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
-    const SELDOM: usize = (size_of::<Frame>() + size_of::<Domain>()) / LINE - 1;
+    const SELDOM: usize = (size_of::<Frame>() + size_of::<ScopeState>()) / LINE - 1;
     let stride = frame.addr().wrapping_sub(before.addr());
     if stride <= MOST * LINE {
         let there = frame.cast::<u8>().wrapping_offset(levels * stride as isize);
@@ -69,11 +69,11 @@ pub struct Frames {
     top: AtomicPtr<u8>,
     /// Up to where closures go without further ado.
     limit: Cell<*mut u8>,
-    /// The end of the chunk in use, but for a jump.
+    /// The end of the chunk in use, but for a link.
     end: Cell<*mut u8>,
     window: Cell<usize>,
     youngest: AtomicPtr<Frame>,
-    /// Odd while a frame is opened or closed, or a shell announced (`episode`), and another number afterwards (`at_one_moment`).
+    /// Odd while a frame is opened or closed, or a virtual frame announced (`episode`), and another number afterwards (`at_one_moment`).
     shape: AtomicUsize,
     /// How often all closures of a live body's frame had ended, and how often a theft had.
     rounds: AtomicUsize,
@@ -98,9 +98,9 @@ pub struct Frames {
     pub(in crate::stack) orphans: Mutex<Vec<NonNull<Version>>>,
     /// What bodies have made for themselves.
     pub(in crate::stack) owned: Owned,
-    pub(in crate::stack) episodes: Episodes,
+    pub(in crate::stack) inline_subtrees: InlineSubtrees,
     pub(in crate::stack) search: Search,
-    guard: crossbeam_utils::CachePadded<Guard<Loot>>,
+    guard: crossbeam_utils::CachePadded<OwnerLock<StolenTasks>>,
 }
 
 // SAFETY: but for what is atomic or locked, only the owner uses it, or a thief under the guard; hand-overs order these.
@@ -115,7 +115,7 @@ pub(crate) struct Frame {
     /// Older; of the oldest, none.
     pub(crate) before: *mut Frame,
     /// The body's scope.
-    pub(crate) domain: NonNull<Domain>,
+    pub(crate) scope_state: NonNull<ScopeState>,
     /// Where its closures begin.
     pub(crate) first: *mut u8,
     /// Of a frame that is not the youngest: the parent that runs above it, and where its closures end.
@@ -175,21 +175,21 @@ impl Frames {
             in_use: RefCell::default(),
             orphans: Mutex::default(),
             owned: Owned::default(),
-            episodes: Episodes::default(),
+            inline_subtrees: InlineSubtrees::default(),
             search: Search::default(),
-            guard: crossbeam_utils::CachePadded::new(Guard::new()),
+            guard: crossbeam_utils::CachePadded::new(OwnerLock::new()),
         }
     }
 
     /// Becomes the owner, of a stack that only this thread may take.
     pub(crate) fn enter(&self) {
         self.guard.enter();
-        self.settle_here();
+        self.promote_here();
     }
 
     /// The owner's thread is this one.
     #[inline]
-    pub(crate) fn settle_here(&self) {
+    pub(crate) fn promote_here(&self) {
         self.here.store(this_thread(), Ordering::Relaxed);
     }
 
@@ -204,7 +204,7 @@ impl Frames {
         self.here.load(Ordering::Relaxed) == this_thread()
     }
 
-    pub(crate) fn guard(&self) -> &Guard<Loot> {
+    pub(crate) fn guard(&self) -> &OwnerLock<StolenTasks> {
         &self.guard
     }
 
@@ -241,9 +241,9 @@ impl Frames {
             _ => {
                 let frame = NonNull::new(self.youngest.load(Ordering::Relaxed))?;
                 // SAFETY: a frame stays until it is closed.
-                let domain = unsafe { frame.as_ref() }.domain;
+                let scope_state = unsafe { frame.as_ref() }.scope_state;
                 // SAFETY: its scope is there until then.
-                unsafe { domain.as_ref() }.task()
+                unsafe { scope_state.as_ref() }.task()
             }
         }
     }
@@ -278,7 +278,7 @@ impl Frames {
         self.level.set(self.level.get() - 1);
     }
 
-    /// Whether there is more than one frame: a glance.
+    /// Whether there is more than one frame: a peek.
     pub(in crate::stack) fn holds_several(&self) -> bool {
         self.depth.load(Ordering::Relaxed) > 1
     }
@@ -329,14 +329,14 @@ impl Frames {
         self.end.get().addr().saturating_sub(self.top().addr())
     }
 
-    /// Room for `size` bytes, a multiple of a line, whatever the limit: in this chunk, or in the next, to which a jump
+    /// Room for `size` bytes, a multiple of a line, whatever the limit: in this chunk, or in the next, to which a link
     /// leads.
     #[cold]
     pub(crate) fn make_room(&self, size: usize) {
         if self.left() < size {
             let from = self.top();
             let to = self.next_chunk(size);
-            // SAFETY: each chunk has room for a jump at its end.
+            // SAFETY: each chunk has room for a link at its end.
             unsafe { crate::stack::layout::link::write(from, to) };
             self.publish(to);
         }
@@ -362,8 +362,8 @@ impl Frames {
     }
 
     /// Opens a frame for a body that begins: the parent that the cursor is at, or a root scope's.
-    pub(crate) fn open(&self, domain: &Domain) -> NonNull<Frame> {
-        self.open_with(0, |_| domain.into())
+    pub(crate) fn open(&self, scope_state: &ScopeState) -> NonNull<Frame> {
+        self.open_with(0, |_| scope_state.into())
     }
 
     /// As `open`, with room for so many bytes between the frame and its closures, whole lines, where `make` puts the scope.
@@ -371,9 +371,9 @@ impl Frames {
     pub(in crate::stack) fn open_with(
         &self,
         room: usize,
-        make: impl FnOnce(NonNull<u8>) -> NonNull<Domain>,
+        make: impl FnOnce(NonNull<u8>) -> NonNull<ScopeState>,
     ) -> NonNull<Frame> {
-        self.settle_here();
+        self.promote_here();
         let size = size_of::<Frame>() + room;
         let (before, running) = (self.youngest.load(Ordering::Relaxed), self.cursor.load(Ordering::Relaxed));
         let (chunk, last) = (self.chunk.get(), self.top());
@@ -388,7 +388,7 @@ impl Frames {
         let behind = unsafe { at.add(1) };
         let frame = Frame {
             before,
-            domain: make(behind.cast()),
+            scope_state: make(behind.cast()),
             first,
             running: AtomicPtr::default(),
             last: AtomicPtr::default(),
@@ -461,7 +461,7 @@ impl Frames {
             return;
         }
         self.end_uses();
-        // A thief that walks has seen where the top was.
+        // A thief that scans has seen where the top was.
         self.guard.alone(|| {
             let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
             let within = |nth: &usize| chunks[*nth].start() <= frame.first && frame.first <= chunks[*nth].end();
@@ -482,7 +482,7 @@ impl Frames {
         let kept = (used + chunks.saturating_sub(used) / 2).max(KEPT);
         self.owned.shrink();
         if kept < chunks {
-            // A thief that walks may have seen frames there.
+            // A thief that scans may have seen frames there.
             self.guard.alone(|| self.chunks.borrow_mut().truncate(kept));
         }
     }

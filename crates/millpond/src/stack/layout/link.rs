@@ -5,34 +5,34 @@ use std::ptr::{NonNull, with_exposed_provenance_mut};
 use super::frames::{Frames, closure};
 use crate::task::{Header, Role, TaskRef, VTable};
 
-static JUMP: VTable = VTable {
-    role: Role::Jump,
-    laid: None,
-    run: |_, _| unreachable!("a jump does not run"),
-    discard: |_| unreachable!("a jump captures nothing"),
-    fail: |_, _, _| unreachable!("a jump has no join"),
-    drop_result: |_| unreachable!("a jump has no join"),
+static LINK: VTable = VTable {
+    role: Role::ChunkLink,
+    compact: None,
+    run: |_, _| unreachable!("a link does not run"),
+    discard: |_| unreachable!("a link captures nothing"),
+    fail: |_, _, _| unreachable!("a link has no join"),
+    drop_result: |_| unreachable!("a link has no join"),
 };
 
-/// Writes a jump.
+/// Writes a link.
 ///
 /// # Safety
 ///
 /// `from` has room for a header, which nobody uses.
 pub(crate) unsafe fn write(from: *mut u8, to: *mut u8) {
-    let header = Header::of_jump(&JUMP, to.expose_provenance() as u64);
+    let header = Header::of_link(&LINK, to.expose_provenance() as u64);
     // SAFETY: the caller's.
     unsafe { from.cast::<Header>().write(header) };
 }
 
-/// Where a jump leads.
-pub(crate) fn target(jump: TaskRef) -> *mut u8 {
-    debug_assert!(jump.header().role() == Role::Jump);
-    let to = with_exposed_provenance_mut::<u8>(jump.header().order() as usize);
+/// Where a link leads.
+pub(crate) fn target(link: TaskRef) -> *mut u8 {
+    debug_assert!(link.header().role() == Role::ChunkLink);
+    let to = with_exposed_provenance_mut::<u8>(link.header().order() as usize);
     NonNull::new(to).expect("a chunk").as_ptr()
 }
 
-/// Where a closure ends: there is the next one, or a jump to it.
+/// Where a closure ends: there is the next one, or a link to it.
 pub(in crate::stack) fn behind(closure: TaskRef) -> *mut u8 {
     closure.0.as_ptr().cast::<u8>().wrapping_add(closure.header().stride())
 }
@@ -40,7 +40,7 @@ pub(in crate::stack) fn behind(closure: TaskRef) -> *mut u8 {
 /// The closures from one place to another.
 pub(in crate::stack) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator<Item = TaskRef> {
     std::iter::from_fn(move || {
-        while at != end && closure(at).header().role() == Role::Jump {
+        while at != end && closure(at).header().role() == Role::ChunkLink {
             at = target(closure(at));
         }
         let next = (at != end).then(|| closure(at))?;
@@ -56,10 +56,10 @@ impl Frames {
         self.next() == self.top()
     }
 
-    /// What comes next, behind a jump.
+    /// What comes next, behind a link.
     pub(in crate::stack) fn next(&self) -> *mut u8 {
         let mut at = self.cursor().0;
-        while at != self.top() && closure(at).header().role() == Role::Jump {
+        while at != self.top() && closure(at).header().role() == Role::ChunkLink {
             at = target(closure(at));
         }
         at

@@ -21,7 +21,7 @@ use crate::depend::in_order::InOrder;
 use crate::handle::Datum;
 use crate::handle::datum::Whole;
 use crate::memory::LINE;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -116,24 +116,24 @@ const fn room_of<T>() -> usize {
 impl Frames {
     /// A datum of the body that runs, without a value; if it may have one more here.
     #[inline(always)]
-    pub(crate) fn own_datum<T>(&self, domain: &Domain) -> Option<NonNull<Datum>> {
+    pub(crate) fn own_datum<T>(&self, scope_state: &ScopeState) -> Option<NonNull<Datum>> {
         let is_small = const { room_of::<T>() == SMALL && align_of::<T>() <= align_of::<u64>() };
         let data = if is_small { &self.owned.small } else { &self.owned.large };
         if is_small && let Some(at) = data.made() {
             // SAFETY: it was made, and nobody uses it.
             let own = unsafe { at.as_ref() };
-            own.whole.renew::<T>(domain.epoch());
+            own.whole.renew::<T>(scope_state.epoch());
             own.level.set(self.level());
             data.top.set(data.top.get().wrapping_add(SMALL));
             // The place itself, behind which all of the chunk is reached.
             data.last.set(at.as_ptr());
             return Some(at.cast());
         }
-        self.make_own::<T>(domain, data)
+        self.make_own::<T>(scope_state, data)
     }
 
     #[inline(never)]
-    fn make_own<T>(&self, domain: &Domain, data: &Data) -> Option<NonNull<Datum>> {
+    fn make_own<T>(&self, scope_state: &ScopeState, data: &Data) -> Option<NonNull<Datum>> {
         let count = data.count_of(self.level());
         if count >= MOST {
             return None;
@@ -145,7 +145,7 @@ impl Frames {
         }
         let at: NonNull<OwnOf<T>> = NonNull::new(data.top.get()).expect("in a chunk").cast();
         let own = Own {
-            whole: Whole::own::<T>(domain),
+            whole: Whole::own::<T>(scope_state),
             before: data.last.get(),
             level: Cell::new(self.level()),
             marks: Cell::new(MADE | if opens { OPENS } else { 0 }),

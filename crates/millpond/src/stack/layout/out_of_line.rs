@@ -1,4 +1,4 @@
-//! What stands in a frame for a task whose block lies elsewhere: it is joined, or too large, or was drafted while
+//! What stands in a frame for a task whose block lies elsewhere: it is joined, or too large, or was prepared while
 //! something else went into the frame before it.
 
 use std::alloc::Layout;
@@ -8,9 +8,9 @@ use std::ptr::NonNull;
 use crate::memory::{Block, LINE};
 use crate::task::{Header, NewTask, Role, Shape, TaskRef, VTable};
 
-static ELSEWHERE: VTable = VTable {
-    role: Role::Elsewhere,
-    laid: None,
+static OUT_OF_LINE: VTable = VTable {
+    role: Role::OutOfLine,
+    compact: None,
     run: |_, _| unreachable!("what it stands for is run"),
     discard: |_| unreachable!("what it stands for is discarded"),
     fail: |_, _, _| unreachable!("what it stands for may have a join"),
@@ -34,8 +34,8 @@ pub(crate) fn size(role: Role) -> usize {
 pub(crate) unsafe fn write(at: NonNull<u8>, task: TaskRef) {
     let header = task.header();
     let new = NewTask {
-        vtable: &ELSEWHERE,
-        domain: header.domain(),
+        vtable: &OUT_OF_LINE,
+        scope_state: header.scope_state(),
         order: header.order(),
         place: header.place(),
         priority: 0,
@@ -61,5 +61,5 @@ pub(crate) fn itself(closure: TaskRef) -> TaskRef {
 
 /// Whether this stands for a task that lies elsewhere.
 pub(crate) fn is_one(closure: TaskRef) -> bool {
-    closure.header().role() == Role::Elsewhere
+    closure.header().role() == Role::OutOfLine
 }

@@ -13,7 +13,7 @@ use crate::handle::reduction::ReducerRef;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
 use crate::runtime::join::must_count;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Body, payload, write_body};
 use crate::stack::layout::out_of_line;
@@ -25,7 +25,7 @@ const FEW: usize = 6;
 /// Writes the versions of a task where it will be, and looks whether that may be.
 struct Lay<'a> {
     frames: &'a Frames,
-    domain: &'a Domain,
+    scope_state: &'a ScopeState,
     epoch: u64,
     order: u64,
     few: bool,
@@ -41,7 +41,7 @@ impl Visitor for Lay<'_> {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
         // To note is a function of its own, and not of `self`, which would have to lie in memory for that.
-        self.usual = self.usual && (datum.is_seen_in(self.epoch) || note(self.domain, self.frames, datum, mode));
+        self.usual = self.usual && (datum.is_seen_in(self.epoch) || note(self.scope_state, self.frames, datum, mode));
         if self.usual {
             let version = datum.current();
             self.usual = self.is_first(datum, version);
@@ -63,7 +63,7 @@ impl Lay<'_> {
     #[inline(always)]
     fn is_first(&self, datum: &Datum, version: NonNull<Version>) -> bool {
         if !self.few {
-            return datum.note_laid(self.order);
+            return datum.note_compact(self.order);
         }
         // SAFETY: so many were written.
         let before = unsafe { std::slice::from_raw_parts(self.versions.as_ptr(), self.count) };
@@ -73,19 +73,20 @@ impl Lay<'_> {
 
 /// Notes a datum that was not used in this epoch; false if the scope cannot have it.
 #[inline(never)]
-fn note(domain: &Domain, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
-    let is_claimed = datum.is_claimed_by(domain.claim()) || datum.claim(domain.claim(), Of::<InOrder>::default());
+fn note(scope_state: &ScopeState, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
+    let is_claimed =
+        datum.is_claimed_by(scope_state.claim()) || datum.claim(scope_state.claim(), Of::<InOrder>::default());
     if is_claimed {
         frames.note(datum.version().meta().of::<InOrder>());
-        datum.set_seen(domain.epoch(), mode);
+        datum.set_seen(scope_state.epoch(), mode);
     }
     is_claimed
 }
 
 /// Bytes of a task in short form in a frame, whole lines.
 #[inline(always)]
-fn size_of_laid(role: Role, accesses: usize, payload: Layout) -> usize {
-    task::laid_size(accesses, payload).next_multiple_of(LINE).max(out_of_line::size(role))
+fn size_of_compact(role: Role, accesses: usize, payload: Layout) -> usize {
+    task::compact_size(accesses, payload).next_multiple_of(LINE).max(out_of_line::size(role))
 }
 
 impl Frames {
@@ -93,14 +94,14 @@ impl Frames {
     /// published; its size.
     #[cold]
     pub(in crate::stack) fn lay_called(&self, new: NewTask, versions: &[NonNull<Version>]) -> (TaskRef, usize) {
-        let laid = new.vtable.laid.as_ref().expect("its modes are known");
-        let size = size_of_laid(new.vtable.role, versions.len(), laid.payload);
+        let compact = new.vtable.compact.as_ref().expect("its modes are known");
+        let size = size_of_compact(new.vtable.role, versions.len(), compact.payload);
         if !self.has_room(size) {
             self.make_room(size);
         }
         // SAFETY: there is room, above all that is in use.
         let task = unsafe { TaskRef::lay(self.top_at(), size, true, new) };
-        let to = task.laid_versions().as_ptr();
+        let to = task.compact_versions().as_ptr();
         // SAFETY: there is room for so many, and those lie elsewhere.
         unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
         (task, size)
@@ -110,7 +111,7 @@ impl Frames {
 /// Commits a task, if that goes the short way: it. Else gives back what it was given.
 #[inline(always)]
 pub(in crate::stack) fn plain<'s, B, A, F, O>(
-    domain: &Domain,
+    scope_state: &ScopeState,
     frames: &Frames,
     vtable: &'static VTable,
     options: &Options,
@@ -123,15 +124,15 @@ where
     let modes = const { if must_count::<O>() { None } else { A::MODES } };
     let Some(modes) = modes else { return Err((accesses, body)) };
     let payload = payload::<A::Shape, F, O>();
-    let size = size_of_laid(vtable.role, modes.count, payload);
-    if payload.align() > LINE || !options.is_plain() || !domain.is_plain() || !frames.has_room(size) {
+    let size = size_of_compact(vtable.role, modes.count, payload);
+    if payload.align() > LINE || !options.is_plain() || !scope_state.is_plain() || !frames.has_room(size) {
         return Err((accesses, body));
     }
     let at = frames.top_at();
-    let order = domain.next_order();
+    let order = scope_state.next_order();
     let new = NewTask {
         vtable,
-        domain: domain.into(),
+        scope_state: scope_state.into(),
         order,
         place: options.place,
         priority: 0,
@@ -140,15 +141,15 @@ where
     };
     // SAFETY: there is room, above all that is in use.
     let task = unsafe { TaskRef::lay(at, size, options.portable, new) };
-    let versions = task.laid_versions();
+    let versions = task.compact_versions();
     let few = modes.count <= FEW;
-    let mut lay = Lay { frames, domain, epoch: domain.epoch(), order, few, versions, count: 0, usual: true };
+    let mut lay = Lay { frames, scope_state, epoch: scope_state.epoch(), order, few, versions, count: 0, usual: true };
     let shape = accesses.visit(&mut lay);
     if !lay.usual {
         return Err((accesses, body));
     }
-    domain.count_at_once();
-    let room = task.laid_payload(modes.count, payload.align());
+    scope_state.count_run_inline();
+    let room = task.compact_payload(modes.count, payload.align());
     // SAFETY: there is room for it.
     unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
     frames.publish(at.as_ptr().wrapping_add(size));

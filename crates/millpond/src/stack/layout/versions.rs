@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use super::frames::Frames;
 use crate::depend::in_order::{InOrder, Noted};
 use crate::handle::Version;
-use crate::panics::Caught;
+use crate::panics::PanicPayload;
 use crate::stack::layout::{link, out_of_line};
 use crate::stack::thief::scan;
 use crate::task::TaskRef;
@@ -39,7 +39,7 @@ impl Frames {
     pub(crate) fn end_uses(&self) {
         let frame = self.frame();
         // SAFETY: a frame's scope is there as long as the frame.
-        unsafe { frame.domain.as_ref() }.end_epoch();
+        unsafe { frame.scope_state.as_ref() }.end_epoch();
         while self.in_use.borrow().len() > frame.used_before as usize {
             let Some(version) = self.in_use.borrow_mut().pop().expect("there are some") else { continue };
             // SAFETY: in use until now.
@@ -54,7 +54,7 @@ impl Frames {
     /// The drop of a value panicked: that is told as a failure of the closure that was the last to use it. Blocks that lie
     /// elsewhere are gone by now.
     #[cold]
-    fn report_drop(&self, version: NonNull<Version>, caught: &Caught) {
+    fn report_drop(&self, version: NonNull<Version>, caught: &PanicPayload) {
         let uses =
             |this: &TaskRef| !out_of_line::is_one(*this) && scan::accesses(*this).any(|(used, _)| used == version);
         let closures = || link::closures(self.frame().first, self.top());

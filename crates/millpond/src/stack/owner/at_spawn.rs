@@ -15,7 +15,7 @@ use crate::panics::catch;
 use crate::runtime::join::must_count;
 use crate::runtime::outcome::{NoValue, Outcome, value_of};
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Code, ParentCode, first_unwritten, may_run, payload};
 use crate::stack::StackEngine;
@@ -83,9 +83,9 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         R: Outcome<O>,
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
-        let (worker, domain) = (self.worker(), self.domain());
+        let (worker, scope_state) = (self.worker(), self.scope_state());
         let Some(modes) = (const { modes::<B, A, F, O>(MOST) }) else { return Err((accesses, body)) };
-        if !options.is_plain() || domain.is_cancelled() || frames.episodes.is_too_long() {
+        if !options.is_plain() || scope_state.is_cancelled() || frames.inline_subtrees.is_too_long() {
             return Err((accesses, body));
         }
         let mut room = [const { MaybeUninit::uninit() }; MOST];
@@ -97,11 +97,11 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         if !distinct || !may_run(versions, modes) {
             return Err((accesses, body));
         }
-        domain.count_at_once();
+        scope_state.count_run_inline();
         worker.count_body();
         let ended = catch(|| {
             // SAFETY: in use by the leaf.
-            let mut args = unsafe { Args::laid(versions) };
+            let mut args = unsafe { Args::compact(versions) };
             // SAFETY: the versions were gathered from `A`, and all before the leaf has ended.
             body(unsafe { A::leaf(&shape, &mut args) })
         });
@@ -112,7 +112,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             },
             Err(why) => Failed::NoValue(why),
         };
-        let order = domain.last_order();
+        let order = scope_state.last_order();
         let new = self.new_task(Code::<'s, B, A, F, O, R>::LEAF_IN_FRAME, options.place, order, modes);
         Ok(Err(worker.fail_leaf(frames, new, versions, failed)))
     }
@@ -125,8 +125,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         order: u64,
         modes: Modes,
     ) -> NewTask {
-        let domain = self.domain().into();
-        NewTask { vtable, domain, order, place, priority: 0, extras: None, accesses: modes.count }
+        let scope_state = self.scope_state().into();
+        NewTask { vtable, scope_state, order, place, priority: 0, extras: None, accesses: modes.count }
     }
 
     /// As `call_leaf`, of a parent, with all that it spawns.
@@ -144,13 +144,13 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         R: Outcome<O>,
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, StackEngine>, <A as ArgsOf<'t>>::Held) -> R + Send + 's,
     {
-        let (worker, domain) = (self.worker(), self.domain());
+        let (worker, scope_state) = (self.worker(), self.scope_state());
         let Some(modes) = (const { modes::<B, A, F, O>(inline_subtree::MOST) }) else { return Err((accesses, body)) };
-        if !options.is_plain() || domain.is_cancelled() {
+        if !options.is_plain() || scope_state.is_cancelled() {
             return Err((accesses, body));
         }
-        let Some(room) = frames.episodes.next_room() else { return Err((accesses, body)) };
-        let order = domain.next_order();
+        let Some(room) = frames.inline_subtrees.next_room() else { return Err((accesses, body)) };
+        let order = scope_state.next_order();
         let new = self.new_task(
             ParentCode::<'s, 'env, StackEngine, B, A, F, O, R>::NEST_IN_FRAME,
             options.place,
@@ -158,22 +158,23 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             modes,
         );
         // SAFETY: the room is the next body's, which begins here or never.
-        unsafe { room.lay_shell(new) };
-        let shell = room.shell();
-        // SAFETY: a shell has room for so many.
-        let versions = unsafe { slice::from_raw_parts_mut(shell.laid_versions().as_ptr().cast(), modes.count) };
+        unsafe { room.push_virtual_frame(new) };
+        let virtual_frame = room.virtual_frame();
+        // SAFETY: a virtual frame has room for so many.
+        let versions =
+            unsafe { slice::from_raw_parts_mut(virtual_frame.compact_versions().as_ptr().cast(), modes.count) };
         let mut gather = Gather { versions, count: 0, distinct: true };
         let shape = accesses.visit(&mut gather);
         let distinct = gather.distinct;
         // SAFETY: so many were written.
-        let versions = unsafe { slice::from_raw_parts(shell.laid_versions().as_ptr(), modes.count) };
+        let versions = unsafe { slice::from_raw_parts(virtual_frame.compact_versions().as_ptr(), modes.count) };
         if !distinct || !may_run(versions, modes) {
             return Err((accesses, body));
         }
-        domain.count_at_once();
+        scope_state.count_run_inline();
         worker.count_body();
         // SAFETY: the room is this body's.
-        unsafe { room.make(frames, domain, worker.seat().index(), versions, modes) };
+        unsafe { room.make(frames, scope_state, worker.seat().index(), versions, modes) };
         frames.begin_in_room(room);
         let ended = catch(|| {
             // SAFETY: made for these versions; they stay until the body is over, with all that it spawns.
@@ -181,38 +182,40 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             // SAFETY: the versions were gathered from `A`, and each has a view.
             let handles = unsafe { A::held(&shape, &mut args) };
             // SAFETY: made above.
-            let inner = unsafe { room.domain() };
+            let inner = unsafe { room.scope_state() };
             // SAFETY: the worker and the scope outlive the body and its descendants, and the body stays on this thread.
             let scope = unsafe { Scope::new(worker, inner) };
             body(&scope, handles)
         });
         // SAFETY: made above.
-        let inner = unsafe { room.domain() };
+        let inner = unsafe { room.scope_state() };
         match value_of::<O, R>(ended) {
             Ok(value)
-                if frames.episodes.goes_on() && inner.is_usual() && first_unwritten(versions, modes).is_none() =>
+                if frames.inline_subtrees.goes_on()
+                    && inner.is_usual()
+                    && first_unwritten(versions, modes).is_none() =>
             {
                 frames.end_in_room(room);
                 Ok(Ok(value))
             }
-            Ok(value) => Ok(worker.end_called(frames, domain, room, order, None).map(|()| value)),
-            Err(why) => Ok(Err(worker.fail_parent(frames, domain, room, order, why))),
+            Ok(value) => Ok(worker.end_called(frames, scope_state, room, order, None).map(|()| value)),
+            Err(why) => Ok(Err(worker.fail_parent(frames, scope_state, room, order, why))),
         }
     }
 }
 
 impl Worker<StackEngine> {
-    /// A leaf that was called has failed: it is laid down, and ends as one that failed there.
+    /// A leaf that was called has failed: it is compact down, and ends as one that failed there.
     #[cold]
     #[inline(never)]
     fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
-        frames.settle();
+        frames.promote();
         let (leaf, _size) = frames.lay_called(new, versions);
         let error = match failed {
             Failed::NoValue(why) => why.error(leaf.label()),
             Failed::Unwritten(arg) => Error::new(leaf.label(), Kind::Unwritten { arg }),
         };
-        self.end_spread(leaf, Some(error.clone()));
+        self.end_expanded(leaf, Some(error.clone()));
         error
     }
 
@@ -223,19 +226,19 @@ impl Worker<StackEngine> {
     fn end_called(
         &self,
         frames: &Frames,
-        around: &Domain,
+        around: &ScopeState,
         room: Room,
         order: u64,
         failed: Option<Error>,
     ) -> Result<(), Error> {
-        frames.settle();
+        frames.promote();
         let frame = frames.frame();
         // SAFETY: its scope, which is open.
-        let domain = unsafe { frame.domain.as_ref() };
+        let scope_state = unsafe { frame.scope_state.as_ref() };
         if let Some(error) = failed {
-            domain.set_own_failure(error);
+            scope_state.set_own_failure(error);
         }
-        self.combine_open(domain);
+        self.combine_open(scope_state);
         frame.live.set(false);
         // SAFETY: a body that is called is called by another one, whose frame stays.
         let outer = unsafe { &*frame.before };
@@ -247,9 +250,9 @@ impl Worker<StackEngine> {
     /// As `end_called`, of one that panicked.
     #[cold]
     #[inline(never)]
-    fn fail_parent(&self, frames: &Frames, around: &Domain, room: Room, order: u64, why: NoValue) -> Error {
+    fn fail_parent(&self, frames: &Frames, around: &ScopeState, room: Room, order: u64, why: NoValue) -> Error {
         // SAFETY: the scope of a body that is called.
-        let parent = unsafe { room.domain() }.task().expect("a parent's");
+        let parent = unsafe { room.scope_state() }.task().expect("a parent's");
         let error = why.error(parent.label());
         self.end_called(frames, around, room, order, Some(error.clone())).err().unwrap_or(error)
     }

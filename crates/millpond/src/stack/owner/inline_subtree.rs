@@ -9,15 +9,15 @@
 //!   rooms                                             │ room 0 │ room 1 │ room 2 │     bodies called by it, one by the other
 //! ```
 //!
-//! A room ([`Parts`]) has what a body finds in its frame otherwise: its scope, its view of what it declared, and a *shell*, the parent in
+//! A room ([`Parts`]) has what a body finds in its frame otherwise: its scope, its view of what it declared, and a *virtual frame*, the parent in
 //! short form but for its payload, which was passed to the body itself.
 //!
 //! Nothing of an episode can be stolen. So as soon as a thief asks, or something comes up that needs a frame (a failure, an access of
-//! another mode, a name), the episode is *settled*: each of its bodies gets its frame, in which its shell is a closure that runs, and
+//! another mode, a name), the episode is *promoted*: each of its bodies gets its frame, in which its virtual frame is a closure that runs, and
 //! from then on they lay down what they spawn. A body that was called and has got a frame runs all of that before it returns, as one
 //! that waits does. What thieves may see meanwhile:
 //!
-//! - S1. while the stack's shape is odd (`frames::seen`) the shell is announced as what runs, and then as complete: nobody sees it
+//! - S1. while the stack's shape is odd (`frames::seen`) the virtual frame is announced as what runs, and then as complete: nobody sees it
 //!   as what comes next;
 //! - S2. its body's frame is opened as any other.
 //!
@@ -36,7 +36,7 @@ use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::handle::{Datum, Version};
 use crate::runtime::config::{Config, Inline};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::layout::frames::Frames;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -77,16 +77,16 @@ fn now() -> Moment {
     ((clock::ticks() >> 6) as Moment).max(1)
 }
 
-/// What a stack knows of episodes; the owner's alone.
+/// What a stack knows of inline subtrees; the owner's alone.
 #[derive(Debug)]
-pub(in crate::stack) struct Episodes {
-    /// An episode goes on: nothing was laid down in its bodies. Thieves look at it.
+pub(in crate::stack) struct InlineSubtrees {
+    /// An episode goes on: nothing was compact down in its bodies. Thieves look at it.
     on: AtomicBool,
     rooms: OnceCell<Box<[UnsafeCell<Parts>]>>,
     /// The next room, if there is one left.
     next: Cell<Option<Room>>,
     /// Of the last episode: the first room, or that of the first body that has no frame; the level of the body with which it began.
-    settled: Cell<Option<Room>>,
+    promoted: Cell<Option<Room>>,
     level: Cell<u32>,
     /// Down to which address of the thread's stack it calls bodies.
     until: Cell<usize>,
@@ -110,8 +110,8 @@ struct Level {
 
 #[repr(C, align(64))]
 struct Parts {
-    domain: MaybeUninit<Domain>,
-    shell: MaybeUninit<Shell>,
+    scope_state: MaybeUninit<ScopeState>,
+    virtual_frame: MaybeUninit<VirtualFrame>,
     views: [MaybeUninit<Datum>; MOST],
     after: Cell<Option<Room>>,
     /// All parts are there, and as they were made but for what is made for each body; and for mode and generation of views, which the
@@ -121,7 +121,7 @@ struct Parts {
 
 /// A parent in short form but for its payload.
 #[repr(C, align(64))]
-struct Shell {
+struct VirtualFrame {
     header: Header,
     versions: [NonNull<Version>; MOST],
 }
@@ -133,7 +133,7 @@ pub(in crate::stack) enum Begun {
     /// It is measured until its frame is closed.
     Measured(Moment),
     /// An episode has begun, which is measured or not.
-    Episode(Moment),
+    InlineSubtree(Moment),
     Always,
 }
 
@@ -141,13 +141,13 @@ pub(in crate::stack) enum Begun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room(NonNull<Parts>);
 
-impl Default for Episodes {
+impl Default for InlineSubtrees {
     fn default() -> Self {
-        Episodes {
+        InlineSubtrees {
             on: AtomicBool::new(false),
             rooms: OnceCell::new(),
             next: Cell::new(None),
-            settled: Cell::new(None),
+            promoted: Cell::new(None),
             level: Cell::new(0),
             until: Cell::new(usize::MAX),
             began: Cell::new(0),
@@ -158,7 +158,7 @@ impl Default for Episodes {
     }
 }
 
-impl Episodes {
+impl InlineSubtrees {
     /// The body of a portable parent of this level begins, on a thread's stack that has room for others down to an address.
     pub(in crate::stack) fn begin(&self, config: &Config, level: u32, until: impl FnOnce() -> usize) -> Begun {
         let always = match config.inline {
@@ -171,13 +171,13 @@ impl Episodes {
             let began = if always { 0 } else { now() };
             debug_assert!(!self.goes_on(), "what is called lays nothing down");
             self.open_rooms();
-            self.settled.set(self.next.get());
+            self.promoted.set(self.next.get());
             self.level.set(level);
             self.until.set(until());
             self.looks.set(LOOK);
             self.began.set(began);
             self.on.store(true, Relaxed);
-            return if always { Begun::Always } else { Begun::Episode(began) };
+            return if always { Begun::Always } else { Begun::InlineSubtree(began) };
         }
         self.pause.set(pause.saturating_sub(1));
         match of_level.until_measured.get() {
@@ -197,16 +197,16 @@ impl Episodes {
     pub(in crate::stack) fn end(&self, begun: Begun, level: u32, ran: bool) {
         let goes_on = self.goes_on();
         self.on.store(false, Relaxed);
-        if let (Begun::Episode(began), true) = (begun, ran) {
+        if let (Begun::InlineSubtree(began), true) = (begun, ran) {
             let took = now().wrapping_sub(began);
-            // Of one that was settled more is to come.
+            // Of one that was promoted more is to come.
             if goes_on || took > self.of_level(level).mean.get() {
                 self.note_time(level, took);
             }
         }
     }
 
-    /// Whether an episode goes on, of which thieves see nothing: a glance.
+    /// Whether an episode goes on, of which thieves see nothing: a peek.
     #[inline(always)]
     pub(in crate::stack) fn goes_on(&self) -> bool {
         self.on.load(Relaxed)
@@ -274,9 +274,9 @@ impl Episodes {
 impl Parts {
     fn empty() -> Parts {
         Parts {
-            domain: MaybeUninit::uninit(),
+            scope_state: MaybeUninit::uninit(),
             // A header's state is not made with it.
-            shell: MaybeUninit::zeroed(),
+            virtual_frame: MaybeUninit::zeroed(),
             views: [const { MaybeUninit::uninit() }; MOST],
             after: Cell::new(None),
             made: Cell::new(false),
@@ -292,8 +292,8 @@ impl Room {
         unsafe { self.0.byte_add(offset) }.cast()
     }
 
-    fn domain_at(self) -> NonNull<Domain> {
-        self.at(offset_of!(Parts, domain))
+    fn scope_state_at(self) -> NonNull<ScopeState> {
+        self.at(offset_of!(Parts, scope_state))
     }
 
     /// The scope of its body.
@@ -302,15 +302,15 @@ impl Room {
     ///
     /// It was made, and the body is not over.
     #[inline(always)]
-    pub(crate) unsafe fn domain<'a>(self) -> &'a Domain {
+    pub(crate) unsafe fn scope_state<'a>(self) -> &'a ScopeState {
         // SAFETY: the caller's.
-        unsafe { self.domain_at().as_ref() }
+        unsafe { self.scope_state_at().as_ref() }
     }
 
     /// The parent whose body it is, but for its payload.
     #[inline(always)]
-    pub(crate) fn shell(self) -> TaskRef {
-        TaskRef(self.at(offset_of!(Parts, shell)))
+    pub(crate) fn virtual_frame(self) -> TaskRef {
+        TaskRef(self.at(offset_of!(Parts, virtual_frame)))
     }
 
     /// Where the first is of its views of what it declared.
@@ -332,19 +332,19 @@ impl Room {
         unsafe { self.at(offset_of!(Parts, made)).as_ref() }
     }
 
-    /// Makes the shell of a parent, but for its versions.
+    /// Makes the virtual frame of a parent, but for its versions.
     ///
     /// # Safety
     ///
     /// The room is in no use.
     #[inline(always)]
-    pub(crate) unsafe fn lay_shell(self, new: NewTask) {
+    pub(crate) unsafe fn push_virtual_frame(self, new: NewTask) {
         if self.made().get() {
             // SAFETY: the caller's; the rest is as it was made.
-            unsafe { Header::lay_again(self.shell().0, new) };
+            unsafe { Header::lay_again(self.virtual_frame().0, new) };
         } else {
             // SAFETY: the caller's.
-            unsafe { TaskRef::lay(self.at(offset_of!(Parts, shell)), 0, true, new) };
+            unsafe { TaskRef::lay(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
         }
     }
 
@@ -352,19 +352,19 @@ impl Room {
     ///
     /// # Safety
     ///
-    /// The room is in no use, and its shell is that of a parent that `parent` calls on the worker of `seat`, with these accesses.
+    /// The room is in no use, and its virtual frame is that of a parent that `parent` calls on the worker of `seat`, with these accesses.
     #[inline(always)]
     pub(crate) unsafe fn make(
         self,
         frames: &Frames,
-        parent: &Domain,
+        parent: &ScopeState,
         seat: usize,
         versions: &[NonNull<Version>],
         modes: Modes,
     ) {
         if self.made().get() {
             // SAFETY: the caller's.
-            unsafe { Domain::renew(self.domain_at(), parent, seat) };
+            unsafe { ScopeState::renew(self.scope_state_at(), parent, seat) };
         } else {
             // SAFETY: as above.
             unsafe { self.make_first(frames, parent, seat) };
@@ -383,9 +383,9 @@ impl Room {
     ///
     /// As `make`.
     #[cold]
-    unsafe fn make_first(self, frames: &Frames, parent: &Domain, seat: usize) {
+    unsafe fn make_first(self, frames: &Frames, parent: &ScopeState, seat: usize) {
         // SAFETY: the caller's.
-        unsafe { Domain::nest_in_frame(self.domain_at(), parent, self.shell(), seat, frames.into()) };
+        unsafe { ScopeState::nest_in_frame(self.scope_state_at(), parent, self.virtual_frame(), seat, frames.into()) };
         for index in 0..MOST {
             // SAFETY: there are so many.
             let view = unsafe { self.views().add(index) };
@@ -400,7 +400,7 @@ impl Frames {
     /// Whether a task runs at its spawn: in an episode, if it is portable and nobody asks. Else the episode is over.
     #[inline(always)]
     pub(crate) fn runs_at_spawn(&self, portable: bool) -> bool {
-        self.episodes.goes_on() && (portable && self.guard().is_clear() || self.goes_on_in_spite(portable))
+        self.inline_subtrees.goes_on() && (portable && self.guard().is_clear() || self.goes_on_in_spite(portable))
     }
 
     #[cold]
@@ -408,7 +408,7 @@ impl Frames {
         // Where a fence is needed the word is never clear; but a call takes nothing that a thief could take.
         let goes_on = portable && self.guard().is_owned();
         if !goes_on {
-            self.settle();
+            self.promote();
         }
         goes_on
     }
@@ -416,8 +416,8 @@ impl Frames {
     /// A body begins in the next room.
     #[inline(always)]
     pub(crate) fn begin_in_room(&self, room: Room) {
-        debug_assert_eq!(self.episodes.next.get(), Some(room), "bodies are called one by the other");
-        self.episodes.next.set(room.after().get());
+        debug_assert_eq!(self.inline_subtrees.next.get(), Some(room), "bodies are called one by the other");
+        self.inline_subtrees.next.set(room.after().get());
         self.enter_level();
     }
 
@@ -426,55 +426,55 @@ impl Frames {
     pub(crate) fn end_in_room(&self, room: Room) {
         self.end_own(false);
         self.leave_level();
-        self.episodes.next.set(Some(room));
+        self.inline_subtrees.next.set(Some(room));
     }
 
     /// The same, of one whose frame was closed.
     pub(crate) fn leave_room(&self, room: Room) {
-        self.episodes.next.set(Some(room));
+        self.inline_subtrees.next.set(Some(room));
     }
 
     /// Something is to be done that cannot be done in an episode: the next ones of the program are perhaps no better.
     #[cold]
-    pub(crate) fn give_up_episode(&self) {
-        self.episodes.pause.set(PAUSE);
-        self.settle();
+    pub(crate) fn give_up_inline_subtree(&self) {
+        self.inline_subtrees.pause.set(PAUSE);
+        self.promote();
     }
 
     /// Ends the episode, if there is one: each of its bodies gets a frame.
     #[cold]
-    pub(crate) fn settle(&self) {
-        let Episodes { on, next, settled, .. } = &self.episodes;
-        if !self.episodes.goes_on() {
+    pub(crate) fn promote(&self) {
+        let InlineSubtrees { on, next, promoted, .. } = &self.inline_subtrees;
+        if !self.inline_subtrees.goes_on() {
             return;
         }
         on.store(false, Relaxed);
-        while settled.get() != next.get() {
-            let room = settled.get().expect("in use");
+        while promoted.get() != next.get() {
+            let room = promoted.get().expect("in use");
             room.made().set(false);
-            let closure = self.lay_shell(room.shell());
+            let closure = self.push_virtual_frame(room.virtual_frame());
             // SAFETY: the scope of a body that runs.
-            let domain = unsafe { room.domain() };
-            domain.move_task(closure);
+            let scope_state = unsafe { room.scope_state() };
+            scope_state.move_task(closure);
             // By the place itself: who closes the frame drops what is there.
-            self.open_with(0, |_| room.domain_at());
+            self.open_with(0, |_| room.scope_state_at());
             // It had begun before.
             self.leave_level();
-            settled.set(room.after().get());
+            promoted.set(room.after().get());
         }
     }
 
     /// Puts a parent, which runs, into the youngest frame.
-    fn lay_shell(&self, shell: TaskRef) -> TaskRef {
-        let header = shell.header();
-        let (versions, modes) = shell.laid_uses();
+    fn push_virtual_frame(&self, virtual_frame: TaskRef) -> TaskRef {
+        let header = virtual_frame.header();
+        let (versions, modes) = virtual_frame.compact_uses();
         versions.iter().for_each(|version| {
             // SAFETY: the parent has an access to it.
             self.note(unsafe { version.as_ref() }.meta().of::<InOrder>());
         });
         let new = NewTask {
             vtable: header.vtable(),
-            domain: header.domain(),
+            scope_state: header.scope_state(),
             order: header.order(),
             place: header.place(),
             priority: 0,

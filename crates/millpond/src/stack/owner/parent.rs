@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   0    Frame
-//!  64    Domain             its scope; of the last line nothing is written
+//!  64    ScopeState             its scope; of the last line nothing is written
 //! 256    Datum × accesses   views of the data that it declared: the versions are those of its parent's
 //!   …    closures
 //! ```
 //!
-//! A parent that is stolen, or that must not run, gets the usual form first (`TaskRef::spread`).
+//! A parent that is stolen, or that must not run, gets the usual form first (`TaskRef::expand`).
 
 use std::ptr::NonNull;
 
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::handle::version::State;
 use crate::handle::{Datum, Version};
 use crate::memory::LINE;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::owner::inline_subtree::Begun;
@@ -28,13 +28,13 @@ use crate::worker::complete::Ran;
 
 /// What a body that begins finds.
 pub(crate) struct Opened<'a> {
-    pub(crate) domain: &'a Domain,
+    pub(crate) scope_state: &'a ScopeState,
     /// The first of its views, one an access.
     pub(crate) views: NonNull<Datum>,
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Datum>() == LINE && size_of::<Domain>().is_multiple_of(LINE));
+const _: () = assert!(size_of::<Datum>() == LINE && size_of::<ScopeState>().is_multiple_of(LINE));
 
 /// A parent that has this access begins.
 #[inline(always)]
@@ -76,14 +76,14 @@ impl Worker<StackEngine> {
         modes: Modes,
     ) -> Opened<'a> {
         // SAFETY: the scope outlives its tasks.
-        let scope: &Domain = unsafe { task.header().domain().as_ref() };
+        let scope: &ScopeState = unsafe { task.header().scope_state().as_ref() };
         let frames = scope.frames().expect("the stack that it lies in");
-        let mut place: NonNull<Domain> = NonNull::dangling();
-        let room = (size_of::<Domain>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
+        let mut place: NonNull<ScopeState> = NonNull::dangling();
+        let room = (size_of::<ScopeState>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
         let make = |at: NonNull<u8>| {
             place = at.cast();
             // SAFETY: there is room, which nobody uses.
-            unsafe { Domain::nest_in_frame(place, scope, task, self.seat().index(), frames) };
+            unsafe { ScopeState::nest_in_frame(place, scope, task, self.seat().index(), frames) };
             place
         };
         // SAFETY: stacks live as long as the runtime.
@@ -93,7 +93,7 @@ impl Worker<StackEngine> {
         // SAFETY: as above.
         unsafe { write_views(views, versions, modes) };
         // SAFETY: made above; it stays until the frame is closed.
-        Opened { domain: unsafe { place.as_ref() }, views }
+        Opened { scope_state: unsafe { place.as_ref() }, views }
     }
 
     /// Runs the body of a parent in short form that comes next, in a frame of the stack, whose closures come next then; false
@@ -102,14 +102,14 @@ impl Worker<StackEngine> {
     pub(in crate::stack) fn run_parent_here(&self, this: TaskRef, frames: &Frames) -> bool {
         let level = frames.level() + 1;
         let begun = if this.header().has(flag::PORTABLE) {
-            frames.episodes.begin(&self.shared().config, level, || self.stack_for_bodies_until())
+            frames.inline_subtrees.begin(&self.shared().config, level, || self.stack_for_bodies_until())
         } else {
             Begun::Usual
         };
         // SAFETY: it comes next, and nobody else runs it.
-        let ran = unsafe { this.run_laid(self.erased()) };
+        let ran = unsafe { this.run_compact(self.erased()) };
         if begun != Begun::Usual {
-            frames.episodes.end(begun, level, !matches!(ran, Err(None)));
+            frames.inline_subtrees.end(begun, level, !matches!(ran, Err(None)));
         }
         let failed = match ran {
             Ok(()) => None,
@@ -120,11 +120,11 @@ impl Worker<StackEngine> {
             frames.frame().began.set(began);
         }
         // SAFETY: its scope, in the frame that was just opened.
-        let domain = unsafe { frames.frame().domain.as_ref() };
+        let scope_state = unsafe { frames.frame().scope_state.as_ref() };
         if let Some(error) = failed {
-            domain.set_own_failure(error);
+            scope_state.set_own_failure(error);
         }
-        self.combine_open(domain);
+        self.combine_open(scope_state);
         frames.frame().live.set(false);
         true
     }
@@ -132,22 +132,22 @@ impl Worker<StackEngine> {
     /// Such a parent is complete: its frame is the youngest, has let go of what it uses, and is closed here.
     #[inline]
     pub(in crate::stack) fn end_parent_here(&self, parent: TaskRef, frames: &Frames) {
-        let at = frames.frame().domain;
+        let at = frames.frame().scope_state;
         // SAFETY: a frame's scope is there as long as the frame.
-        let domain = unsafe { at.as_ref() };
-        let (versions, modes) = parent.laid_uses();
+        let scope_state = unsafe { at.as_ref() };
+        let (versions, modes) = parent.compact_uses();
         // SAFETY: the parent has an access to it.
         let is_unset = |index| modes.at(index) == Mode::Write && !unsafe { versions[index].as_ref() }.is_produced();
-        let ended = if domain.is_usual() && !(0..modes.count).any(is_unset) {
+        let ended = if scope_state.is_usual() && !(0..modes.count).any(is_unset) {
             Ok(())
         } else {
-            Err(self.spread_outcome(parent, domain))
+            Err(self.expanded_outcome(parent, scope_state))
         };
         // SAFETY: nobody uses it any more.
         unsafe { at.drop_in_place() };
         let began = frames.frame().began.get();
         if began != 0 {
-            frames.episodes.note(frames.level(), began);
+            frames.inline_subtrees.note(frames.level(), began);
         }
         frames.close();
         if let Err((task, result, poison)) = ended {
@@ -159,12 +159,12 @@ impl Worker<StackEngine> {
 
     /// A parent in its usual form, how it has ended, and whether what it has used is poisoned: something may have failed.
     #[cold]
-    fn spread_outcome(&self, parent: TaskRef, domain: &Domain) -> (TaskRef, Result<(), Error>, bool) {
-        let task = parent.spread(|size| self.alloc(size));
-        let error = outcome(task, domain, None);
+    fn expanded_outcome(&self, parent: TaskRef, scope_state: &ScopeState) -> (TaskRef, Result<(), Error>, bool) {
+        let task = parent.expand(|size| self.alloc(size));
+        let error = outcome(task, scope_state, None);
         // What failed below did so in a generation of the body's own; the numbers of those around it are others.
         let own = task.records().iter().filter(|record| matches!(record.declared(), Mode::Write | Mode::Inout));
         own.for_each(|record| record.version().leave_failed_group());
-        (task, error.map_or(Ok(()), Err), domain.own_failure().is_some())
+        (task, error.map_or(Ok(()), Err), scope_state.own_failure().is_some())
     }
 }

@@ -9,7 +9,7 @@ use super::scope;
 use crate::memory::LINE;
 use crate::record::Cause;
 use crate::runtime::config::{Config, Inline};
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::{Frames, closure};
 use crate::stack::layout::link;
@@ -45,24 +45,30 @@ fn runs_early(config: &Config) -> bool {
 impl Worker<StackEngine> {
     /// Makes room for a closure of `size` bytes, whose task says that it holds `bytes`.
     #[cold]
-    pub(in crate::stack) fn make_room_in_frame(&self, domain: &Domain, frames: &Frames, size: usize, bytes: usize) {
+    pub(in crate::stack) fn make_room_in_frame(
+        &self,
+        scope_state: &ScopeState,
+        frames: &Frames,
+        size: usize,
+        bytes: usize,
+    ) {
         let config = &self.shared().config;
         if self.shared().is_forked() {
             frames.make_room(size);
             return frames.set_limit(window(config).max(size));
         }
-        let fits = || bytes == 0 || domain.bytes() + bytes as u64 <= config.window_bytes;
-        let is_full = || !fits() || waiting_at_most(domain, frames) >= config.window;
+        let fits = || bytes == 0 || scope_state.bytes() + bytes as u64 <= config.window_bytes;
+        let is_full = || !fits() || waiting_at_most(scope_state, frames) >= config.window;
         if !is_full() && runs_early(config) && !frames.has_room(size) {
-            scope::waits_for(self, domain, Cause::Others, 0, || self.run_leaves(frames));
+            scope::waits_for(self, scope_state, Cause::Others, 0, || self.run_leaves(frames));
         }
         let waiting = if is_full() {
-            let make = || self.wait_for_room(domain, frames, &fits);
-            scope::waits_for(self, domain, Cause::Window, 0, make);
+            let make = || self.wait_for_room(scope_state, frames, &fits);
+            scope::waits_for(self, scope_state, Cause::Window, 0, make);
             // A body that runs ahead does not look again at its next spawn.
-            waiting(domain, frames).min(config.window - config.window / 8)
+            waiting(scope_state, frames).min(config.window - config.window / 8)
         } else {
-            waiting_at_most(domain, frames)
+            waiting_at_most(scope_state, frames)
         };
         frames.make_room(size);
         let lines = usize::try_from(config.window.saturating_sub(waiting)).unwrap_or(usize::MAX).saturating_mul(LINE);
@@ -81,24 +87,27 @@ impl Worker<StackEngine> {
     }
 
     /// The window is full. The caller of a runtime waits until a quarter of it is free; a body runs ahead if that does not help.
-    fn wait_for_room(&self, domain: &Domain, frames: &Frames, fits: &dyn Fn() -> bool) {
+    fn wait_for_room(&self, scope_state: &ScopeState, frames: &Frames, fits: &dyn Fn() -> bool) {
         let window = self.shared().config.window;
-        let has_room =
-            || waiting(domain, frames) <= (window - 1) - (window - 1) / 4 && (fits() || waiting(domain, frames) == 0);
-        let is_hard = domain.task().is_none() && self.is_carrier();
+        let has_room = || {
+            waiting(scope_state, frames) <= (window - 1) - (window - 1) / 4
+                && (fits() || waiting(scope_state, frames) == 0)
+        };
+        let is_hard = scope_state.task().is_none() && self.is_carrier();
         let mut in_vain = 0;
         self.run_leaves(frames);
         while in_vain < LOOKS && !has_room() {
-            let (thefts, before) = (domain.thefts(), waiting(domain, frames));
+            let (thefts, before) = (scope_state.thefts(), waiting(scope_state, frames));
             if is_hard {
                 // Bytes are freed as the owner goes on; and thefts that are about to end are counted, perhaps.
                 let few = !fits() || before <= SOME + self.shared().config.workers as u64;
-                let fewer = || if few { waiting(domain, frames) < before } else { domain.thefts() >= thefts + SOME };
+                let fewer =
+                    || if few { waiting(scope_state, frames) < before } else { scope_state.thefts() >= thefts + SOME };
                 self.carry_until_fewer(frames, fewer);
             } else {
                 frames.leave();
-                self.watch_others(|| waiting(domain, frames) < before);
-                in_vain = if waiting(domain, frames) < before { 0 } else { in_vain + 1 };
+                self.watch_others(|| waiting(scope_state, frames) < before);
+                in_vain = if waiting(scope_state, frames) < before { 0 } else { in_vain + 1 };
             }
             frames.enter();
             self.run_leaves(frames);
@@ -142,14 +151,14 @@ impl Worker<StackEngine> {
 }
 
 /// How many tasks of the youngest frame have not ended, at most, combinations left out: O(1).
-fn waiting_at_most(domain: &Domain, frames: &Frames) -> u64 {
-    if frames.is_drained() { 0 } else { domain.spawned_since(closure(frames.next()).header().order()) }
+fn waiting_at_most(scope_state: &ScopeState, frames: &Frames) -> u64 {
+    if frames.is_drained() { 0 } else { scope_state.spawned_since(closure(frames.next()).header().order()) }
 }
 
 /// How many of them no thief has ended either: O(1), unless places in reference order are no tasks'.
-fn waiting(domain: &Domain, frames: &Frames) -> u64 {
-    if !domain.has_gaps() {
-        return waiting_at_most(domain, frames).saturating_sub(domain.thefts());
+fn waiting(scope_state: &ScopeState, frames: &Frames) -> u64 {
+    if !scope_state.has_gaps() {
+        return waiting_at_most(scope_state, frames).saturating_sub(scope_state.thefts());
     }
     let closures = link::closures(frames.cursor().0, frames.top());
     closures.filter(|&this| theft::state(this) != State::Done).count() as u64

@@ -7,12 +7,12 @@ use std::ptr::NonNull;
 use super::spawn::frames_of;
 use crate::error::Error;
 use crate::record::What;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::{Frames, closure};
 use crate::stack::layout::{link, out_of_line};
 use crate::stack::owner::waiters;
-use crate::stack::thief::scan::Loot;
+use crate::stack::thief::scan::StolenTasks;
 use crate::stack::thief::theft::{self, State};
 use crate::task::{GUARD, NestFrame, Role, TaskRef, flag};
 use crate::worker::Worker;
@@ -42,7 +42,7 @@ impl Worker<StackEngine> {
     fn run_closures(&self, frames: &Frames, parents: bool) -> Stopped {
         let mut at = frames.cursor().0;
         // SAFETY: a scope is there as long as its frame.
-        let cancels = unsafe { frames.frame().domain.as_ref() }.cancels();
+        let cancels = unsafe { frames.frame().scope_state.as_ref() }.cancels();
         loop {
             if at == frames.top() {
                 frames.set_cursor(at);
@@ -54,13 +54,14 @@ impl Worker<StackEngine> {
                     return Stopped::Complete;
                 }
                 if !frames.guard().is_clear() {
-                    self.meet(frames, Loot::ahead);
+                    self.meet(frames, StolenTasks::ahead);
                 }
                 // SAFETY: the scope of a frame is there until the frame is closed, and its parent longer.
-                let parent = unsafe { frame.domain.as_ref() }.task().expect("only the oldest frame is no parent's");
+                let parent =
+                    unsafe { frame.scope_state.as_ref() }.task().expect("only the oldest frame is no parent's");
                 frames.end_uses();
-                let is_laid = parent.header().is_laid();
-                if is_laid {
+                let is_compact = parent.header().is_compact();
+                if is_compact {
                     self.end_parent_here(parent, frames);
                 } else {
                     frames.close();
@@ -71,25 +72,25 @@ impl Worker<StackEngine> {
                     waiters::end(ended);
                 }
                 at = frames.cursor().0.wrapping_add(ended.header().stride());
-                if !is_laid {
+                if !is_compact {
                     self.pass_behind(frames, at, parent);
                 }
                 continue;
             }
             frames.take(at);
             if !frames.guard().is_clear() {
-                self.meet(frames, Loot::ahead);
+                self.meet(frames, StolenTasks::ahead);
             }
             let this = closure(at);
             let stride = this.header().stride();
             let is_untouched = this.header().theft().load(Acquire) == GUARD;
             // All closures of a stack are below one root scope.
-            if is_untouched && this.header().is_laid() && cancels.load(Acquire) == 0 {
-                if this.header().is_laid_leaf() {
+            if is_untouched && this.header().is_compact() && cancels.load(Acquire) == 0 {
+                if this.header().is_compact_leaf() {
                     self.count_body();
                     // SAFETY: it comes next, and nobody else runs it.
-                    if let Err(error) = unsafe { this.run_laid(self.erased()) } {
-                        self.end_spread(this, error);
+                    if let Err(error) = unsafe { this.run_compact(self.erased()) } {
+                        self.end_expanded(this, error);
                     }
                     at = at.wrapping_add(stride);
                     continue;
@@ -105,29 +106,29 @@ impl Worker<StackEngine> {
                 State::Stolen => return Stopped::AtTheft(this),
                 State::Done => {
                     // SAFETY: the scope outlives its tasks.
-                    unsafe { this.header().domain().as_ref() }.uncount_theft();
+                    unsafe { this.header().scope_state().as_ref() }.uncount_theft();
                     at = at.wrapping_add(stride);
-                    if theft::pass(this) && !this.header().is_laid() {
+                    if theft::pass(this) && !this.header().is_compact() {
                         self.pass_behind(frames, at, out_of_line::itself(this));
                     }
                     continue;
                 }
             }
             match this.header().role() {
-                Role::Leaf if this.header().is_laid() => self.end_spread(this, None),
+                Role::Leaf if this.header().is_compact() => self.end_expanded(this, None),
                 Role::Leaf => {
                     self.run_in_order(this);
                     self.pass(this);
                 }
-                Role::Jump => {
+                Role::ChunkLink => {
                     at = link::target(this);
                     continue;
                 }
                 _ => {
-                    let task = if !this.header().is_laid() {
+                    let task = if !this.header().is_compact() {
                         out_of_line::itself(this)
                     } else if parents {
-                        this.spread(|size| self.alloc(size))
+                        this.expand(|size| self.alloc(size))
                     } else {
                         this
                     };
@@ -170,7 +171,7 @@ impl Worker<StackEngine> {
         if !is_in_place(task) {
             frames.set_cursor(next);
             if !frames.guard().is_clear() {
-                self.meet(frames, Loot::ahead);
+                self.meet(frames, StolenTasks::ahead);
             }
         }
         self.pass(task);
@@ -213,8 +214,8 @@ impl Worker<StackEngine> {
     /// A leaf in short form has failed; or there is more to look at than for most.
     #[cold]
     #[inline(never)]
-    pub(in crate::stack) fn end_spread(&self, laid: TaskRef, error: Option<Error>) {
-        let task = laid.spread(|size| self.alloc(size));
+    pub(in crate::stack) fn end_expanded(&self, compact: TaskRef, error: Option<Error>) {
+        let task = compact.expand(|size| self.alloc(size));
         match error {
             Some(error) => self.end_in_order(task, Err(error), true, Ran::No),
             None => self.run_in_order(task),
@@ -256,9 +257,9 @@ impl Worker<StackEngine> {
         // SAFETY: `run` has made it, and the task is not complete.
         let nest = unsafe { nest.as_ref() };
         if let Err(error) = result {
-            nest.domain().set_own_failure(error);
+            nest.scope_state().set_own_failure(error);
         }
-        self.combine_open(nest.domain());
+        self.combine_open(nest.scope_state());
         frames.frame().live.set(false);
     }
 
@@ -275,7 +276,7 @@ impl Worker<StackEngine> {
         let this = unsafe { nest.as_ref() };
         // SAFETY: the scope is complete.
         let error = unsafe { this.hand_back() };
-        let poison = this.domain().own_failure().is_some();
+        let poison = this.scope_state().own_failure().is_some();
         if task.header().has(flag::RECORDED) {
             self.log.note(What::Completed { body: task.record_id() });
         }
@@ -295,22 +296,22 @@ impl Worker<StackEngine> {
         };
         if let Err(error) = result {
             // SAFETY: the scope outlives its tasks.
-            self.report(task, unsafe { task.header().domain().as_ref() }, error, ran);
+            self.report(task, unsafe { task.header().scope_state().as_ref() }, error, ran);
         }
     }
 
     /// What was stolen is finished, and is passed before the stack comes to it.
     #[cold]
     pub(crate) fn pass_theft(&self, closure: TaskRef) {
-        let domain = closure.header().domain();
+        let scope_state = closure.header().scope_state();
         // SAFETY: the scope's body calls.
-        let domain = unsafe { domain.as_ref() };
+        let scope_state = unsafe { scope_state.as_ref() };
         // SAFETY: as above.
-        let frames = unsafe { frames_of(domain) };
+        let frames = unsafe { frames_of(scope_state) };
         if theft::pass(closure)
             && let Some(frames) = frames
         {
-            // A thief that walks may look at it.
+            // A thief that scans may look at it.
             frames.guard().alone(|| self.pass(out_of_line::itself(closure)));
         }
     }
@@ -318,7 +319,7 @@ impl Worker<StackEngine> {
     /// The last that is done to a task: its join is told, its block freed.
     fn pass(&self, task: TaskRef) {
         // SAFETY: the scope outlives its tasks.
-        let scope: &Domain = unsafe { task.header().domain().as_ref() };
+        let scope: &ScopeState = unsafe { task.header().scope_state().as_ref() };
         if task.bytes() != 0 {
             scope.sub_bytes(task.bytes());
         }

@@ -8,7 +8,7 @@ use super::spawn::frames_of;
 use crate::depend::in_order::InOrder;
 use crate::depend::tracker::SchemeOps;
 use crate::record::Cause;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::{Frame, Frames};
 use crate::stack::thief::resume;
@@ -20,10 +20,10 @@ use crate::worker::{Awaited, Worker};
 
 impl Worker<StackEngine> {
     /// A root scope begins: its tasks go into a stack of its own.
-    pub(crate) fn open_stack(&self, domain: &Domain) {
+    pub(crate) fn open_stack(&self, scope_state: &ScopeState) {
         let frames = self.take_stack();
-        domain.set_frames(Some(frames.into()));
-        frames.open(domain);
+        scope_state.set_frames(Some(frames.into()));
+        frames.open(scope_state);
     }
 
     /// An empty stack, which this worker owns.
@@ -39,37 +39,37 @@ impl Worker<StackEngine> {
         let frames = self.tasks.opens_in.take().expect("a stack runs parents");
         // SAFETY: the task runs, on this worker.
         let nest = unsafe { NestFrame::open(task, self.seat().index(), SchemeOps::of::<InOrder>()) };
-        nest.domain().set_frames(Some(frames));
+        nest.scope_state().set_frames(Some(frames));
         // SAFETY: stacks live as long as the runtime.
-        unsafe { frames.as_ref() }.open(nest.domain());
+        unsafe { frames.as_ref() }.open(nest.scope_state());
         nest
     }
 
     /// Runs all tasks that the scope, whose body calls, has spawned, and waits for those that others run.
-    pub(crate) fn finish_frame(&self, domain: &Domain) {
+    pub(crate) fn finish_frame(&self, scope_state: &ScopeState) {
         // SAFETY: the scope is open.
-        let Some(frames) = (unsafe { frames_of(domain) }) else { return };
+        let Some(frames) = (unsafe { frames_of(scope_state) }) else { return };
         // A portable parent does not wait; but nothing is wrong if one does.
-        frames.settle();
+        frames.promote();
         let frame = frames.frame();
-        debug_assert!(frame.domain == NonNull::from(domain), "a live body's frame is the youngest");
-        self.finish(frames, frame, domain);
+        debug_assert!(frame.scope_state == NonNull::from(scope_state), "a live body's frame is the youngest");
+        self.finish(frames, frame, scope_state);
     }
 
     /// As `finish_frame`, where `frame` is that of the scope, above which there may be some whose bodies are over.
-    pub(in crate::stack) fn finish(&self, frames: &Frames, frame: &Frame, domain: &Domain) {
-        debug_assert!(frame.live.get() && frame.domain == NonNull::from(domain), "its body waits");
-        self.log.waits_for_others(|| self.drain(frames, frame, domain));
+    pub(in crate::stack) fn finish(&self, frames: &Frames, frame: &Frame, scope_state: &ScopeState) {
+        debug_assert!(frame.live.get() && frame.scope_state == NonNull::from(scope_state), "its body waits");
+        self.log.waits_for_others(|| self.drain(frames, frame, scope_state));
         frames.rewind();
     }
 
     /// As `finish_frame`, on behalf of a body that waits for something, by `cause` and number in a recording: for all that was
     /// spawned before, whether it conflicts or not, since the stack knows no other order.
-    pub(crate) fn finish_frame_for(&self, domain: &Domain, cause: Cause, on: u64) {
-        waits_for(self, domain, cause, on, || self.finish_frame(domain));
+    pub(crate) fn finish_frame_for(&self, scope_state: &ScopeState, cause: Cause, on: u64) {
+        waits_for(self, scope_state, cause, on, || self.finish_frame(scope_state));
     }
 
-    fn drain(&self, frames: &Frames, frame: &Frame, domain: &Domain) {
+    fn drain(&self, frames: &Frames, frame: &Frame, scope_state: &ScopeState) {
         self.forks().offer_all();
         loop {
             match self.run_stack(frames, self.has_stack_for_parents()) {
@@ -77,7 +77,7 @@ impl Worker<StackEngine> {
                 Stopped::AtTheft(stolen) => {
                     let waiter = Waiter::new(self.seat());
                     if theft::wait_for(frames, stolen, &waiter) {
-                        self.wait_apart(&waiter, Awaited::Below(domain.into()));
+                        self.wait_apart(&waiter, Awaited::Below(scope_state.into()));
                     }
                     frames.enter();
                 }
@@ -86,8 +86,8 @@ impl Worker<StackEngine> {
                     let waiter = Waiter::new(self.seat());
                     frame.waiter.set((&raw const waiter).cast_mut());
                     frames.leave();
-                    self.tasks.errands.borrow_mut().push_back(resume::go_on(self, frames, domain));
-                    self.wait_apart(&waiter, Awaited::Below(domain.into()));
+                    self.tasks.stack_jobs.borrow_mut().push_back(resume::go_on(self, frames, scope_state));
+                    self.wait_apart(&waiter, Awaited::Below(scope_state.into()));
                     return frames.enter();
                 }
             }
@@ -95,18 +95,18 @@ impl Worker<StackEngine> {
     }
 
     /// The body of a root scope is over: whoever has time runs what is left of its tasks.
-    pub(crate) fn end_stack(&self, domain: &Domain) {
+    pub(crate) fn end_stack(&self, scope_state: &ScopeState) {
         // SAFETY: the scope is open.
-        let Some(frames) = (unsafe { frames_of(domain) }) else { return };
+        let Some(frames) = (unsafe { frames_of(scope_state) }) else { return };
         let frame = frames.frame();
         frame.live.set(false);
         if frames.cursor().0 == frames.top() {
             return self.close_stack(frames);
         }
         // Until the stack is closed.
-        domain.count_hidden_spawn();
+        scope_state.count_hidden_spawn();
         frames.leave();
-        self.tasks.errands.borrow_mut().push_back(resume::go_on(self, frames, domain));
+        self.tasks.stack_jobs.borrow_mut().push_back(resume::go_on(self, frames, scope_state));
     }
 
     /// A root scope's stack is empty: what it kept for the scope's end goes, and another scope may have it.
@@ -114,7 +114,7 @@ impl Worker<StackEngine> {
         frames.end_uses();
         frames.free_orphans();
         // SAFETY: the scope is not closed before this.
-        unsafe { frames.frame().domain.as_ref() }.set_frames(None);
+        unsafe { frames.frame().scope_state.as_ref() }.set_frames(None);
         frames.close();
         self.shared().tasks.put_back(NonNull::from(frames));
     }
@@ -123,14 +123,14 @@ impl Worker<StackEngine> {
     ///
     /// In between it runs the leaves that come next; what comes then is stolen, be it by this worker, so that the body can go
     /// on as soon as it is woken.
-    pub(crate) fn block_on_in_frame<F: Future>(&self, domain: &Domain, future: F) -> F::Output {
+    pub(crate) fn block_on_in_frame<F: Future>(&self, scope_state: &ScopeState, future: F) -> F::Output {
         self.block_on(future, |waiter| {
             // SAFETY: the scope is open.
-            let Some(frames) = (unsafe { frames_of(domain) }) else { return self.wait(waiter, domain) };
-            frames.settle();
-            waits_for(self, domain, Cause::Others, 0, || self.run_leaves(frames));
+            let Some(frames) = (unsafe { frames_of(scope_state) }) else { return self.wait(waiter, scope_state) };
+            frames.promote();
+            waits_for(self, scope_state, Cause::Others, 0, || self.run_leaves(frames));
             frames.leave();
-            self.wait(waiter, domain);
+            self.wait(waiter, scope_state);
             frames.enter();
         })
     }
@@ -144,12 +144,12 @@ impl Worker<StackEngine> {
 /// The scope's body waits by `wait`, for what `cause` says.
 pub(in crate::stack) fn waits_for(
     worker: &Worker<StackEngine>,
-    domain: &Domain,
+    scope_state: &ScopeState,
     cause: Cause,
     on: u64,
     wait: impl FnOnce(),
 ) {
-    match domain.record() {
+    match scope_state.record() {
         0 => wait(),
         _ => with_log_of_body(&worker.log, |log| log.waits_for(cause, on, |_| wait())),
     }

@@ -13,14 +13,14 @@ use crate::record::{Id, What};
 use crate::runtime::join::{Join, Spawned, must_count};
 use crate::runtime::outcome::Outcome;
 use crate::runtime::scope::Scope;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::runtime::spawn::Options;
 use crate::runtime::spawn::body::{Body, Code, ParentCode, payload, write_body};
-use crate::runtime::spawn::issue::{Drafted, Orders, Plan};
+use crate::runtime::spawn::issue::{Orders, Plan, Prepared};
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::layout::{out_of_line, push};
-use crate::stack::thief::scan::Loot;
+use crate::stack::thief::scan::StolenTasks;
 use crate::task::{Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
@@ -52,9 +52,9 @@ impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
 
     /// What a scope's stack holds, the scope does not count.
     #[inline(always)]
-    fn count(&self, domain: &Domain) -> u64 {
-        let order = domain.next_order();
-        domain.count_at_once();
+    fn count(&self, scope_state: &ScopeState) -> u64 {
+        let order = scope_state.next_order();
+        scope_state.count_run_inline();
         order
     }
 
@@ -124,17 +124,17 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         A: Accesses<'s, B>,
         O: Send + 's,
     {
-        let (worker, domain) = (self.worker(), self.domain());
+        let (worker, scope_state) = (self.worker(), self.scope_state());
         if const { must_count::<O>() } {
             let payload = payload::<A::Shape, F, O>();
-            let plan = Plan { domain, options: &options, vtable, payload, may_run: false };
-            let (spawned, closure) = self.commit_elsewhere::<A, F, O>(frames, plan, accesses, body);
+            let plan = Plan { scope_state, options: &options, vtable, payload, may_run: false };
+            let (spawned, closure) = self.commit_out_of_line::<A, F, O>(frames, plan, accesses, body);
             return Join::of_frame::<A::Shape, F, StackEngine>(spawned, closure, worker.into());
         }
-        let (closure, record) = match push::plain::<B, A, F, O>(domain, frames, vtable, &options, accesses, body) {
+        let (closure, record) = match push::plain::<B, A, F, O>(scope_state, frames, vtable, &options, accesses, body) {
             Ok(closure) => {
                 if !frames.guard().is_clear() {
-                    worker.meet(frames, Loot::first);
+                    worker.meet(frames, StolenTasks::first);
                 }
                 (closure, 0)
             }
@@ -162,23 +162,23 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         A: Accesses<'s, B>,
         O: Send + 's,
     {
-        let (worker, domain) = (self.worker(), self.domain());
+        let (worker, scope_state) = (self.worker(), self.scope_state());
         let payload = payload::<A::Shape, F, O>();
-        let plan = Plan { domain, options: &options, vtable, payload, may_run: false };
-        let (extras, nest) = (!options.is_plain() || domain.record() != 0, vtable.role == Role::Nest);
+        let plan = Plan { scope_state, options: &options, vtable, payload, may_run: false };
+        let (extras, nest) = (!options.is_plain() || scope_state.record() != 0, vtable.role == Role::Nest);
         let size = Shape { extras, accesses: accesses.count(), nest }.block_size(payload).next_multiple_of(LINE);
-        if size > LARGE || domain.has_reductions() {
-            let (spawned, closure) = self.commit_elsewhere::<A, F, O>(frames, plan, accesses, body);
+        if size > LARGE || scope_state.has_reductions() {
+            let (spawned, closure) = self.commit_out_of_line::<A, F, O>(frames, plan, accesses, body);
             return (closure, spawned.record());
         }
         if !frames.has_room(size) || options.bytes != 0 {
-            worker.make_room_in_frame(domain, frames, size, options.bytes);
+            worker.make_room_in_frame(scope_state, frames, size, options.bytes);
         }
         let at = frames.top_at();
-        let drafted = worker.draft_by(InFrame::<true>(frames), plan, &accesses);
-        // SAFETY: the task was drafted with the payload of these types.
-        unsafe { write_body::<A::Shape, F>(drafted.room, Body { shape: drafted.shape, f: body }) };
-        let closure = (drafted.task, drafted.task.record_id());
+        let prepared = worker.prepare_by(InFrame::<true>(frames), plan, &accesses);
+        // SAFETY: the task was prepared with the payload of these types.
+        unsafe { write_body::<A::Shape, F>(prepared.room, Body { shape: prepared.shape, f: body }) };
+        let closure = (prepared.task, prepared.task.record_id());
         frames.publish(at.as_ptr().wrapping_add(size));
         self.committed(frames);
         closure
@@ -186,7 +186,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
 
     /// As `commit`, with a block that lies elsewhere.
     #[inline(never)]
-    fn commit_elsewhere<A, F, O>(&self, frames: &Frames, plan: Plan<'_>, accesses: A, body: F) -> (Spawned, TaskRef)
+    fn commit_out_of_line<A, F, O>(&self, frames: &Frames, plan: Plan<'_>, accesses: A, body: F) -> (Spawned, TaskRef)
     where
         A: Accesses<'s, B>,
         O: Send + 's,
@@ -194,17 +194,17 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         let worker = self.worker();
         let size = out_of_line::size(plan.vtable.role);
         if !frames.has_room(size) || plan.options.bytes != 0 {
-            worker.make_room_in_frame(plan.domain, frames, size, plan.options.bytes);
+            worker.make_room_in_frame(plan.scope_state, frames, size, plan.options.bytes);
         }
-        let drafted = worker.draft_by(InFrame::<false>(frames), plan, &accesses);
-        let Drafted { task, shape, room, .. } = drafted;
-        // SAFETY: the task was drafted with the payload of these types.
+        let prepared = worker.prepare_by(InFrame::<false>(frames), plan, &accesses);
+        let Prepared { task, shape, room, .. } = prepared;
+        // SAFETY: the task was prepared with the payload of these types.
         unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
         if must_count::<O>() {
             task.add_flags(flag::COUNTED);
         }
         let spawned = Spawned::new(task, must_count::<O>());
-        let closure = worker.push_elsewhere(frames, task);
+        let closure = worker.push_out_of_line(frames, task);
         self.committed(frames);
         (spawned, closure)
     }
@@ -212,18 +212,18 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
     /// A task was spawned: tells the recording, and who waits for work.
     #[inline(always)]
     fn committed(&self, frames: &Frames) {
-        if self.domain().record() != 0 {
-            self.worker().log.note(What::Issued { body: self.domain().record() });
+        if self.scope_state().record() != 0 {
+            self.worker().log.note(What::Issued { body: self.scope_state().record() });
         }
         if !frames.guard().is_clear() {
-            self.worker().meet(frames, Loot::first);
+            self.worker().meet(frames, StolenTasks::first);
         }
     }
 }
 
 impl Worker<StackEngine> {
     /// Puts what stands for a task behind those that the body has spawned.
-    pub(crate) fn push_elsewhere(&self, frames: &Frames, task: TaskRef) -> TaskRef {
+    pub(crate) fn push_out_of_line(&self, frames: &Frames, task: TaskRef) -> TaskRef {
         let size = out_of_line::size(task.header().role());
         if !frames.has_room(size) {
             frames.make_room(size);
@@ -239,7 +239,7 @@ impl Worker<StackEngine> {
     pub(crate) fn combine_in_frame(&self, frames: &Frames, task: TaskRef) {
         let version = task.records()[0].version();
         Orders::<StackEngine>::enter(&InFrame::<false>(frames), version);
-        self.push_elsewhere(frames, task);
+        self.push_out_of_line(frames, task);
     }
 }
 
@@ -249,7 +249,7 @@ impl Worker<StackEngine> {
 ///
 /// The scope is open.
 #[inline(always)]
-pub(crate) unsafe fn frames_of<'a>(domain: &Domain) -> Option<&'a Frames> {
+pub(crate) unsafe fn frames_of<'a>(scope_state: &ScopeState) -> Option<&'a Frames> {
     // SAFETY: a scope's stack stays until the scope ends.
-    domain.frames().map(|frames| unsafe { frames.as_ref() })
+    scope_state.frames().map(|frames| unsafe { frames.as_ref() })
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 
 use super::spawn::frames_of;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::layout::frames::closure;
 use crate::stack::thief::theft::{self, State};
 use crate::sync::{Mutex, spin_loop};
@@ -27,9 +27,9 @@ mod loom_tests;
 pub(crate) type Wakers = Mutex<BTreeMap<u64, Waker>>;
 
 /// Whether a closure of the scope whose body runs here, at this place in reference order, has ended.
-pub(crate) fn has_ended(domain: &Domain, this: TaskRef, order: u64) -> bool {
+pub(crate) fn has_ended(scope_state: &ScopeState, this: TaskRef, order: u64) -> bool {
     // SAFETY: the scope is open, as long as there are joins.
-    let Some(frames) = (unsafe { frames_of(domain) }) else { return true };
+    let Some(frames) = (unsafe { frames_of(scope_state) }) else { return true };
     // The scope's body asks, so its frame is the youngest.
     let at = frames.next();
     // What is behind the cursor was not written over.
@@ -37,10 +37,10 @@ pub(crate) fn has_ended(domain: &Domain, this: TaskRef, order: u64) -> bool {
 }
 
 /// Wakes a future when the closure has ended, and no longer whom the poll before named; false if it has.
-pub(crate) fn wake_when_ended(domain: &Domain, this: TaskRef, order: u64, waker: &Waker) -> bool {
+pub(crate) fn wake_when_ended(scope_state: &ScopeState, this: TaskRef, order: u64, waker: &Waker) -> bool {
     // Cloned, and the earlier one dropped, without the lock: that may run any code.
     let waker = waker.clone();
-    let mut wakers = domain.closure_wakers().lock();
+    let mut wakers = scope_state.closure_wakers().lock();
     let earlier = wakers.insert(order, waker);
     let is_marked = theft::mark(this);
     let waker = if is_marked { None } else { wakers.remove(&order) };
@@ -63,8 +63,8 @@ pub(in crate::stack) fn end(this: TaskRef) -> u32 {
         }
     }
     // SAFETY: a scope stays until its closures are done.
-    let domain = unsafe { this.header().domain().as_ref() };
-    let mut wakers = domain.closure_wakers().lock();
+    let scope_state = unsafe { this.header().scope_state().as_ref() };
+    let mut wakers = scope_state.closure_wakers().lock();
     word.fetch_or(theft::ENDING, AcqRel);
     let waker = wakers.remove(&this.header().order());
     drop(wakers);

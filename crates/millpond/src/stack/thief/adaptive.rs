@@ -4,7 +4,7 @@
 const WORTH: u64 = 2500;
 
 /// How many closures a thief takes at once, at most, and how long they take: a visit costs the thief a barrier (10 µs and more), if
-/// the owner is in a long body, or else the owner a walk.
+/// the owner is in a long body, or else the owner a scan.
 const MOST: u64 = 128;
 const TOGETHER: u64 = 1 << 17;
 
@@ -14,19 +14,19 @@ const LONGEST: u64 = 1 << 15;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(in crate::stack) struct Appetite {
+pub(in crate::stack) struct StealPolicy {
     several: u64,
     worth: bool,
     pause: u64,
 }
 
-impl Default for Appetite {
+impl Default for StealPolicy {
     fn default() -> Self {
-        Appetite { several: 1, worth: true, pause: BRIEFLY }
+        StealPolicy { several: 1, worth: true, pause: BRIEFLY }
     }
 }
 
-impl Appetite {
+impl StealPolicy {
     /// How many closures it takes at once where that costs their owner nothing: more and more while they are short.
     pub(in crate::stack) fn several(&self) -> u64 {
         self.several
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn it_grows_with_short_tasks_and_not_with_those_too_short() {
-        let mut appetite = Appetite::default();
+        let mut steal_policy = StealPolicy::default();
         // Tasks of 4 µs: it takes more of them the next time, and looks at once.
-        assert!(appetite.has_run(10_000) && appetite.several() == 2 && appetite.wish() == 2);
-        assert_eq!(appetite.pause_after(true), 0);
+        assert!(steal_policy.has_run(10_000) && steal_policy.several() == 2 && steal_policy.wish() == 2);
+        assert_eq!(steal_policy.pause_after(true), 0);
         // Of shorter ones than it is worth an owner is asked for one, and not soon.
-        assert!(!appetite.has_run(100) && appetite.wish() == 1);
-        assert!(appetite.pause_after(false) < appetite.pause_after(false));
+        assert!(!steal_policy.has_run(100) && steal_policy.wish() == 1);
+        assert!(steal_policy.pause_after(false) < steal_policy.pause_after(false));
     }
 }

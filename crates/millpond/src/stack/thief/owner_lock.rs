@@ -20,10 +20,10 @@
 //! - O1. announces what it takes, by a store (`Frames::take`);
 //! - O2. compiler fence;
 //! - O3. loads the word, acquire. OWNED: it goes on, up to its next step. FRESH: it makes it OWNED, and looks whether somebody
-//!   sleeps (`thief`, W1). ASKED: it makes it SERVED, walks the stack for the thief, leaves the answer, and makes it what
+//!   sleeps (`thief`, W1). ASKED: it makes it SERVED, scans the stack for the thief, leaves the answer, and makes it what
 //!   it was before, or FRESH if that found something: what it would have to wait for otherwise. WALKED: it waits for that.
 //!
-//! A watchman that will look no more makes the word FRESH where it is OWNED (`thief`, W4), when no thief is there.
+//! A sentinel that will look no more makes the word FRESH where it is OWNED (`thief`, W4), when no thief is there.
 //!
 //! A thief, one at a time (`thieves`):
 //!
@@ -31,12 +31,12 @@
 //! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
 //! - T3. if the owner does not come (the word is still ASKED: it is in a long body), calls for a barrier in all threads of the
 //!   process (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
-//! - T4. walks, and takes closures; then makes the word what it was before T1, or FRESH, release: if it has taken some, or if it
+//! - T4. scans, and takes closures; then makes the word what it was before T1, or FRESH, release: if it has taken some, or if it
 //!   has seen nothing since the owner calls what it spawns (`episode`), which then lays that down.
 //!
 //! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load
 //! on the owner's processor, hence after O1, which T4 sees. If it loads ASKED or WALKED, the owner takes nothing before the
-//! walk is through. In the first case the owner may be in the middle of its step while the thief walks. That step opens a
+//! scan is through. In the first case the owner may be in the middle of its step while the thief scans. That step opens a
 //! frame or runs a body, which adds to the end of the stack what is complete when the thief can see it; or it closes a
 //! frame in which nothing is left to take, whose memory is not written before the next step. The thief sees the stack as it
 //! was at one moment (`Frames::seen`). Frames of bodies that were called are added to the end too, without O2 and O3: what they
@@ -75,14 +75,14 @@ const PATIENCE: u32 = if cfg!(loom) { 1 } else { 200 };
 /// Turns after which who waits for another's few steps lets the system run it.
 const LONG: u32 = 1000;
 
-/// See the [module](self). A walk finds an `A`.
-pub(crate) struct Guard<A> {
+/// See the [module](self). A scan finds an `A`.
+pub(crate) struct OwnerLock<A> {
     /// One of these states; and [`FENCED`].
     word: AtomicU32,
     fenced: u32,
     /// How much the thief asks for: written before the word is ASKED, read by the owner while it is SERVED.
     wish: Guarded<u64>,
-    /// What the owner's walk has found: written as long as the word is SERVED, read by the thief that asked.
+    /// What the owner's scan has found: written as long as the word is SERVED, read by the thief that asked.
     answer: Guarded<Option<A>>,
     /// OWNED or FRESH: what the word was before the thief asked, who writes it. It is that again after the visit: who has seen
     /// an empty stack may sleep when the owner's first step comes.
@@ -92,9 +92,9 @@ pub(crate) struct Guard<A> {
     generation: u32,
 }
 
-impl<A> fmt::Debug for Guard<A> {
+impl<A> fmt::Debug for OwnerLock<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("word", &self.word).finish_non_exhaustive()
+        f.debug_struct("OwnerLock").field("word", &self.word).finish_non_exhaustive()
     }
 }
 
@@ -107,11 +107,11 @@ pub(crate) enum Met {
     Nobody,
 }
 
-impl<A> Guard<A> {
+impl<A> OwnerLock<A> {
     /// Of a stack that nobody owns.
     pub(crate) fn new() -> Self {
         let fenced = if barrier::is_asymmetric() { 0 } else { FENCED };
-        Guard {
+        OwnerLock {
             word: AtomicU32::new(FREE | fenced),
             fenced,
             wish: Guarded::default(),
@@ -134,7 +134,7 @@ impl<A> Guard<A> {
         self.word() == OWNED
     }
 
-    /// Whether nobody runs the stack: a glance.
+    /// Whether nobody runs the stack: a peek.
     pub(crate) fn is_free(&self) -> bool {
         self.word() == FREE
     }
@@ -147,9 +147,9 @@ impl<A> Guard<A> {
         self.word.store(word | self.fenced, Release);
     }
 
-    /// The rest of O3, where the way was not clear. `walk` gets how much the thief asks for.
+    /// The rest of O3, where the way was not clear. `scan` gets how much the thief asks for.
     #[cold]
-    pub(crate) fn meet(&self, walk: impl FnOnce(u64) -> Option<A>) -> Met {
+    pub(crate) fn meet(&self, scan: impl FnOnce(u64) -> Option<A>) -> Met {
         if self.fenced != 0 {
             fence(SeqCst);
         }
@@ -157,7 +157,7 @@ impl<A> Guard<A> {
             match self.word() {
                 FRESH if self.makes(FRESH, OWNED) => return Met::Nobody,
                 ASKED if self.makes(ASKED, SERVED) => {
-                    let found = walk(self.wish.get());
+                    let found = scan(self.wish.get());
                     let after = after(self.before.get(), found.is_some());
                     self.answer.set(found);
                     self.set(after);
@@ -217,12 +217,12 @@ impl<A> Guard<A> {
         result
     }
 
-    /// As a thief: what is found by `walk`, which this thread does, or by the owner, which gets the wish; none if another
+    /// As a thief: what is found by `scan`, which this thread does, or by the owner, which gets the wish; none if another
     /// thief is there. If this thief finds nothing, and `leaves_word`, the owner's next step is a first one.
     pub(crate) fn visit(
         &self,
         wish: u64,
-        walk: impl FnOnce() -> Option<A>,
+        scan: impl FnOnce() -> Option<A>,
         leaves_word: impl FnOnce() -> bool,
     ) -> Option<A> {
         let _alone = self.thieves.try_lock()?;
@@ -241,7 +241,7 @@ impl<A> Guard<A> {
             }
             _ => return None,
         };
-        let found = walk();
+        let found = scan();
         self.set(after(then, found.is_some() || then == OWNED && leaves_word()));
         found
     }
@@ -256,7 +256,7 @@ impl<A> Guard<A> {
         }
     }
 
-    /// T2 and T3: whether the owner has answered; else the thief may walk.
+    /// T2 and T3: whether the owner has answered; else the thief may scan.
     fn is_answered(&self) -> bool {
         for _ in 0..PATIENCE {
             if !matches!(self.word(), ASKED | SERVED) {
@@ -267,7 +267,7 @@ impl<A> Guard<A> {
                 spin_loop();
             }
         }
-        // Not if the owner is about to answer: its walk may be long, and the barrier interrupts it.
+        // Not if the owner is about to answer: its scan may be long, and the barrier interrupts it.
         if self.word() == ASKED {
             barrier::heavy();
             if self.makes(ASKED, WALKED) {

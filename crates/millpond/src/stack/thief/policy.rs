@@ -1,6 +1,6 @@
 //! At which end of a stack a thief begins, what is ready there, and random numbers for the choice of victims: pure functions, which
 //! the runtime and the simulator share ([DDS](crate#sources) §2, §3). Whom a thief of the runtime asks first, and how much it
-//! takes, is in `thief` and `appetite`; a simulated one asks one of the others, drawn anew for each request.
+//! takes, is in `thief` and `steal_policy`; a simulated one asks one of the others, drawn anew for each request.
 
 use crate::depend::Mode;
 

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use super::theft;
 use crate::clock;
 use crate::pool::Leave;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
 use crate::stack::layout::out_of_line;
@@ -18,56 +18,56 @@ use crate::worker::Worker;
 use crate::worker::complete::{Ran, refusal, settle};
 use crate::worker::wait::Waiter;
 
-static ERRAND: VTable = VTable {
-    role: Role::Errand,
-    laid: None,
-    run: |_, _| unreachable!("an errand is no body"),
-    discard: |_| unreachable!("an errand captures nothing"),
-    fail: |_, _, _| unreachable!("an errand has no join"),
-    drop_result: |_| unreachable!("an errand has no join"),
+static STACK_JOB: VTable = VTable {
+    role: Role::StackJob,
+    compact: None,
+    run: |_, _| unreachable!("a stack job is no body"),
+    discard: |_| unreachable!("a stack job captures nothing"),
+    fail: |_, _, _| unreachable!("a stack job has no join"),
+    drop_result: |_| unreachable!("a stack job has no join"),
 };
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
-struct Errand {
+struct StackJob {
     frames: NonNull<Frames>,
     /// What was stolen from the stack; if nothing was, the worker goes on with it.
     stolen: Option<TaskRef>,
 }
 
-fn make(worker: &Worker<StackEngine>, errand: Errand, domain: NonNull<Domain>) -> TaskRef {
+fn make(worker: &Worker<StackEngine>, stack_job: StackJob, scope_state: NonNull<ScopeState>) -> TaskRef {
     let shape = Shape { extras: false, accesses: 0, nest: false };
-    let block = worker.alloc(shape.block_size(Layout::new::<Errand>()));
+    let block = worker.alloc(shape.block_size(Layout::new::<StackJob>()));
     let place = Location::caller();
-    let new = NewTask { vtable: &ERRAND, domain, order: 0, place, priority: 0, extras: None, accesses: 0 };
+    let new = NewTask { vtable: &STACK_JOB, scope_state, order: 0, place, priority: 0, extras: None, accesses: 0 };
     // SAFETY: the block is fresh and has room.
     let task = unsafe { TaskRef::create(block, new) };
     // SAFETY: as above.
-    unsafe { task.payload::<Errand>().write(errand) };
+    unsafe { task.payload::<StackJob>().write(stack_job) };
     task
 }
 
-/// Goes on with a stack that nobody owns, and that nobody but this errand's runner will take.
-pub(in crate::stack) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, domain: &Domain) -> TaskRef {
-    make(worker, Errand { frames: frames.into(), stolen: None }, domain.into())
+/// Goes on with a stack that nobody owns, and that nobody but this stack job's runner will take.
+pub(in crate::stack) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, scope_state: &ScopeState) -> TaskRef {
+    make(worker, StackJob { frames: frames.into(), stolen: None }, scope_state.into())
 }
 
 /// Runs what was stolen.
 pub(in crate::stack) fn stolen(worker: &Worker<StackEngine>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
-    make(worker, Errand { frames, stolen: Some(closure) }, closure.header().domain())
+    make(worker, StackJob { frames, stolen: Some(closure) }, closure.header().scope_state())
 }
 
 impl Worker<StackEngine> {
-    /// Runs an errand, and what it leads to.
-    pub(crate) fn run_errand(&self, task: TaskRef) -> Option<TaskRef> {
+    /// Runs a stack job, and what it leads to.
+    pub(crate) fn run_stack_job(&self, task: TaskRef) -> Option<TaskRef> {
         // SAFETY: `make` has put it there.
-        let errand = unsafe { task.payload::<Errand>().read() };
+        let stack_job = unsafe { task.payload::<StackJob>().read() };
         self.free(task);
         // Who knows how long it takes.
         self.leave_tasks(Leave::Body);
         // SAFETY: stacks live as long as the runtime.
-        let frames = unsafe { errand.frames.as_ref() };
-        let mut next = match errand.stolen {
+        let frames = unsafe { stack_job.frames.as_ref() };
+        let mut next = match stack_job.stolen {
             None => Some(frames),
             Some(closure) => self.run_stolen(frames, closure),
         };
@@ -113,12 +113,12 @@ impl Worker<StackEngine> {
 
     /// A stack is empty: it was a root scope's, or that of a parent, which has ended.
     fn complete_stack<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
-        let domain = frames.frame().domain;
+        let scope_state = frames.frame().scope_state;
         // SAFETY: the scope is not closed yet.
-        let Some(parent) = unsafe { domain.as_ref() }.task() else {
+        let Some(parent) = unsafe { scope_state.as_ref() }.task() else {
             self.close_stack(frames);
             // SAFETY: the scope waits for this.
-            let _none: bool = unsafe { domain.as_ref() }.finish(1);
+            let _none: bool = unsafe { scope_state.as_ref() }.finish(1);
             return None;
         };
         let origin = frames.origin.take();
@@ -135,7 +135,7 @@ impl Worker<StackEngine> {
             return None;
         };
         self.settle_stolen(parent, result, poison, ran);
-        if closure.header().is_laid() {
+        if closure.header().is_compact() {
             self.free(parent);
         }
         // SAFETY: stacks live as long as the runtime.
@@ -146,8 +146,8 @@ impl Worker<StackEngine> {
     /// worker has to go on.
     fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let began = clock::ticks();
-        let is_copied = stolen.header().is_laid();
-        let task = if is_copied { stolen.spread(|size| self.alloc(size)) } else { out_of_line::itself(stolen) };
+        let is_copied = stolen.header().is_compact();
+        let task = if is_copied { stolen.expand(|size| self.alloc(size)) } else { out_of_line::itself(stolen) };
         let refused = refusal(task);
         if refused.is_none() && task.header().role() == Role::Nest {
             let own = self.take_stack();
@@ -177,10 +177,10 @@ impl Worker<StackEngine> {
     /// A stolen task has ended: its results are in place (DDS Fig. 3).
     fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, ran: Ran) {
         // SAFETY: the scope outlives its tasks.
-        let domain = unsafe { task.header().domain().as_ref() };
+        let scope_state = unsafe { task.header().scope_state().as_ref() };
         if let Err(error) = settle(task, result, poison) {
-            self.report(task, domain, error, ran);
+            self.report(task, scope_state, error, ran);
         }
-        domain.count_theft();
+        scope_state.count_theft();
     }
 }

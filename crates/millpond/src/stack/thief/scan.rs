@@ -48,62 +48,62 @@ impl Hasher for ByAddress {
     }
 }
 
-/// How many closures the first walk through a stack looks at, at most.
+/// How many closures the first scan through a stack looks at, at most.
 const REACH: u32 = 512;
 
-/// So many closures a walk looks at in vain where the last one has ended, or as many as are wanted, before it begins from the start;
+/// So many closures a scan looks at in vain where the last one has ended, or as many as are wanted, before it begins from the start;
 /// and behind what it has found itself. Less where debug assertions are on, since most programs of tests are small; optimized tests
 /// have it as it is.
 const FEW: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
-/// A walk from the start is followed by an eighth as many that go on where the last one has ended as it has looked at closures: in a
+/// A scan from the start is followed by an eighth as many that go on where the last one has ended as it has looked at closures: in a
 /// short frame by none. All of them together then look at no more than some ten closures each.
 const EIGHTH: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 
-/// The longest walk.
+/// The longest scan.
 const LONGEST: u32 = 1 << 22;
 
-/// After a walk in vain thieves leave the stack alone for so many times what that took: a stack's owner, who does the walk or
+/// After a scan in vain thieves leave the stack alone for so many times what that took: a stack's owner, who does the scan or
 /// waits for it, loses a twentieth of its time at most. So they do after a theft that was not worth what it costs the owner.
 const REST: u64 = 20;
 
-/// What a theft costs a stack's owner, in ticks of the clock (some 0.4 ns): a walk, and a wait for what comes next and was stolen.
+/// What a theft costs a stack's owner, in ticks of the clock (some 0.4 ns): a scan, and a wait for what comes next and was stolen.
 const THEFT: u64 = 1 << 12;
 
 /// After so many ticks a body is long: more than all that a visit costs its worker.
 const LONG: u64 = 1 << 15;
 
-/// What is known of earlier walks through a stack. Changed by who walks it, but for the times: by whoever looks at the stack, or has
+/// What is known of earlier scans through a stack. Changed by who scans it, but for the times: by whoever looks at the stack, or has
 /// run what it stole there.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// How many closures a walk looks at, at most: more and more, as long as there was nothing among so many.
+    /// How many closures a scan looks at, at most: more and more, as long as there was nothing among so many.
     reach: AtomicU32,
     /// When thieves may come again, unless the owner is in a long body, and loses nothing.
     not_before: AtomicU64,
     /// What thieves have seen running, and since when.
     running: AtomicUsize,
     since: AtomicU64,
-    /// What the stack looked like when a walk found nothing in all of it.
+    /// What the stack looked like when a scan found nothing in all of it.
     cursor: AtomicUsize,
     top: AtomicUsize,
     changes: AtomicUsize,
     trail: RefCell<Trail>,
-    /// That of a walk from the start.
+    /// That of a scan from the start.
     fresh: RefCell<Trail>,
 }
 
-/// A stack at a glance: while all three stay, there is nothing new to steal.
+/// A stack at a peek: while all three stay, there is nothing new to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Glance {
+struct Peek {
     cursor: usize,
     top: usize,
     changes: usize,
 }
 
-impl Glance {
-    fn of(next: *mut u8, taken: bool, top: *mut u8, changes: usize) -> Glance {
-        Glance { cursor: next.addr() | usize::from(taken), top: top.addr(), changes }
+impl Peek {
+    fn of(next: *mut u8, taken: bool, top: *mut u8, changes: usize) -> Peek {
+        Peek { cursor: next.addr() | usize::from(taken), top: top.addr(), changes }
     }
 }
 
@@ -125,7 +125,7 @@ impl Default for Search {
 }
 
 impl Search {
-    /// Whether a walk may begin, a glance.
+    /// Whether a scan may begin, a peek.
     fn is_due(&self, cursor: usize, now: u64) -> bool {
         if self.running.load(Relaxed) != cursor {
             self.running.store(cursor, Relaxed);
@@ -139,8 +139,8 @@ impl Search {
         self.not_before.fetch_max(now + REST * lost, Relaxed);
     }
 
-    /// A walk has ended, which had `left` closures to go, through a stack that looked like this before.
-    fn note(&self, before: Glance, began: u64, left: u32, found: bool) {
+    /// A scan has ended, which had `left` closures to go, through a stack that looked like this before.
+    fn note(&self, before: Peek, began: u64, left: u32, found: bool) {
         let reach = self.reach.load(Relaxed);
         if found {
             return self.reach.store(((reach - left) * 2).clamp(REACH, LONGEST), Relaxed);
@@ -157,7 +157,7 @@ impl Search {
     }
 }
 
-/// How far walks have come since one began from the start and found something. The next one goes on there, since closures that have
+/// How far scans have come since one began from the start and found something. The next one goes on there, since closures that have
 /// ended lie before it, perhaps thousands behind one that takes long.
 #[derive(Debug, Default)]
 struct Trail {
@@ -168,7 +168,7 @@ struct Trail {
     last: Option<TaskRef>,
     /// What closures up to that one use, or have used: who has ended meanwhile is not looked for.
     used: Used,
-    /// How many more walks may go on here: what lies before it, and has become ready, is not passed over for long.
+    /// How many more scans may go on here: what lies before it, and has become ready, is not passed over for long.
     more: u32,
 }
 
@@ -189,9 +189,9 @@ impl Trail {
     }
 }
 
-/// What a walk takes: ready closures that come soon one after the other; or, of twice as many, the second half.
+/// What a scan takes: ready closures that come soon one after the other; or, of twice as many, the second half.
 #[derive(Debug)]
-pub(crate) struct Loot {
+pub(crate) struct StolenTasks {
     /// How many closures at most, of one frame.
     most: usize,
     /// Of the youngest frame as many are left to the stack's owner, which comes to them next.
@@ -200,15 +200,15 @@ pub(crate) struct Loot {
     pub(in crate::stack) found: Vec<TaskRef>,
 }
 
-impl Loot {
+impl StolenTasks {
     /// Of a stack whose owner is in a body, or that nobody owns.
     pub(in crate::stack) fn first(most: u64) -> Self {
-        Loot { most: most as usize, spares: false, in_youngest: false, found: Vec::new() }
+        StolenTasks { most: most as usize, spares: false, in_youngest: false, found: Vec::new() }
     }
 
     /// Of a stack whose owner goes on at once. One closure alone is the first one: no more is worth a look.
     pub(in crate::stack) fn ahead(most: u64) -> Self {
-        Loot { spares: most > 1, ..Loot::first(most) }
+        StolenTasks { spares: most > 1, ..StolenTasks::first(most) }
     }
 
     fn spares_some(&self) -> bool {
@@ -231,7 +231,7 @@ impl Loot {
     }
 
     /// Takes what was found, but for what it spares.
-    fn share_out(mut self) -> Option<Loot> {
+    fn share_out(mut self) -> Option<StolenTasks> {
         if self.spares_some() {
             self.found.drain(..self.found.len() / 2);
         }
@@ -240,41 +240,41 @@ impl Loot {
     }
 }
 
-/// Takes closures that are ready and that nobody runs, as many as the loot wants, if there are any within reach: the first ones near by
-/// where the last walk has ended, or else the first of all, beginning at the frame at one end; or the second half of those.
+/// Takes closures that are ready and that nobody runs, as many as the stolen tasks wants, if there are any within reach: the first ones near by
+/// where the last scan has ended, or else the first of all, beginning at the frame at one end; or the second half of those.
 /// The caller is in the stack, by its guard.
-pub(in crate::stack) fn steal(frames: &Frames, from: End, mut loot: Loot) -> Option<Loot> {
+pub(in crate::stack) fn steal(frames: &Frames, from: End, mut stolen_tasks: StolenTasks) -> Option<StolenTasks> {
     let (began, mut left) = (clock::ticks(), frames.search.reach.load(Relaxed));
     // Before the look: what changes in between makes what is noted useless, no more.
     let (shape, changes) = (frames.shape(), frames.changes());
     let now = frames.seen();
-    look_for(frames, from, shape, now, &mut left, &mut loot);
-    // What this walk has seen, and nothing else: the owner may take what comes next while a thief walks, and leave it again.
-    frames.search.note(Glance::of(now.next, now.taken, now.top, changes), began, left, !loot.is_empty());
-    loot.share_out()
+    look_for(frames, from, shape, now, &mut left, &mut stolen_tasks);
+    // What this scan has seen, and nothing else: the owner may take what comes next while a thief scans, and leave it again.
+    frames.search.note(Peek::of(now.next, now.taken, now.top, changes), began, left, !stolen_tasks.is_empty());
+    stolen_tasks.share_out()
 }
 
-fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32, loot: &mut Loot) {
+fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32, stolen_tasks: &mut StolenTasks) {
     let (mut trail, mut fresh) = (frames.search.trail.borrow_mut(), frames.search.fresh.borrow_mut());
     let mut ranges: Vec<_> = frames.ranges(now).collect();
     ranges.reverse();
     for nth in from.visits(ranges.len()) {
         let (frame, at, taken, end) = ranges[nth];
-        loot.in_youngest = nth + 1 == ranges.len();
+        stolen_tasks.in_youngest = nth + 1 == ranges.len();
         if let Some(at) = trail.end(frame, shape, at, end) {
-            let most = FEW.max(loot.wanted() as u32).min(*left);
+            let most = FEW.max(stolen_tasks.wanted() as u32).min(*left);
             let mut few = most;
-            look_through(at, false, end, &mut trail, &mut few, loot);
+            look_through(at, false, end, &mut trail, &mut few, stolen_tasks);
             *left -= most - few;
-            if !loot.is_empty() {
+            if !stolen_tasks.is_empty() {
                 trail.more -= 1;
                 return;
             }
         }
         let before = *left;
         fresh.begin(frame, shape);
-        look_through(at, taken, end, &mut fresh, left, loot);
-        if !loot.is_empty() {
+        look_through(at, taken, end, &mut fresh, left, stolen_tasks);
+        if !stolen_tasks.is_empty() {
             fresh.more = (before - *left) / EIGHTH;
             return std::mem::swap(&mut *trail, &mut *fresh);
         }
@@ -282,7 +282,14 @@ fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32,
 }
 
 /// Looks for ready closures from `at` to `end`; the first one runs, if it was `taken`.
-fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left: &mut u32, loot: &mut Loot) {
+fn look_through(
+    at: *mut u8,
+    taken: bool,
+    end: *mut u8,
+    trail: &mut Trail,
+    left: &mut u32,
+    stolen_tasks: &mut StolenTasks,
+) {
     let mut in_vain = 0;
     for (nth, this) in link::closures(at, end).take(*left as usize).enumerate() {
         *left -= 1;
@@ -293,16 +300,16 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
             in_vain += 1;
             if may_be_taken && !conflicts_with(task, &trail.used) {
                 // A parent is taken alone, since it may stand for all the work that there is.
-                if !loot.is_empty() && role != Role::Leaf {
+                if !stolen_tasks.is_empty() && role != Role::Leaf {
                     return;
                 }
-                loot.found.push(this);
+                stolen_tasks.found.push(this);
                 in_vain = 0;
             }
             note(task, &mut trail.used);
         }
         trail.last = Some(this);
-        if !loot.is_empty() && (in_vain > FEW || loot.is_full()) {
+        if !stolen_tasks.is_empty() && (in_vain > FEW || stolen_tasks.is_full()) {
             return;
         }
     }
@@ -310,10 +317,10 @@ fn look_through(at: *mut u8, taken: bool, end: *mut u8, trail: &mut Trail, left:
 
 /// The accesses of a task, in either of its forms.
 pub(in crate::stack) fn accesses(task: TaskRef) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
-    let is_laid = task.header().is_laid();
+    let is_compact = task.header().is_compact();
     let records = || task.records().iter().map(|record| (record.version_at(), record.mode()));
-    let whole = (!is_laid).then(records).into_iter().flatten();
-    is_laid.then(|| task.laid_accesses()).into_iter().flatten().chain(whole)
+    let whole = (!is_compact).then(records).into_iter().flatten();
+    is_compact.then(|| task.compact_accesses()).into_iter().flatten().chain(whole)
 }
 
 fn conflicts_with(task: TaskRef, used: &Used) -> bool {
@@ -365,9 +372,9 @@ impl Frames {
         })
     }
 
-    fn glance(&self) -> Glance {
+    fn peek(&self) -> Peek {
         let (next, taken) = self.cursor();
-        Glance::of(next, taken, self.top_seen(), self.changes())
+        Peek::of(next, taken, self.top_seen(), self.changes())
     }
 
     /// A theft was not worth its costs.
@@ -375,16 +382,16 @@ impl Frames {
         self.search.rest(clock::ticks(), THEFT);
     }
 
-    /// Whether thieves may come, a glance.
+    /// Whether thieves may come, a peek.
     pub(in crate::stack) fn is_due(&self, now: u64) -> bool {
-        self.search.is_due(self.glance().cursor, now)
+        self.search.is_due(self.peek().cursor, now)
     }
 
-    /// Whether something has changed since a walk found nothing.
+    /// Whether something has changed since a scan found nothing.
     pub(in crate::stack) fn is_new(&self) -> bool {
         let Search { cursor, top, changes, .. } = &self.search;
-        let seen = Glance { cursor: cursor.load(Relaxed), top: top.load(Relaxed), changes: changes.load(Relaxed) };
-        self.glance() != seen
+        let seen = Peek { cursor: cursor.load(Relaxed), top: top.load(Relaxed), changes: changes.load(Relaxed) };
+        self.peek() != seen
     }
 
     /// Whether there is perhaps a closure that nobody runs.

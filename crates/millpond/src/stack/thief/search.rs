@@ -6,14 +6,14 @@
 //! - W1. A stack's owner, at its first step after it has entered the stack, after the stack was empty, after a theft, after a thief
 //!   that found nothing while an episode went on, or after W4 (`guard`, FRESH): SeqCst fence; if somebody sleeps, it wakes one.
 //! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so, and nobody
-//!   is the *watchman*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
+//!   is the *sentinel*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
 //! - W3. Who has stolen something, and who ends it, which makes others ready and tells no owner, wakes a sleeper behind a SeqCst
-//!   fence, if nobody watches and some stack may have more. So does the watchman that turns to something else. If it was the
-//!   watchman, it is none any more before that.
-//! - W4. The watchman that has seen nothing change for a while, still counted as a sleeper, no longer is one; then makes every
+//!   fence, if nobody watches and some stack may have more. So does the sentinel that turns to something else. If it was the
+//!   sentinel, it is none any more before that.
+//! - W4. The sentinel that has seen nothing change for a while, still counted as a sleeper, no longer is one; then makes every
 //!   stack FRESH, calls for a barrier as a thief does (`guard`, T3), and looks once more. If something has changed, it is the
-//!   watchman again, unless somebody else is. Else it sleeps without end.
-//! - W5. So does the watchman that sees all stacks empty, behind a SeqCst fence: there the next step is FRESH in any case.
+//!   sentinel again, unless somebody else is. Else it sleeps without end.
+//! - W5. So does the sentinel that sees all stacks empty, behind a SeqCst fence: there the next step is FRESH in any case.
 //!
 //! Why nothing that has become ready stays unseen while some sleep without end and the others are busy. While somebody watches, it
 //! looks. Else the last one that did has left by W3, or by W4 or W5, or nobody ever did; and what happens then is
@@ -23,12 +23,12 @@
 //!   watches. What comes before that step is before the barrier of W4, which sees it. What comes after it is watched.
 //! - a theft, or its end: the same holds with the fence of W3. Who goes on with a stack that it has stolen from enters it: FRESH.
 //!
-//! A walk that finds nothing notes the stack as it has seen it, and nobody walks again before that looks otherwise. What comes next may
+//! A scan that finds nothing notes the stack as it has seen it, and nobody scans again before that looks otherwise. What comes next may
 //! be ready without another sign: an owner takes it, and leaves it again where it was (a parent, where only leaves may run: `room`). If
 //! that was seen taken, that is what the note says.
 //!
-//! Who sleeps without end since W2 has found a watchman relies on that one: the fence of its W3, W4 or W5 comes after that of S3,
-//! and it sees what S3 has seen; or before, and W2 finds no watchman.
+//! Who sleeps without end since W2 has found a sentinel relies on that one: the fence of its W3, W4 or W5 comes after that of S3,
+//! and it sees what S3 has seen; or before, and W2 finds no sentinel.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -39,9 +39,9 @@ use crate::clock;
 use crate::record::What;
 use crate::stack::StackEngine;
 use crate::stack::layout::frames::Frames;
-use crate::stack::thief::adaptive::Appetite;
+use crate::stack::thief::adaptive::StealPolicy;
 use crate::stack::thief::owner_lock::Met;
-use crate::stack::thief::scan::Loot;
+use crate::stack::thief::scan::StolenTasks;
 use crate::stack::thief::{resume, scan};
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::fence;
@@ -52,7 +52,7 @@ use crate::worker::slack::OnTime;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// How long the watchman sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
+/// How long the sentinel sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
 const NAP: Duration = Duration::from_micros(15);
 
 /// After so many naps in which nothing has changed it lets the owners wake it (W4): some 10 µs of their time after some
@@ -68,7 +68,7 @@ pub(crate) struct Thief {
     victims: RefCell<Victims>,
     /// Where there was something to steal last.
     last: Cell<Option<NonNull<Frames>>>,
-    appetite: RefCell<Appetite>,
+    steal_policy: RefCell<StealPolicy>,
     /// When it looks again.
     next_look: Cell<u64>,
     /// How often it has gone to sleep since something has changed, or it has rested.
@@ -76,7 +76,7 @@ pub(crate) struct Thief {
     /// It waits for something of which nobody tells it; and how often it has napped since something has changed.
     looks: Cell<bool>,
     naps: Cell<u32>,
-    /// There as long as it is the watchman.
+    /// There as long as it is the sentinel.
     watches: RefCell<Option<OnTime>>,
 }
 
@@ -85,7 +85,7 @@ impl Thief {
         Thief {
             victims: RefCell::new(Victims::of_thief(seat)),
             last: Cell::new(None),
-            appetite: RefCell::default(),
+            steal_policy: RefCell::default(),
             next_look: Cell::new(0),
             quiet: Cell::new(0),
             looks: Cell::new(false),
@@ -107,7 +107,7 @@ impl Thief {
 
     /// A leaf that it has stolen from a stack has run, for so many ticks.
     pub(in crate::stack) fn has_run(&self, victim: &Frames, took: u64) {
-        let worth = self.appetite.borrow_mut().has_run(took);
+        let worth = self.steal_policy.borrow_mut().has_run(took);
         self.note(worth);
         if !worth {
             victim.rest();
@@ -116,13 +116,13 @@ impl Thief {
 
     /// A look was worth the time of a stack's owner, or not: then it waits longer each time.
     fn note(&self, worth: bool) {
-        let pause = self.appetite.borrow_mut().pause_after(worth);
+        let pause = self.steal_policy.borrow_mut().pause_after(worth);
         self.next_look.set(clock::ticks() + pause);
     }
 }
 
 impl Worker<StackEngine> {
-    /// Steals from some stack what is ready there, if it is time for a look: the next errands.
+    /// Steals from some stack what is ready there, if it is time for a look: the next stack jobs.
     #[cold]
     pub(crate) fn steal_closure(&self) -> bool {
         let (now, stacks) = (clock::ticks(), &self.shared().tasks);
@@ -154,11 +154,15 @@ impl Worker<StackEngine> {
 
     fn steal_from(&self, frames: &Frames) -> bool {
         let (wish, several) = {
-            let appetite = self.tasks.thief.appetite.borrow();
-            (appetite.wish(), appetite.several())
+            let steal_policy = self.tasks.thief.steal_policy.borrow();
+            (steal_policy.wish(), steal_policy.several())
         };
-        let loot = frames.guard().visit(wish, || self.walk(frames, Loot::first(several)), || frames.episodes.goes_on());
-        let Some(Loot { mut found, .. }) = loot else { return false };
+        let stolen_tasks = frames.guard().visit(
+            wish,
+            || self.scan(frames, StolenTasks::first(several)),
+            || frames.inline_subtrees.goes_on(),
+        );
+        let Some(StolenTasks { mut found, .. }) = stolen_tasks else { return false };
         self.tasks.thief.last.set(Some(frames.into()));
         if self.log.is_on() {
             self.log.note(What::Looted { closures: found.len() as u32 });
@@ -166,7 +170,7 @@ impl Worker<StackEngine> {
         // The first one comes next; who takes the others from the pool takes what was put last.
         found[1..].reverse();
         for closure in found {
-            self.tasks.errands.borrow_mut().push_back(resume::stolen(self, NonNull::from(frames), closure));
+            self.tasks.stack_jobs.borrow_mut().push_back(resume::stolen(self, NonNull::from(frames), closure));
             self.count_steal();
         }
         self.stop_watching();
@@ -183,16 +187,16 @@ impl Worker<StackEngine> {
         }
     }
 
-    fn walk(&self, frames: &Frames, loot: Loot) -> Option<Loot> {
-        scan::steal(frames, self.shared().config.steal_from, loot)
+    fn scan(&self, frames: &Frames, stolen_tasks: StolenTasks) -> Option<StolenTasks> {
+        scan::steal(frames, self.shared().config.steal_from, stolen_tasks)
     }
 
-    /// The way was not clear for a stack's owner (`guard`, O3), which gives away such loot.
+    /// The way was not clear for a stack's owner (`guard`, O3), which gives away such stolen tasks.
     #[cold]
     #[inline(never)]
-    pub(in crate::stack) fn meet(&self, frames: &Frames, loot: fn(u64) -> Loot) {
-        let walk = |wish| self.walk(frames, loot(wish));
-        if frames.guard().meet(walk) == Met::Nobody {
+    pub(in crate::stack) fn meet(&self, frames: &Frames, stolen_tasks: fn(u64) -> StolenTasks) {
+        let scan = |wish| self.scan(frames, stolen_tasks(wish));
+        if frames.guard().meet(scan) == Met::Nobody {
             // W1.
             self.shared().sleep.work_arrived();
         }

@@ -90,12 +90,12 @@ impl Stacks {
         })
     }
 
-    /// The caller becomes the watchman, before it sleeps; false if somebody is.
+    /// The caller becomes the sentinel, before it sleeps; false if somebody is.
     pub(in crate::stack) fn watch(&self) -> bool {
         self.is_watched.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// The watchman is none any more.
+    /// The sentinel is none any more.
     pub(in crate::stack) fn stop_watching(&self) {
         self.is_watched.store(false, Ordering::Relaxed);
     }

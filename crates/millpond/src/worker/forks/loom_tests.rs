@@ -10,7 +10,7 @@ use crate::worker::fork::ForkOps;
 
 static TABLE: VTable = VTable {
     role: Role::Fork,
-    laid: None,
+    compact: None,
     run: |_, _| unreachable!("models run no forks"),
     discard: |_| unreachable!("models run no forks"),
     fail: |_, _, _| unreachable!("models run no forks"),

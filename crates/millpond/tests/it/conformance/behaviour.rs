@@ -91,7 +91,7 @@ fn doors<E: Engine>(rt: &Runtime<E>) {
     rt.scope(|s| {
         let mut outside = Vec::new();
         for i in 0..count {
-            let pending = s.door().pending(|| _ = met.fetch_add(1, Relaxed));
+            let pending = s.external().pending(|| _ = met.fetch_add(1, Relaxed));
             let (inside, other) = (pending.hold(), pending.hold());
             outside.push(other);
             s.spawn((order.inout(), sum.commutative()), move |(order, sum)| {
@@ -153,7 +153,7 @@ fn cancel<E: Engine>(rt: &Runtime<E>) {
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
     let result = rt.scope(|s| {
         let opens = Opens(&gate);
-        let pending = s.door().pending(|| must_not_run());
+        let pending = s.external().pending(|| must_not_run());
         let held = pending.hold();
         drop(pending);
         s.wait(s.spawn(untouched.inout(), |value| *value += 1)).unwrap();

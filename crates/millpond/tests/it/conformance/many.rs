@@ -28,7 +28,7 @@ fn readers<E: Engine>(rt: &Runtime<E>, names: Names<'_>) {
     let (value, gate, ran) = (Handle::new(1), Gate::default(), AtomicUsize::new(0));
     rt.scope(|s| {
         let _opens = Opens(&gate);
-        let door = s.door().pending(|| gate.open());
+        let door = s.external().pending(|| gate.open());
         let last = door.hold();
         drop(door);
         s.nest(value.inout(), |s, mut value| {

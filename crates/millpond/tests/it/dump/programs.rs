@@ -35,7 +35,7 @@ fn tasks_that_do_not_run() {
                 s.task("never written").nest(b.read(), |_, _| ());
                 s.task("fails").spawn(a.inout(), |_| resume_unwind(Box::new("quiet")));
                 s.task("poisoned").nest((a.read(), a.read()), |_, _| ());
-                drop(s.door().task("abandoned").pending(|| ()).hold());
+                drop(s.external().task("abandoned").pending(|| ()).hold());
                 if cancel {
                     s.cancel_token().cancel();
                 }

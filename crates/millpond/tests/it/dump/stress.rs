@@ -26,7 +26,7 @@ fn program(rt: &Runtime, seed: u64) {
     let (mut dice, data) = (Dice(seed), [0, 1, 2].map(Handle::new));
     let mut log = Handle::new(0);
     let _failed = rt.scope(|s| {
-        let door = s.door();
+        let door = s.external();
         for i in 0..60 {
             let (a, b) = (&data[dice.below(3) as usize], &data[dice.below(3) as usize]);
             let task = s.task("task").index([i]);

@@ -164,7 +164,7 @@ fn preconditions(rt: &Runtime) {
     let failed = rt.scope(|s| {
         for i in 0..12 {
             let parent = |s: &Scope<'_, '_, In<'_>>| drop(s.spawn((), |()| ()));
-            let pending = if i % 3 == 0 { s.door().pending_nest(parent) } else { s.door().pending(|| ()) };
+            let pending = if i % 3 == 0 { s.external().pending_nest(parent) } else { s.external().pending(|| ()) };
             let (first, second) = (pending.hold(), pending.hold());
             drop(pending);
             first.satisfy();

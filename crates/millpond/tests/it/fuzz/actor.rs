@@ -253,7 +253,7 @@ impl Actor {
                 self.end_local(s, join, expected, *how);
             }
             InScope::Door(plan) => self.door(s, plan, objects, life),
-            InScope::Gate(gate) => _ = world.gates[*gate].set(s.gate()),
+            InScope::Gate(gate) => _ = world.gates[*gate].set(s.scope_handle()),
             InScope::Crowd { threads, tasks } => crowd(world, s, *threads, tasks, life),
             InScope::Quiesce => s.quiesce(),
             InScope::QuiesceOr(signal) => {
@@ -266,7 +266,7 @@ impl Actor {
     }
 
     fn door<'s, E: Engine>(&self, s: &'s Scope<'s, 'static, Root, E>, plan: &Door, objects: Kind, life: &Arc<Life>) {
-        let (world, door) = (&self.world, s.door());
+        let (world, door) = (&self.world, s.external());
         let work = self.work(s, &plan.task, &plan.waits, objects, Some(life));
         let waits = plan.task.parent.iter().flat_map(|parent| &parent.waits);
         waits.chain(&plan.waits).for_each(|wait| fire(world, wait));
@@ -301,7 +301,7 @@ fn crowd<'s, E: Engine>(
     tasks: &[Task],
     life: &Arc<Life>,
 ) {
-    let door = s.door();
+    let door = s.external();
     thread::scope(|scope| {
         for tasks in tasks.chunks(tasks.len().div_ceil(threads).max(1)) {
             scope.spawn(move || {

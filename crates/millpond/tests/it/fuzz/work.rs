@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use millpond::{Door, Engine, Gate, Pending, Spawn, Sum, on_runtime};
+use millpond::{Engine, ExternalTasks, Pending, ScopeHandle, Spawn, Sum, on_runtime};
 
 use super::kept::Kept;
 use super::ledger::{Kind, Ledger, Life, Lives, Tracked};
@@ -286,7 +286,7 @@ pub fn spawn<'s, S: Spawn<'s>>(s: &S, data: &Data<S::Brand>, work: Work) -> S::J
 }
 
 /// Makes a task that comes through a door.
-pub fn pending<'s, E: Engine>(door: Door<'s, E>, plan: &program::Door, work: Work) -> Pending {
+pub fn pending<'s, E: Engine>(door: ExternalTasks<'s, E>, plan: &program::Door, work: Work) -> Pending {
     let waits = plan.waits.clone();
     match plan.kind {
         Through::Leaf => door.pending(move || drop(work.run())),
@@ -303,7 +303,7 @@ pub fn knock(world: &Arc<World>, plan: &Knock) {
     let work = Work::new(world, &Task { sure: false, ..plan.task.clone() }, Kind::Heap, None);
     let (gate, waits) = (gate.clone(), plan.signal.map(|signal| WaitsFor::Signal(signal, program::Fire::Once)));
     let (id, stays, waits) = (plan.task.id, plan.stays, waits.into_iter().collect::<Vec<_>>());
-    let keeps = move |gate: &Gate<'static>, world: &World| {
+    let keeps = move |gate: &ScopeHandle<'static>, world: &World| {
         if stays {
             world.bag.push(Job::Leave(gate.stay()));
         }

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use millpond::item::{CountedItem, Got};
-use millpond::{CancelToken, Error, Gate, Pending, Precondition, SessionJoin, Stay};
+use millpond::{CancelToken, Error, Pending, Precondition, ScopeHandle, SessionJoin, Stay};
 
 use super::kept::{self, Droppers, Kept};
 use super::ledger::{Kind, Ledger, Tracked, forget, may_forget_threads};
@@ -31,7 +31,7 @@ pub struct World {
     /// By domain.
     pub sessions: Vec<Slot<Arc<OpenSession>>>,
     pub joins: Vec<Slot<Join>>,
-    pub gates: Vec<OnceLock<Gate<'static>>>,
+    pub gates: Vec<OnceLock<ScopeHandle<'static>>>,
     pub signals: Vec<Signal>,
     pub items: Vec<CountedItem<Tracked>>,
     pub bag: Bag,

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use millpond::{
-    Accesses, ArgsOf, CancelToken, DefaultEngine, Door, Engine, Error, Handle, Pending, Precondition, Root, Runtime,
-    Scope, Spawn, SpawnOptions,
+    Accesses, ArgsOf, CancelToken, DefaultEngine, Engine, Error, ExternalTasks, Handle, Pending, Precondition, Root,
+    Runtime, Scope, Spawn, SpawnOptions,
 };
 
 use super::datum::first;
@@ -165,7 +165,7 @@ fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     }
     let scope = runtime.scope(|s| {
         run.root.get_or_init(|| s.cancel_token());
-        let mut doors = Doors { door: Some(s.door()), ..Doors::none() };
+        let mut doors = Doors { door: Some(s.external()), ..Doors::none() };
         let hash = body(s, &run, &program.body, &mut slots, Hash::default(), &mut doors);
         slots.0.truncate(program.roots.len());
         hash
@@ -231,7 +231,7 @@ fn last(slots: Slots<Root>) -> Vec<Result<Hash, Error>> {
 
 /// The pending tasks that may still get preconditions.
 struct Doors<'s, E: Engine> {
-    door: Option<Door<'s, E>>,
+    door: Option<ExternalTasks<'s, E>>,
     open: Vec<(Id, Pending)>,
     /// The scope is that of a portable parent.
     portable: bool,

@@ -311,7 +311,7 @@ fn a_concurrent_datum_named_twice_poisons_what_follows() {
 fn a_pending_task_with_a_dropped_precondition_is_abandoned() {
     everywhere(|rt| {
         let result = rt.scope(|s| {
-            let pending = s.door().pending(|| unreachable!("one precondition is not met"));
+            let pending = s.external().pending(|| unreachable!("one precondition is not met"));
             let (one, two) = (pending.hold(), pending.hold());
             s.spawn((), |()| one.satisfy());
             s.spawn((), |()| {
@@ -320,7 +320,7 @@ fn a_pending_task_with_a_dropped_precondition_is_abandoned() {
             });
         });
         assert!(matches!(kind(result), Kind::Panicked(_)));
-        let result = rt.scope(|s| drop(s.door().pending(|| ()).hold()));
+        let result = rt.scope(|s| drop(s.external().pending(|| ()).hold()));
         assert_eq!(kind(result), Kind::Abandoned);
     });
 }
@@ -330,7 +330,7 @@ fn a_precondition_may_be_met_by_another_thread() {
     everywhere(|rt| {
         let done = AtomicU64::new(0);
         let result = rt.scope(|s| {
-            let pending = s.door().pending(|| done.store(1, Ordering::Relaxed));
+            let pending = s.external().pending(|| done.store(1, Ordering::Relaxed));
             let precondition = pending.hold();
             drop(pending);
             thread::scope(|threads| {
@@ -355,7 +355,7 @@ fn pending_tasks_leave_room_for_those_that_they_wait_for() {
                 let sum = AtomicU64::new(0);
                 let result = rt.scope(|s| {
                     let count = || _ = sum.fetch_add(1, Ordering::Relaxed);
-                    let pendings: Vec<_> = (0..8).map(|_| s.door().pending(count)).collect();
+                    let pendings: Vec<_> = (0..8).map(|_| s.external().pending(count)).collect();
                     let holds: Vec<_> = pendings.iter().map(|pending| pending.hold()).collect();
                     drop(pendings);
                     holds.into_iter().for_each(|hold| drop(s.spawn((), |()| hold.satisfy())));

@@ -74,7 +74,7 @@ impl Chain {
     }
 }
 
-/// Nodes at one place, of which what is too much goes elsewhere in batches: so that a batch is found without a walk, one
+/// Nodes at one place, of which what is too much goes elsewhere in batches: so that a batch is found without a scan, one
 /// is kept apart, full or empty.
 #[derive(Debug, Default)]
 pub(super) struct Stock {

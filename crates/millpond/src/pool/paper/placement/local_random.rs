@@ -24,7 +24,7 @@ pub struct Seat {
     /// Where it put the last task.
     last: usize,
     /// What was stolen beside the first task, on the way to the own queues.
-    loot: Vec<TaskRef>,
+    stolen_tasks: Vec<TaskRef>,
 }
 
 // SAFETY: tasks are handed over with it.
@@ -50,7 +50,7 @@ impl Placement for LocalRandom {
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
         let queue = |_| CachePadded::new(Locked::new(params.lock));
         let pools = (0..seats).map(|_| [(), ()].map(queue)).collect();
-        let seat = |number| Seat { number, draw: XorShift::new(number), last: 0, loot: Vec::new() };
+        let seat = |number| Seat { number, draw: XorShift::new(number), last: 0, stolen_tasks: Vec::new() };
         (LocalRandom { pools, share: params.share }, (0..seats).map(seat).collect())
     }
 
@@ -80,8 +80,9 @@ impl Placement for LocalRandom {
             [&queues[drawn], &queues[1 - drawn]]
         });
         let more = |len| self.share.more(len, workers);
-        let stolen = others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.loot))?;
-        while let Some(task) = seat.loot.pop() {
+        let stolen =
+            others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.stolen_tasks))?;
+        while let Some(task) = seat.stolen_tasks.pop() {
             self.put(seat, task);
         }
         Some(stolen)

@@ -18,7 +18,7 @@ pub struct Stealing<S> {
 pub struct Seat {
     number: usize,
     /// What was stolen beside the first task, on the way to the own queue.
-    loot: Vec<TaskRef>,
+    stolen_tasks: Vec<TaskRef>,
 }
 
 // SAFETY: tasks are handed over with it.
@@ -30,7 +30,7 @@ impl<S: Shared> Placement for Stealing<S> {
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Seat>) {
         let queues = (0..seats).map(|_| CachePadded::new(S::new(params.lock))).collect();
-        let seat = |number| Seat { number, loot: Vec::new() };
+        let seat = |number| Seat { number, stolen_tasks: Vec::new() };
         (Stealing { queues, share: params.share }, (0..seats).map(seat).collect())
     }
 
@@ -53,9 +53,10 @@ impl<S: Shared> Placement for Stealing<S> {
         let workers = self.queues.len();
         let others = (seat.number + 1..workers).chain(0..seat.number).map(|number| &self.queues[number]);
         let more = |len| self.share.more(len, workers);
-        let stolen = others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.loot))?;
+        let stolen =
+            others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.stolen_tasks))?;
         // Oldest first, as its owner would have come to them last.
-        seat.loot.drain(..).rev().for_each(|task| _ = self.queues[seat.number].put(task));
+        seat.stolen_tasks.drain(..).rev().for_each(|task| _ = self.queues[seat.number].put(task));
         Some(stolen)
     }
 

@@ -31,9 +31,9 @@ pub trait Shared: Send + Sync + Sized + 'static {
     /// Takes the task that [`take`](Shared::take) would, if it is wanted.
     fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef>;
 
-    /// Takes a task for another worker; and more, which are appended to `loot`, as many as `more` says that are to be
+    /// Takes a task for another worker; and more, which are appended to `stolen_tasks`, as many as `more` says that are to be
     /// taken of so many.
-    fn steal(&self, more: impl FnOnce(usize) -> usize, loot: &mut Vec<TaskRef>) -> Option<TaskRef>;
+    fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef>;
 
     /// Whether there is none, without a lock: exact for who looks after a SeqCst fence, with one after the last put, and
     /// an idea otherwise.
@@ -121,11 +121,11 @@ impl<Q: Queue + 'static, E: End<Q>> Shared for Locked<Q, E> {
         self.with(|queue| if queue.newest().is_some_and(wanted) { queue.pop() } else { None })
     }
 
-    fn steal(&self, more: impl FnOnce(usize) -> usize, loot: &mut Vec<TaskRef>) -> Option<TaskRef> {
+    fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef> {
         self.with(|queue| {
             let more = more(queue.len());
             let first = E::take(queue)?;
-            loot.extend((0..more).map_while(|_| E::take(queue)));
+            stolen_tasks.extend((0..more).map_while(|_| E::take(queue)));
             Some(first)
         })
     }

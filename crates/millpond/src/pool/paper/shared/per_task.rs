@@ -223,12 +223,12 @@ impl<O: Order> Shared for PerTask<O> {
         self.take_first(wanted)
     }
 
-    /// How many there are nobody knows without a walk, so of a share of them more than one are taken only if it does not
+    /// How many there are nobody knows without a scan, so of a share of them more than one are taken only if it does not
     /// depend on that.
-    fn steal(&self, more: impl FnOnce(usize) -> usize, loot: &mut Vec<TaskRef>) -> Option<TaskRef> {
+    fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef> {
         let take = || if O::FIFO || self.looks_empty() { self.take() } else { self.take_last() };
         let first = take()?;
-        loot.extend((0..more(0)).map_while(|_| take()));
+        stolen_tasks.extend((0..more(0)).map_while(|_| take()));
         Some(first)
     }
 

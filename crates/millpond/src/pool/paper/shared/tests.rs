@@ -67,10 +67,10 @@ fn only_what_is_wanted() {
 #[test]
 fn thieves_take_their_share_at_their_end() {
     fn robbed<S: Shared>(share: usize) -> (Vec<usize>, Vec<usize>) {
-        let (queue, mut loot) = (S::new(LockKind::System), Vec::new());
+        let (queue, mut stolen_tasks) = (S::new(LockKind::System), Vec::new());
         (1..=6).for_each(|n| _ = queue.put(task(n)));
-        let first = queue.steal(|_| share - 1, &mut loot).map(number).unwrap();
-        let stolen = [first].into_iter().chain(loot.into_iter().map(number)).collect();
+        let first = queue.steal(|_| share - 1, &mut stolen_tasks).map(number).unwrap();
+        let stolen = [first].into_iter().chain(stolen_tasks.into_iter().map(number)).collect();
         (stolen, drain(|| queue.take()))
     }
     assert_eq!(robbed::<Locked<List>>(1), (vec![6], vec![5, 4, 3, 2, 1]));
@@ -102,10 +102,10 @@ fn each_task_is_taken_once() {
             };
             let thief = || {
                 scope.spawn(move || {
-                    let mut loot = Vec::new();
+                    let mut stolen_tasks = Vec::new();
                     for turn in 0..TASKS {
-                        let stolen = queue.steal(|_| turn % 3, &mut loot);
-                        stolen.into_iter().chain(loot.drain(..)).for_each(|task| payloads.empty(task));
+                        let stolen = queue.steal(|_| turn % 3, &mut stolen_tasks);
+                        stolen.into_iter().chain(stolen_tasks.drain(..)).for_each(|task| payloads.empty(task));
                         queue
                             .take_if(|task| number(task).is_multiple_of(2))
                             .into_iter()

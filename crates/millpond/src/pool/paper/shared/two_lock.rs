@@ -128,10 +128,10 @@ impl Shared for TwoLock {
         })
     }
 
-    fn steal(&self, more: impl FnOnce(usize) -> usize, loot: &mut Vec<TaskRef>) -> Option<TaskRef> {
+    fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef> {
         let len = self.put.load(Ordering::Relaxed).saturating_sub(self.taken.load(Ordering::Relaxed));
         let first = self.take()?;
-        loot.extend((0..more(len)).map_while(|_| self.take()));
+        stolen_tasks.extend((0..more(len)).map_while(|_| self.take()));
         Some(first)
     }
 

@@ -4,8 +4,8 @@
 //! tasks all wait for one another is quiescent. It has one precondition, the *alarm*, which whoever wakes it first
 //! satisfies. Two ways to keep it:
 //!
-//! - in a task's block (`Door::run_future`): it costs that block, and no stack;
-//! - where it is, the stack being put aside (`Door::wait_in_place`): so a leaf waits in the middle of its body.
+//! - in a task's block (`ExternalTasks::run_future`): it costs that block, and no stack;
+//! - where it is, the stack being put aside (`ExternalTasks::wait_in_place`): so a leaf waits in the middle of its body.
 //!
 //! A future that is pending (`alarm`) is counted as held, then the guard of its poll is taken away: if it was woken
 //! meanwhile, it is let in at once. Only then its activity is counted as ended, which was counted when it was let in; or,
@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind};
 use crate::panics::catch;
 use crate::pool::{Leave, Put};
-use crate::runtime::external::admission::Doors;
+use crate::runtime::external::admission::Admission;
 use crate::runtime::external::tasks::{Precondition, WaitError};
 use crate::runtime::wait_on::Waiting;
 use crate::task::{Role, TaskRef, VTable, flag};
@@ -49,7 +49,7 @@ pub(in crate::runtime) struct FutureCode<F>(std::marker::PhantomData<F>);
 impl<F: Future<Output = ()> + Send> FutureCode<F> {
     pub(in crate::runtime) const TABLE: &'static VTable = &VTable {
         role: Role::Future,
-        laid: None,
+        compact: None,
         run: Self::run,
         discard: |task| {
             // SAFETY: the future is there, and will not be polled again.
@@ -110,7 +110,7 @@ impl<E: Engine> Worker<E> {
             (_, false) => self.log.started(id),
             (_, true) => self.log.resumed(id),
         };
-        let started = self.grains.start_taken(header.domain(), nth);
+        let started = self.grains.start_taken(header.scope_state(), nth);
         // SAFETY: this worker has the task alone, and its future is there.
         let result = unsafe { (header.vtable().run)(task, self.erased()) };
         let held = header.has(flag::SUSPENDED);
@@ -133,8 +133,8 @@ impl<E: Engine> Worker<E> {
     /// Polls a new task in the middle of a body.
     pub(in crate::runtime) fn poll_here(&self, task: TaskRef) {
         // SAFETY: the scope is not complete while its door is used.
-        let domain = unsafe { task.header().domain().as_ref() };
-        let doors = domain.doors().expect("a door made the task");
+        let scope_state = unsafe { task.header().scope_state().as_ref() };
+        let admission = scope_state.admission().expect("a door made the task");
         let polled = if may_start(task) { self.poll(task) } else { Polled::Ended(self.discard_future(task)) };
         match polled {
             // It was counted as held when it was made.
@@ -145,9 +145,9 @@ impl<E: Engine> Worker<E> {
             Polled::Held => {}
             Polled::Ended(result) => {
                 if let Err(error) = result {
-                    domain.fail(task.header().order(), &error);
+                    scope_state.fail(task.header().order(), &error);
                 }
-                doors.count_let_in(self.seat().index());
+                admission.count_let_in(self.seat().index());
                 self.free(task);
             }
         }
@@ -168,13 +168,13 @@ impl<E: Engine> Worker<E> {
         match self.named(task, || self.poll(task)) {
             Polled::Ended(result) => self.conclude(task, result, true, Ran::No),
             Polled::Held => {
-                let domain = task.header().domain();
+                let scope_state = task.header().scope_state();
                 self.hold(task);
                 if self.unguard_future(task) {
                     self.count_let_in(task);
                     self.put(task, Put::Spawned);
                 }
-                self.count_finished(domain)
+                self.count_finished(scope_state)
             }
         }
     }
@@ -193,15 +193,15 @@ impl<E: Engine> Worker<E> {
     /// Counts a future as held.
     fn hold(&self, task: TaskRef) {
         // SAFETY: the task is outstanding.
-        let domain = unsafe { task.header().domain().as_ref() };
-        domain.doors().expect("a door made the task").count_made(self.seat().index());
+        let scope_state = unsafe { task.header().scope_state().as_ref() };
+        scope_state.admission().expect("a door made the task").count_made(self.seat().index());
     }
 
     /// Polls a future, by `poll`, in the middle of a leaf, whose stack is put aside while it waits: if the worker has
     /// another one. Otherwise it is polled once, as no task.
     pub(in crate::runtime) fn poll_in_place(
         &self,
-        doors: &Doors,
+        admission: &Admission,
         place: &'static Location<'static>,
         poll: &mut dyn FnMut(Option<TaskRef>) -> Turned,
     ) -> Result<(), WaitError> {
@@ -212,7 +212,7 @@ impl<E: Engine> Worker<E> {
                     _ => Err(WaitError::NoStack { waiting: self.waiting_stacks() }),
                 };
             }
-            let waiting = Waiting::for_no_access(doors.domain(), place, Waiter::outside(self.seat()));
+            let waiting = Waiting::for_no_access(admission.scope_state(), place, Waiter::outside(self.seat()));
             let task = waiting.task();
             match poll(Some(task)) {
                 Turned::Ready => return Ok(()),
@@ -231,14 +231,14 @@ impl<E: Engine> Worker<E> {
             // Woken meanwhile. Others first: it may have woken itself.
             return self.let_others_run();
         }
-        let domain = task.header().domain();
+        let scope_state = task.header().scope_state();
         self.hold(task);
         if self.unguard_future(task) {
             self.count_let_in(task);
-            _ = self.count_finished(domain);
+            _ = self.count_finished(scope_state);
             return;
         }
-        _ = self.count_finished(domain);
+        _ = self.count_finished(scope_state);
         self.wait_apart(waiter, Awaited::Others);
     }
 }

@@ -22,7 +22,7 @@ impl Release for Nothing {
 struct World {
     seat: Seat,
     sleep: Arc<Sleep>,
-    domain: Domain,
+    scope_state: ScopeState,
     header: Header,
     _cancels: Box<Cancels>,
 }
@@ -35,24 +35,24 @@ unsafe impl Send for World {}
 impl World {
     fn new() -> Arc<World> {
         let (sleep, cancels) = (Arc::new(Sleep::new(1, Idle::Sleep)), Box::new(Cancels::new()));
-        let domain = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
-        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&domain), Location::caller());
+        let scope_state = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
+        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&scope_state), Location::caller());
         let seat = Seat::new(0, sleep.clone());
-        Arc::new(World { seat, sleep, domain, header, _cancels: cancels })
+        Arc::new(World { seat, sleep, scope_state, header, _cancels: cancels })
     }
 
     fn pending(&self) -> Pending<(), Nothing> {
-        let (task, domain) = (NonNull::from(&self.header), NonNull::from(&self.domain));
+        let (task, scope_state) = (NonNull::from(&self.header), NonNull::from(&self.scope_state));
         let usage = self.header.state().usage();
         let (watching, release) = (Cell::new(None), Nothing);
-        Pending { task, usage, order: 0, domain, counted: false, result: None, watching, record: 0, release }
+        Pending { task, usage, order: 0, scope_state, counted: false, result: None, watching, record: 0, release }
     }
 
     /// Completes the task as a worker does.
     fn complete(&self) {
         let usage = self.header.state().usage();
         if self.header.state().complete().watched {
-            self.domain.watchers().tell((NonNull::from(&self.header), usage));
+            self.scope_state.watchers().tell((NonNull::from(&self.header), usage));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::sync::Arc;
 
 struct World {
     frames: Frames,
-    domain: Domain,
+    scope_state: ScopeState,
     _cancels: Box<Cancels>,
 }
 
@@ -25,10 +25,10 @@ impl World {
     /// A scope's stack in which a parent is about to run.
     fn new() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
-        let domain = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
-        let world = World { frames: Frames::new(), domain, _cancels: cancels };
+        let scope_state = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
+        let world = World { frames: Frames::new(), scope_state, _cancels: cancels };
         world.frames.enter();
-        world.frames.open(&world.domain);
+        world.frames.open(&world.scope_state);
         world.push();
         world.frames.take(world.frames.cursor().0);
         Arc::new(world)
@@ -37,7 +37,7 @@ impl World {
     /// The same, whose body has begun.
     fn in_body() -> Arc<World> {
         let world = World::new();
-        world.frames.open(&world.domain);
+        world.frames.open(&world.scope_state);
         world
     }
 
@@ -47,7 +47,7 @@ impl World {
 
     /// Opens a frame, runs a closure there, and closes it.
     fn run(&self) {
-        self.frames.open(&self.domain);
+        self.frames.open(&self.scope_state);
         let at = self.frames.top();
         self.push();
         self.frames.take(at);
@@ -101,7 +101,7 @@ fn model_of(make: fn() -> Arc<World>, own: fn(&World), look: fn(&World, usize)) 
 #[test]
 fn loom_a_frame_is_opened() {
     model(|world| {
-        world.frames.open(&world.domain);
+        world.frames.open(&world.scope_state);
         world.push();
     });
 }
@@ -110,7 +110,7 @@ fn loom_a_frame_is_opened() {
 #[test]
 fn loom_a_frame_is_opened_and_closed() {
     model(|world| {
-        world.frames.open(&world.domain);
+        world.frames.open(&world.scope_state);
         world.frames.close();
     });
 }
@@ -130,9 +130,9 @@ fn loom_a_stack_stays_full() {
 /// A body that was called gets its frame (`episode`, S1 and S2): nobody sees what runs there as what comes next.
 #[test]
 fn loom_a_called_body_gets_its_frame() {
-    let settle = |world: &World| {
+    let promote = |world: &World| {
         world.frames.announce(world.frames.top(), STRIDE);
-        world.frames.open(&world.domain);
+        world.frames.open(&world.scope_state);
     };
     let look = |world: &World, _| {
         let Seen { youngest, next, taken, top } = world.frames.seen();
@@ -147,5 +147,5 @@ fn loom_a_called_body_gets_its_frame() {
             frame = before;
         }
     };
-    model_of(World::in_body, settle, look);
+    model_of(World::in_body, promote, look);
 }

@@ -8,16 +8,16 @@ use crate::runtime::cancel::Cancels;
 use crate::task::TaskRef;
 
 /// Runs `test` in a stack with the scope of a parent in short form.
-fn with_body(test: impl FnOnce(&Frames, &Domain)) {
+fn with_body(test: impl FnOnce(&Frames, &ScopeState)) {
     let cancels = Cancels::new();
-    let root = Domain::root(&cancels, &Claimant::enter(true), 0, 0);
+    let root = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
     let frames = Box::new(Frames::new());
     frames.enter();
     frames.open(&root);
-    let mut nested = Box::new(MaybeUninit::<Domain>::uninit());
+    let mut nested = Box::new(MaybeUninit::<ScopeState>::uninit());
     let at = NonNull::new(nested.as_mut_ptr()).expect("a box");
     // SAFETY: there is room; nobody looks at its task.
-    unsafe { Domain::nest_in_frame(at, &root, TaskRef(NonNull::dangling()), 0, (&*frames).into()) };
+    unsafe { ScopeState::nest_in_frame(at, &root, TaskRef(NonNull::dangling()), 0, (&*frames).into()) };
     // SAFETY: just made.
     test(&frames, unsafe { at.as_ref() });
     frames.close();
@@ -30,8 +30,8 @@ fn with_body(test: impl FnOnce(&Frames, &Domain)) {
 struct Aligned;
 
 /// One datum more, which has no value, and gets one.
-fn make<T: Copy>(frames: &Frames, domain: &Domain, value: T) -> Option<NonNull<Datum>> {
-    let datum = frames.own_datum::<T>(domain)?;
+fn make<T: Copy>(frames: &Frames, scope_state: &ScopeState, value: T) -> Option<NonNull<Datum>> {
+    let datum = frames.own_datum::<T>(scope_state)?;
     // SAFETY: its body is not over.
     let version = unsafe { datum.as_ref() }.version();
     assert!(!version.is_produced() && !version.is_full() && !version.is_in_place());
@@ -50,11 +50,11 @@ fn called(frames: &Frames, body: impl FnOnce()) {
 
 #[test]
 fn a_place_comes_again_without_a_value() {
-    with_body(|frames, domain| {
+    with_body(|frames, scope_state| {
         let mut places = Vec::new();
         for count in [3_u64, 1, 2, 3] {
             called(frames, || {
-                let made: Vec<_> = (0..count).map(|n| make(frames, domain, n).expect("few")).collect();
+                let made: Vec<_> = (0..count).map(|n| make(frames, scope_state, n).expect("few")).collect();
                 places.push(made);
             });
         }
@@ -63,11 +63,11 @@ fn a_place_comes_again_without_a_value() {
         called(frames, || {
             // Others in their places, of another type and of another size, and again the first.
             for n in 0..3 {
-                make(frames, domain, n as u8).expect("few");
-                make(frames, domain, [n; 9]).expect("few");
-                make(frames, domain, Aligned).expect("few");
-                called(frames, || assert!(make(frames, domain, ()).is_some()));
-                make(frames, domain, n).expect("few");
+                make(frames, scope_state, n as u8).expect("few");
+                make(frames, scope_state, [n; 9]).expect("few");
+                make(frames, scope_state, Aligned).expect("few");
+                called(frames, || assert!(make(frames, scope_state, ()).is_some()));
+                make(frames, scope_state, n).expect("few");
             }
         });
     });
@@ -75,24 +75,24 @@ fn a_place_comes_again_without_a_value() {
 
 #[test]
 fn what_was_set_in_place_is_not_so_again() {
-    with_body(|frames, domain| {
+    with_body(|frames, scope_state| {
         called(frames, || {
-            let datum = make(frames, domain, 1_u64).expect("one");
+            let datum = make(frames, scope_state, 1_u64).expect("one");
             // SAFETY: its body is not over.
             unsafe { datum.as_ref() }.version().set_in_place(true);
         });
         assert!(frames.owned.small.made().is_some(), "it comes again");
-        called(frames, || assert!(make(frames, domain, 2_u64).is_some()));
+        called(frames, || assert!(make(frames, scope_state, 2_u64).is_some()));
     });
 }
 
 #[test]
 fn a_body_has_so_many_of_each_size() {
-    with_body(|frames, domain| {
+    with_body(|frames, scope_state| {
         for _ in 0..2 {
             frames.enter_level();
-            let small = (0..100).filter(|&n| make(frames, domain, n).is_some()).count();
-            let large = (0..100).filter(|&n| make(frames, domain, [n; 9]).is_some()).count();
+            let small = (0..100).filter(|&n| make(frames, scope_state, n).is_some()).count();
+            let large = (0..100).filter(|&n| make(frames, scope_state, [n; 9]).is_some()).count();
             assert_eq!((small, large), (MOST, MOST));
             // As one that has a frame.
             frames.end_own(true);

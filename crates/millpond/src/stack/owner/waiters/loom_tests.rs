@@ -14,7 +14,7 @@ use crate::sync::{Arc, Guarded};
 use crate::task::{Header, VTable};
 
 struct World {
-    domain: Box<Domain>,
+    scope_state: Box<ScopeState>,
     header: Header,
     /// What the closure has written.
     result: Guarded<u32>,
@@ -29,9 +29,9 @@ unsafe impl Send for World {}
 impl World {
     fn new() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
-        let domain = Box::new(Domain::root(&cancels, &Claimant::enter(true), 0, 0));
-        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*domain), Location::caller());
-        Arc::new(World { domain, header, result: Guarded::new(0), _cancels: cancels })
+        let scope_state = Box::new(ScopeState::root(&cancels, &Claimant::enter(true), 0, 0));
+        let header = Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state), Location::caller());
+        Arc::new(World { scope_state, header, result: Guarded::new(0), _cancels: cancels })
     }
 
     fn closure(&self) -> TaskRef {
@@ -48,7 +48,7 @@ impl World {
 
     /// Whether the poller is told later.
     fn poll(&self, bell: &std::sync::Arc<Bell>) -> bool {
-        let told = wake_when_ended(&self.domain, self.closure(), self.header.order(), &bell.clone().into());
+        let told = wake_when_ended(&self.scope_state, self.closure(), self.header.order(), &bell.clone().into());
         if !told {
             assert!(theft::state(self.closure()) == State::Done && self.result.get() == 1);
         }
@@ -80,7 +80,7 @@ fn polls(wakers: &'static [usize]) {
         let told = bells.map(|bell| bell.0.load(SeqCst));
         assert!(told[0] + told[1] <= 1, "{told:?}: the wakes of one closure");
         assert!(last.is_none_or(|last| told[last] == 1), "{last:?} {told:?}: who polled last is told, and nobody else");
-        assert!(world.domain.closure_wakers().lock().is_empty());
+        assert!(world.scope_state.closure_wakers().lock().is_empty());
     });
 }
 

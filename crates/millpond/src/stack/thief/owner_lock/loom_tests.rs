@@ -1,7 +1,7 @@
 //! Models of the guard as it is where the system has no membarrier: loom knows of none, so both sides have a fence, and the
 //! word is never clear. With membarrier, T3 puts that fence into the owner's steps; what follows from it is the same.
 //!
-//! The stack is an array of places. What lies at one is a cell that loom watches: a thief looks at what it walks over, be it
+//! The stack is an array of places. What lies at one is a cell that loom watches: a thief looks at what it scans over, be it
 //! taken (O1 to T4). The cursor is relaxed, so that nothing but the guard orders it.
 
 use loom::thread;
@@ -21,11 +21,11 @@ struct Place {
     is_stolen: AtomicBool,
 }
 
-/// A closure, and the wish of the walk that has found it.
+/// A closure, and the wish of the scan that has found it.
 type Found = (u64, usize);
 
 struct World {
-    guard: Guard<Found>,
+    guard: OwnerLock<Found>,
     /// Twice the place that comes next; and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
@@ -45,7 +45,7 @@ impl World {
     /// A stack that the caller has entered.
     fn entered() -> Arc<World> {
         let world = World {
-            guard: Guard::new(),
+            guard: OwnerLock::new(),
             cursor: AtomicUsize::new(0),
             top: AtomicUsize::new(0),
             places: Default::default(),
@@ -72,7 +72,7 @@ impl World {
     /// The end of each of the owner's steps.
     fn look(&self) {
         if !self.guard.is_clear() {
-            self.guard.meet(|wish| self.walk(wish));
+            self.guard.meet(|wish| self.scan(wish));
         }
     }
 
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// Takes the first closure that nobody has, and looks at those before it.
-    fn walk(&self, wish: u64) -> Option<Found> {
+    fn scan(&self, wish: u64) -> Option<Found> {
         let cursor = self.cursor.load(Relaxed);
         (cursor / 2..self.top.load(Acquire)).find_map(|place| {
             let closure = self.places[place].closure.get();
@@ -105,7 +105,7 @@ impl World {
 
     /// One look of a thief with a wish, which runs what it finds.
     fn visit(&self, wish: u64) {
-        if let Some((wished, closure)) = self.guard.visit(wish, || self.walk(wish), || wish == 1) {
+        if let Some((wished, closure)) = self.guard.visit(wish, || self.scan(wish), || wish == 1) {
             assert_eq!(wished, wish);
             self.run(closure);
         }
@@ -145,7 +145,7 @@ fn loom_an_owner_and_a_thief() {
     with_thieves(1, World::full, take_all);
 }
 
-/// One thief comes twice: the second time the first one's walk is seen by all.
+/// One thief comes twice: the second time the first one's scan is seen by all.
 #[test]
 fn loom_a_thief_comes_twice() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! What a walk takes of a frame, by the places that it has there.
+//! What a scan takes of a frame, by the places that it has there.
 
 use super::*;
 use crate::access::Root;
@@ -8,18 +8,23 @@ use crate::{Handle, Inline, Runtime, Scope, Spawn, StackEngine};
 
 type OnStack<'s, 'env> = Scope<'s, 'env, Root, StackEngine>;
 
-/// Of the tasks that a scope has spawned, the ones that such walks take, one after the other.
-fn stolen<'env, const N: usize>(loots: [Loot; N], spawn: impl for<'s> FnOnce(&OnStack<'s, 'env>)) -> [Vec<usize>; N] {
+/// Of the tasks that a scope has spawned, the ones that such scans take, one after the other.
+fn stolen<'env, const N: usize>(
+    all_stolen: [StolenTasks; N],
+    spawn: impl for<'s> FnOnce(&OnStack<'s, 'env>),
+) -> [Vec<usize>; N] {
     let builder = Runtime::builder().workers(1).inline(Inline::Never);
     let rt: Runtime<StackEngine> = builder.build_with().unwrap();
     rt.scope(|s| {
         spawn(s);
         // SAFETY: the scope is open.
-        let frames = unsafe { frames_of(s.domain()) }.unwrap();
+        let frames = unsafe { frames_of(s.scope_state()) }.unwrap();
         let all: Vec<_> = frames.ranges(frames.seen()).flat_map(|(_, at, _, end)| link::closures(at, end)).collect();
         let place = |task: TaskRef| all.iter().position(|other| *other == task).unwrap();
-        let walk = |loot| steal(frames, End::Oldest, loot).map_or(Vec::new(), |loot| loot.found);
-        let stolen = loots.map(|loot| frames.guard().alone(|| walk(loot)));
+        let scan = |stolen_tasks| {
+            steal(frames, End::Oldest, stolen_tasks).map_or(Vec::new(), |stolen_tasks| stolen_tasks.found)
+        };
+        let stolen = all_stolen.map(|stolen_tasks| frames.guard().alone(|| scan(stolen_tasks)));
         // The owner runs them after all.
         all.iter().for_each(|closure| closure.header().theft().store(GUARD, Relaxed));
         stolen.map(|found| found.into_iter().map(place).collect())
@@ -28,27 +33,27 @@ fn stolen<'env, const N: usize>(loots: [Loot; N], spawn: impl for<'s> FnOnce(&On
 }
 
 /// So many leaves that wait for nobody.
-fn leaves<const N: usize>(loots: [Loot; N], count: usize) -> [Vec<usize>; N] {
-    stolen(loots, |s| (0..count).for_each(|_| drop(s.spawn((), |()| ()))))
+fn leaves<const N: usize>(all_stolen: [StolenTasks; N], count: usize) -> [Vec<usize>; N] {
+    stolen(all_stolen, |s| (0..count).for_each(|_| drop(s.spawn((), |()| ()))))
 }
 
 #[test]
 fn of_what_lies_ahead_as_many_are_spared() {
-    assert_eq!(leaves([Loot::first(3)], 8), [[0, 1, 2]]);
-    assert_eq!(leaves([Loot::ahead(3)], 8), [[3, 4, 5]]);
+    assert_eq!(leaves([StolenTasks::first(3)], 8), [[0, 1, 2]]);
+    assert_eq!(leaves([StolenTasks::ahead(3)], 8), [[3, 4, 5]]);
     // Of too few half, and never all.
-    assert_eq!(leaves([Loot::ahead(3)], 4), [[2, 3]]);
-    assert_eq!(leaves([Loot::ahead(3)], 3), [[1, 2]]);
-    assert_eq!(leaves([Loot::ahead(3)], 1), [[0]]);
-    assert_eq!(leaves([Loot::ahead(1)], 8), [[0]]);
-    assert_eq!(leaves([Loot::ahead(3)], 0), [[0; 0]]);
+    assert_eq!(leaves([StolenTasks::ahead(3)], 4), [[2, 3]]);
+    assert_eq!(leaves([StolenTasks::ahead(3)], 3), [[1, 2]]);
+    assert_eq!(leaves([StolenTasks::ahead(3)], 1), [[0]]);
+    assert_eq!(leaves([StolenTasks::ahead(1)], 8), [[0]]);
+    assert_eq!(leaves([StolenTasks::ahead(3)], 0), [[0; 0]]);
 }
 
 /// They go on where the one before has ended, and spare as many there.
 #[test]
 fn walks_after_one_another() {
-    let loots = || [Loot::ahead(40), Loot::ahead(40), Loot::first(10)];
-    let [first, second, third] = leaves(loots(), 400);
+    let all_stolen = || [StolenTasks::ahead(40), StolenTasks::ahead(40), StolenTasks::first(10)];
+    let [first, second, third] = leaves(all_stolen(), 400);
     assert!(first.into_iter().eq(40..80));
     assert!(second.into_iter().eq(120..160));
     assert!(third.into_iter().eq(160..170));
@@ -56,31 +61,31 @@ fn walks_after_one_another() {
 
 #[test]
 fn a_parent_comes_alone() {
-    let mixed = |loot| {
-        stolen([loot], |s| {
+    let mixed = |stolen_tasks| {
+        stolen([stolen_tasks], |s| {
             drop(s.spawn((), |()| ()));
             drop(s.spawn((), |()| ()));
             drop(s.nest((), |_, ()| ()));
             drop(s.spawn((), |()| ()));
         })
     };
-    assert_eq!(mixed(Loot::first(3)), [[0, 1]]);
-    assert_eq!(mixed(Loot::ahead(3)), [[1]]);
-    let parents = |loot| stolen([loot], |s| (0..3).for_each(|_| drop(s.nest((), |_, ()| ()))));
-    assert_eq!(parents(Loot::ahead(3)), [[0]]);
+    assert_eq!(mixed(StolenTasks::first(3)), [[0, 1]]);
+    assert_eq!(mixed(StolenTasks::ahead(3)), [[1]]);
+    let parents = |stolen_tasks| stolen([stolen_tasks], |s| (0..3).for_each(|_| drop(s.nest((), |_, ()| ()))));
+    assert_eq!(parents(StolenTasks::ahead(3)), [[0]]);
 }
 
 #[test]
 fn what_waits_is_passed_over() {
     let (x, y) = (Handle::new(0), Handle::new(0));
-    let of_two = |loot| {
-        stolen([loot], |s| {
+    let of_two = |stolen_tasks| {
+        stolen([stolen_tasks], |s| {
             (0..2).for_each(|_| drop(s.spawn(x.inout(), |x| *x += 1)));
             (0..2).for_each(|_| drop(s.spawn(y.inout(), |y| *y += 1)));
         })
     };
-    assert_eq!(of_two(Loot::first(3)), [[0, 2]]);
-    assert_eq!(of_two(Loot::ahead(3)), [[2]]);
+    assert_eq!(of_two(StolenTasks::first(3)), [[0, 2]]);
+    assert_eq!(of_two(StolenTasks::ahead(3)), [[2]]);
 }
 
 /// Times are as the clock says them, or later, whenever this thread runs.
@@ -89,7 +94,7 @@ fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
     let rt: Runtime<StackEngine> = Runtime::builder().workers(1).build_with().unwrap();
     rt.scope(|s| {
         // SAFETY: the scope is open.
-        let frames = unsafe { frames_of(s.domain()) }.unwrap();
+        let frames = unsafe { frames_of(s.scope_state()) }.unwrap();
         let now = clock::ticks();
         assert!(frames.is_due(now));
         frames.rest();

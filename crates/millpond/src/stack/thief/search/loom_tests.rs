@@ -1,5 +1,5 @@
 //! Models of W1 to W5, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
-//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The watchman's naps are none here: it looks again
+//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The sentinel's naps are none here: it looks again
 //! after others have done something.
 
 use loom::thread;
@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::num::NonZero;
 use std::ptr::NonNull;
 
-use crate::stack::thief::owner_lock::{Guard, Met};
+use crate::stack::thief::owner_lock::{Met, OwnerLock};
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use crate::sync::{Arc, barrier, spin_for_lock};
@@ -19,7 +19,7 @@ const PLACES: usize = 3;
 const TAKEN: usize = 1;
 
 struct World {
-    guard: Guard<TaskRef>,
+    guard: OwnerLock<TaskRef>,
     sleep: Sleep,
     /// Twice the place that comes next; and [`TAKEN`].
     cursor: AtomicUsize,
@@ -32,9 +32,9 @@ struct World {
     has_ended: [AtomicBool; PLACES],
     thefts: AtomicUsize,
     is_watched: AtomicBool,
-    /// How the stack looked to a walk that found nothing, as `scan::Search`.
+    /// How the stack looked to a scan that found nothing, as `scan::Search`.
     searched: AtomicUsize,
-    /// Whether the watchman sleeps without end as soon as it may (W4); else it never does.
+    /// Whether the sentinel sleeps without end as soon as it may (W4); else it never does.
     rests: bool,
     /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
     is_parent: AtomicBool,
@@ -46,7 +46,7 @@ struct World {
 impl World {
     fn new(rests: bool) -> Arc<World> {
         Arc::new(World {
-            guard: Guard::new(),
+            guard: OwnerLock::new(),
             sleep: Sleep::new(2, Idle::Sleep),
             cursor: AtomicUsize::new(0),
             top: AtomicUsize::new(0),
@@ -73,7 +73,7 @@ impl World {
 
     /// The end of each of the owner's steps, as `Worker::meet`.
     fn look(&self) {
-        if !self.guard.is_clear() && self.guard.meet(|_wish| self.walk()) == Met::Nobody {
+        if !self.guard.is_clear() && self.guard.meet(|_wish| self.scan()) == Met::Nobody {
             self.sleep.work_arrived();
         }
     }
@@ -107,12 +107,12 @@ impl World {
         });
     }
 
-    /// As `Frames::glance`.
-    fn glance(&self) -> usize {
-        World::glance_of(self.cursor.load(Acquire), self.top.load(Acquire), self.changes())
+    /// As `Frames::peek`.
+    fn peek(&self) -> usize {
+        World::peek_of(self.cursor.load(Acquire), self.top.load(Acquire), self.changes())
     }
 
-    fn glance_of(cursor: usize, top: usize, changes: usize) -> usize {
+    fn peek_of(cursor: usize, top: usize, changes: usize) -> usize {
         cursor << 16 | top << 8 | changes
     }
 
@@ -120,14 +120,14 @@ impl World {
         self.rounds.load(Acquire) + self.thefts.load(Acquire)
     }
 
-    fn walk(&self) -> Option<TaskRef> {
+    fn scan(&self) -> Option<TaskRef> {
         let changes = self.changes();
         let (cursor, top) = (self.cursor.load(Acquire), self.top.load(Acquire));
         let mut places = cursor / 2 + (cursor & TAKEN)..top;
         let is_chain = self.is_chain.load(Relaxed);
         let waits = |place: usize| is_chain && place > 0 && !self.has_ended[place - 1].load(Acquire);
         let Some(found) = places.find(|&place| !waits(place) && !self.is_stolen[place].swap(true, Relaxed)) else {
-            self.searched.store(World::glance_of(cursor, top, changes), Relaxed);
+            self.searched.store(World::peek_of(cursor, top, changes), Relaxed);
             return None;
         };
         Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
@@ -138,7 +138,7 @@ impl World {
         if !self.may_have_work() || !self.is_new() {
             return None;
         }
-        let stolen = self.guard.visit(1, || self.walk(), || self.calls.load(Relaxed))?;
+        let stolen = self.guard.visit(1, || self.scan(), || self.calls.load(Relaxed))?;
         self.stop_watching(watches);
         self.pass_look_on();
         Some(stolen.0.addr().get() - 1)
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// Whether it was the watchman.
+    /// Whether it was the sentinel.
     fn stop_watching(&self, watches: &Cell<bool>) -> bool {
         if watches.get() {
             self.is_watched.store(false, Relaxed);
@@ -173,7 +173,7 @@ impl World {
 
     /// As `Frames::is_new`.
     fn is_new(&self) -> bool {
-        self.glance() != self.searched.load(Relaxed)
+        self.peek() != self.searched.load(Relaxed)
     }
 
     /// W4, as `Worker::are_quiet`.
@@ -283,7 +283,7 @@ fn loom_the_end_of_a_theft_makes_another_ready() {
     });
 }
 
-/// The watchman rests while another worker is woken.
+/// The sentinel rests while another worker is woken.
 #[test]
 fn loom_a_parent_pushes_twice_and_two_workers_sleep() {
     model(2, 2, |world| {

@@ -9,7 +9,7 @@ use loom::thread;
 use super::*;
 use crate::handle::claim::Claimant;
 use crate::runtime::cancel::Cancels;
-use crate::runtime::scope_state::Domain;
+use crate::runtime::scope_state::ScopeState;
 use crate::sync::{Arc, Guarded, spin_loop};
 use crate::task::{Header, VTable};
 use crate::worker::sleep::{Idle, Sleep};
@@ -18,7 +18,7 @@ use crate::worker::wait::Seat;
 struct World {
     frames: Frames,
     header: Header,
-    _domain: Box<Domain>,
+    _scope_state: Box<ScopeState>,
     _cancels: Box<Cancels>,
     seat: Seat,
     /// What the closure has written.
@@ -36,11 +36,11 @@ impl World {
     /// A closure that was stolen from a stack, which the caller runs.
     fn stolen() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
-        let domain = Box::new(Domain::root(&cancels, &Claimant::enter(true), 0, 0));
+        let scope_state = Box::new(ScopeState::root(&cancels, &Claimant::enter(true), 0, 0));
         let world = World {
             frames: Frames::new(),
-            header: Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*domain), Location::caller()),
-            _domain: domain,
+            header: Header::on_stack(&VTable::OF_POOLS, NonNull::from(&*scope_state), Location::caller()),
+            _scope_state: scope_state,
             _cancels: cancels,
             seat: Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))),
             result: Guarded::new(0),
@@ -142,7 +142,7 @@ fn loom_a_body_waits_no_longer() {
     model(World::wait_in_vain);
 }
 
-/// A glance at the closure: what it has written is there if it is done.
+/// A peek at the closure: what it has written is there if it is done.
 #[test]
 fn loom_a_body_sees_that_it_is_done() {
     model(|world| {

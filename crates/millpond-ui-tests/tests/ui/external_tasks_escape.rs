@@ -5,7 +5,7 @@ use millpond::Runtime;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rt = Runtime::new()?;
     let mut kept = None;
-    rt.scope(|s| kept = Some(s.door()))?;
+    rt.scope(|s| kept = Some(s.external()))?;
     let _pending = kept.unwrap().pending(|| ());
     Ok(())
 }
