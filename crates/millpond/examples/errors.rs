@@ -47,3 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    main().expect("it checks its result");
+}

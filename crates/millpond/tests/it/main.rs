@@ -12,6 +12,7 @@ mod conformance;
 mod dump;
 mod errors;
 mod events;
+mod examples;
 mod failures;
 mod figure1;
 mod forks;
