@@ -15,7 +15,6 @@ fn input(i: usize, j: usize) -> Option<Tile> {
     near.then(|| (0..N * N).map(|at| cell(at / N, at % N)).collect())
 }
 
-/// Solves `L x = b` for a tile to the right of the diagonal.
 fn eliminate(l: &[f64], b: &mut [f64]) {
     for (k, i) in (0..N).flat_map(|k| (k + 1..N).map(move |i| (k, i))) {
         (0..N).for_each(|j| b[i * N + j] -= l[i * N + k] * b[k * N + j]);
@@ -29,7 +28,6 @@ fn lu(a: &mut Tile) {
     }
 }
 
-/// Solves `x U = b`: tiles below the diagonal.
 fn solve_column(u: &Tile, b: &mut Tile) {
     for (i, k) in (0..N).flat_map(|i| (0..N).map(move |k| (i, k))) {
         b[i * N + k] /= u[k * N + k];

@@ -266,12 +266,5 @@ pub type Door<'s, E = DefaultEngine> = ExternalTasks<'s, E>;
 #[deprecated(note = "renamed to `ScopeHandle`")]
 pub type Gate<'env> = ScopeHandle<'env>;
 
-/// The README's program and its like are compiled and run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
-/// The chapter on the dataflow stack, likewise.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/stack.md")]
-struct OnTheStack;
+mod guide;
