@@ -250,9 +250,9 @@ const SHOWN: usize = 10;
 impl Display for Deadlock {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.stuck.len(), self.environment.len()) {
-            (0, _) => f.write_str("deadlock: the environment waits for items that nobody puts")?,
-            (1, _) => f.write_str("deadlock: 1 step waits for items that nobody puts")?,
-            (steps, _) => write!(f, "deadlock: {steps} steps wait for items that nobody puts")?,
+            (0, _) => f.write_str("deadlock: the environment waits for items that no step puts")?,
+            (1, _) => f.write_str("deadlock: 1 step waits for items that no step puts")?,
+            (steps, _) => write!(f, "deadlock: {steps} steps wait for items that no step puts")?,
         }
         for item in &self.environment {
             write!(f, "; the environment waits for {item}")?;

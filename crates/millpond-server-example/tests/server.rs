@@ -173,7 +173,7 @@ fn a_client_that_is_gone_cancels_its_work() {
 
 /// The executor's only thread is not blocked by the drop of what is computed.
 #[test]
-fn a_client_that_is_gone_blocks_nobody() {
+fn a_client_that_is_gone_blocks_no_other() {
     let server = Running::start(3, LONG);
     let (mut client, mut other) = (server.client(), server.client());
     client.send("block 8000");
@@ -198,7 +198,7 @@ fn a_server_stops_while_it_works() {
     let (runtime, started) = (server.runtime.clone(), Instant::now());
     drop(server);
     // The bodies that run look at their token.
-    drop(Arc::into_inner(runtime).expect("nobody else has it"));
+    drop(Arc::into_inner(runtime).expect("no other thread has it"));
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     clients.iter_mut().for_each(|client| assert_eq!(client.receive(), ""));
 }

@@ -150,7 +150,7 @@ impl Outcome {
 pub enum Error {
     /// There are no processors, or none is ever fast enough.
     #[error("no processor is ever alive: {processors} processors, all of speed 0{}", or_below(*fault_below))]
-    NobodyAlive {
+    NoneAlive {
         /// How many there are.
         processors: usize,
         /// The slowest that counts.
@@ -158,7 +158,7 @@ pub enum Error {
     },
     /// All processors have left for good, or are too slow from now on.
     #[error(
-        "nobody is alive from {seconds} s on: {processors} processors, all of speed 0{} for good, and the program has not ended",
+        "no processor is alive from {seconds} s on: {processors} processors, all of speed 0{} for good, and the program has not ended",
         or_below(*fault_below)
     )]
     Deserted {

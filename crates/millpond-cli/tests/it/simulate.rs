@@ -147,11 +147,11 @@ fn speeds_that_are_none() {
     refused("0 -1 1\n", ":1: time '-1' is not a number of seconds from 0 to 1e12");
     refused("0 5 1\n0 5 2\n", ":2: time '5' is not after 5, the time before of processor 0");
     refused("4 0 1\n", ":1: processor '4' is not a number from 0 to 3");
-    let nobody = "no processor is ever alive: 4 processors, all of speed 0";
-    let file = dir.file("nobody", "0 0 0\n1 0 0\n2 0 0\n3 0 0\n");
-    fails(&["simulate", "fib", "--processors", "4", "--speeds", &file], 1, nobody);
+    let none = "no processor is ever alive: 4 processors, all of speed 0";
+    let file = dir.file("none", "0 0 0\n1 0 0\n2 0 0\n3 0 0\n");
+    fails(&["simulate", "fib", "--processors", "4", "--speeds", &file], 1, none);
     let args = ["simulate", "fib", "--processors", "4", "--speeds", "uniform:1..2", "--fault-below", "3"];
-    fails(&args, 1, &format!("{nobody} or below 3"));
+    fails(&args, 1, &format!("{none} or below 3"));
     fails(
         &["simulate", "fib", "--speeds", "constant:-1"],
         2,
@@ -251,15 +251,15 @@ fn machines_on_which_nothing_would_come_to_an_end() {
         assert!(ran.stderr.starts_with(&format!("error: {says}")) && ran.stderr.lines().count() == 1, "{ran:?}");
         assert!(dir.names().is_empty(), "{:?}", dir.names());
     };
-    let nobody = "no processor is ever alive: 2 processors, all of speed 0 or below 1";
-    refused("fib --n 10 --processors 2 --speeds uniform:0..1:5 --fault-below 1", nobody);
+    let none = "no processor is ever alive: 2 processors, all of speed 0 or below 1";
+    refused("fib --n 10 --processors 2 --speeds uniform:0..1:5 --fault-below 1", none);
     refused("fib --speeds churn:1e-6:1e9", "the speed of processor 0 changes more than 312500 times");
     // Half a minute where the code is not optimized.
     if !cfg!(debug_assertions) {
         refused("fib --n 1 --leaf-cost 1e8 --latency 1e-9", "50000000 requests for work were refused until 0.00");
     }
     let speeds = Dir::new("simulate-deserted");
-    let deserted = "nobody is alive from 0.001 s on: 1 processors, all of speed 0 or below 0.5 for good";
+    let deserted = "no processor is alive from 0.001 s on: 1 processors, all of speed 0 or below 0.5 for good";
     let speeds = speeds.file("speeds", "0 0 1\n0 0.001 0.2\n");
     refused(&format!("fib --n 30 --processors 1 --speeds {speeds} --fault-below 0.5"), deserted);
 }

@@ -72,7 +72,7 @@ fn wait_on(world: &World) -> Option<u32> {
     there.or_else(|| world.get())
 }
 
-fn whoever_comes_first(table: Table) {
+fn first_come_first_served(table: Table) {
     loom::model(move || {
         let world = World::new(table);
         let waits = [run(&world, World::get), run(&world, wait_on)];
@@ -86,17 +86,17 @@ fn whoever_comes_first(table: Table) {
 
 #[test]
 fn loom_put_get_and_wait_on_open() {
-    whoever_comes_first(Table::Open);
+    first_come_first_served(Table::Open);
 }
 
 #[test]
 fn loom_put_get_and_wait_on_sharded() {
-    whoever_comes_first(Table::Sharded);
+    first_come_first_served(Table::Sharded);
 }
 
 #[test]
 fn loom_put_get_and_wait_on_split_ordered() {
-    whoever_comes_first(Table::SplitOrdered);
+    first_come_first_served(Table::SplitOrdered);
 }
 
 fn two_puts(table: Table) {

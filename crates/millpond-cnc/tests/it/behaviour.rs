@@ -191,7 +191,7 @@ fn a_deadlock_is_reported() {
 }
 
 #[test]
-fn the_environment_waits_in_vain() {
+fn the_environment_waits_for_what_never_comes() {
     limited(|| {
         for workers in [1, 2] {
             let error = graph(&runtime(workers), |g| {
@@ -202,7 +202,7 @@ fn the_environment_waits_in_vain() {
             });
             let error = error.unwrap_err();
             assert!(matches!(error.kind(), Kind::Deadlock(_)));
-            let text = "deadlock: 1 step waits for items that nobody puts; the environment waits for `value` 5; \
+            let text = "deadlock: 1 step waits for items that none puts; the environment waits for `value` 5; \
                     step `never` 4, blocked, waits for `value` 4";
             assert_eq!(error.to_string(), text);
         }

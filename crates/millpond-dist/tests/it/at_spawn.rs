@@ -53,7 +53,7 @@ tasks! {
 static NOTES: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn note(what: usize) {
-    NOTES.lock().expect("nobody panics with it").push(what);
+    NOTES.lock().expect("no thread panics with it").push(what);
 }
 
 impl Portable for Note {

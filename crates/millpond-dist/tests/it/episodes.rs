@@ -148,7 +148,7 @@ impl Portable for Cancel {
     type Access = Rw<u64>;
     fn run(self, x: &mut u64) {
         *x += 1;
-        TOKEN.lock().expect("nobody panics with it").as_ref().expect("set by the test").cancel();
+        TOKEN.lock().expect("no thread panics with it").as_ref().expect("set by the test").cancel();
     }
 }
 
@@ -188,7 +188,7 @@ static BY: Mutex<BTreeMap<usize, HashMap<ThreadId, usize>>> = Mutex::new(BTreeMa
 impl Portable for Slow {
     type Access = W<u64>;
     fn run(self, r: Out<'_, u64>) {
-        let mut by = BY.lock().expect("nobody panics with it");
+        let mut by = BY.lock().expect("no thread panics with it");
         *by.entry(self.test).or_default().entry(thread::current().id()).or_default() += 1;
         drop(by);
         // It takes long, and no processor from the others.

@@ -215,8 +215,8 @@ impl<'a, P: Program> Machine<'a, P> {
     fn run(mut self) -> Result<Outcome, Error> {
         let least = self.config.fault_below;
         if !self.processors.iter_mut().any(|processor| processor.speed.first_alive(least).is_some()) {
-            let nobody = Error::NobodyAlive { processors: self.processors.len(), fault_below: least };
-            return Err(self.restless().unwrap_or(nobody));
+            let none = Error::NoneAlive { processors: self.processors.len(), fault_below: least };
+            return Err(self.restless().unwrap_or(none));
         }
         for number in 0..self.processors.len() {
             let alive = self.is_fast(number);

@@ -167,7 +167,7 @@ fn who_leaves_for_good_with_a_task_stops_the_program() {
 }
 
 #[test]
-fn when_all_have_left_nobody_else_is_named() {
+fn when_all_have_left_no_other_is_named() {
     let fib = Fib::new(25, 5, MS, Costs::PAPER);
     let mut config = Config::of(2);
     config.speeds =
@@ -176,7 +176,7 @@ fn when_all_have_left_nobody_else_is_named() {
     let error = simulate(&fib, &config).unwrap_err();
     assert_eq!(error, Error::Deserted { seconds: 0.5, processors: 2, fault_below: 0.5 });
     assert!(
-        error.to_string().starts_with("nobody is alive from 0.5 s on: 2 processors, all of speed 0 or below 0.5"),
+        error.to_string().starts_with("no processor is alive from 0.5 s on: 2 processors, all of speed 0 or below 0.5"),
         "{error}"
     );
 }
@@ -192,7 +192,7 @@ fn the_program_begins_again_when_its_root_is_lost() {
 }
 
 #[test]
-fn nobody_and_nonsense() {
+fn none_and_nonsense() {
     let fib = Fib::new(10, 5, MS, Costs::PAPER);
     let with = |change: &dyn Fn(&mut Config)| {
         let mut config = Config::of(2);
@@ -231,7 +231,7 @@ fn a_draw_never_reaches_the_upper_bound() {
         ("churn:1:1", 1.5),
         ("constant:0", 0.0),
     ] {
-        let Err(Error::NobodyAlive { .. }) = with(of, fault_below) else { panic!("{of}: somebody is alive") };
+        let Err(Error::NoneAlive { .. }) = with(of, fault_below) else { panic!("{of}: somebody is alive") };
     }
     assert!(with("uniform:1..1:5", 1.0).is_ok() && with("churn:1:1", 1.0).is_ok());
     // Some draws are that fast, but who waits for them?

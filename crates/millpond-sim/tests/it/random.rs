@@ -163,7 +163,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
         let mut config = machine(random, case);
         let faulty = random.below(2) == 0;
         config.fault_below = if faulty { 0.5 } else { 0.0 };
-        let mut somebody_stays = false;
+        let mut one_stays = false;
         for speed in &mut config.speeds {
             let mut at = 0.0;
             let mut steps = vec![(0.0, 1.0)];
@@ -171,7 +171,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 at += (1 + random.below(1000)) as f64 * 1e-6;
                 steps.push((at, if step % 2 == 0 { 0.0 } else { 1.0 + random.below(4) as f64 }));
             }
-            somebody_stays |= steps.last().is_some_and(|&(_, last)| last > 0.0);
+            one_stays |= steps.last().is_some_and(|&(_, last)| last > 0.0);
             *speed = Speed::steps(&steps).unwrap();
         }
         match simulate(&tree, &config) {
@@ -183,11 +183,11 @@ fn with_faults_every_task_at_least_once_and_an_end() {
             }
             // Who holds something has left for good.
             Err(Error::Stuck { .. }) => {
-                assert!(!faulty && somebody_stays, "case {case}: what was lost was not run again");
+                assert!(!faulty && one_stays, "case {case}: what was lost was not run again");
                 stuck += 1;
             }
             Err(Error::Deserted { .. }) => {
-                assert!(!somebody_stays, "case {case}: somebody is alive");
+                assert!(!one_stays, "case {case}: somebody is alive");
                 deserted += 1;
             }
             Err(error) => panic!("case {case}: {error}"),

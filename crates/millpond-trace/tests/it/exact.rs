@@ -202,7 +202,7 @@ fn the_slowest_of_a_generation_counts() {
 }
 
 #[test]
-fn a_write_waits_for_nobody() {
+fn a_write_never_waits() {
     let x = Handle::new(0);
     check(100 + 5 + 6, 100, |s| {
         s.spawn(x.read(), |_| works(100));

@@ -1,28 +1,31 @@
-//! The bound on the storage of renamed versions (TG §3.3, footnote 2), and what counts towards it.
+//! The bound on the storage of renamed versions (TG §3.3, footnote 2), and the shares that count
+//! towards it.
 //!
 //! Protocol:
 //!
-//! 1. The issuer of a `write` takes a share before it makes a version: a compare-and-swap that only succeeds if the sum
-//!    stays within the bound. If it does not, the write goes in place; it neither waits for a share nor comes back.
-//! 2. The share lies in the version's block. Who frees the block, on whatever thread, drops it there, once, and so gives
-//!    the bytes back.
+//! 1. The issuer of a `write` takes a share before it makes a version. A compare-and-swap succeeds
+//!    only if the sum stays within the bound. If it fails, the write goes in place. The issuer
+//!    neither waits for a share nor tries again.
+//! 2. The share is in the version's block. The thread that frees the block drops the share once,
+//!    and so returns the bytes.
 //!
-//! The count hands nothing over: that a version is free to go is the scheme's word. So all of it is relaxed, and a taker
-//! that does not see yet what was given back goes in place where it need not have. What it sees is never too little:
-//! every version that is in use was counted by the very word that it compares.
+//! The count publishes no data: the scheme decides when a version may be freed. So all operations
+//! are relaxed. A taker may not yet see returned bytes; then it goes in place without need. The
+//! count that it sees is never too low: every version in use was counted in the same word that it
+//! compares.
 
 use std::sync::Arc;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Of one runtime.
+/// The bound of one runtime.
 #[derive(Debug)]
 pub(crate) struct Bound {
     most: u64,
     held: AtomicU64,
 }
 
-/// What one version holds; given back when it is dropped.
+/// The bytes that one version holds. The drop returns them.
 #[derive(Debug)]
 pub(crate) struct Share {
     bytes: u64,
@@ -34,7 +37,7 @@ impl Bound {
         Bound { most, held: AtomicU64::new(0) }
     }
 
-    /// A share of so many bytes, if there are as many left.
+    /// Takes a share of `bytes`, if the bound leaves room.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<Share> {
         let bytes = bytes as u64;
         let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= self.most);
@@ -77,7 +80,8 @@ mod loom_tests {
 
     use super::*;
 
-    /// Two threads take and give back: whatever is held at once fits, and all of it comes back.
+    /// Two threads take and return shares. All shares held at once fit, and all of them are
+    /// returned.
     #[test]
     fn loom_shares_stay_within_the_bound() {
         loom::model(|| {

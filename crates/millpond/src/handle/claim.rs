@@ -1,9 +1,12 @@
-//! Which scopes are alive, so that a handle never serves two of them at once.
+//! The registry of live scopes, so that a handle never serves two of them at once.
 //!
-//! A handle remembers the scope that claimed it. Another scope may take the claim over only if its owner cannot be
-//! issuing at this moment: it has ended, or it runs further out on the very same thread (a scope opened inside the
-//! closure of another) and runs no leaf at its spawn, whose accesses no scheme knows. The registry is global since
-//! handles travel between runtimes; it is asked only when a claim changes hands.
+//! A handle stores the scope that claimed it. Another scope may take over the claim only if the
+//! owner cannot be issuing at this moment. There are two such cases. The owner has ended. Or the
+//! owner runs further out on the same thread (a scope opened inside the closure of another) and
+//! runs no inline leaf: no scheme knows the accesses of such a leaf.
+//!
+//! The registry is global, since handles move between runtimes. A scope reads it only when a claim
+//! changes hands.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,7 +17,7 @@ use crate::sync::unique_number;
 
 static ALIVE: Mutex<Alive> = Mutex::new(Alive { next: 1, scopes: Vec::new() });
 
-/// Takes the lock, for a fork.
+/// Takes the lock for a fork.
 pub(crate) fn take_lock() -> Box<dyn std::any::Any> {
     Box::new(ALIVE.lock())
 }
@@ -27,13 +30,13 @@ struct Alive {
 /// A root scope.
 struct Scope {
     id: u64,
-    /// That of its closure; `None` for a session, which may move.
+    /// The thread of its closure. `None` for a session, which may move between threads.
     thread: Option<u64>,
     inline: Inline,
 }
 
-/// The number of this thread. Unlike [`std::thread::current`] it counts no references, and cannot panic: so what asks for it under
-/// the lock has nothing to unwind.
+/// The number of this thread. Unlike [`std::thread::current`], it counts no references and cannot
+/// panic. So a caller that holds the lock cannot unwind here.
 #[inline]
 fn this_thread() -> u64 {
     thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
@@ -45,18 +48,20 @@ fn this_thread() -> u64 {
     number
 }
 
-/// How many leaves run at their spawn in one root scope; a count that only the scope's thread touches.
+/// The number of inline leaves (run at their spawn) in one root scope. Only the scope's thread
+/// touches this count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inline(Arc<AtomicU32>);
 
 impl Inline {
-    /// Runs a leaf's body, during which nobody may take the scope's claims over.
+    /// Runs a leaf's body. Meanwhile, no other scope may take over the scope's claims.
     #[inline(always)]
     pub(crate) fn run<R>(&self, body: impl FnOnce() -> R) -> R {
         let before = self.0.load(Ordering::Relaxed);
         self.0.store(before + 1, Ordering::Relaxed);
         let result = body();
-        // Not `before`: other bodies of the thread may have run in between, and have ended in any order.
+        // Do not store `before`: other bodies of this thread may have started and ended in between,
+        // in any order.
         self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
         result
     }
@@ -70,7 +75,7 @@ pub(crate) struct Claimant {
 }
 
 impl Claimant {
-    /// Enters a scope whose closure runs on this thread, or (not `bound`) a session.
+    /// Registers a scope whose closure runs on this thread, or a session if not `bound`.
     pub(crate) fn enter(bound: bool) -> Self {
         let mut alive = ALIVE.lock();
         let id = alive.next;
@@ -90,7 +95,7 @@ impl Claimant {
         &self.inline
     }
 
-    /// The scope issues no more.
+    /// Removes the scope, which issues no more.
     pub(crate) fn leave(&self) {
         ALIVE.lock().scopes.retain(|scope| scope.id != self.id);
     }
@@ -102,18 +107,19 @@ impl Drop for Claimant {
     }
 }
 
-/// Whether a claim of scope `owner` may be taken over by a scope on this thread, if the datum is idle.
+/// Whether a scope on this thread may take over a claim of scope `owner`, if the datum is idle.
 pub(crate) fn is_free_to_take(owner: u64) -> bool {
     let alive = ALIVE.lock();
     let owner = alive.scopes.iter().find(|scope| scope.id == owner);
     owner.is_none_or(|scope| scope.thread == Some(this_thread()) && scope.inline.0.load(Ordering::Relaxed) == 0)
 }
 
-/// Whether this thread runs a leaf at its spawn in some root scope. Takes O(root scopes).
+/// Whether this thread runs an inline leaf in some root scope. Takes O(root scopes).
 pub(crate) fn runs_inline_here() -> bool {
     let here = Some(this_thread());
     ALIVE.lock().scopes.iter().any(|scope| scope.thread == here && scope.inline.0.load(Ordering::Relaxed) != 0)
 }
 
-/// The number of every nested scope, beyond the series: its handles are its own by their type.
+/// The claim number of every nested scope; no root scope gets it. By their type, the handles of a
+/// nested scope are its own.
 pub(crate) const NESTED: u64 = u64::MAX;

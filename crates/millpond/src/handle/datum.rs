@@ -1,4 +1,4 @@
-//! The block behind a handle: what the issuing scope keeps about a datum, and its first version.
+//! The block behind a handle: the issuing scope's data about a datum, and its first version.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -18,56 +18,61 @@ mod whole;
 pub(crate) use whole::Whole;
 pub(super) use whole::free_first;
 
-/// What a handle points at: what its issuer keeps. Touched by the scope that owns the claim.
+/// The block that a handle points to. It holds the issuer's data, and only the scope that owns the
+/// claim touches it.
 ///
-/// Most have their first version beside them ([`Whole`]). A parent that lies in a stack in short form has data of its own in which
-/// the versions of its parent's are current: [`Datum::view`].
+/// Most data have their first version in the same block ([`Whole`]). A parent that is a compact
+/// task in a stack has separate data, whose current versions are its parent's: [`Datum::view`].
 ///
-/// Who makes one puts it at the start of a cache line.
+/// The code that makes a datum puts it at the start of a cache line.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Datum {
     current: Cell<NonNull<Version>>,
-    /// The scope that may issue; 0: nobody yet.
+    /// The scope that may issue. 0: none yet.
     claim: AtomicU64,
-    /// The last access: the task's order in its scope, and the place among its accesses (16 bits); or only the order, and
-    /// [`COMPACT`].
+    /// The last access: the task's order in its scope, and the position among its accesses (16
+    /// bits). Or only the order and [`COMPACT`].
     last_use: Cell<u64>,
-    /// The `Reduction` that the youngest generation feeds, if that is a generation of `reduce` (untyped, as `Worker::shared`).
+    /// The `Reduction` that the youngest generation feeds, if that is a generation of `reduce`.
+    /// Untyped, like `Worker::shared`.
     reduction: Cell<Option<NonNull<()>>>,
     scheme: Cell<Option<&'static SchemeOps>>,
     group: Cell<u32>,
-    /// What keeps the block: the handle, the first version, reductions; with the bits `REDUCING` and `ORPHAN`.
+    /// The number of owners of the block: the handle, the first version, reductions. Plus the bits
+    /// `REDUCING` and `ORPHAN`.
     parts: AtomicU32,
     mode: Cell<Option<Mode>>,
-    /// The current version is idle and produced, and no reduction is open: since its issuer has seen that, only leaves
-    /// that ran at once have used it.
+    /// The current version is idle and produced, and no reduction is open. Since the issuer saw
+    /// that, only inline leaves have used the version.
     quiet: Cell<bool>,
-    /// It belongs to a nested task's frame, and no handle frees it.
+    /// Whether it belongs to a nested task's frame. No handle frees such a datum.
     held: bool,
-    /// Its version is that of an enclosing scope's datum.
+    /// Whether its version belongs to an enclosing scope's datum.
     view: bool,
-    /// Its number in recordings, given at the first use that is recorded; 0: none yet.
+    /// Its number in recordings, assigned at the first recorded use. 0: none yet.
     number: Cell<u32>,
-    /// The epoch (`ScopeState::epoch`) of the scope that has claimed it, since when a leaf or a parent that a stack holds may use the
-    /// datum without a look: its version is noted, and no generation is open whose number anybody asks for. 0: never. Others
-    /// may ask, and find no epoch of theirs.
+    /// The epoch (`ScopeState::epoch`) in which the claiming scope noted the datum. In that epoch,
+    /// a leaf or a parent in a stack may use the datum without a check: its version is noted, and
+    /// no task needs the number of an open generation. 0: never. Other scopes may read it, but
+    /// never find their own epoch.
     seen_in: AtomicU64,
 }
 
-/// Where a `write` goes.
+/// The version that a `write` goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// Into a version that nobody uses, idle or new: it need not wait. The one before, if the caller has to free it:
-    /// once everything is in order, since the drop of its value may run any code.
+    /// A version that no task uses, idle or new: the write need not wait. Holds the old version if
+    /// the caller must free it. The caller frees it after all other updates, since the drop of its
+    /// value may run any code.
     Own(Option<NonNull<Version>>),
-    /// Into that of accesses which are outstanding: it is ordered as an `inout`.
+    /// A version with outstanding accesses: the write is ordered like an `inout`.
     Shared,
 }
 
 impl Datum {
-    /// A datum through which a nested task uses its parent's version itself. What its frame's tasks do to it is noted: it need
-    /// not be looked at in its scope's first epoch.
+    /// Makes a datum through which a nested task uses its parent's version directly. It counts as
+    /// noted: the frame's tasks use it without a check in the scope's first epoch.
     #[inline(always)]
     pub(crate) fn view(version: NonNull<Version>, scheme: &'static SchemeOps) -> Datum {
         let view = Datum { view: true, ..Datum::new(true) };
@@ -77,14 +82,14 @@ impl Datum {
         view
     }
 
-    /// Makes a view of another version of one whose body has laid nothing down.
+    /// Points the view at another version. The body of its task has pushed nothing.
     #[inline(always)]
     pub(crate) fn renew_view(&self, version: NonNull<Version>) {
         self.current.set(version);
         self.renew_seen(NESTED_EPOCH);
     }
 
-    /// As `set_seen`, of one that is as it was made.
+    /// Like `set_seen`, for a datum that is as it was made.
     #[inline(always)]
     fn renew_seen(&self, epoch: u64) {
         self.seen_in.store(epoch, Ordering::Relaxed);
@@ -109,7 +114,7 @@ impl Datum {
         }
     }
 
-    /// Whether its version is that of an enclosing scope's datum.
+    /// Whether its version belongs to an enclosing scope's datum.
     pub(crate) fn is_view(&self) -> bool {
         self.view
     }
@@ -131,13 +136,14 @@ impl Datum {
         unsafe { self.current.get().as_ref() }
     }
 
-    /// Whether scope `scope` may issue: it owns the claim.
+    /// Whether scope `scope` owns the claim, and so may issue.
     #[inline]
     pub(crate) fn is_claimed_by(&self, scope: u64) -> bool {
         self.claim.load(Ordering::Relaxed) == scope
     }
 
-    /// Claims the datum for a scope: nobody's, or idle and the claim of a scope that cannot be issuing now.
+    /// Claims the datum for a scope. Succeeds if no scope has claimed it. Succeeds also if it is
+    /// idle and the scope that claimed it cannot be issuing now.
     #[cold]
     pub(crate) fn claim<T: Tracker>(&self, scope: u64, tracker: T) -> bool {
         let owner = self.claim.load(Ordering::Acquire);
@@ -148,7 +154,8 @@ impl Datum {
             return false;
         }
         if !self.is_idle() {
-            // Only this thread could have issued on it (a scope further out), so it may be put back.
+            // Restoring the claim is safe: only this thread could have issued on the datum (in a
+            // scope further out).
             self.claim.store(owner, Ordering::Release);
             return false;
         }
@@ -160,33 +167,36 @@ impl Datum {
         true
     }
 
-    /// Claims a datum that nobody else knows.
+    /// Claims a datum that no other code knows.
     #[inline(always)]
     pub(crate) fn claim_new(&self, scope: u64, scheme: &'static SchemeOps) {
         self.claim.store(scope, Ordering::Relaxed);
         self.scheme.set(Some(scheme));
     }
 
-    /// Lets go of what the scheme has kept of past accesses. The current version is idle, and this thread issues.
+    /// Drops the scheme's data about past accesses. The current version is idle, and this thread
+    /// issues.
     pub(crate) fn forget_accesses(&self) {
         self.seen_in.store(0, Ordering::Relaxed);
         if let Some(scheme) = self.scheme.get() {
-            // SAFETY: nothing is issued on what the scheme knows; the version is idle, so nobody else frees it.
+            // SAFETY: no thread issues on the scheme's data. The version is idle, so no other
+            // thread frees it.
             unsafe { (scheme.forget)(self.version().meta()) };
         }
-        // SAFETY: nobody else issues, and no access is outstanding.
+        // SAFETY: no other thread issues, and no access is outstanding.
         unsafe { self.version().meta().reset() };
     }
 
     /// Whether no access is outstanding and no reduction open.
     pub(crate) fn is_idle(&self) -> bool {
-        // In this order: the scope that closes a reduction has issued its combine task before, so whoever sees the
-        // bit gone sees that access in the scheme.
+        // In this order: the scope that closes a reduction first issues its combine task. So a
+        // thread that sees the bit cleared also sees that access in the scheme.
         self.parts.load(Ordering::Acquire) & REDUCING == 0
             && self.scheme.get().is_none_or(|scheme| (scheme.is_idle)(self.version().meta()))
     }
 
-    /// Its number in recordings: the lower half of a unique one, which comes again after 4 · 10⁹. For the thread that issues.
+    /// Its number in recordings: the lower half of a unique number, which repeats after 4 · 10⁹.
+    /// Only for the thread that issues.
     #[cold]
     pub(crate) fn number(&self) -> u64 {
         while self.number.get() == 0 {
@@ -195,8 +205,9 @@ impl Datum {
         self.number.get().into()
     }
 
-    /// Notes an access by place `arg` of the task at `order`; the first place if the task has another one already. The
-    /// same place may be noted again: a spawn that cannot run its leaf at once looks twice.
+    /// Notes an access at position `arg` of the task at `order`. If the task already has another
+    /// access, returns the position of the first one. The same position may be noted again: a spawn
+    /// that cannot run its leaf inline checks twice.
     #[inline]
     pub(crate) fn note_use(&self, order: u64, arg: usize) -> Option<usize> {
         let (last, this) = (self.last_use.get(), ((order + 1) << ARG_BITS) | (arg as u64).min(ARG_MASK));
@@ -207,8 +218,9 @@ impl Datum {
         None
     }
 
-    /// Notes an access of the task at `order`, which is being laid down in a stack; false if the task has another one already.
-    /// `note_use` does not know such a note: it begins anew, if the task is prepared after all.
+    /// Notes an access of the task at `order`, which is being pushed to a stack. Returns false if
+    /// the task already has another one. `note_use` ignores such a note: if the task is prepared
+    /// after all, it starts over.
     #[inline(always)]
     pub(crate) fn note_compact(&self, order: u64) -> bool {
         let is_first = self.last_use.get() != COMPACT | order;
@@ -216,14 +228,14 @@ impl Datum {
         is_first
     }
 
-    /// Whether scope `scope` owns the claim, and a leaf that runs at once may use the datum in any mode.
+    /// Whether scope `scope` owns the claim, and an inline leaf may use the datum in any mode.
     #[inline]
     pub(crate) fn is_quiet_for(&self, scope: u64) -> bool {
         self.is_claimed_by(scope) && self.quiet.get()
     }
 
-    /// Whether a leaf may use the datum now, in this mode, as if it had been issued and granted. For the thread that
-    /// issues, which issues nothing until the leaf has ended.
+    /// Whether an inline leaf may use the datum now in this mode, as if it had been issued and
+    /// granted. Only for the thread that issues. It issues nothing until the leaf has ended.
     pub(crate) fn is_free<T: Tracker>(&self, tracker: T, mode: Mode) -> bool {
         let version = self.version();
         let meta = version.meta();
@@ -231,7 +243,7 @@ impl Datum {
             return false;
         }
         if tracker.is_idle(meta) {
-            // In this order: a task that failed has said so before its release.
+            // In this order: a task that failed records its failure before its release.
             self.quiet.set(version.is_produced());
             // In place: an idle version needs no renaming.
             return self.quiet.get() || mode == Mode::Write;
@@ -239,12 +251,12 @@ impl Datum {
         mode == Mode::Read && tracker.is_ready(meta, mode) && version.is_produced()
     }
 
-    /// A leaf that ran at once has failed, and produced nothing.
+    /// Records that an inline leaf failed and produced nothing.
     pub(crate) fn disturb(&self) {
         self.quiet.set(false);
     }
 
-    /// Enters an access of `mode` into the count of generations; the number of the one that it belongs to.
+    /// Adds an access of `mode` to the count of generations. Returns the number of its generation.
     #[inline]
     pub(crate) fn enter_group(&self, mode: Mode) -> u32 {
         self.quiet.set(false);
@@ -262,51 +274,55 @@ impl Datum {
         self.mode.get() == Some(mode)
     }
 
-    /// Whether the scope whose epoch that is has claimed the datum, and nothing has changed since `set_seen`.
+    /// Whether the scope of this epoch has claimed the datum, and nothing has changed since
+    /// `set_seen`.
     #[inline(always)]
     pub(crate) fn is_seen_in(&self, epoch: u64) -> bool {
         self.seen_in.load(Ordering::Relaxed) == epoch
     }
 
-    /// A scope whose tasks a stack holds has claimed and noted the datum, for an access of `read`, `write` or `inout`:
-    /// nobody asks for its generation, and what comes later with another mode is not of an earlier one.
+    /// Records that a scope with tasks in a stack has claimed and noted the datum, for `read`,
+    /// `write` or `inout`. No task needs the number of such a generation. A later access of another
+    /// mode starts a new generation.
     #[inline]
     pub(crate) fn set_seen(&self, epoch: u64, mode: Mode) {
         self.mode.set(Some(mode));
         self.seen_in.store(epoch, Ordering::Relaxed);
     }
 
-    /// The reduction that is open on the datum.
+    /// The reduction that is open on the datum, if any.
     #[inline]
     pub(crate) fn reduction(&self) -> Option<NonNull<Reduction>> {
         Some(self.reduction.get()?.cast())
     }
 
-    /// Opens a reduction; it keeps the block.
+    /// Opens a reduction, which keeps the block alive.
     pub(crate) fn open_reduction(&self, reduction: NonNull<Reduction>) {
         self.parts.fetch_add(1 + REDUCING, Ordering::Relaxed);
         self.reduction.set(Some(reduction.cast()));
     }
 
-    /// Closes the open reduction, whose combine task was issued: what comes next starts a new generation.
+    /// Closes the open reduction, after its combine task was issued. The next access starts a new
+    /// generation.
     ///
     /// # Safety
     ///
     /// Only the scope that issues calls it, while `this` has an open reduction.
     pub(crate) unsafe fn close_reduction(this: NonNull<Datum>) {
-        // SAFETY: the reduction keeps the block.
+        // SAFETY: the reduction keeps the block alive.
         let datum = unsafe { this.as_ref() };
         datum.mode.set(None);
         datum.reduction.set(None);
         if datum.parts.fetch_and(!REDUCING, Ordering::AcqRel) & ORPHAN != 0 {
-            // SAFETY: the handle's drop left its part to us. The value is still in use by the combine task, so it is
-            // not dropped here.
+            // SAFETY: the handle's drop left its part to this scope. The combine task still uses
+            // the value, so it is not dropped here.
             let _nothing_dropped = unsafe { Datum::let_go(this) };
         }
     }
 
-    /// Finds the storage of a `write`: a new version (TG §3.3), unless the current one is idle and can be used again.
-    /// Or the handle's owner forbids a new one, or it does not fit the bound: then that of the current one, in its turn.
+    /// Finds the version for a `write`. If the current version is idle, the write reuses it.
+    /// Otherwise it gets a new version (TG §3.3). If the handle's owner forbids a new version, or
+    /// it does not fit the bound, the write uses the current version in its turn.
     #[inline]
     #[must_use]
     pub(crate) fn rename<T: Tracker>(&self, tracker: T, bound: Option<&Arc<Bound>>) -> Storage {
@@ -325,7 +341,8 @@ impl Datum {
         let old = self.current.replace((old.kind().rename)(share.flatten()));
         // SAFETY: the old version was current, so it lives until it is retired here.
         let meta = unsafe { old.as_ref() }.meta();
-        // SAFETY: this scope issues, and nothing more on the old version, which is current no longer.
+        // SAFETY: this scope issues. It issues nothing more on the old version, which is no longer
+        // current.
         Storage::Own(unsafe { tracker.retire(meta) }.then_some(old))
     }
 }
@@ -335,7 +352,7 @@ const REDUCING: u32 = 1 << 30;
 /// Bit of `Datum::parts`: the handle is gone.
 const ORPHAN: u32 = 1 << 31;
 
-/// Mark of `Datum::last_use`.
+/// Bit of `Datum::last_use`: a compact task noted the access.
 const COMPACT: u64 = 1 << 63;
 
 const ARG_BITS: u32 = 16;

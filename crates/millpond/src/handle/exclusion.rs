@@ -1,16 +1,21 @@
-//! Mutual exclusion of commutative accesses: taken before the body, never waited for on a stack.
+//! Mutual exclusion of commutative accesses. A task takes it before its body; no stack waits for
+//! it.
 //!
-//! One word a version: 0 free, 1 held, else held with a stack of waiting records (linked by `Record::link`).
+//! Each version has one word: 0 is free, 1 is held. Any other value is held with a stack of waiting
+//! records, linked by `Record::link`.
 //!
-//! 1. `acquire` on 0: compare-and-swap to 1. On anything else: push the record. The pusher then forgets it.
-//! 2. `release` on 1: compare-and-swap to 0. On a stack: pop the newest and hand it the exclusion; the word keeps
-//!    saying "held".
-//! 3. Only the holder pops, so the record that it saw on top cannot be popped and pushed again meanwhile (no ABA).
-//! 4. A task takes its exclusions in ascending order of address, and a task that waits for one holds only lower ones:
-//!    the holder of the highest address that anybody waits for never waits, so every wait ends.
+//! 1. `acquire` on 0: compare-and-swap to 1. On any other value: push the record. The pusher does
+//!    not touch the record afterwards.
+//! 2. `release` on 1: compare-and-swap to 0. On a stack: pop the newest record and hand it the
+//!    exclusion. The word still says "held".
+//! 3. Only the holder pops. So the record that the holder saw on top cannot be popped and pushed
+//!    again in between (no ABA).
+//! 4. A task takes its exclusions in ascending order of address. A task that waits for one holds
+//!    only lower ones. So the holder of the highest address with waiters never waits, and every
+//!    wait ends.
 //!
-//! Push and pop are release and acquire operations: the values that the last holder wrote happen before the body of
-//! the next one.
+//! Push and pop are release and acquire operations: the writes of the last holder happen before the
+//! body of the next holder.
 
 use std::ptr::NonNull;
 
@@ -24,13 +29,14 @@ mod loom_tests;
 #[derive(Debug, Default)]
 pub(crate) struct Exclusion(AtomicPtr<Record>);
 
-/// The word of an exclusion that is held while nobody waits: no record has this address.
+/// The word of an exclusion that is held without waiters. No record has this address.
 fn held() -> *mut Record {
     std::ptr::without_provenance_mut(1)
 }
 
 impl Exclusion {
-    /// Takes the exclusion for `record`, or leaves the record to be handed it later.
+    /// Takes the exclusion for `record`, or queues the record: a later release hands it the
+    /// exclusion.
     pub(crate) fn acquire(&self, record: &Record) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
@@ -53,14 +59,14 @@ impl Exclusion {
         self.0.compare_exchange(free, held(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the exclusion back, or hands it to the record that is returned.
+    /// Releases the exclusion, or hands it to the returned record.
     pub(crate) fn release(&self) -> Option<NonNull<Record>> {
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             let new = match NonNull::new(seen) {
                 Some(top) if seen != held() => {
-                    // SAFETY: a waiting record stays valid until it was handed the exclusion, and only the holder,
-                    // which is the caller, hands it over.
+                    // SAFETY: a waiting record stays valid until it gets the exclusion. Only the
+                    // holder, which is the caller, hands it over.
                     unsafe { top.as_ref() }.link().cast()
                 }
                 _ => std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! Handles: data that the runtime orders accesses to; versions, renaming, reductions.
+//! Handles: data whose accesses the runtime orders. Versions, renaming and reductions.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -21,17 +21,19 @@ use reduction::Reducer;
 use version::State;
 pub use version::Version;
 
-/// A datum that the runtime orders accesses to.
+/// A datum whose accesses the runtime orders.
 ///
-/// Tasks do not hold a handle: they declare an access to it ([`read`](Handle::read), [`inout`](Handle::inout), …) and
-/// are handed the value. A handle can be made before the runtime, kept in any structure, and used by one scope after
-/// the other; while accesses are outstanding it belongs to one scope, and another one gets [`Kind::Busy`], which says
-/// when an open scope gives up a handle that is idle.
+/// Tasks do not hold a handle. They declare an access to it ([`read`](Handle::read),
+/// [`inout`](Handle::inout), …), and their bodies get the value. A handle can be made before the
+/// runtime and kept in any structure. Several scopes can use it, one after the other. While
+/// accesses are outstanding, the handle belongs to one scope, and other scopes get [`Kind::Busy`].
+/// That page says when an open scope gives up an idle handle.
 ///
-/// `B` says which scopes may spawn on it ([`Root`]: those opened by [`Runtime::scope`](crate::Runtime::scope); in a
-/// nested task: only that task's own scope), and `R` what that scope may do (a task that declared `read` hands out
-/// reads only). A program whose scopes are closures names neither. A function that spawns in any scope names `B` as the
-/// [`Brand`](crate::Spawn::Brand) of its scope:
+/// `B` says which scopes may spawn on the handle. [`Root`] means the scopes that
+/// [`Runtime::scope`](crate::Runtime::scope) opens. A handle of a nested task serves only that
+/// task's own scope. `R` says what the scope may do: a task that declared `read` can pass on only
+/// reads. A program whose scopes are closures names neither. A function that spawns in any scope
+/// names `B` as the [`Brand`](crate::Spawn::Brand) of its scope:
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -67,19 +69,20 @@ pub use version::Version;
 /// ```
 pub struct Handle<T, B = Root, R = Full> {
     datum: NonNull<Datum>,
-    /// Invariant in `T`: through a shared handle tasks write.
+    /// Invariant in `T`: tasks write through a shared handle.
     _owns: PhantomData<(T, fn(T) -> T, fn(B) -> B, R)>,
 }
 
-// SAFETY: a handle owns its value, which `into_inner` moves to whatever thread calls it.
+// SAFETY: a handle owns its value. `into_inner` moves the value to the thread that calls it.
 unsafe impl<T: Send, B, R> Send for Handle<T, B, R> {}
-// SAFETY: through a shared handle accesses are declared; only the one scope that holds the claim touches the datum's
-// cells, and the bounds of each access say what tasks may do with the value (`read` needs `T: Sync`).
+// SAFETY: a shared handle only declares accesses. Only the scope that holds the claim touches the
+// datum's cells. The bounds of each access say what tasks may do with the value (`read` needs
+// `T: Sync`).
 unsafe impl<T: Send, B, R> Sync for Handle<T, B, R> {}
 
 impl<T> Handle<T> {
-    /// A datum with a first value. Costs one allocation, in which the value lies behind what the runtime keeps about it
-    /// (168 bytes).
+    /// Makes a datum with a first value. It costs one allocation: 168 bytes of metadata, then the
+    /// value.
     ///
     /// ```
     /// let word = millpond::Handle::new("heron");
@@ -90,8 +93,8 @@ impl<T> Handle<T> {
         Handle::with_value(value)
     }
 
-    /// A datum without a first value: some task must [`write`](Handle::write) it before one reads it. Costs what
-    /// [`new`](Handle::new) does.
+    /// Makes a datum without a first value: a task must [`write`](Handle::write) it before another
+    /// task reads it. It costs the same as [`new`](Handle::new).
     ///
     /// ```
     /// use millpond::{Handle, Kind, Runtime, Spawn};
@@ -107,14 +110,14 @@ impl<T> Handle<T> {
         Handle::without_value()
     }
 
-    /// The value, after all tasks. Takes constant time.
+    /// Returns the value after all tasks. Takes constant time.
     ///
     /// ```
     /// use millpond::{Handle, Kind, Runtime, Spawn};
     ///
     /// let (rt, n) = (Runtime::builder().workers(1).build()?, Handle::new(1));
     /// let early = rt.scope(|s| {
-    ///     // Alone, a worker runs a parent only when its scope waits.
+    ///     // A single worker runs a parent only when its scope waits.
     ///     s.nest(n.inout(), |_, _| ());
     ///     n.into_inner()
     /// })?;
@@ -124,19 +127,20 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// [`Kind::Busy`] while accesses are outstanding: it never blocks, and the value is dropped after the last of
-    /// them. [`Kind::NeverWritten`] if there is no value, [`Kind::Poisoned`] if the task failed that should have
-    /// produced it.
+    /// [`Kind::Busy`] while accesses are outstanding. The call never blocks; the value is dropped
+    /// after the last access. [`Kind::NeverWritten`] if there is no value. [`Kind::Poisoned`] if
+    /// the task that should have produced the value failed.
     #[track_caller]
     pub fn into_inner(mut self) -> Result<T, Error> {
         let value: *mut T = self.get_mut()?;
         let version = self.datum().version();
         version.set_full(false);
-        // SAFETY: the version holds a value that nobody else uses, and `full` was cleared so that it is not dropped.
+        // SAFETY: the version holds a value that no other code uses. `full` was cleared, so the
+        // value is not dropped.
         Ok(unsafe { value.read() })
     }
 
-    /// The value, in place, between scopes. Takes constant time.
+    /// Borrows the value in place, between scopes. Takes constant time.
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};
@@ -153,7 +157,7 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// As [`into_inner`](Handle::into_inner).
+    /// The same as [`into_inner`](Handle::into_inner).
     #[track_caller]
     pub fn get_mut(&mut self) -> Result<&mut T, Error> {
         let label = Label::place(Location::caller());
@@ -163,8 +167,8 @@ impl<T> Handle<T> {
         }
         let version = datum.version();
         match version.state() {
-            // SAFETY: the version holds a `T`; the handle is borrowed exclusively, so nothing can be issued, and
-            // nothing is outstanding.
+            // SAFETY: the version holds a `T`. The handle is borrowed exclusively, so no access can
+            // be issued, and none is outstanding.
             State::Produced => Ok(unsafe { version.value().cast().as_mut() }),
             State::Unset => Err(Error::new(label, Kind::NeverWritten { arg: 0 })),
             State::Failed(cause) => Err(Error::poisoned(label, &cause)),
@@ -175,16 +179,16 @@ impl<T> Handle<T> {
 impl<T, B, R> Handle<T, B, R> {
     pub(crate) fn with_value(value: T) -> Self {
         let handle = Self::without_value();
-        // SAFETY: its version is new, and nobody else knows it.
+        // SAFETY: the version is new, and no other code knows it.
         unsafe { handle.fill(value) };
         handle
     }
 
-    /// Gives the first value.
+    /// Writes the first value.
     ///
     /// # Safety
     ///
-    /// There is none, and nobody else knows the version.
+    /// The version has no value yet, and no other code knows it.
     #[inline]
     pub(crate) unsafe fn fill(&self, value: T) {
         let version = self.datum().version();
@@ -198,13 +202,16 @@ impl<T, B, R> Handle<T, B, R> {
         Handle { datum: Datum::allocate::<T>(), _owns: PhantomData }
     }
 
-    /// The same datum, but never renamed ([TG](crate#sources) §3.3, footnote 2): a [`write`](Handle::write) while the value is
-    /// in use waits for the tasks before it, as an [`inout`](Handle::inout) would, and goes into the same storage; and
-    /// [`Spawn::set`](crate::Spawn::set) waits as [`Spawn::wait_on`](crate::Spawn::wait_on) does. For a value so large that
-    /// there should be one of it only, or one whose place matters. The result is the same.
+    /// Returns the same datum, but it is never renamed ([TG](crate#sources) §3.3, footnote 2).
     ///
-    /// To be said when the handle is made; of a handle that was renamed before, the value stays where it then is. Nested
-    /// tasks that work on the datum do not rename it either.
+    /// If the value is in use, a [`write`](Handle::write) waits for the earlier tasks, as an
+    /// [`inout`](Handle::inout) would, and reuses the same storage.
+    /// [`Spawn::set`](crate::Spawn::set) then waits as [`Spawn::wait_on`](crate::Spawn::wait_on)
+    /// does. Use it for a value so large that only one copy should exist, or for a value whose
+    /// address matters. The result is the same.
+    ///
+    /// Call it when you make the handle. If the handle was renamed before, the value stays at its
+    /// current address. Nested tasks that use the datum do not rename it either.
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};
@@ -215,7 +222,7 @@ impl<T, B, R> Handle<T, B, R> {
     ///         s.spawn(frame.read(), |frame| assert_eq!(*frame, 1));
     ///     });
     ///     let next = s.spawn(frame.write(), |frame| frame.set(2));
-    ///     // Renamed, it would have run at its spawn (see `write`).
+    ///     // With renaming, it would have run at its spawn (see `write`).
     ///     assert!(!next.is_done() && !slow.is_done());
     /// })?;
     /// assert_eq!(frame.into_inner()?, 2);
@@ -223,29 +230,31 @@ impl<T, B, R> Handle<T, B, R> {
     /// ```
     #[must_use = "it gives the handle back"]
     pub fn in_place(self) -> Self {
-        // The version that a view shows is another scope's; in a stack nothing is renamed anyway.
+        // The version that a view shows belongs to another scope. In a stack, tasks rename nothing
+        // anyway.
         if !self.datum().is_view() {
             self.datum().version().set_in_place(true);
         }
         self
     }
 
-    /// A nested task's handle on a held datum, of its frame's.
+    /// A nested task's handle on a datum that its frame holds.
     pub(crate) fn held(datum: NonNull<Datum>) -> Self {
         Handle { datum, _owns: PhantomData }
     }
 
     #[inline]
     pub(crate) fn datum(&self) -> &Datum {
-        // SAFETY: the handle owns a part of the datum, or the datum is held by the frame of the body that the
-        // handle's brand confines it to.
+        // SAFETY: the handle owns a part of the datum, or the body's frame holds the datum. The
+        // brand confines such a handle to that body.
         unsafe { self.datum.as_ref() }
     }
 
-    /// Declares that a task reads the datum: its body gets `&T`, the value at the task's place in reference order.
+    /// Declares that a task reads the datum. The body gets `&T`: the value at the task's place in
+    /// reference order.
     ///
-    /// If there is none, the task does not run: it fails as [`Kind::Poisoned`], or [`Kind::NeverWritten`]. So it does
-    /// with each access but `write`.
+    /// If there is no value, the task does not run. It fails as [`Kind::Poisoned`] or
+    /// [`Kind::NeverWritten`]. This holds for every access but `write`.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -268,14 +277,17 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Read)
     }
 
-    /// Declares that a task writes the datum without reading it: its body gets an [`Out`](crate::Out) that it must
-    /// set. The task does not wait for readers of the old value: it writes a new version. (Unless the handle is
-    /// [in place](Handle::in_place), or the runtime has [no room](crate::Builder::rename_bytes) for one: then it waits as
-    /// an [`inout`](Handle::inout) would. The result is the same.)
+    /// Declares that a task writes the datum without reading it. The body gets an
+    /// [`Out`](crate::Out) that it must set. The task writes a new version, so it does not wait for
+    /// readers of the old value.
     ///
-    /// While the old version is in use, the spawn renames ([TG](crate#sources) §3.3): one block, which is used again if it is
-    /// of no more than 512 bytes, and the old one is freed after its last use. A version that nobody uses is written again, at
-    /// no such cost.
+    /// The task writes in place if the handle is [in place](Handle::in_place), or if the runtime
+    /// has [no room](crate::Builder::rename_bytes) for a new version. Then it waits as an
+    /// [`inout`](Handle::inout) would. The result is the same.
+    ///
+    /// If the old version is in use, the spawn renames ([TG](crate#sources) §3.3). This costs one
+    /// block; the runtime reuses blocks of up to 512 bytes. The old version is freed after its last
+    /// use. If the old version is idle, the task writes to it again, at no such cost.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -285,15 +297,15 @@ impl<T, B, R> Handle<T, B, R> {
     ///         s.spawn(frame.read(), |frame| assert_eq!(*frame, 1));
     ///     });
     ///     let next = s.spawn(frame.write(), |frame| frame.set(2));
-    ///     // One worker ran the write, being ready, at its spawn, before the reader.
+    ///     // The write was ready, so the worker ran it at its spawn, before the reader.
     ///     assert!(next.is_done() && !slow.is_done());
     /// })?;
     /// assert_eq!(frame.into_inner()?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// For borrowed data (`Handle<&mut [f64]>`) this would replace the reference, not the numbers; use
-    /// [`inout`](Handle::inout).
+    /// For borrowed data (`Handle<&mut [f64]>`), this would replace the reference, not the numbers.
+    /// Use [`inout`](Handle::inout) instead.
     #[inline]
     pub fn write(&self) -> Access<'_, T, Write, B>
     where
@@ -303,8 +315,8 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Write)
     }
 
-    /// Declares that a task reads and writes the datum: its body gets `&mut T`, after all that was spawned earlier on
-    /// it.
+    /// Declares that a task reads and writes the datum. The body gets `&mut T`, after all earlier
+    /// tasks on the datum.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -325,7 +337,8 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Inout)
     }
 
-    /// As [`inout`](Handle::inout), but consecutive commutative tasks may run in any order, one at a time.
+    /// Like [`inout`](Handle::inout), but consecutive commutative tasks may run in any order, one
+    /// at a time.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -334,7 +347,7 @@ impl<T, B, R> Handle<T, B, R> {
     /// rt.scope(|s| {
     ///     s.nest(late.write(), |s, late| s.set(&late, 1));
     ///     s.spawn((late.read(), log.commutative()), |(late, log)| log.push(*late));
-    ///     // Need not wait for the one before, which waits for `late`; with `inout` it would.
+    ///     // It does not wait for the task before, which waits for `late`. An `inout` would.
     ///     s.spawn(log.commutative(), |log| log.push(2));
     /// })?;
     /// assert_eq!(log.into_inner()?, [2, 1]);
@@ -349,8 +362,9 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Commutative)
     }
 
-    /// Declares that a task updates the datum through `&T` (atomics, locks), at once with the other consecutive
-    /// concurrent tasks. What it does through the reference is not ordered by the runtime, and should commute.
+    /// Declares that a task updates the datum through `&T` (atomics, locks). Consecutive concurrent
+    /// tasks may run at the same time. The runtime does not order what they do through the
+    /// reference; those operations should commute.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -376,12 +390,14 @@ impl<T, B, R> Handle<T, B, R> {
         Access::new(self.datum, Concurrent)
     }
 
-    /// Declares that a task contributes to a reduction: its body gets `&mut T`, a private copy that starts as the
-    /// reducer's identity and is combined into the datum before the next other access.
+    /// Declares that a task contributes to a reduction. The body gets `&mut T`: a private copy that
+    /// starts as the reducer's identity. The runtime combines it into the datum before the next
+    /// other access.
     ///
-    /// Parts are combined as they come, and their storage serves tasks that start later: there are about as many as
-    /// tasks that run at once. Under [`deterministic`](crate::Builder::deterministic) all are kept until the
-    /// combination, unless they are [large](Reducer::LARGE).
+    /// The runtime combines parts as they arrive, and later tasks reuse their storage. So there are
+    /// about as many parts as tasks that run at once. Under
+    /// [`deterministic`](crate::Builder::deterministic), it keeps all parts until the combination,
+    /// unless they are [large](Reducer::LARGE).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn, Sum};
@@ -410,7 +426,8 @@ impl<T, B, R> Handle<T, B, R> {
 impl<T, B, R> Drop for Handle<T, B, R> {
     fn drop(&mut self) {
         if !self.datum().is_held() {
-            // SAFETY: the datum was allocated for this handle, which is gone, and with it the right to issue.
+            // SAFETY: the datum was allocated for this handle. The handle is gone, and so is the
+            // right to issue.
             unsafe { Datum::drop_handle(self.datum) }
         }
     }

@@ -1,12 +1,14 @@
-//! Reductions: private copies that start as the identity, combined before the next other access ([TG](crate#sources) §2.2).
+//! Reductions: private copies that start as the identity. The runtime combines them before the next
+//! other access ([TG](crate#sources) §2.2).
 //!
-//! All `reduce` accesses of one generation share a [`Reduction`]. Each task computes its part on a private copy. When
-//! an access of another kind follows, or the scope ends, the front end first spawns a *combine* task, which a scheme
-//! sees as an `inout`: no scheme needs to know about reductions.
+//! All `reduce` accesses of one generation share a [`Reduction`]. Each task computes its part on a
+//! private copy. When an access of another kind follows, or the scope ends, the front end first
+//! spawns a *combine* task. A scheme sees this task as an `inout`, so no scheme needs to know about
+//! reductions.
 //!
-//! Parts are combined as they come, so that memory is bounded by the tasks that run at once; under `deterministic` by a
-//! tree of fixed shape, or, scalars, in reference order at the end ([`parts`]). The storage of a part that is combined
-//! serves a task that starts later.
+//! The runtime combines parts as they arrive, so the tasks that run at once bound the memory. Under
+//! `deterministic`, it combines large parts in a tree of fixed shape, and small ones in reference
+//! order at the end ([`parts`]). A later task reuses the storage of a combined part.
 
 use std::iter;
 use std::ptr::NonNull;
@@ -27,18 +29,23 @@ mod parts;
 pub(crate) use erased::{Describe, ReducerRef, describe};
 pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum};
 
-/// How values are combined: an associative and commutative operation with an identity ([TG](crate#sources) §2.2).
+/// How values are combined: an associative and commutative operation with an identity
+/// ([TG](crate#sources) §2.2).
 ///
-/// Tasks whose reducers are equal (`==`, same type) belong to one generation and run at once. A closure could not say
-/// that it equals another; hence a trait. A panic in [`identity`](Reducer::identity), [`combine`](Reducer::combine) or
-/// [`absorb`](Reducer::absorb) fails the task for which it is called; under
-/// [`deterministic`](crate::Builder::deterministic), where parts are combined, the combination.
+/// Tasks with equal reducers (`==`, same type) belong to one generation and run at once. It is a
+/// trait because closures cannot be compared. A panic in [`identity`](Reducer::identity),
+/// [`combine`](Reducer::combine) or [`absorb`](Reducer::absorb) fails the task for which it is
+/// called. Where [`deterministic`](crate::Builder::deterministic) combines parts, the panic fails
+/// the combination.
 ///
-/// The comparison runs in the middle of a spawn, so it should do nothing else. If it panics, the reducers count as
-/// unequal; and it panics if it uses the session on which the task is spawned; or, while a thread that is no worker of
-/// the session's runtime spawns on it, opens a scope or uses another session. A fork in it runs one half after the
-/// other then. It must not wait in other ways either, by a channel, a lock or a thread: of the threads that are no
-/// workers, one at a time spawns on the sessions of a runtime, and who is waited for may have to wait for its turn.
+/// The comparison runs in the middle of a spawn, so it should do nothing but compare. If it panics,
+/// the reducers count as unequal. It panics if it uses the session on which the task is spawned. If
+/// the spawning thread is no worker of the session's runtime, it also panics if it opens a scope or
+/// uses another session. A fork in it then runs its halves one after the other.
+///
+/// The comparison must not wait for a channel, a lock or a thread either. Of the threads that are
+/// no workers, only one at a time spawns on the sessions of a runtime. So the thread that it waits
+/// for may itself wait for this turn.
 ///
 /// ```
 /// use millpond::{Handle, Reducer, Runtime, Spawn};
@@ -73,28 +80,32 @@ pub use operators::{And, Append, Bits, Collects, Max, Min, Number, Or, Prod, Sum
             or implement `Reducer<{T}>` for a type of your own"
 )]
 pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
-    /// Whether values are large, as a tile of a matrix is; if nothing else is said, whether `T` itself takes more than
-    /// 64 bytes. A collection's elements do not count, so who reduces `Vec`s element by element says so.
+    /// Whether values are large, like a tile of a matrix. By default, a value is large if `T`
+    /// itself takes more than 64 bytes. This does not count a collection's elements, so set it for
+    /// a reducer that combines `Vec`s element by element.
     ///
-    /// Under [`deterministic`](crate::Builder::deterministic) parts of large values are combined two by two, while
-    /// other tasks run, in a tree whose shape follows from the number of tasks. Others are kept, and combined one by
-    /// one in reference order. Of floating-point numbers the two may differ in the last bits; each is the same in every
-    /// run.
+    /// It matters under [`deterministic`](crate::Builder::deterministic). Parts of large values are
+    /// combined in pairs while other tasks run, in a tree whose shape depends on the number of
+    /// tasks. Small parts are kept, and combined one by one in reference order. For floating-point
+    /// numbers, the two may differ in the last bits. Each gives the same result in every run.
     const LARGE: bool = size_of::<T>() > 64;
 
-    /// The neutral element, shaped like the datum (a tile's size is known at run time only).
+    /// Returns the neutral element, shaped like the datum (a tile's size is known only at run
+    /// time).
     ///
-    /// The tasks of one reduction call it one at a time. It may wait, as a body may; a task that comes meanwhile is put aside.
+    /// The tasks of one reduction call it one at a time. It may wait, as a body may. Another task
+    /// that calls it meanwhile is suspended.
     fn identity(&self, like: &T) -> T;
 
     /// Combines a part into a value.
     fn combine(&self, into: &mut T, part: T);
 
-    /// Combines a part into a value, and makes it the neutral element again, so that a task that starts later has it as
-    /// its part. Then a reduction makes about as many values as tasks run at once, not one for each task.
+    /// Combines a part into a value, and makes the part the neutral element again. A later task
+    /// then reuses the part. So a reduction makes about as many values as tasks run at once, not
+    /// one per task.
     ///
-    /// It returns whether it did. If not, it has changed neither, and [`combine`](Reducer::combine) follows; so it is
-    /// where a reducer does not have it.
+    /// Returns whether it did so. If not, it has changed neither value, and the runtime calls
+    /// [`combine`](Reducer::combine) instead. The default implementation returns `false`.
     ///
     /// ```
     /// use millpond::{Handle, Reducer, Runtime, Spawn};
@@ -132,22 +143,22 @@ pub trait Reducer<T>: Copy + Eq + Send + Sync + 'static {
     }
 }
 
-/// One generation of `reduce` accesses, or a piece of one.
+/// One generation of `reduce` accesses, or a section of one.
 pub struct Reduction {
     version: NonNull<Version>,
-    /// Whose open reduction this is or was; the reduction owns one of its parts.
+    /// The datum whose open reduction this is or was. The reduction owns one of the datum's parts.
     datum: NonNull<Datum>,
     operator: Box<dyn Operator>,
-    /// Of the first member: the combine task goes by it.
+    /// The label of the first member. The combine task uses it.
     label: Label,
-    /// Which generation of the datum.
+    /// The generation of the datum.
     group: u32,
-    /// How many members there are; the issuer's.
+    /// The number of members. Only the issuer uses it.
     members: Guarded<u32>,
-    /// Taken around `Reducer::identity`, which looks at the value: `T` need not be `Sync`.
+    /// Held during `Reducer::identity`, which reads the value: `T` need not be `Sync`.
     looking: Turns,
     shape: Shape,
-    /// Pointers to a `T` in a room of the operator.
+    /// Pointers to a `T`, each in a room of the operator.
     parts: Parts<NonNull<()>>,
 }
 
@@ -158,7 +169,8 @@ impl std::fmt::Debug for Reduction {
 }
 
 impl Reduction {
-    /// A reduction into the current version of `datum`, whose part the caller has counted.
+    /// Opens a reduction into the current version of `datum`. The caller has counted the
+    /// reduction's part of the datum.
     pub(crate) fn open(
         datum: NonNull<Datum>,
         reducer: &ReducerRef<'_>,
@@ -184,7 +196,8 @@ impl Reduction {
     }
 
     pub(crate) fn version(&self) -> &Version {
-        // SAFETY: the version has an access outstanding (the members', then the combine task's), so it lives.
+        // SAFETY: the version has an access outstanding (first the members', then the combine
+        // task's), so it lives.
         unsafe { self.version.as_ref() }
     }
 
@@ -211,16 +224,16 @@ impl Reduction {
         self.group == group && self.members.get() < u32::MAX
     }
 
-    /// Enters a member, for which there is room; its number. Only the issuer does.
+    /// Adds a member, for which there is room, and returns its number. Only the issuer calls this.
     pub(crate) fn enter(&self) -> u32 {
         let member = self.members.get();
         self.members.set(member + 1);
         member
     }
 
-    /// A private copy for one task. May panic as the reducer does.
+    /// Returns a private copy for one task. Panics if the reducer does.
     pub(crate) fn part(&self) -> NonNull<()> {
-        // In order, all parts are kept to the end.
+        // In reference order, all parts are kept to the end.
         let spare = if self.shape == Shape::InOrder { None } else { self.parts.spare() };
         let room = match spare {
             Some(Spare::Identity(part)) => return part,
@@ -229,8 +242,8 @@ impl Reduction {
         };
         let make = || {
             let _turn = self.looking.take();
-            // SAFETY: the version was produced, members do not write it, and the turn keeps other looks away; nobody
-            // else knows the room, which is empty.
+            // SAFETY: the version was produced, and members do not write it. The turn excludes
+            // other readers. No other code knows the room, which is empty.
             unsafe { self.operator.identity(self.version().value(), room) }
         };
         catch(make).unwrap_or_else(|caught| {
@@ -240,12 +253,12 @@ impl Reduction {
         room
     }
 
-    /// Takes a member's finished part, and combines it with others that are there. What the reducer throws, if that is
-    /// this member's failure.
+    /// Takes a member's finished part, and combines it with waiting parts. Returns the reducer's
+    /// panic payload if that is this member's failure.
     pub(crate) fn contribute(&self, member: u32, part: NonNull<()>) -> Dropped {
         let (mut mine, mut spare) = (Block::new(member, part), None);
         while let Some((into, part)) = self.parts.meet(mine, spare) {
-            // SAFETY: both are full rooms, which are on no list.
+            // SAFETY: both rooms are full, and neither is on a list.
             match unsafe { self.operator.combine(into.part, part) } {
                 Ok(spent) => (mine, spare) = (into, Some(spent)),
                 Err(caught) => {
@@ -257,19 +270,20 @@ impl Reduction {
         Ok(())
     }
 
-    /// Drops a part that will not be combined, with its value if it is `full`. What the drop throws is forgotten: there
-    /// was a failure before.
+    /// Drops a part that will not be combined, with its value if it is `full`. A panic of that drop
+    /// is ignored, since there was a failure before.
     pub(crate) fn discard(&self, part: NonNull<()>, full: bool) {
         // SAFETY: the part came from `part` and its owner gives it up.
         let _has_failed_already = unsafe { self.operator.free(part, full) };
     }
 
-    /// Combines what is left into the version, for the combine task. What the reducer throws is its failure.
+    /// Combines the remaining parts into the version, for the combine task. A panic of the reducer
+    /// is that task's failure.
     pub(crate) fn combine(&self) -> Result<(), PanicPayload> {
         let (mut left, failed) = self.parts.end();
         let combine = |part| {
-            // SAFETY: the combine task has the version alone (it is an `inout`), whose value is there; the part is a
-            // full room, which is on no list.
+            // SAFETY: the combine task is an `inout`, so it has the version alone, and the value is
+            // there. The part is a full room that is on no list.
             unsafe { self.operator.combine(self.version().value(), part) }.and_then(|spare| self.free_spare(spare))
         };
         let result = failed.map_or(Ok(()), Err).and_then(|()| left.try_for_each(combine));
@@ -282,15 +296,15 @@ impl Reduction {
             Spare::Identity(part) => (part, true),
             Spare::Room(room) => (room, false),
         };
-        // SAFETY: the caller has taken it off the list.
+        // SAFETY: the caller took the room off its list.
         unsafe { self.operator.free(room, full) }
     }
 
-    /// Frees a reduction with all storage. The first that is thrown by a drop.
+    /// Frees a reduction with all its storage. Returns the first panic payload of a drop.
     ///
     /// # Safety
     ///
-    /// No task uses it any more.
+    /// No task uses the reduction any more.
     pub(crate) unsafe fn free(this: NonNull<Reduction>) -> Dropped {
         // SAFETY: `open` leaked a box.
         let reduction = unsafe { Box::from_raw(this.as_ptr()) };

@@ -1,21 +1,21 @@
-//! Storage of renamed versions, which is used again ([decision 18]).
+//! Storage of renamed versions, which the process reuses ([decision 18]).
 //!
-//! A `write` that renames takes a block on the spawner's thread, and whoever is the last to use the old version frees
-//! one, mostly on another. So a thread keeps what it frees, by size class, and what is too much for it goes to the others
-//! by batches:
+//! A `write` that renames allocates a block on the spawner's thread. The last user of the old
+//! version frees a block, mostly on another thread. So each thread keeps freed blocks by size
+//! class. If it has too many, it passes them to other threads in batches:
 //!
 //! ```text
-//!   alloc ◀── open ◀─ spare ◀┐                 of a thread: at most two batches a class
+//!   alloc ◀── open ◀─ spare ◀┐              of a thread: at most two batches per class
 //!   free ───▶ open ─▶ spare ─┤
-//!                            └─ overflow       of the process: under a lock, blocks of at most 32 MiB a class; the rest goes
-//!                                              back to the system
+//!                            └─ overflow    of the process: under a lock, at most 32 MiB of
+//!                                           blocks per class; the rest goes to the system
 //! ```
 //!
-//! Of the process, and not of a runtime's memory manager: a version may outlive the runtime, in its handle, and is freed
-//! by threads that are no worker.
+//! The blocks belong to the process, not to a runtime's memory manager. A version may outlive the
+//! runtime in its handle, and threads that are no workers free versions.
 //!
-//! The sanitizers see a use after free only if blocks come from the system, and loom knows nothing of the process: there
-//! nothing is kept.
+//! Under a sanitizer or loom, nothing is kept. The sanitizers see a use after free only if blocks
+//! come from the system. Loom knows nothing of the process.
 //!
 //! [decision 18]: ../../../../docs/decisions/0018-storage-of-renamed-versions.md
 
@@ -29,26 +29,26 @@ use crate::memory::LINE;
 use crate::sync::global::Mutex;
 use crate::sync::prefetch_for_write;
 
-/// The largest block that is kept.
-const LARGEST: usize = 512;
+/// The largest block that is kept, in bytes.
+const MAX_BLOCK_BYTES: usize = 512;
 /// Sizes are multiples of a cache line, since versions are aligned to one.
-const CLASSES: usize = LARGEST / LINE;
-/// Blocks that go to other threads together.
+const CLASSES: usize = MAX_BLOCK_BYTES / LINE;
+/// The number of blocks that a thread passes to others at once.
 const BATCH: usize = 64;
-/// Who takes a block asks for the one that will be taken so many later.
-const AHEAD: usize = 4;
-/// Bytes of a class that the process keeps beside what its threads do.
-const KEPT: usize = 32 << 20;
-/// Whether anything is kept.
+/// A thread that takes a block prefetches the block that it takes this many later.
+const PREFETCH_DISTANCE: usize = 4;
+/// The bytes of a class that the process keeps, not counting the blocks that its threads keep.
+const MAX_OVERFLOW_BYTES: usize = 32 << 20;
+/// Whether the process keeps blocks at all.
 const KEEPS: bool = !cfg!(any(loom, millpond_tsan, millpond_asan));
 
-/// A block for a `B`.
+/// Allocates a block for a `B`.
 #[inline]
 pub(super) fn alloc<B>() -> NonNull<B> {
     alloc_of(Layout::new::<B>()).cast()
 }
 
-// Not generic, so that a program has it once: so `free_of`.
+// Not generic, so that a program contains it once. The same holds for `free_of`.
 #[inline]
 fn alloc_of(layout: Layout) -> NonNull<u8> {
     let kept = match class_of(layout) {
@@ -61,34 +61,35 @@ fn alloc_of(layout: Layout) -> NonNull<u8> {
     }
 }
 
-/// Takes a block back.
+/// Frees a block.
 ///
 /// # Safety
 ///
-/// It came from `alloc::<B>`, and nobody uses it.
+/// The block came from `alloc::<B>`, and no code uses it.
 #[inline]
 pub(super) unsafe fn free<B>(block: NonNull<B>) {
-    // SAFETY: the caller's, of that layout.
+    // SAFETY: the caller gives up a block of that layout.
     unsafe { free_of(block.cast(), Layout::new::<B>()) };
 }
 
 /// # Safety
 ///
-/// It came from `alloc_of` for this layout, and nobody uses it.
+/// The block came from `alloc_of` for this layout, and no code uses it.
 #[inline]
 unsafe fn free_of(block: NonNull<u8>, layout: Layout) {
-    // SAFETY: a block of that class, which the caller gives up.
+    // SAFETY: the caller gives up the block, and it is of that class.
     let keep = |shelf: &Shelf, class| unsafe { shelf.keep(class, block) };
     if class_of(layout).and_then(|class| with_shelf(class, keep)).is_none() {
-        // SAFETY: came from the system in this layout, perhaps by way of a shelf of its class.
+        // SAFETY: the block came from the system in this layout, perhaps by way of a shelf of its
+        // class.
         unsafe { dealloc(block.as_ptr(), layout) };
     }
 }
 
-/// The class of a layout, if blocks of it are kept. All of a class have one layout.
+/// The class of a layout, if blocks of it are kept. All blocks of a class have one layout.
 #[inline]
 fn class_of(layout: Layout) -> Option<usize> {
-    let fits = KEEPS && layout.align() == LINE && layout.size() <= LARGEST;
+    let fits = KEEPS && layout.align() == LINE && layout.size() <= MAX_BLOCK_BYTES;
     fits.then(|| layout.size() / LINE - 1)
 }
 
@@ -101,17 +102,18 @@ const fn layout_of(class: usize) -> Layout {
 
 #[cold]
 fn from_system(layout: Layout) -> NonNull<u8> {
-    // SAFETY: a version has a size.
+    // SAFETY: a version's size is not zero.
     let block = unsafe { std::alloc::alloc(layout) };
     NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Free blocks of one class: their addresses, not a chain through them, so that who takes one asks for those that are taken
-/// later. What other threads have freed, or many at once, is in no near cache.
+/// Free blocks of one class. It holds addresses instead of a chain through the blocks, so that a
+/// thread can prefetch later blocks. Blocks that other threads freed, or that were freed in bulk,
+/// are in no near cache.
 #[derive(Default)]
 struct List(Vec<NonNull<u8>>);
 
-// SAFETY: nobody but the list's owner knows its blocks.
+// SAFETY: only the list's owner knows its blocks.
 unsafe impl Send for List {}
 
 impl List {
@@ -131,7 +133,7 @@ impl List {
     #[inline]
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
         let block = self.0.pop()?;
-        if let Some(ahead) = self.0.len().checked_sub(AHEAD) {
+        if let Some(ahead) = self.0.len().checked_sub(PREFETCH_DISTANCE) {
             prefetch_for_write(self.0[ahead], layout_of(class).size().min(2 * LINE));
         }
         Some(block)
@@ -139,13 +141,15 @@ impl List {
 
     fn give_back(self, class: usize) {
         for block in self.0 {
-            // SAFETY: of this class (`push`), so it came from the system in its layout, and nobody uses it.
+            // SAFETY: the block is of this class (`push`), so it came from the system in that
+            // layout. No code uses it.
             unsafe { dealloc(block.as_ptr(), layout_of(class)) };
         }
     }
 }
 
-/// What a thread keeps of one class: two lists, so that a thread at the edge of one does not go to the others each time.
+/// The blocks of one class that a thread keeps. It has two lists, so that a thread at the edge of
+/// one does not access the overflow on every call.
 struct Shelf {
     open: Cell<List>,
     spare: Cell<List>,
@@ -159,16 +163,16 @@ thread_local! {
     };
 }
 
-/// Batches that threads have had too much.
+/// Batches that threads passed on.
 static OVERFLOW: [CachePadded<Mutex<Vec<List>>>; CLASSES] =
     [const { CachePadded::new(Mutex::new(Vec::new())) }; CLASSES];
 
-/// Takes the locks, for a fork.
+/// Takes the locks for a fork.
 pub(crate) fn take_locks() -> Box<dyn std::any::Any> {
     Box::new(OVERFLOW.each_ref().map(|overflow| overflow.lock()))
 }
 
-/// None if the thread is ending and has no shelves any more.
+/// Returns `None` if the thread is ending and has no shelves any more.
 #[inline]
 fn with_shelf<R>(class: usize, f: impl FnOnce(&Shelf, usize) -> R) -> Option<R> {
     SHELVES.try_with(|shelves| f(&shelves.0[class], class)).ok()
@@ -208,7 +212,7 @@ impl Shelf {
     }
 }
 
-/// Lets other threads have a batch.
+/// Passes a batch on to other threads.
 #[cold]
 fn pass_on(class: usize, batch: List) {
     if batch.0.is_empty() {
@@ -224,7 +228,7 @@ fn pass_on(class: usize, batch: List) {
 }
 
 const fn most_batches(class: usize) -> usize {
-    KEPT / (BATCH * layout_of(class).size())
+    MAX_OVERFLOW_BYTES / (BATCH * layout_of(class).size())
 }
 
 impl Drop for Shelves {
@@ -243,19 +247,19 @@ mod tests {
 
     use super::*;
 
-    /// A block of a class that no other test uses, at `LINES` lines.
+    /// A block of `LINES` lines, in a class that no other test uses.
     #[repr(align(64))]
     struct Block<const LINES: usize>([[u8; 64]; LINES]);
 
     fn free_all<B>(blocks: impl IntoIterator<Item = usize>) {
         for block in blocks {
             let block = NonNull::new(std::ptr::with_exposed_provenance_mut::<B>(block)).expect("allocated");
-            // SAFETY: each was allocated for a `B`, once, and is freed once.
+            // SAFETY: each block was allocated once for a `B`, and is freed once.
             unsafe { free(block) };
         }
     }
 
-    /// Addresses, which other threads can be told.
+    /// Allocates blocks and returns their addresses, which can be sent to other threads.
     fn alloc_all<B>(count: usize) -> HashSet<usize> {
         (0..count).map(|_| alloc::<B>().as_ptr().expose_provenance()).collect()
     }
@@ -271,8 +275,8 @@ mod tests {
         free_all::<B>(again);
     }
 
-    /// One thread only takes, the other only frees: what the first has in use at once is what there is in all, and two
-    /// batches at either.
+    /// One thread only allocates, the other only frees. The total is the number of blocks that the
+    /// first thread uses at once, and two batches at each thread.
     #[test]
     fn batches_come_back_from_other_threads() {
         type B = Block<7>;
@@ -294,7 +298,7 @@ mod tests {
         let kept: usize = OVERFLOW[class].lock().iter().map(|batch| batch.0.len()).sum();
         assert_eq!(kept, most_batches(class) * BATCH);
         let kept_bytes = kept * layout_of(class).size();
-        assert!(kept_bytes <= KEPT && kept_bytes > KEPT - BATCH * layout_of(class).size());
+        assert!(kept_bytes <= MAX_OVERFLOW_BYTES && kept_bytes > MAX_OVERFLOW_BYTES - BATCH * layout_of(class).size());
         OVERFLOW[class].lock().drain(..).for_each(|batch| batch.give_back(class));
     }
 
@@ -307,9 +311,9 @@ mod tests {
         let block = alloc::<Wide>();
         // SAFETY: it has room for one.
         unsafe { block.write(Wide([1; 256])) };
-        // SAFETY: just written.
+        // SAFETY: the line above wrote it.
         assert_eq!(unsafe { block.as_ref() }.0[255], 1);
-        // SAFETY: allocated above, and nobody uses it.
+        // SAFETY: the block was allocated above, and no code uses it.
         unsafe { free(block) };
     }
 }

@@ -14,53 +14,57 @@ use crate::panics::{PanicPayload, catch};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sync::global::Mutex;
 
-/// Storage and dependence metadata of a datum; what the tasks' access records point at.
+/// Storage and dependence metadata of a datum. The access records of tasks point to it.
 ///
-/// It begins a cache line, of which the scheme's metadata take all, since issuer and releasing workers write them. A
-/// small value lies in the next line, beside what leads to it.
+/// A version starts at a cache line. The scheme's metadata fill that line, since the issuer and
+/// releasing workers both write them. A small value is in the next line, together with the fields
+/// that lead to it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Version {
     meta: Meta,
-    /// Where the value lives: behind this head, or in the storage of an enclosing task's version.
+    /// The address of the value: behind this head, or in the storage of an enclosing task's
+    /// version.
     value: Cell<NonNull<()>>,
-    /// `UNSET`, `PRODUCED`, or the failure (`Error::into_raw`) because of which there is no value.
+    /// `UNSET`, `PRODUCED`, or the failure (`Error::into_raw`) that left no value.
     state: AtomicPtr<()>,
     pub(crate) exclusion: Exclusion,
     kind: Cell<&'static VersionKind>,
-    /// The generation whose member failed; meaningful while `state` is a failure.
+    /// The generation whose member failed. Meaningful while `state` is a failure.
     failed_group: AtomicU32,
     place: Place,
     /// Whether the storage holds a value that must be dropped, valid for readers or not.
     full: Cell<bool>,
-    /// Whether no later version takes its place (TG §3.3, footnote 2). The issuer and who opens a nested task's view ask.
+    /// Whether no later version may replace it (TG §3.3, footnote 2). The issuer reads it, and so
+    /// does a thread that opens a nested task's view.
     in_place: AtomicBool,
 }
 
-/// The first version's value, behind 64 bytes of its datum and this, shares a line with what leads to it.
+/// The first version's value follows 64 bytes of the datum and this head. So a small value shares a
+/// cache line with the fields that lead to it.
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Version>() == 104);
 
-/// Where a version's head and value live, hence who frees them.
+/// Where the head and the value of a version are, and hence which code frees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The first version of a handle, in the handle's own block.
     First,
-    /// A later version, in a block of its own.
+    /// A later version, in a separate block.
     Renamed,
-    /// As `Renamed`, by a runtime that bounds the storage of such versions.
+    /// Like `Renamed`, in a runtime that bounds the storage of such versions.
     Counted,
-    /// In a nested task's frame, and freed with that: it shows the parent's version, whose the value is, or is a datum of its
-    /// own (`stack::layout::local`).
+    /// In a nested task's frame, which frees it. It shows the parent's version, which owns the
+    /// value, or belongs to the task's own datum (`stack::layout::local`).
     Held,
 }
 
-/// What the untyped runtime must know about the type of a value.
+/// What the untyped runtime knows about the type of a value.
 #[derive(Debug)]
 pub(crate) struct VersionKind {
-    /// Makes a later version; one that is counted, if there is a share for it.
+    /// Makes a later version. With a share, the version is counted.
     pub(crate) rename: fn(Option<Share>) -> NonNull<Version>,
-    /// Bytes of one that is counted.
+    /// The size of a counted version in bytes.
     pub(crate) counted_size: usize,
     free_renamed: unsafe fn(NonNull<Version>),
     free_counted: unsafe fn(NonNull<Version>),
@@ -69,10 +73,11 @@ pub(crate) struct VersionKind {
     move_value: unsafe fn(NonNull<()>, NonNull<()>),
 }
 
-/// What the drop of a value threw, if anything: a worker must not unwind, so it tells the scope.
+/// The panic payload of a value's drop, if any. A worker must not unwind, so it reports the payload
+/// to the scope.
 pub(crate) type Dropped = Result<(), PanicPayload>;
 
-/// A later version with room for its value; `S` is its share of what the runtime allows, or nothing.
+/// A later version with room for its value. `S` is its share of the runtime's bound, or `()`.
 #[repr(C, align(64))]
 struct Renamed<T, S> {
     head: Version,
@@ -109,11 +114,11 @@ fn rename<T>(share: Option<Share>) -> NonNull<Version> {
 
 fn rename_with<T, S>(place: Place, share: S) -> NonNull<Version> {
     let block = storage::alloc::<Renamed<T, S>>();
-    // SAFETY: a field of the block; its value stays as it is, and may be large.
+    // SAFETY: the field is inside the block. The value is not touched, since it may be large.
     let value = unsafe { block.byte_add(offset_of!(Renamed<T, S>, value)) };
     // SAFETY: as above.
     let share_at = unsafe { block.byte_add(offset_of!(Renamed<T, S>, share)) };
-    // SAFETY: the block was just made, and this is the place of that field.
+    // SAFETY: the block is new, and this is the address of that field.
     unsafe { share_at.cast().write(share) };
     let head = block.cast();
     // SAFETY: as above.
@@ -123,10 +128,12 @@ fn rename_with<T, S>(place: Place, share: S) -> NonNull<Version> {
 
 /// # Safety
 ///
-/// `version` came from `rename_with::<T, S>`, nobody uses it, and its value was dropped or moved away.
+/// `version` came from `rename_with::<T, S>`, no code uses it, and its value was dropped or moved
+/// away.
 unsafe fn free_renamed<T, S>(version: NonNull<Version>) {
     let block: NonNull<Renamed<T, S>> = version.cast();
-    // SAFETY: all fields were written by `rename_with`, and the caller gives them up; the value is not dropped.
+    // SAFETY: `rename_with` wrote all fields, and the caller gives them up. This does not drop the
+    // value.
     unsafe { block.drop_in_place() };
     // SAFETY: the block came from `storage`, for this type.
     unsafe { storage::free(block) };
@@ -134,7 +141,7 @@ unsafe fn free_renamed<T, S>(version: NonNull<Version>) {
 
 /// # Safety
 ///
-/// `value` points to a `T` that nobody uses afterwards.
+/// `value` points to a `T` that no code uses afterwards.
 unsafe fn drop_value<T>(value: NonNull<()>) -> Dropped {
     // SAFETY: as the caller promises.
     catch(|| unsafe { value.cast::<T>().drop_in_place() })
@@ -142,13 +149,14 @@ unsafe fn drop_value<T>(value: NonNull<()>) -> Dropped {
 
 /// # Safety
 ///
-/// `from` holds a `T`, `to` has room for one, they do not overlap; afterwards `from` holds none.
+/// `from` holds a `T`, `to` has room for one, and they do not overlap. Afterwards `from` holds
+/// none.
 unsafe fn move_value<T>(from: NonNull<()>, to: NonNull<()>) {
     // SAFETY: as the caller promises.
     unsafe { ptr::copy_nonoverlapping(from.cast::<T>().as_ptr(), to.cast::<T>().as_ptr(), 1) }
 }
 
-/// What a version has for a reader.
+/// What a reader finds in a version.
 #[derive(Clone, Debug)]
 pub(crate) enum State {
     Unset,
@@ -160,10 +168,10 @@ fn produced() -> *mut () {
     ptr::without_provenance_mut(1)
 }
 
-/// Guards the transition to "failed", which members of one generation may make at once.
+/// Guards the transition to "failed": several members of one generation may make it at once.
 static FAILING: Mutex<()> = Mutex::new(());
 
-/// Takes the lock, for a fork.
+/// Takes the lock for a fork.
 pub(crate) fn take_lock() -> Box<dyn std::any::Any> {
     Box::new(FAILING.lock())
 }
@@ -184,7 +192,8 @@ impl Version {
         }
     }
 
-    /// Without a value again, which is spent and needs no drop, and for one of perhaps another kind, which nobody sees before.
+    /// Resets the version for a new value, possibly of another kind. The old value is spent and
+    /// needs no drop. No other thread sees the version before the caller publishes it.
     #[inline(always)]
     pub(super) fn renew(&self, kind: &'static VersionKind) {
         self.kind.set(kind);
@@ -204,9 +213,9 @@ impl Version {
         self.kind.get()
     }
 
-    /// Whether no later version takes its place.
+    /// Whether no later version may replace it.
     pub(crate) fn is_in_place(&self) -> bool {
-        // A wish of the handle's owner, which orders nothing.
+        // Relaxed: the flag is a wish of the handle's owner and orders nothing.
         self.in_place.load(Ordering::Relaxed)
     }
 
@@ -214,7 +223,7 @@ impl Version {
         self.in_place.store(in_place, Ordering::Relaxed);
     }
 
-    /// Where the value lives.
+    /// The address of the value.
     #[inline]
     pub(crate) fn value(&self) -> NonNull<()> {
         self.value.get()
@@ -244,7 +253,7 @@ impl Version {
         } else if state == produced() {
             State::Produced
         } else {
-            // SAFETY: the state holds one count of the failure; it is taken back at once.
+            // SAFETY: the state holds one count of the failure. `into_raw` below puts it back.
             let error = unsafe { Error::from_raw(state) };
             let copy = error.clone();
             let _still_counted = error.into_raw();
@@ -252,7 +261,8 @@ impl Version {
         }
     }
 
-    /// Sets what readers find. Only for who has the version alone (a write or inout access, its issuer while idle).
+    /// Sets what readers find. Only for a task that has the version alone (`write` or `inout`), or
+    /// for the issuer while the version is idle.
     #[inline]
     pub(crate) fn set_state(&self, state: State) {
         let new = match state {
@@ -264,11 +274,12 @@ impl Version {
         if old != new {
             self.state.store(new, Ordering::Relaxed);
         }
-        // Also if both are one failure: each came with a count, and the word holds one.
+        // Needed also if both are the same failure: each carries a count, and the word holds one.
         forget_state(old);
     }
 
-    /// Readers find the value that was just put there. Only for who has the version alone, whose state is unset.
+    /// Publishes the value that the caller just wrote. Only for a task that has the version alone
+    /// and whose state is unset.
     #[inline(always)]
     pub(crate) fn produce(&self) {
         debug_assert!(self.state.load(Ordering::Relaxed).is_null(), "unset since the write began");
@@ -276,9 +287,11 @@ impl Version {
         self.state.store(produced(), Ordering::Relaxed);
     }
 
-    /// Whether a member of generation `group` may run on what is there: a failure of another member of the same
-    /// generation poisons only what comes after it, since members are unordered; unless it took the value away. Where
-    /// members exclude one another, only with the exclusion.
+    /// Whether a member of generation `group` may run on the current value.
+    ///
+    /// Members of a generation are unordered. So the failure of another member of the same
+    /// generation poisons only later generations, unless that member took the value away. If
+    /// members exclude one another, the caller must hold the exclusion.
     pub(crate) fn serves(&self, group: u32) -> bool {
         self.is_produced()
             || (!self.state.load(Ordering::Acquire).is_null()
@@ -286,23 +299,24 @@ impl Version {
                 && self.full.get())
     }
 
-    /// A member of generation `group` failed. The first to say so is kept.
+    /// Records that a member of generation `group` failed. Only the first failure is kept.
     pub(crate) fn fail_in_group(&self, group: u32, error: &Error) {
         let _guard = FAILING.lock();
         if self.is_produced() {
             self.failed_group.store(group, Ordering::Relaxed);
-            // Release: members that run at once look at the group and at the error.
+            // Release: members that run at the same time read the group and the error.
             self.state.store(error.clone().into_raw().cast_mut(), Ordering::Release);
         }
     }
 
-    /// Who has it alone failed: whatever generation comes next finds a failure that is not its own.
+    /// Records the failure of a task that has the version alone. Every later generation finds a
+    /// failure that is not its own.
     pub(crate) fn fail(&self, error: Error) {
         self.leave_failed_group();
         self.set_state(State::Failed(error));
     }
 
-    /// A failure is no longer that of a generation that goes on. None has the number 0.
+    /// Detaches the failure from its generation. No generation has the number 0.
     pub(crate) fn leave_failed_group(&self) {
         self.failed_group.store(0, Ordering::Relaxed);
     }
@@ -311,37 +325,39 @@ impl Version {
     ///
     /// # Safety
     ///
-    /// Nobody else uses the value.
+    /// No other code uses the value.
     #[inline(always)]
     pub(crate) unsafe fn drop_value(&self) -> Dropped {
         if !self.full.replace(false) {
             return Ok(());
         }
-        // SAFETY: `full` said that the storage holds a value of the kind's type, and it was just cleared.
+        // SAFETY: `full` said that the storage holds a value of the kind's type, and `replace` just
+        // cleared it.
         unsafe { (self.kind().drop_value)(self.value()) }
     }
 
-    /// As `drop_value`, in a body or on a user's thread, which may unwind.
+    /// Like `drop_value`, in a body or on a user's thread, which may unwind.
     ///
     /// # Safety
     ///
-    /// Nobody else uses the value.
+    /// No other code uses the value.
     #[inline(always)]
     pub(crate) unsafe fn drop_value_here(&self) {
         // SAFETY: as the caller promises.
         unsafe { self.drop_value() }.unwrap_or_else(|caught| caught.resume());
     }
 
-    /// Moves the value into the storage of `to`, whose old value is dropped.
+    /// Moves the value into the storage of `to`, and drops the old value there.
     ///
     /// # Safety
     ///
-    /// Both are of one kind and nobody else uses them.
+    /// Both are of one kind, and no other code uses them.
     pub(crate) unsafe fn move_value_to(&self, to: &Version) -> Dropped {
         // SAFETY: the caller has `to` alone.
         let dropped = unsafe { to.drop_value() };
         if self.full.replace(false) {
-            // SAFETY: `full` said that there is a value; `to` has room for it, since its own was dropped.
+            // SAFETY: `full` said that there is a value. `to` has room for it, since its own value
+            // was dropped.
             unsafe { (self.kind().move_value)(self.value(), to.value()) };
             to.full.set(true);
         }
@@ -352,24 +368,25 @@ impl Version {
     ///
     /// # Safety
     ///
-    /// Nobody uses the version afterwards.
+    /// No code uses the version afterwards.
     pub(crate) unsafe fn free(this: NonNull<Version>) -> Dropped {
         // SAFETY: the caller keeps the version alive until now.
         let version = unsafe { this.as_ref() };
         if version.place == Place::Held {
             return Ok(());
         }
-        // SAFETY: nobody else uses it.
+        // SAFETY: no other code uses it.
         let dropped = unsafe { version.drop_value() };
         version.set_state(State::Unset);
         match version.place {
             Place::First => {
-                // SAFETY: a first version is in its datum.
+                // SAFETY: a first version is inside its datum.
                 let datum = unsafe { Datum::of_first(this) };
                 // SAFETY: it owned a part of the datum.
                 unsafe { Datum::drop_part(datum) }
             }
-            // SAFETY: such a version came from `rename` of the same kind, with a share; its value is gone.
+            // SAFETY: such a version came from `rename` of the same kind, with a share. Its value
+            // is gone.
             Place::Counted => unsafe { (version.kind().free_counted)(this) },
             // SAFETY: as above, without a share.
             _ => unsafe { (version.kind().free_renamed)(this) },
@@ -378,7 +395,7 @@ impl Version {
     }
 }
 
-/// Gives back the count that a state word held.
+/// Drops the count that a state word held.
 fn forget_state(state: *mut ()) {
     if !state.is_null() && state != produced() {
         // SAFETY: the word held one count, and it was just overwritten.

@@ -1,5 +1,5 @@
-//! Models of counted items: uses that are given back, ended and taken, at once. Each look at the value is one that loom
-//! watches.
+//! Models of counted items: threads give back, end and take uses at the same time. Loom checks each
+//! look at the value.
 
 use loom::thread;
 
@@ -12,7 +12,7 @@ fn item(uses: u32) -> Arc<CountedItem<u32>> {
     item
 }
 
-/// A use of the value, whose type only its thread knows.
+/// A use of the value. Only its thread knows its type.
 fn begin(item: &CountedItem<u32>) -> Option<Use<'_, u32>> {
     match item.get() {
         Got::Use(one) => Some(one),
@@ -29,7 +29,7 @@ fn run<R: 'static>(
     thread::spawn(move || body(&item))
 }
 
-/// Looks at the value, and says that it was no use.
+/// Looks at the value, and gives the use back.
 fn look(item: &CountedItem<u32>) {
     if let Some(one) = begin(item) {
         assert_eq!(*one, 7);
@@ -37,7 +37,7 @@ fn look(item: &CountedItem<u32>) {
     }
 }
 
-/// The value is taken after a look of another thread, which has given its use back.
+/// One thread takes the value after another has looked at it and given its use back.
 #[test]
 fn loom_taken_after_a_look() {
     loom::model(|| {
@@ -50,7 +50,7 @@ fn loom_taken_after_a_look() {
     });
 }
 
-/// It is dropped after such a look.
+/// The value is dropped after such a look.
 #[test]
 fn loom_dropped_after_a_look() {
     loom::model(|| {
@@ -61,7 +61,7 @@ fn loom_dropped_after_a_look() {
     });
 }
 
-/// One of two uses is given back and begun by a third thread: whoever ends last has seen all looks.
+/// One of two uses is given back, and a third thread begins it. The last to end has seen all looks.
 #[test]
 fn loom_a_use_that_was_given_back_is_begun_again() {
     loom::model(|| {

@@ -1,8 +1,10 @@
-//! Items: values that are put once, and that others wait for (the *full-empty* words of [FP](crate#sources) §V).
+//! Items: values that are put once, and that others wait for (the *full-empty* words of
+//! [FP](crate#sources) §V).
 //!
-//! An [`Item`] is there as soon as it was put, and stays. A [`CountedItem`] is put with the number of its uses, and its
-//! value is dropped after the last. Both may be waited for by a pending task ([`Precondition`]) and by a future
-//! ([`Waker`]); before or after the put, from any thread.
+//! The value of an [`Item`] is there from the put on, and stays. A [`CountedItem`] is put with the
+//! number of its uses, and its value is dropped after the last one. A pending task
+//! ([`Precondition`]) and a future ([`Waker`]) may wait for either, before or after the put, from
+//! any thread.
 //!
 //! ```
 //! use millpond::{Runtime, Spawn, item::Item};
@@ -31,7 +33,7 @@ use slot::{Slot, Waits};
 mod loom_tests;
 mod slot;
 
-/// Who waits for an item.
+/// A waiter for an item.
 enum Who {
     Task(Precondition),
     Future(Waker),
@@ -41,28 +43,29 @@ impl Waits for Who {
     fn go(self) {
         match self {
             Who::Task(precondition) => precondition.satisfy(),
-            // A waker that panics is its executor's affair.
+            // If a waker panics, its executor has to handle that.
             Who::Future(waker) => drop(catch(|| waker.wake())),
         }
     }
 }
 
-/// A value that is put once. Dropped, it drops the preconditions that wait for it.
+/// A value that is put once. An item that is dropped drops the preconditions that wait for it.
 pub struct Item<T>(Slot<T, Who>);
 
 impl<T> Item<T> {
-    /// An item that was not put.
+    /// An item without a value.
     pub fn new() -> Self {
         Item(Slot::new())
     }
 
-    /// The value, if it was put. One load.
+    /// The value, if it was put. This costs one load.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         self.0.get()
     }
 
-    /// Puts the value, and lets those go on who wait for it: two atomic steps, and one for each of those.
+    /// Puts the value, and wakes all waiters. This costs two atomic operations, plus one for each
+    /// waiter.
     ///
     /// # Errors
     ///
@@ -71,17 +74,18 @@ impl<T> Item<T> {
         self.0.put(value)
     }
 
-    /// A pending task waits for the item: the precondition is satisfied when it is there, perhaps now.
+    /// Lets a pending task wait for the item. The precondition is satisfied when the item is put,
+    /// or now if it was put before.
     pub fn wait(&self, precondition: Precondition) {
         self.0.wait(Who::Task(precondition)).into_iter().for_each(Waits::go);
     }
 
-    /// A future waits for the item; false if it is there.
+    /// Lets a future wait for the item. Returns false if the item was put before.
     pub fn wake(&self, waker: &Waker) -> bool {
         !self.0.is_full() && self.0.wait(Who::Future(waker.clone())).is_none()
     }
 
-    /// Lets those go on who wait, though the item was not put.
+    /// Wakes all waiters, although the item was not put.
     pub fn release(&self) {
         self.0.release();
     }
@@ -104,7 +108,7 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Item<T> {
     }
 }
 
-/// A value that is put once, with the number of its uses; after the last of these it is dropped.
+/// A value that is put once, with the number of its uses. After the last use, it is dropped.
 ///
 /// ```
 /// use millpond::item::{CountedItem, Got};
@@ -124,36 +128,36 @@ pub struct CountedItem<T>(Slot<Counted<T>, Who>);
 /// What [`CountedItem::get`] finds.
 #[derive(Debug)]
 pub enum Got<'i, T> {
-    /// It was not put.
+    /// The item was not put.
     Missing,
     /// One use of the value.
     Use(Use<'i, T>),
-    /// It was got as often as was said when it was put.
+    /// The item was put, but all its uses have been taken.
     UsedUp,
 }
 
 /// One use of an item's value. It ends when this is dropped.
 pub struct Use<'i, T>(&'i Counted<T>);
 
-/// A value and its uses. It is there as long as one of them has not ended.
+/// A value and its uses. The value exists as long as one use has not ended.
 struct Counted<T> {
     value: UnsafeCell<MaybeUninit<T>>,
-    /// How often it may still be got.
+    /// How many uses may still begin.
     left: AtomicU32,
-    /// Uses that have not ended, or not begun.
+    /// How many uses have not ended, or not begun.
     open: AtomicU32,
 }
 
-// SAFETY: it is shared until its last use, whose thread alone has it then.
+// SAFETY: it is shared until its last use. From then on, only the thread of that use has it.
 unsafe impl<T: Send + Sync> Sync for Counted<T> {}
 
 impl<T> CountedItem<T> {
-    /// An item that was not put.
+    /// An item without a value.
     pub fn new() -> Self {
         CountedItem(Slot::new())
     }
 
-    /// Begins a use of the value, if there is one.
+    /// Begins a use of the value, if there is one left.
     pub fn get(&self) -> Got<'_, T> {
         match self.0.get() {
             None => Got::Missing,
@@ -162,17 +166,17 @@ impl<T> CountedItem<T> {
         }
     }
 
-    /// Whether it was put, and perhaps used up.
+    /// Whether the item was put. Its value may be used up.
     pub fn is_put(&self) -> bool {
         self.0.is_full()
     }
 
-    /// Whether its value is there: put, and in use or to be used.
+    /// Whether the value exists: it was put, and not all uses have ended.
     pub fn is_there(&self) -> bool {
         self.0.get().is_some_and(|counted| counted.open.load(Ordering::Relaxed) != 0)
     }
 
-    /// Puts the value for so many uses, and lets those go on who wait for it. For none it is dropped.
+    /// Puts the value for `uses` uses, and wakes all waiters. If `uses` is 0, the value is dropped.
     ///
     /// # Errors
     ///
@@ -181,7 +185,7 @@ impl<T> CountedItem<T> {
         self.0.put(Counted::new(value, uses)).map_err(Counted::into_inner)?;
         if uses == 0 {
             let counted = self.0.get().expect("just put");
-            // SAFETY: nobody has got it, and nobody will.
+            // SAFETY: there are no uses, so no other thread ever gets the value.
             unsafe { counted.drop_value() };
         }
         Ok(())
@@ -221,18 +225,18 @@ impl<T> Counted<T> {
         Counted { value, left: AtomicU32::new(uses), open: AtomicU32::new(uses) }
     }
 
-    /// The value of one that nobody has used.
+    /// The value, if no use of it has begun.
     fn into_inner(self) -> T {
-        // SAFETY: it is forgotten below, and nobody has taken the value.
+        // SAFETY: it is forgotten below, and nothing has taken the value.
         let value = self.value.with_mut(|value| unsafe { value.cast::<T>().read() });
         std::mem::forget(self);
         value
     }
 
-    /// Begins a use; false if there are no more.
+    /// Begins a use. Returns false if there is none left.
     fn begin(&self) -> bool {
         let less = |left: u32| left.checked_sub(1);
-        // Acquire: whoever has given this use back has looked at the value before.
+        // Acquire: if a thread has given this use back, it has looked at the value before.
         self.left.fetch_update(Ordering::Acquire, Ordering::Relaxed, less).is_ok()
     }
 
@@ -240,7 +244,7 @@ impl<T> Counted<T> {
     ///
     /// # Safety
     ///
-    /// All uses have ended, by who has seen that; once.
+    /// All uses have ended, and the caller has seen that. It is called once.
     unsafe fn drop_value(&self) {
         // SAFETY: as the caller promises.
         self.value.with_mut(|value| unsafe { value.cast::<T>().drop_in_place() });
@@ -250,14 +254,14 @@ impl<T> Counted<T> {
 impl<T> Drop for Counted<T> {
     fn drop(&mut self) {
         if self.open.load(Ordering::Acquire) != 0 {
-            // SAFETY: nobody else has it, and it was not dropped.
+            // SAFETY: nothing else has it, and the value was not dropped.
             unsafe { self.drop_value() };
         }
     }
 }
 
 impl<'i, T> Use<'i, T> {
-    /// The value itself, if this is its last use.
+    /// The value itself, if this is the last use.
     ///
     /// # Errors
     ///
@@ -267,7 +271,7 @@ impl<'i, T> Use<'i, T> {
             return Err(self);
         }
         let this = ManuallyDrop::new(self);
-        // SAFETY: the others have ended, which was seen, and no more can begin.
+        // SAFETY: the load has seen that the other uses have ended, and no more can begin.
         let value = this.0.value.with_mut(|value| unsafe { value.cast::<T>().read() });
         this.0.open.store(0, Ordering::Release);
         Ok(value)
@@ -275,9 +279,10 @@ impl<'i, T> Use<'i, T> {
 }
 
 impl<T> Use<'_, T> {
-    /// The use did not take place: the value may be got once more.
+    /// Gives the use back, as if it had not begun: the value may be got once more.
     pub fn give_back(self) {
-        // Release: the looks at the value come before what the next one does with it, who may take or drop it.
+        // Release: this thread's looks at the value come before the next use, which may take or
+        // drop it.
         ManuallyDrop::new(self).0.left.fetch_add(1, Ordering::Release);
     }
 }
@@ -287,7 +292,7 @@ impl<T> Deref for Use<'_, T> {
 
     fn deref(&self) -> &T {
         let value = self.0.value.with(|value| value);
-        // SAFETY: the value is there as long as a use has not ended.
+        // SAFETY: the value exists as long as a use has not ended.
         unsafe { &*value.cast::<T>() }
     }
 }
@@ -295,7 +300,7 @@ impl<T> Deref for Use<'_, T> {
 impl<T> Drop for Use<'_, T> {
     fn drop(&mut self) {
         if self.0.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: it was the last.
+            // SAFETY: this was the last use.
             unsafe { self.0.drop_value() };
         }
     }

@@ -1,4 +1,4 @@
-//! A slot: empty until it is filled, once; who comes before waits in it.
+//! A slot: empty until it is filled, once. Waiters that come before that are kept in it.
 //!
 //! ```text
 //!            put (1)                 put (3)
@@ -6,14 +6,18 @@
 //!   null, or the newest of those who wait
 //! ```
 //!
-//! 1. *Put* claims the slot by setting `TAKEN` in a compare-and-swap: one putter gets it, any other is refused.
+//! 1. *Put* claims the slot: it sets `TAKEN` by a compare-and-swap. One putter succeeds, any other
+//!    is refused.
 //! 2. The putter alone writes the value.
-//! 3. It publishes the value by exchanging the word for `FULL` (acquire and release), and lets everybody go who was in
-//!    the word.
-//! 4. *Get* loads the word (acquire): if it is `FULL`, the value is there, and nobody writes it any more.
-//! 5. *Wait* links itself in front of the list by a compare-and-swap that keeps `TAKEN`, unless the word is `FULL`. So it
-//!    comes before the exchange (3), which finds it, or sees that the value is there.
-//! 6. *Release* takes the list out and leaves the rest of the word; those in it go on without a value.
+//! 3. It publishes the value: it exchanges the word for `FULL` (acquire and release), and wakes all
+//!    waiters that were in the word.
+//! 4. *Get* loads the word (acquire). If it is `FULL`, the value is there, and no thread writes it
+//!    any more.
+//! 5. *Wait* links its waiter in front of the list by a compare-and-swap that keeps `TAKEN`, unless
+//!    the word is `FULL`. So either it comes before the exchange (3), which finds it, or it sees
+//!    that the value is there.
+//! 6. *Release* takes the list out and keeps the rest of the word. The waiters in it go on without
+//!    a value.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -24,9 +28,9 @@ use crate::sync::atomic::{AtomicPtr, Ordering};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// What may wait in a slot.
+/// A waiter in a slot.
 pub(super) trait Waits {
-    /// It need not wait any more. May run any code.
+    /// Lets the waiter go on. May run any code.
     fn go(self);
 }
 
@@ -36,7 +40,7 @@ pub(super) struct Slot<T, W: Waits> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// Its addresses have room for a bit.
+// Aligned, so that its addresses have room for the two flags.
 #[repr(align(8))]
 struct Node<W> {
     next: *mut Node<W>,
@@ -46,8 +50,8 @@ struct Node<W> {
 const TAKEN: usize = 1;
 const FULL: usize = 2;
 
-// SAFETY: the value is written by one thread before it is published, and shared afterwards; who waits is handed to the
-// thread that takes the list.
+// SAFETY: one thread writes the value before it is published, and all share it afterwards. Waiters
+// are handed to the thread that takes the list.
 unsafe impl<T: Send + Sync, W: Waits + Send> Sync for Slot<T, W> {}
 // SAFETY: it owns both.
 unsafe impl<T: Send, W: Waits + Send> Send for Slot<T, W> {}
@@ -69,16 +73,16 @@ impl<T, W: Waits> Slot<T, W> {
             return None;
         }
         let value = self.value.with(|value| value);
-        // SAFETY: published, and not written any more (step 4); as long as the slot is borrowed nobody takes it out but
-        // who promises that there is no reference.
+        // SAFETY: the value is published, and not written any more (step 4). As long as the slot is
+        // borrowed, only a caller that promises that there is no reference takes it out.
         Some(unsafe { &*value.cast::<T>() })
     }
 
-    /// Fills the slot, and lets those go who wait for that.
+    /// Fills the slot, and wakes all waiters.
     ///
     /// # Errors
     ///
-    /// The value, if somebody has filled the slot, or is filling it.
+    /// The value, if a thread has filled the slot, or is filling it.
     pub(super) fn put(&self, value: T) -> Result<(), T> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -91,14 +95,14 @@ impl<T, W: Waits> Slot<T, W> {
                 Err(now) => word = now,
             }
         }
-        // SAFETY: who has set `TAKEN` alone uses the cell.
+        // SAFETY: only the thread that has set `TAKEN` uses the cell.
         self.value.with_mut(|cell| unsafe { (*cell).write(value) });
         let waiting = self.word.swap(ptr::without_provenance_mut(FULL), Ordering::AcqRel);
         Self::let_go(waiting);
         Ok(())
     }
 
-    /// Waits for the value, unless it is there: then the waiter comes back.
+    /// Waits for the value. If it is there, returns the waiter.
     pub(super) fn wait(&self, who: W) -> Option<W> {
         let mut word = self.word.load(Ordering::Acquire);
         if word.addr() == FULL {
@@ -113,7 +117,7 @@ impl<T, W: Waits> Slot<T, W> {
                 Ok(_) => return None,
                 Err(now) => word = now,
             }
-            // SAFETY: made above, and not published.
+            // SAFETY: it was made above, and is not published.
             node = unsafe { Box::from_raw(at) };
             if word.addr() == FULL {
                 return Some(node.who);
@@ -121,7 +125,7 @@ impl<T, W: Waits> Slot<T, W> {
         }
     }
 
-    /// Lets everybody go who waits, though there is no value.
+    /// Wakes all waiters, although there is no value.
     pub(super) fn release(&self) {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -136,30 +140,32 @@ impl<T, W: Waits> Slot<T, W> {
         }
     }
 
-    /// Those of a list that was taken out go.
+    /// Wakes the waiters of a list that was taken out.
     fn let_go(list: *mut Node<W>) {
         Self::each(list, Waits::go);
     }
 
-    /// Takes a list apart that was taken out.
+    /// Takes apart a list that was taken out.
     fn each(list: *mut Node<W>, mut f: impl FnMut(W)) {
         let mut next = list.map_addr(|addr| addr & !(TAKEN | FULL));
         while !next.is_null() {
-            // SAFETY: `wait` has leaked it, and who takes the list has it alone.
+            // SAFETY: `wait` has leaked it, and the thread that takes the list is the only one that
+            // has it.
             let node = unsafe { Box::from_raw(next) };
             next = node.next;
             f(node.who);
         }
     }
 
-    /// Drops what waits; the value, if it is there. Then the slot is empty.
+    /// Drops all waiters, and returns the value, if it is there. Then the slot is empty.
     pub(super) fn end(&mut self) -> Option<T> {
         let word = self.word.swap(ptr::null_mut(), Ordering::Acquire);
         if word.addr() != FULL {
             Self::each(word, drop);
             return None;
         }
-        // SAFETY: published, and nobody else has the slot; that it is empty now keeps the value from being taken again.
+        // SAFETY: the value is published, and nothing else has the slot. The slot is empty now, so
+        // the value is not taken twice.
         Some(self.value.with_mut(|value| unsafe { value.cast::<T>().read() }))
     }
 }

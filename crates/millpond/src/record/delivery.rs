@@ -94,7 +94,7 @@ impl Delivery {
 impl Batch {
     fn deliver(self) {
         // A worker may be in the middle of a spawn: until the sinks return, this thread can use no runtime.
-        let (_nobody, _visit) = (Enter::nobody(), Visit::of_sinks());
+        let (_no_worker, _visit) = (Enter::none(), Visit::of_sinks());
         // A worker must not unwind.
         self.sinks.iter().for_each(|sink| drop(catch(|| sink.take(self.track, &self.events))));
         // The last to have a sink, perhaps.

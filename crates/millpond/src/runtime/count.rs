@@ -1,44 +1,54 @@
-//! A scope's count of outstanding tasks, and who waits for it to fall.
+//! A scope's count of outstanding tasks, and the threads that wait until it falls.
 //!
-//! Counting costs the issuer no read-modify-write, and a worker one for many tasks:
+//! Counting costs the owner no read-modify-write, and a worker one for many tasks:
 //!
-//! 1. The owner (the thread of the scope's body) counts spawns in a plain cell, and so the completions that happen on
-//!    its own thread while the scope is open. Of a task that it did not count itself (4) only the completion may be
-//!    counted there: the difference of the cells may wrap below 0, and is right in sum with `word`.
-//! 2. Other workers collect completions and subtract them from `word`, which starts at `OPEN`. A worker flushes
-//!    what it collected before it runs a task of another scope, goes on with a body that waited, finds no work, or
-//!    suspends. So it never sits on a completion of a scope that waits for nothing else.
-//! 3. `close`: the owner adds what it counted minus `OPEN`. From then on `word` is the number of outstanding tasks,
-//!    and whoever brings it to 0 completes the scope. All changes of `word` form one release sequence, so what
-//!    happened before any completion happens before that.
-//! 4. A task that came through a door (`runtime::external::tasks`) is counted when it is let in, by whoever meets its last
-//!    precondition: the owner in its cell, as a completion less; a worker that has completions of this scope to
-//!    subtract spares one of them; anybody else adds to `word`. The worker spares no more than it has, so `word` is
-//!    never less than what is outstanding, and what the spared completion stood for keeps the scope from being
-//!    complete until then.
-//! 5. The owner that waits for room in its window stores a waiter and sets `ROOM` in `word`; the next flush clears
-//!    it in the same step in which it subtracts, and wakes the owner. One word, so no wake-up is lost, and a worker
-//!    that did not clear the bit does not touch the scope again. The owner goes on when it has cleared the bit itself
-//!    or was woken; so until then the waker may read `waiter`.
-//! 6. The last completion may come between the owner's look for room and the bit; then nobody subtracts any more. So
-//!    an owner that waits without another look reads the count before it looks: if the count is the same once the bit
-//!    is set, what it saw there still holds, and there is a subtraction to come. An owner that counts later looks for
-//!    room again when the bit is set.
-//! 7. A scope is *quiet*, quiescent, when no task is outstanding but those that its admission hold. The owner that waits for
-//!    that lends what it counted to `word`, counts nothing itself meanwhile, and sets `QUIET`. It is quiet already, or
-//!    somebody will subtract down to `OPEN`, who clears the bit in the same step and tells the owner. The owner goes on
-//!    when it has cleared the bit itself or was told.
-//! 8. A session has no owner thread: the thread that holds its lock is the owner (`runtime::session::core`). Several threads and
-//!    futures may wait for room at once, so they are in a list, and `waiter` is not used. Under the lock, each puts itself
-//!    into the list, stores in `room_at` how low `word` must be, sets `ROOM`, and compares the counts as in 6. The
-//!    subtraction that comes down to `room_at` clears `ROOM`; the worker that did it tells the whole list, and each one
-//!    looks again. The session may end as soon as the worker has subtracted. So a worker that sees `ROOM` takes a
-//!    reference to the session before it subtracts: its own completions are not counted yet, so the session is there.
-//!    Another waiter may store another `room_at` just before the subtraction, with `ROOM` set already. So the worker compares
-//!    again afterwards: it has read `word` from that one's read-modify-write, or a later one, and sees what was stored.
-//! 9. A session ends without a waiter. The owner closes without a waiter, after it has put a reference to the session
-//!    where the completer finds it. The thread that brings `word` to 0 takes the reference, and ends the session.
-//!    `ROOM` may still be set then: it does not count.
+//! 1. The owner (the thread of the scope's body) counts spawns in a plain cell. While the scope is
+//!    open, it also counts there the completions that happen on its own thread. For a task that the
+//!    owner did not count itself (4), that cell may get only the completion. So the difference of
+//!    the cells may wrap below 0; its sum with `word` is right.
+//! 2. Other workers collect completions and subtract them from `word`, which starts at `OPEN`. A
+//!    worker flushes what it collected before it runs a task of another scope, resumes a body that
+//!    waited, or suspends. It also flushes when it finds no work. So it never keeps a completion
+//!    back from a scope that waits for nothing else.
+//! 3. `close`: the owner adds its own balance minus `OPEN`. From then on, `word` is the number of
+//!    outstanding tasks. The thread that brings `word` to 0 completes the scope. All changes of
+//!    `word` form one release sequence. So everything that happened before a completion happens
+//!    before the scope is complete.
+//! 4. An external task (`runtime::external::tasks`) is counted when it is let in, by the thread
+//!    that meets its last precondition. The owner subtracts one completion from its cell. A worker
+//!    that has completions of this scope to subtract withholds one of them. Any other thread adds 1
+//!    to `word`. The worker withholds no more completions than it has, so `word` is never less than
+//!    the outstanding tasks. Until then, the withheld completion keeps the scope from being
+//!    complete.
+//! 5. The owner that waits for room in its window stores a waiter and sets `ROOM` in `word`. The
+//!    next flush clears `ROOM` in the same step in which it subtracts, and wakes the owner. Both
+//!    are in one word, so no wake-up is lost. A worker that did not clear the bit does not touch
+//!    the scope again. The owner continues when it has cleared the bit itself or was woken. So the
+//!    flushing worker may read `waiter` until then.
+//! 6. The last completion may come between the owner's check for room and the bit. No thread
+//!    subtracts after that. So an owner that waits without a second check reads the count before it
+//!    checks. If the count is the same after the bit is set, the check still holds, and a
+//!    subtraction is still to come. An owner that reads the count later checks for room again when
+//!    the bit is set.
+//! 7. A scope is *quiet* (quiescent) if no task is outstanding except the tasks that its admission
+//!    holds. The owner that waits for that lends its balance to `word`, counts nothing itself
+//!    meanwhile, and sets `QUIET`. Either the scope is quiet already, or a thread will subtract
+//!    down to `OPEN`. That thread clears the bit in the same step and notifies the owner. The owner
+//!    continues when it has cleared the bit itself or was notified.
+//! 8. A session has no owner thread: the thread that holds its lock is the owner
+//!    (`runtime::session::core`). Several threads and futures may wait for room at once, so they
+//!    are in a list, and `waiter` is not used. Under the lock, each one adds itself to the list,
+//!    stores in `room_at` how low `word` must be, sets `ROOM`, and compares the counts as in 6. The
+//!    subtraction that reaches `room_at` clears `ROOM`. The worker that did it notifies the whole
+//!    list, and each one checks again. The session may end as soon as the worker has subtracted. So
+//!    a worker that sees `ROOM` takes a reference to the session before it subtracts. Its own
+//!    completions are not counted yet, so the session still exists. Another waiter may store
+//!    another `room_at` just before the subtraction, with `ROOM` set already. So the worker
+//!    compares again afterwards. It has read `word` from that waiter's read-modify-write, or a
+//!    later one, and sees what the waiter stored.
+//! 9. A session ends without a waiter. Before the owner closes it, the owner puts a reference to
+//!    the session where the completer finds it. The thread that brings `word` to 0 takes the
+//!    reference and ends the session. `ROOM` may still be set then; it is ignored.
 
 use std::cell::Cell;
 use std::ptr;
@@ -52,7 +62,7 @@ mod loom_sessions;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// What the owner counts; see the [module](self).
+/// The owner's counts; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Own {
     spawned: Cell<u64>,
@@ -60,13 +70,13 @@ pub(super) struct Own {
     open: Cell<bool>,
 }
 
-/// What others write; see the [module](self).
+/// The counts that other threads write; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Shared {
     word: AtomicU64,
-    /// The owner's, except from setting `ROOM` or closing until it is woken.
+    /// Belongs to the owner, except from setting `ROOM` or closing until the owner is woken.
     waiter: Guarded<*mut Waiter>,
-    /// How low `word` must be for a session to have room; see *Counting* 8.
+    /// How low `word` must be for a session to have room; see step 8.
     room_at: AtomicU64,
 }
 
@@ -75,14 +85,14 @@ const QUIET: u64 = 1 << 62;
 const ROOM: u64 = 1 << 63;
 const WATCHED: u64 = QUIET | ROOM;
 
-/// What a subtraction has brought about.
+/// The effects of a subtraction.
 #[derive(Debug)]
 pub(super) struct Subtracted {
     /// The scope is complete.
     pub(super) complete: bool,
-    /// Who is to be woken. Of a session: somebody waits for room.
+    /// The waiter to wake. In a session, `Some` only means that a caller waits for room.
     pub(super) wake: Option<*mut Waiter>,
-    /// The owner, who waits for quiet, is to be told.
+    /// The owner waits for quiet, and must be notified.
     pub(super) quiet: bool,
 }
 
@@ -91,13 +101,13 @@ impl Own {
         Own { spawned: Cell::new(0), finished: Cell::new(0), open: Cell::new(true) }
     }
 
-    /// How many spawns were counted here.
+    /// The number of spawns counted here.
     #[inline]
     pub(super) fn spawned(&self) -> u64 {
         self.spawned.get()
     }
 
-    /// Counts a spawn; the number of those before it.
+    /// Counts a spawn; returns the number of spawns before it.
     #[inline]
     pub(super) fn count_spawn(&self) -> u64 {
         let before = self.spawned.get();
@@ -111,37 +121,38 @@ impl Own {
         self.finished.set(self.finished.get().wrapping_add(1));
     }
 
-    /// Counts a task that the owner's thread lets in, while the scope is open.
+    /// Counts a task that the owner's thread lets in while the scope is open.
     pub(super) fn count_let_in(&self) {
         self.finished.set(self.finished.get().wrapping_sub(1));
     }
 
-    /// Whether completions on the owner's thread are counted here.
+    /// Whether the owner's thread counts its completions here.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.open.get()
     }
 
-    /// Whether the body is over, as its own thread asks.
+    /// Whether the body is over. Called by the body's own thread.
     pub(super) fn is_closed(&self, shared: &Shared) -> bool {
         !self.open.get() && shared.word.load(Ordering::Acquire) & !WATCHED < OPEN
     }
 
-    /// What was counted here and is outstanding, unless it was subtracted elsewhere; see *Counting* 1.
+    /// Tasks counted here and not finished here; other workers may have subtracted some (step 1).
     #[inline]
     fn balance(&self) -> u64 {
         self.spawned.get().wrapping_sub(self.finished.get())
     }
 
-    /// Tasks that are not complete, as far as the owner knows, while open.
+    /// The number of tasks that are not complete, as far as the owner knows, while the scope is
+    /// open.
     #[inline]
     pub(super) fn outstanding(&self, shared: &Shared) -> u64 {
         let word = shared.word.load(Ordering::Acquire) & !WATCHED;
         self.balance().wrapping_add(word).wrapping_sub(OPEN)
     }
 
-    /// The body is over. True if everything is complete already; else whoever subtracts the last completion completes
-    /// the scope, and takes the waiter.
+    /// Ends the body's part. Returns true if everything is complete already. Otherwise the thread
+    /// that subtracts the last completion completes the scope and takes the waiter.
     pub(super) fn close(&self, shared: &Shared, waiter: Option<&Waiter>) -> bool {
         let here = self.balance();
         self.open.set(false);
@@ -150,14 +161,14 @@ impl Own {
         }
         let add = here.wrapping_sub(OPEN);
         if here == 0 && shared.word.load(Ordering::Acquire) == OPEN {
-            // Nothing is outstanding, so nobody else counts: the read-modify-write is spared.
+            // Nothing is outstanding, so no other thread counts: no read-modify-write is needed.
             shared.word.store(0, Ordering::Relaxed);
             return true;
         }
         shared.word.fetch_add(add, Ordering::AcqRel).wrapping_add(add) & !WATCHED == 0
     }
 
-    /// Counts nothing here any more, until `reclaim`; see *Counting* 7.
+    /// Stops counting here, until `reclaim`; see step 7.
     pub(super) fn lend(&self, shared: &Shared) {
         let here = self.balance();
         self.open.set(false);
@@ -172,20 +183,21 @@ impl Own {
         self.open.set(true);
     }
 
-    /// Asks that the next subtraction wake the waiter; false if it will not be woken, fewer than `seen` tasks being
-    /// outstanding already. Where `seen` comes from: *Counting* 6.
+    /// Asks that the next subtraction wake the waiter. Returns false if it will not, because fewer
+    /// than `seen` tasks are outstanding already. For `seen`, see step 6.
     pub(super) fn watch_for_room(&self, shared: &Shared, waiter: &Waiter, seen: u64) -> bool {
         shared.waiter.set(ptr::from_ref(waiter).cast_mut());
         shared.word.fetch_or(ROOM, Ordering::AcqRel);
         if self.outstanding(shared) == seen {
             return true;
         }
-        // Whoever took the bit away wakes, or has woken, the waiter.
+        // The thread that took the bit away wakes, or has woken, the waiter.
         !shared.unwatch_room()
     }
 
-    /// Asks that somebody be told when at most `limit` tasks are outstanding, `seen` of them being so before the last
-    /// look; false if fewer are by now, so that another look is due. See *Counting* 8.
+    /// Asks to be notified when at most `limit` tasks are outstanding. `seen` is their number
+    /// before the caller's last check. Returns false if fewer are outstanding by now: the caller
+    /// must check again. See step 8.
     pub(super) fn ask_for_room(&self, shared: &Shared, seen: u64, limit: u64) -> bool {
         let at = OPEN.wrapping_add(limit).wrapping_sub(self.balance());
         shared.room_at.store(at, Ordering::Relaxed);
@@ -200,24 +212,28 @@ impl Shared {
         Shared { word, waiter: Guarded::new(ptr::null_mut()), room_at }
     }
 
-    /// Counts a spawn that the owner does not; by the owner or by a task of the scope.
+    /// Counts a spawn that the owner does not count. Called by the owner or by a task of the scope.
     pub(super) fn count_spawn(&self) {
         self.word.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Subtracts `count` completions that happened on other workers, or after the owner closed. The caller wakes, or
-    /// tells, whom the result names; `wakes_at_end` says whether there is a waiter for the end. Unless somebody is to
-    /// be woken or told, or the scope is complete and has no waiter, it may be gone afterwards. If somebody waits for room,
-    /// `keep` is called before, perhaps more than once (*Counting* 8).
+    /// Subtracts `count` completions that happened on other workers, or after the owner closed. The
+    /// caller wakes or notifies whatever the result names. `wakes_at_end` says whether a waiter
+    /// waits for the end.
+    ///
+    /// The scope may be gone afterwards, with two exceptions: the result names a waiter or the
+    /// owner, or the scope is complete and has no waiter. If a caller waits for room, `keep` is
+    /// called first, perhaps more than once (step 8).
     pub(super) fn subtract(
         &self,
         count: u64,
         wakes_at_end: impl FnOnce() -> bool,
         mut keep: impl FnMut(),
     ) -> Subtracted {
-        // Acquire, here and where the exchange fails: `keep` reads what who asked for room has written before.
+        // Acquire, here and where the exchange fails: `keep` reads what the caller that asked for
+        // room wrote before.
         let mut old = self.word.load(Ordering::Acquire);
-        // One step, not a subtraction and then a look at the bits: after it the scope may be gone.
+        // One step, not a subtraction and then a read of the bits: after it the scope may be gone.
         let (rest, room, quiet) = loop {
             let rest = (old & !WATCHED) - count;
             let (quiet, asked) = (old & QUIET != 0 && rest == OPEN, old & ROOM != 0);
@@ -241,25 +257,26 @@ impl Shared {
         Subtracted { complete, wake: wake.then(|| self.waiter.get()), quiet }
     }
 
-    /// Whether there is room when `word` is this, but for its bits.
+    /// Whether there is room if `word` has this value without its bits.
     #[inline]
     fn is_room(&self, rest: u64) -> bool {
         rest <= self.room_at.load(Ordering::Relaxed)
     }
 
-    /// Asks that the owner be told when it is quiet next; whether it is now.
+    /// Asks to notify the owner when the scope is quiet next. Returns whether it is quiet now.
     pub(super) fn watch_for_quiet(&self) -> bool {
         self.word.fetch_or(QUIET, Ordering::AcqRel) & !WATCHED == OPEN
     }
 
-    /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner. If it was
-    /// quiet when the owner began to watch, and is now, nothing was let in meanwhile: its end would have been told.
+    /// Cancels `watch_for_quiet`. Returns whether the scope is quiet; `None` if a thread notifies,
+    /// or has notified, the owner. If the scope was quiet when the owner began to watch and is
+    /// quiet now, no task was let in meanwhile: its end would have notified the owner.
     pub(super) fn unwatch_quiet(&self) -> Option<bool> {
         let before = self.word.fetch_and(!QUIET, Ordering::AcqRel);
         (before & QUIET != 0).then_some(before & !WATCHED == OPEN)
     }
 
-    /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.
+    /// Cancels `watch_for_room`. Returns false if a thread wakes, or has woken, the waiter.
     pub(super) fn unwatch_room(&self) -> bool {
         self.word.fetch_and(!ROOM, Ordering::AcqRel) & ROOM != 0
     }

@@ -348,7 +348,7 @@ impl ScopeState {
     pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
         // On a front seat, or in a session, whose lock this thread holds, nothing may wait: forks run one half after the
         // other.
-        let _nobody = visits_any().then(Enter::nobody);
+        let _no_worker = visits_any().then(Enter::none);
         self.run_inline(equal)
     }
 

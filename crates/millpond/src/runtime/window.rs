@@ -72,13 +72,13 @@ impl<E: Engine> Worker<E> {
     }
 
     fn make_room_soft(&self, scope_state: &ScopeState, bytes: usize) {
-        let mut in_vain = 0;
-        while in_vain < LOOKS && !self.shared().has_room(scope_state, bytes, true) {
+        let mut misses = 0;
+        while misses < LOOKS && !self.shared().has_room(scope_state, bytes, true) {
             match self.take_leaf_below(scope_state) {
                 Some(task) => self.execute_on_top(task),
                 // A parent has a stack of its own: it may wait for what this body does next.
                 None if self.runs_one_apart(scope_state) => {}
-                None => in_vain = if self.lets_any_end(scope_state) { 0 } else { in_vain + 1 },
+                None => misses = if self.lets_any_end(scope_state) { 0 } else { misses + 1 },
             }
         }
         while self.shared().should_empty(scope_state, self.shared().config.window)

@@ -1,4 +1,5 @@
-//! The two blocks of a task: the pool's record of it, and its argument (TP Figure 2, `tpool_task_t`).
+//! The two blocks of a task: the pool's record of it, and its argument (TP Figure 2,
+//! `tpool_task_t`).
 
 use std::fmt::{self, Debug, Formatter};
 use std::mem::ManuallyDrop;
@@ -11,19 +12,19 @@ use crate::memory::{Block, Memory};
 use crate::pool::Pool;
 use crate::task::{Header, NewTask, TaskRef, VTable};
 
-/// The most that a block is aligned to.
-const MOST_ALIGNED: usize = 64;
+/// The largest alignment that a block can have.
+const MAX_ALIGN_BYTES: usize = 64;
 
-/// The smallest size whose blocks are aligned to that.
+/// The smallest size whose blocks have that alignment.
 const ALIGNED: usize = 97;
 
-/// What the record that a pool holds says behind its header.
+/// What follows the header in a record that a pool holds.
 struct Work<A, M: Memory, P: Pool> {
     function: Function<A, M, P>,
     argument: Block,
 }
 
-/// The size to ask for, for a `T`.
+/// The size to request for a `T`.
 const fn size_for<T>() -> usize {
     let size = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
     if align_of::<T>() > crate::memory::BLOCK_ALIGN && size < ALIGNED { ALIGNED } else { size }
@@ -31,11 +32,12 @@ const fn size_for<T>() -> usize {
 
 pub(super) fn check_alignment<A>() {
     let (name, align) = (std::any::type_name::<A>(), align_of::<A>());
-    assert!(align <= MOST_ALIGNED, "an argument is aligned to {MOST_ALIGNED} at most, {name} to {align}");
+    assert!(align <= MAX_ALIGN_BYTES, "an argument is aligned to {MAX_ALIGN_BYTES} at most, {name} to {align}");
 }
 
-/// An argument in a block of the memory manager's, by [`Worker::alloc_arg`](super::Worker::alloc_arg). What is neither put
-/// nor freed keeps its block until the pool ends; the value is dropped.
+/// An argument in a block of the memory manager, made by
+/// [`Worker::alloc_arg`](super::Worker::alloc_arg). If it is neither put nor freed, the value is
+/// dropped, and the block is freed only when the pool ends.
 ///
 /// ```
 /// use millpond::taskpool::TaskPool;
@@ -51,9 +53,9 @@ pub struct ArgBlock<'p, A, M: Memory, P: Pool> {
     block: Block,
 }
 
-/// A task that is not in the pool, by [`Worker::alloc_task`](super::Worker::alloc_task) or
-/// [`Worker::get`](super::Worker::get). What is neither put nor freed keeps its blocks until the pool ends; the argument
-/// is dropped.
+/// A task that is not in the pool, made by [`Worker::alloc_task`](super::Worker::alloc_task) or
+/// taken by [`Worker::get`](super::Worker::get). If it is neither put nor freed, the argument is
+/// dropped, and the blocks are freed only when the pool ends.
 pub struct TaskBlock<'p, A, M: Memory, P: Pool> {
     pool: &'p TaskPool<A, M, P>,
     task: TaskRef,
@@ -64,25 +66,26 @@ impl<'p, A, M: Memory, P: Pool> ArgBlock<'p, A, M, P> {
     #[inline]
     pub(super) fn new(pool: &'p TaskPool<A, M, P>, local: &mut M::Local, value: A) -> Self {
         let block = pool.memory.alloc(local, size_for::<A>());
-        // SAFETY: the block is ours, large enough, and aligned as its size promises.
+        // SAFETY: the block belongs to this call, is large enough, and is aligned as its size
+        // promises.
         unsafe { block.start.cast::<A>().write(value) };
         ArgBlock { pool, block }
     }
 
-    /// Takes the value out of the block, which is left.
+    /// Takes the value out of the block, and returns both.
     ///
     /// # Panics
     ///
-    /// If it is another pool's.
+    /// If it belongs to another pool.
     #[inline]
     pub(super) fn into_parts(self, pool: &TaskPool<A, M, P>) -> (A, Block) {
         let its_pool = self.pool;
         let block = self.into_block();
-        // Made again where it is dropped, so that else it stays in registers.
+        // Built again only where it is dropped, so that it stays in registers otherwise.
         if !ptr::eq(its_pool, pool) {
             refuse(ArgBlock { pool: its_pool, block });
         }
-        // SAFETY: the block holds a value, which nobody else takes.
+        // SAFETY: the block holds a value, which nothing else takes.
         (unsafe { block.start.cast::<A>().read() }, block)
     }
 
@@ -97,7 +100,7 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
     ///
     /// # Panics
     ///
-    /// If the argument is another pool's.
+    /// If the argument belongs to another pool.
     #[inline]
     pub(super) fn new(
         pool: &'p TaskPool<A, M, P>,
@@ -119,7 +122,7 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
             extras: None,
             accesses: 0,
         };
-        // SAFETY: the block is ours, and a record begins with a header.
+        // SAFETY: the block belongs to this call, and a record begins with a header.
         let task = unsafe { TaskRef::create(block, new) };
         // SAFETY: the block has room for it.
         unsafe { Self::work_of(task).write(Work { function, argument: argument.into_block() }) };
@@ -130,17 +133,17 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
     ///
     /// # Safety
     ///
-    /// It is of this pool, which hands each to one taker.
+    /// The task belongs to this pool, which hands each task to one taker.
     #[inline]
     pub(super) unsafe fn taken(pool: &'p TaskPool<A, M, P>, task: TaskRef) -> Self {
         TaskBlock { pool, task }
     }
 
-    /// What the pool holds; it is to be `taken` once.
+    /// The task as the pool holds it. It must be `taken` once.
     ///
     /// # Panics
     ///
-    /// If it is another pool's.
+    /// If it belongs to another pool.
     #[inline]
     pub(super) fn into_ref(self, pool: &TaskPool<A, M, P>) -> TaskRef {
         let (its_pool, task) = self.into_raw();
@@ -156,30 +159,31 @@ impl<'p, A, M: Memory, P: Pool> TaskBlock<'p, A, M, P> {
         (this.pool, this.task)
     }
 
-    /// Takes the record apart; its block is left.
+    /// Takes the record apart, and returns its block as well.
     ///
     /// # Panics
     ///
-    /// If it is another pool's.
+    /// If it belongs to another pool.
     #[inline]
     pub(super) fn into_parts(self, pool: &'p TaskPool<A, M, P>) -> (Function<A, M, P>, ArgBlock<'p, A, M, P>, Block) {
         let task = self.into_ref(pool);
-        // SAFETY: `new` has put it there, and it is nobody else's.
+        // SAFETY: `new` has written it, and nothing else uses it.
         let Work { function, argument } = unsafe { Self::work_of(task).as_ref() };
-        // Field by field, as they were written: the processor would have to wait for both.
+        // Read field by field, as it was written. A single read of both fields would have to wait
+        // for both stores.
         let block = Block { start: argument.start, tag: argument.tag };
         (*function, ArgBlock { pool, block }, task.block())
     }
 
-    /// Where a record's work lies.
+    /// The address of a record's work.
     #[inline]
     fn work_of(task: TaskRef) -> NonNull<Work<A, M, P>> {
-        // SAFETY: the block goes on behind the header.
+        // SAFETY: the block continues after the header.
         unsafe { task.0.add(1) }.cast()
     }
 }
 
-/// Drops an argument or a task that is of another pool, and says so.
+/// Drops an argument or a task of another pool, and panics.
 #[cold]
 #[inline(never)]
 fn refuse<T>(what: T) -> ! {
@@ -191,14 +195,14 @@ impl<A, M: Memory, P: Pool> Deref for ArgBlock<'_, A, M, P> {
     type Target = A;
 
     fn deref(&self) -> &A {
-        // SAFETY: the block holds a value as long as this does.
+        // SAFETY: the block holds a value as long as this exists.
         unsafe { self.block.start.cast().as_ref() }
     }
 }
 
 impl<A, M: Memory, P: Pool> DerefMut for ArgBlock<'_, A, M, P> {
     fn deref_mut(&mut self) -> &mut A {
-        // SAFETY: as above, and it is nobody else's.
+        // SAFETY: as above, and nothing else uses the value.
         unsafe { self.block.start.cast().as_mut() }
     }
 }
@@ -206,7 +210,7 @@ impl<A, M: Memory, P: Pool> DerefMut for ArgBlock<'_, A, M, P> {
 impl<A, M: Memory, P: Pool> Drop for ArgBlock<'_, A, M, P> {
     fn drop(&mut self) {
         self.pool.stray.lock().push(self.block);
-        // SAFETY: the block holds a value that nobody uses after this.
+        // SAFETY: the block holds a value, which nothing uses after this.
         unsafe { self.block.start.cast::<A>().drop_in_place() };
     }
 }

@@ -1,9 +1,10 @@
-//! A task pool and nothing else: the interface of [TP](crate#sources) §6.1, Figure 2.
+//! A stand-alone task pool: the interface of [TP](crate#sources) §6.1, Figure 2.
 //!
-//! A task is a [function](Function) and an argument of a fixed size. There are no data that tasks share, and no order
-//! between them; a task may put others. *Initial* tasks are put by [`init`](TaskPool::init), then each worker, which is a
-//! thread of yours, goes through its *working phase* by [`run`](TaskPool::run): it takes tasks until none is left and nobody
-//! runs one. Any pool and any memory manager of the runtime's families serves.
+//! A task is a [function](Function) and an argument of a fixed size. Tasks share no declared data
+//! and have no order. A task may put others. You put the *initial* tasks with
+//! [`init`](TaskPool::init). The workers are your threads. Each goes through its *working phase*
+//! with [`run`](TaskPool::run): it takes tasks until none is left and no worker runs one. Any pool
+//! and any memory manager of the runtime's families can be used.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -44,7 +45,7 @@
 //! | `tpool_alloc_arg(tid)`, `tpool_free_arg(tid, arg)` | [`Worker::alloc_arg`], [`Worker::free_arg`] |
 //! | `tpool_alloc_task(tid)`, `tpool_free_task(tid, task)` | [`Worker::alloc_task`], [`Worker::free_task`] |
 //!
-//! As in the paper a task is two blocks, one for the pool's record of it, one for its argument.
+//! As in the paper, a task is two blocks: one for the pool's record of it, one for its argument.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -67,7 +68,7 @@ mod worker;
 pub use block::{ArgBlock, TaskBlock};
 pub use worker::Worker;
 
-/// What a task does: called with the worker that runs it, and with its argument.
+/// The function of a task. It gets the worker that runs it, and the argument.
 ///
 /// ```
 /// use millpond::taskpool::{Function, TaskPool};
@@ -92,17 +93,19 @@ pub struct TaskPool<A, M: Memory = DefaultMemory, P: Pool = DefaultPool> {
     counters: Box<[CachePadded<Counters>]>,
     /// Blocks whose holders did not give them back; see [`ArgBlock`].
     stray: Mutex<Vec<Block>>,
-    /// It owns arguments; and takes and gives them, so what is of one lifetime is of no other.
+    /// The pool owns arguments, and also takes and returns them. So it is invariant in their
+    /// lifetimes.
     argument: std::marker::PhantomData<(A, fn(A) -> A)>,
 }
 
-// SAFETY: the blocks that make it differ from its parts, those of arguments in the pool and stray ones, are owned by it,
-// and reached by one thread at a time: by who has taken the task, or under the lock.
+// SAFETY: blocks make it differ from its parts: those of arguments in the pool, and stray ones. The
+// pool owns them. One thread at a time reaches them: the one that has taken the task, or the one
+// that holds the lock.
 unsafe impl<A: Send, M: Memory, P: Pool> Sync for TaskPool<A, M, P> {}
 // SAFETY: as above.
 unsafe impl<A: Send, M: Memory, P: Pool> Send for TaskPool<A, M, P> {}
 
-/// What one worker keeps for itself; locked by who is that worker.
+/// What one worker keeps for itself, locked by the thread that is that worker.
 struct Seat<M: Memory, P: Pool> {
     pool: P::Local,
     memory: M::Local,
@@ -116,7 +119,7 @@ struct Counters {
 }
 
 impl<A: Send> TaskPool<A> {
-    /// A pool for `workers` workers, of the default parts.
+    /// A pool for `workers` workers, with the default pool and memory manager.
     ///
     /// # Panics
     ///
@@ -127,8 +130,8 @@ impl<A: Send> TaskPool<A> {
 }
 
 impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
-    /// A pool for `workers` workers, of these parts; `idle` says what a worker does that finds no task, but for a pool
-    /// whose rule it is to wait busily.
+    /// A pool for `workers` workers, with these parts. `idle` says what a worker does that finds no
+    /// task. A pool whose rule is to wait busily ignores it.
     ///
     /// ```
     /// use millpond::Idle;
@@ -167,12 +170,12 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         }
     }
 
-    /// How many workers it is for.
+    /// The number of workers.
     pub fn workers(&self) -> usize {
         self.seats.len()
     }
 
-    /// Puts an initial task, for worker `number` if the pool has queues of workers.
+    /// Puts an initial task. If the pool has one queue per worker, it goes to worker `number`.
     ///
     /// # Panics
     ///
@@ -181,43 +184,47 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         self.worker(number).put(function, argument);
     }
 
-    /// The working phase of worker `number`, on this thread: runs tasks until none is left and no worker runs one. A pool
-    /// that does not balance loads lets each worker go when it has run its own.
+    /// The working phase of worker `number`, on this thread. It runs tasks until none is left and
+    /// no worker runs one. If the pool does not balance loads, each worker returns when it has run
+    /// its own tasks.
     ///
-    /// All workers should come, more or less at once: who comes when the others have gone finds nothing to do. Phases may
-    /// follow one another.
+    /// All workers should come at about the same time: a worker that comes after the others have
+    /// left finds nothing to do. Another phase may follow.
     ///
     /// # Panics
     ///
-    /// As [`init`](TaskPool::init); and with the panic of a task, which ends the phase of the worker that ran it. Others run
-    /// what it had, if the pool balances loads; what nobody runs waits for the next phase.
+    /// As [`init`](TaskPool::init). Also with the panic of a task, which ends the phase of the
+    /// worker that ran it. If the pool balances loads, the others run that worker's tasks. Tasks
+    /// that no worker runs wait for the next phase.
     pub fn run(&self, number: usize) {
         self.worker(number).work();
     }
 
-    /// The working phase of all workers: of number 0 on this thread, of each other on one of its own.
+    /// The working phase of all workers: number 0 on this thread, each other one on a new thread.
     ///
     /// # Panics
     ///
-    /// As [`run`](TaskPool::run), once all have ended.
+    /// As [`run`](TaskPool::run), after all workers have ended.
     pub fn run_all(&self)
     where
         A: Send,
     {
         std::thread::scope(|s| {
             let others: Vec<_> = (1..self.workers()).map(|number| s.spawn(move || self.run(number))).collect();
-            // Its own panic too waits for the others.
+            // If this worker panics, it still waits for the others.
             let own = catch_unwind(AssertUnwindSafe(|| self.run(0)));
             let ends: Vec<_> = std::iter::once(own).chain(others.into_iter().map(|other| other.join())).collect();
             ends.into_iter().for_each(|end| end.unwrap_or_else(|payload| resume_unwind(payload)));
         });
     }
 
-    /// Worker `number`, until it is dropped: to put several initial tasks, or to use the memory manager.
+    /// Worker `number`, until it is dropped. Use it to put several initial tasks, or to use the
+    /// memory manager.
     ///
     /// # Panics
     ///
-    /// If there is no such worker; or if it is held already, by a thread that is in [`run`](TaskPool::run) or has got it here.
+    /// If there is no such worker, or if a thread holds it already: by [`run`](TaskPool::run), or
+    /// by this function.
     pub fn worker(&self, number: usize) -> Worker<'_, A, M, P> {
         let workers = self.workers();
         assert!(number < workers, "there is no worker {number}: they are numbered from 0 to {}", workers - 1);
@@ -226,7 +233,7 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         Worker::new(self, number, seat)
     }
 
-    /// How many tasks each worker has run, and how often it has stolen some.
+    /// How many tasks each worker has run, and how often it has stolen.
     pub fn counts(&self) -> Vec<WorkerCounts> {
         let counts = |counters: &CachePadded<Counters>| WorkerCounts {
             tasks: counters.tasks.load(Relaxed),
@@ -235,7 +242,8 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
         self.counters.iter().map(counts).collect()
     }
 
-    /// Destroys the pool, as a drop does: tasks that are left are dropped, not run. How many they were.
+    /// Destroys the pool, like a drop: tasks that are left are dropped, not run. Returns how many
+    /// there were.
     pub fn finalize(mut self) -> usize {
         self.clear()
     }
@@ -244,7 +252,7 @@ impl<A, M: Memory, P: Pool> TaskPool<A, M, P> {
     fn clear(&mut self) -> usize {
         let mut left = 0;
         for number in 0..self.workers() {
-            // Of a worker that was forgotten, not dropped, nobody gets what it kept for itself.
+            // If a worker was forgotten, not dropped, what it kept for itself cannot be reached.
             let Some(seat) = self.seats[number].try_lock() else { continue };
             let mut worker = Worker::new(self, number, seat);
             while let Some(task) = worker.get() {

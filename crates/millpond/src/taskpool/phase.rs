@@ -1,22 +1,29 @@
-//! The end of the working phase (TP §4.1): when may a worker leave that finds no task?
+//! The end of the working phase (TP §4.1): when may a worker that finds no task leave?
 //!
-//! `working` counts the workers that may still put one.
+//! `working` counts the workers that may still put a task.
 //!
-//! - E1. Who finds no task uncounts itself, by a read-modify-write that says how many are left.
-//! - E2. If none is left, and then the pool shows no task, the phase is over: it wakes all, and leaves.
-//! - E3. Else it sleeps, as workers do (`worker::sleep`), until the pool shows a task or nobody is counted.
-//! - E4. If nobody is counted, and then the pool shows no task, it leaves. Else it counts itself, and looks for a task.
+//! - E1. A worker that finds no task uncounts itself, by a read-modify-write that tells how many
+//!   are left.
+//! - E2. If none is left, and the pool shows no task after that, the phase is over: the worker
+//!   wakes all, and leaves.
+//! - E3. Otherwise it sleeps, as workers do (`worker::sleep`), until the pool shows a task or no
+//!   worker is counted.
+//! - E4. If no worker is counted, and the pool shows no task after that, it leaves. Otherwise it
+//!   counts itself, and looks for a task.
 //!
-//! A worker is counted from before it looks until after it has found nothing, so:
+//! A worker is counted from before it looks until after it has found nothing. Therefore:
 //!
-//! - **No task is left behind.** Who puts a task is counted. It comes to E1 only with an empty queue of its own, so what
-//!   it has put was taken, or lies where all see it. The uncounts have one order, and each acquires the ones before it:
-//!   who is the last sees all that lies there, and goes on by E4.
-//! - **Nobody leaves early.** While somebody is counted, neither E2 nor E4 lets anybody go.
-//! - **Nobody is left asleep.** The uncount that gives 0 comes before E2's wake-up, as the message of a caller
-//!   (`worker::sleep`, C1): who is asleep is called, and who falls asleep later sees 0. A worker that begins its phase
-//!   only then makes the count rise again; when it has come down again, the one who brought it down wakes all anew.
-//! - **A panic** ends a worker's phase. It uncounts itself and, if it was the last, wakes all: they find its tasks, or go.
+//! - **No task is left behind.** A worker that puts a task is counted. It reaches E1 only with an
+//!   empty queue of its own. So the tasks that it put were taken, or are where all workers see
+//!   them. The uncounts have one order, and each acquires the ones before it. So the last worker
+//!   sees all tasks that are left, and goes on with E4.
+//! - **No worker leaves early.** While a worker is counted, no worker leaves by E2 or E4.
+//! - **No worker is left asleep.** The uncount that gives 0 comes before the wake-up of E2, like
+//!   the message of a caller (`worker::sleep`, C1). A worker that is asleep is called; one that
+//!   falls asleep later sees 0. If a worker begins its phase only then, the count rises again. The
+//!   worker that brings it down again wakes all once more.
+//! - **A panic** ends a worker's phase. The worker uncounts itself. If it was the last, it wakes
+//!   all: they find its tasks, or leave.
 
 use crossbeam_utils::CachePadded;
 
@@ -27,14 +34,14 @@ use crate::worker::sleep::{Idle, Sleep};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Who is in the working phase, and who sleeps in it.
+/// Counts the workers in the working phase, and lets them sleep in it.
 #[derive(Debug)]
 pub(super) struct Phase {
     working: CachePadded<AtomicUsize>,
     pub(super) sleep: Sleep,
 }
 
-/// One worker in its phase, counted from `enter` on; its drop ends that.
+/// One worker in its phase. It is counted from `enter` on, and its drop ends that.
 #[derive(Debug)]
 pub(super) struct Member<'p> {
     phase: &'p Phase,
@@ -56,18 +63,19 @@ impl Phase {
         self.working.fetch_add(1, AcqRel);
     }
 
-    /// E1 and the wake-up of E2; whether nobody is left.
+    /// E1 and the wake-up of E2. Returns whether no worker is left.
     fn uncount(&self) -> bool {
         self.working.fetch_sub(1, AcqRel) == 1
     }
 
-    fn nobody_works(&self) -> bool {
+    fn all_are_idle(&self) -> bool {
         self.working.load(Acquire) == 0
     }
 }
 
 impl Member<'_> {
-    /// Found no task: returns when there may be one again, or false when the phase is over.
+    /// Called by a worker that has found no task. Returns true when there may be one again, false
+    /// when the phase is over.
     pub(super) fn wait_for_work(&mut self, number: usize, has_work: impl Fn() -> bool) -> bool {
         let phase = self.phase;
         if phase.uncount() {
@@ -77,10 +85,10 @@ impl Member<'_> {
                 return false;
             }
         } else {
-            // What it may owe (S6 of `worker::sleep`) it pays at once: it looks.
-            let _owes = phase.sleep.wait(number, || has_work() || phase.nobody_works());
+            // The worker may owe a look (S6 of `worker::sleep`). It looks at once.
+            let _owes = phase.sleep.wait(number, || has_work() || phase.all_are_idle());
         }
-        if phase.nobody_works() && !has_work() {
+        if phase.all_are_idle() && !has_work() {
             self.gone = true;
             return false;
         }
@@ -90,7 +98,7 @@ impl Member<'_> {
 }
 
 impl Drop for Member<'_> {
-    /// Of a worker that does not wait for the others.
+    /// For a worker that does not wait for the others.
     fn drop(&mut self) {
         if !self.gone && self.phase.uncount() {
             self.phase.sleep.wake_all();

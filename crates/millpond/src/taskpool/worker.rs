@@ -9,7 +9,7 @@ use crate::sync::MutexGuard;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::atomic::Ordering::Relaxed;
 
-/// A worker, on the thread that is it: a task is handed the one that runs it.
+/// A worker, on the thread that acts as it. Each task gets the worker that runs it.
 ///
 /// ```
 /// use millpond::taskpool::TaskPool;
@@ -35,12 +35,12 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         Worker { tasks, number, seat }
     }
 
-    /// Which worker it is, from 0.
+    /// The worker's number, from 0.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// Puts a task: at the worker's own place, if the pool has queues of workers.
+    /// Puts a task. If the pool has one queue per worker, it goes to this worker's queue.
     #[inline]
     pub fn put(&mut self, function: Function<A, M, P>, argument: A) {
         let argument = self.alloc_arg(argument);
@@ -48,17 +48,17 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         self.put_task(task);
     }
 
-    /// An argument, in a block of the memory manager's.
+    /// Makes an argument, in a block of the memory manager.
     #[inline]
     pub fn alloc_arg(&mut self, value: A) -> ArgBlock<'p, A, M, P> {
         ArgBlock::new(self.tasks, &mut self.seat.memory, value)
     }
 
-    /// Gives an argument's block back; any worker of the pool may.
+    /// Gives back an argument's block. Any worker of the pool may do so.
     ///
     /// # Panics
     ///
-    /// If it is another pool's.
+    /// If it belongs to another pool.
     #[inline]
     pub fn free_arg(&mut self, argument: ArgBlock<'p, A, M, P>) -> A {
         let (value, block) = argument.into_parts(self.tasks);
@@ -66,11 +66,11 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         value
     }
 
-    /// A task, in a block of the memory manager's.
+    /// Makes a task, in a block of the memory manager.
     ///
     /// # Panics
     ///
-    /// If the argument is another pool's.
+    /// If the argument belongs to another pool.
     #[inline]
     pub fn alloc_task(
         &mut self,
@@ -80,11 +80,11 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         TaskBlock::new(self.tasks, &mut self.seat.memory, function, argument)
     }
 
-    /// Gives a task's block back; any worker of the pool may.
+    /// Gives back a task's block. Any worker of the pool may do so.
     ///
     /// # Panics
     ///
-    /// If it is another pool's.
+    /// If it belongs to another pool.
     #[inline]
     pub fn free_task(&mut self, task: TaskBlock<'p, A, M, P>) -> (Function<A, M, P>, ArgBlock<'p, A, M, P>) {
         let (function, argument, block) = task.into_parts(self.tasks);
@@ -96,7 +96,7 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
     ///
     /// # Panics
     ///
-    /// If it is another pool's.
+    /// If it belongs to another pool.
     #[inline]
     pub fn put_task(&mut self, task: TaskBlock<'p, A, M, P>) {
         let task = task.into_ref(self.tasks);
@@ -105,11 +105,11 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         }
     }
 
-    /// Takes a task, perhaps another worker's: none if one look at the pool finds none.
+    /// Takes a task, perhaps from another worker. `None` if one look at the pool finds none.
     #[inline]
     pub fn get(&mut self) -> Option<TaskBlock<'p, A, M, P>> {
         let task = self.tasks.pool.take(&mut self.seat.pool).or_else(|| self.steal())?;
-        // SAFETY: what is in the pool was put by `put_task`.
+        // SAFETY: `put_task` put the task that the pool returns.
         Some(unsafe { TaskBlock::taken(self.tasks, task) })
     }
 
@@ -117,18 +117,19 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
         let TaskPool { pool, phase, .. } = self.tasks;
         let task = pool.steal(&mut self.seat.pool)?;
         bump(&self.counters().steals);
-        // A put wakes one, who takes perhaps one of several.
+        // A put wakes one worker, which perhaps takes one of several tasks.
         if phase.sleep.sleepers() != 0 && pool.has_work() {
             phase.sleep.work_arrived();
         }
         Some(task)
     }
 
-    /// The working phase.
+    /// Runs the working phase.
     pub(super) fn work(self) {
         let pool = &self.tasks.pool;
         let mut member = self.tasks.phase.enter();
-        // Ends before its membership does, if a task panics: what it has is shown while it is counted.
+        // If a task panics, `worker` is dropped before `member`. So it shows its tasks while it is
+        // still counted.
         let mut worker = self;
         loop {
             while let Some(task) = worker.get() {
@@ -149,7 +150,8 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
 
     #[inline]
     fn execute(&mut self, task: TaskBlock<'p, A, M, P>) {
-        // As `free_task` and `free_arg`, but that no block's holder is alive meanwhile: it would go through memory.
+        // Like `free_task` and `free_arg`, but no block's holder is alive meanwhile: a holder would
+        // go through memory.
         let (function, argument, record) = task.into_parts(self.tasks);
         let (argument, block) = argument.into_parts(self.tasks);
         self.free(record);
@@ -163,11 +165,11 @@ impl<'p, A, M: Memory, P: Pool> Worker<'p, A, M, P> {
 
     #[inline]
     fn free(&mut self, block: Block) {
-        // SAFETY: of this pool's manager, as was checked; who held it is gone.
+        // SAFETY: the block is of this pool's manager, as was checked, and its holder is gone.
         unsafe { self.tasks.memory.free(&mut self.seat.memory, block) };
     }
 
-    /// Gives back the blocks whose holders did not.
+    /// Gives back the blocks that their holders did not give back.
     pub(super) fn take_strays(&mut self) {
         let stray = std::mem::take(&mut *self.tasks.stray.lock());
         stray.into_iter().for_each(|block| self.free(block));
@@ -186,7 +188,7 @@ fn bump(counter: &AtomicU64) {
 }
 
 impl<A, M: Memory, P: Pool> Drop for Worker<'_, A, M, P> {
-    /// What it has put others may take, if the pool balances loads.
+    /// If the pool balances loads, others may take the tasks that this worker has put.
     fn drop(&mut self) {
         if self.tasks.pool.leave(&mut self.seat.pool, Leave::Body) {
             self.tasks.phase.sleep.work_arrived();

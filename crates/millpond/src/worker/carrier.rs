@@ -1,11 +1,11 @@
-//! The carrier: a worker's own thread, which resumes fibers, looks for work, and sleeps.
+//! The carrier: a worker's own thread. It resumes fibers, looks for work, and sleeps.
 
 use std::ptr::NonNull;
 
 use super::Worker;
 use super::current::OnStack;
 use super::fiber::{Fiber, Order};
-use super::run::is_anybodys;
+use super::run::is_unscoped;
 use super::stay::{PAUSE, Patience};
 use super::wait::Waiter;
 use crate::engine::Engine;
@@ -17,37 +17,39 @@ use crate::task::TaskRef;
 
 use Place::{Away, Here, Outside};
 
-/// A worker runs so many tasks newest first, then an old one: one that was put before all those that tasks put meanwhile.
+/// After this many tasks, taken newest first, a worker runs an old one: one that was put before all
+/// tasks that these tasks put.
 pub(super) const AGE: u32 = 244;
 
-/// So many tasks from outside come then, if there are so many.
+/// A worker that looks for an old task outside takes up to this many at once.
 const FROM_OUTSIDE: usize = 8;
 
-/// Where an old task is looked for.
+/// Where a worker looks for an old task.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// In this worker's part of the pool.
     Here,
-    /// Where threads spawn that are no workers.
+    /// At the inject seat, where threads that are no workers spawn.
     Outside,
-    /// With a thread that waits.
+    /// At the seat of a thread that waits.
     Away,
 }
 
-/// Look by look: most begin outside, where new tasks come from.
+/// The order of places for each search, by turns. Most begin outside, where new tasks come from.
 const TURNS: [[Place; 3]; 4] =
     [[Outside, Here, Away], [Away, Outside, Here], [Outside, Here, Away], [Here, Away, Outside]];
 
-/// The number of a look that begins outside.
+/// The number of a search that begins outside.
 const OUTSIDE_FIRST: usize = 0;
 
 impl<E: Engine> Worker<E> {
-    /// Runs tasks until `done`, which is looked at whenever the bell has rung or there is no work.
+    /// Runs tasks until `done`. Checks it whenever the bell has rung or there is no work.
     pub(crate) fn carry_until(&self, done: impl Fn() -> bool) {
         self.carry_some_until(u32::MAX, done);
     }
 
-    /// As `carry_until`, but looks after so many tasks, or some time, at the latest: nobody tells it.
+    /// Like `carry_until`, but checks `done` after at most `tasks` tasks, or after some time:
+    /// nothing notifies the worker.
     pub(crate) fn carry_some_until(&self, tasks: u32, done: impl Fn() -> bool) {
         debug_assert!(self.fibers.current().is_none(), "a fiber parks instead");
         let mut patience = Patience::new();
@@ -55,11 +57,12 @@ impl<E: Engine> Worker<E> {
             let used_up = self.begin_turn(tasks);
             self.resume_mail();
             if done() {
-                // What goes on now may take long.
+                // What this thread does next may take long.
                 self.turn_from_work();
                 return self.step_back(Leave::Seat);
             }
-            // A body that waits for something outside may not meet others on its thread that hold locks.
+            // The suspended bodies may hold locks. If a body waits for something outside the
+            // runtime, it must not meet them on its thread.
             let at_most = (tasks != u32::MAX).then_some(PAUSE);
             if self.fibers.parked() > 0 && self.wait_with_bodies(at_most, &mut patience, &done) {
                 continue;
@@ -70,8 +73,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Runs what a body wanted that was put aside; then resumes every body that was woken by now, each once. One that wakes itself
-    /// again comes after other tasks.
+    /// Runs the task that a suspended body wants. Then resumes every body that is woken by now,
+    /// each once. A body that wakes itself again comes after other tasks.
     pub(super) fn resume_mail(&self) {
         self.run_wanted();
         self.collect_mail();
@@ -92,17 +95,17 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Whether somebody waits to be resumed.
+    /// Whether a waiter of this worker is to be resumed.
     pub(super) fn has_mail(&self) -> bool {
         self.seat.has_mail() || !self.resumable.borrow().is_empty()
     }
 
     fn resume_waiter(&self, waiter: NonNull<Waiter>) {
-        // SAFETY: a woken waiter stays until its owner is resumed, here.
+        // SAFETY: a woken waiter stays until its owner is resumed, which happens here.
         let waiter = unsafe { waiter.as_ref() };
         waiter.deliver();
         let fiber = waiter.take_fiber().expect("collected with its fiber");
-        // All forks, too, as before each switch (`forks`, 5).
+        // This also offers all forks, as before each switch (`forks`, 5).
         self.step_back(Leave::Body);
         self.run_on(fiber, Order::Resume);
     }
@@ -114,10 +117,11 @@ impl<E: Engine> Worker<E> {
         self.forks.put_back(closed);
     }
 
-    /// Sets the budget, for the loops that are resumed, too; whether `AGE` tasks have run since that was so last.
+    /// Sets the budget, also for the loops that are resumed. Returns whether `AGE` tasks have run
+    /// since it last returned true.
     ///
-    /// While bodies of this thread are put aside, no loop that is resumed runs anything after its body: it might wait for a lock that
-    /// one of them holds.
+    /// While bodies of this thread are suspended, a resumed loop runs nothing after its body: the
+    /// next task might wait for a lock that one of them holds.
     pub(super) fn begin_turn(&self, tasks: u32) -> bool {
         self.set_budget(if self.fibers.parked() > 0 { 1 } else { tasks });
         let is_due = self.ran.get() >= AGE;
@@ -127,22 +131,23 @@ impl<E: Engine> Worker<E> {
         is_due
     }
 
-    /// At most `AGE`.
+    /// Sets the budget to `tasks`, or to `AGE` if that is less.
     fn set_budget(&self, tasks: u32) {
         let tasks = tasks.min(AGE) as i32;
         let used = self.turn.replace(tasks) - self.budget.replace(tasks);
         self.ran.set(self.ran.get().saturating_add(used.max(0) as u32));
     }
 
-    /// Takes or steals a task and runs it, and what the loop finds after it (`budget` tasks in all), on a fiber. `oldest
-    /// first`: the first is one that has waited long.
+    /// Takes or steals a task and runs it on a fiber. The loop runs what it finds after it,
+    /// `budget` tasks in all. With `oldest_first`, the first task is one that has waited long.
     pub(super) fn run_something(&self, budget: u32, oldest_first: bool) -> bool {
         if !self.has_stack_for_task() {
             return false;
         }
         let oldest = if oldest_first { self.take_oldest() } else { None };
         if oldest.is_some() {
-            // A body may keep a lock while it waits for what lies here.
+            // A body may hold a lock while it waits for a task of this worker. So others must be
+            // able to take these tasks.
             self.leave_tasks(Leave::Body);
         }
         let Some(task) = oldest.or_else(|| self.take()).or_else(|| self.steal()) else { return false };
@@ -152,11 +157,13 @@ impl<E: Engine> Worker<E> {
         true
     }
 
-    /// The task that has waited longest of those that are nobody's concern just now, if the pool tells. By turns it is looked for
-    /// here, among those that threads spawned that are no workers, and with a thread that waits.
+    /// The task that has waited longest among those that others can find, if the pool can tell. It
+    /// looks at three places, in an order that changes by turns: here, at the inject seat, and at a
+    /// thread that waits.
     ///
-    /// Here only between tasks of root scopes. Below those, the oldest task is mostly what a recursion comes to last: to run it early
-    /// would keep half of the tree unfinished at the same time.
+    /// It looks here only between tasks of root scopes. Below a root scope, the oldest task is
+    /// mostly the one that a recursion reaches last. Running it early would keep half of the tree
+    /// unfinished at the same time.
     pub(super) fn take_oldest(&self) -> Option<TaskRef> {
         self.expose();
         let (shared, own) = (self.shared(), self.seat.index());
@@ -177,16 +184,17 @@ impl<E: Engine> Worker<E> {
         Some(oldest)
     }
 
-    /// Whether this worker's next task is one of a root scope.
+    /// Whether this worker's next task belongs to a root scope.
     fn is_next_at_root(&self) -> bool {
         let Some(next) = self.shared().pool.take(self.pool_local()) else { return false };
-        // SAFETY: the scope of a task in the pool is there, but for forks.
-        let at_root = !is_anybodys(next) && unsafe { next.header().scope_state().as_ref() }.task().is_none();
+        // SAFETY: a task in the pool has a live scope, unless it is a fork, which the first test
+        // excludes.
+        let at_root = !is_unscoped(next) && unsafe { next.header().scope_state().as_ref() }.task().is_none();
         self.put(next, Put::Released);
         at_root
     }
 
-    /// Runs a task, and what the loop finds after it (`budget` tasks in all), on a fiber.
+    /// Runs a task on a fiber. The loop runs what it finds after it, `budget` tasks in all.
     pub(super) fn run_from_carrier(&self, task: TaskRef, budget: u32) {
         self.forks.offer_all();
         self.owes.set(false);
@@ -198,8 +206,9 @@ impl<E: Engine> Worker<E> {
         on_stack.restore();
     }
 
-    /// Takes what lies in the inbox, and resumes no body: the carrier does that. A waiter without a
-    /// fiber is that of this thread's own stack, or of the body that runs: it looks. It must not count as mail until then.
+    /// Takes all waiters out of the inbox, but resumes no body: the carrier does that. A waiter
+    /// without a fiber belongs to this thread's own stack, or to the body that runs. Its owner
+    /// checks it, and it must not count as mail until then.
     pub(super) fn collect_mail(&self) {
         self.seat.take_mail(|waiter| match waiter.has_fiber() {
             true => self.resumable.borrow_mut().push_back(waiter.into()),
@@ -207,22 +216,23 @@ impl<E: Engine> Worker<E> {
         });
     }
 
-    /// Whether this worker could go on, on another stack, if this one were put aside.
+    /// Whether this worker could go on with another stack, if this one were suspended.
     pub(crate) fn has_another_stack(&self) -> bool {
         self.fibers.reserve(self.erased(), Self::entry)
     }
 
-    /// Stacks of this worker that were put aside.
+    /// How many stacks of this worker are suspended.
     pub(crate) fn waiting_stacks(&self) -> usize {
         self.fibers.parked()
     }
 
-    /// Nothing to do: gives back what this worker holds for others, and sleeps until something arrives.
+    /// There is nothing to do: gives back what this worker holds for others, and sleeps until
+    /// something arrives.
     fn sleep_until(&self, done: &impl Fn() -> bool) {
         let had_tally = self.tally.get().0.is_some();
         self.flush_all();
         if had_tally {
-            // What was flushed may have completed what `done` asks for, or released tasks.
+            // The flush may have completed what `done` checks, or released tasks.
             return;
         }
         let shared = self.shared();
@@ -242,27 +252,29 @@ impl<E: Engine> Worker<E> {
         self.owes.set(self.owes.get() | owes);
     }
 
-    /// Something else comes first: if this worker was woken for work, somebody else should look (`sleep`, S6).
+    /// The worker turns to something else first. If it was woken for work, it wakes another worker
+    /// to look for that work (`sleep`, S6).
     pub(super) fn turn_from_work(&self) {
         if self.owes.replace(false) && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }
     }
 
-    /// The life of a worker thread.
+    /// What a worker thread does from its start to its end.
     pub(crate) fn live(&self) {
         let shared = self.shared();
         if !shared.spares.has(self.seat.index()) {
             return self.carry_until(|| shared.is_shut_down());
         }
-        // The system had room for it just now. Without it the first task will tell.
+        // Reserves a stack now, since the system has just had room for one. If there is none, the
+        // first task finds out.
         _ = self.has_another_stack();
         while !shared.is_shut_down() {
             self.carry_as_spare();
         }
     }
 
-    /// A turn of a spare thread (`spares`): runs tasks, sleeps as a worker, or rests.
+    /// One turn of a spare thread (`spares`): it runs tasks, sleeps as a worker does, or rests.
     fn carry_as_spare(&self) {
         let (shared, seat) = (self.shared(), self.seat.index());
         let used_up = self.begin_turn(AGE);
@@ -279,7 +291,8 @@ impl<E: Engine> Worker<E> {
         if called {
             self.looks.set(OUTSIDE_FIRST);
         }
-        // Something is run before it rests: who lends its slot for a moment lets others run.
+        // It runs something before it rests: a thread that lends its slot for a moment lets others
+        // run.
         let found = self.run_something(AGE, used_up || called);
         if self.fibers.parked() == 0 && shared.spares.rest(seat) {
             self.turn_from_work();
@@ -297,12 +310,13 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Before a guest gives its seat up: leaves no task behind that only this seat could run, no body that only it
-    /// could resume, and nothing that it holds for others.
+    /// Called before a caller gives up its seat. It leaves behind no task that only this seat could
+    /// run, no body that only it could resume, and nothing that it holds for others.
     pub(crate) fn leave_seat(&self) {
         self.carry_until(|| self.fibers.parked() == 0);
         self.shared().memory.idle(self.memory_local());
-        // A new stack costs the next caller some 10 µs. CallerContexts may be many, and are rarely used again.
+        // A new stack costs the next caller about 10 µs. There may be many caller contexts, which
+        // are rarely used again: they keep none.
         self.fibers.keep(usize::from(!self.shared().config.caller_context));
     }
 }

@@ -1,4 +1,4 @@
-//! Completion: what a task's end entails, iteratively, however deep the nesting.
+//! Completion: what happens when a task ends. It is iterative, so nesting may be of any depth.
 
 use std::ptr::NonNull;
 
@@ -19,13 +19,13 @@ use crate::task::{NestFrame, Record, Role, TaskRef, flag};
 /// How a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// It did not start: nothing but its closure was there.
+    /// It did not start: only its closure existed.
     No,
-    /// It started: there is a result unless it panicked.
+    /// It started: there is a result, unless it panicked.
     Yes,
 }
 
-/// Whether a task may start: else there is a [`refusal`].
+/// Whether a task may start. If not, [`refusal`] gives the reason.
 #[inline]
 pub(crate) fn may_start(task: TaskRef) -> bool {
     let header = task.header();
@@ -34,7 +34,7 @@ pub(crate) fn may_start(task: TaskRef) -> bool {
     !cancelled && !header.has(flag::MISUSED) && !header.is_called_off() && task.records().iter().all(serves)
 }
 
-/// Why a task that is about to start must not.
+/// Why a task that is about to start must not start.
 #[cold]
 pub(crate) fn refusal(task: TaskRef) -> Option<Error> {
     let header = task.header();
@@ -67,25 +67,26 @@ pub(crate) fn serves(record: &Record) -> bool {
     }
 }
 
-/// Settles what a task leaves in its versions: a failed task produces nothing.
+/// Settles the versions that a task leaves. A failed task produces nothing.
 pub(crate) fn settle(task: TaskRef, result: Result<(), Error>, poison: bool) -> Result<(), Error> {
     let result = result.and_then(|()| check_outputs(task));
     match &result {
         Ok(()) => {}
         Err(error) if poison => task.records().iter().for_each(|record| poison_one(record, error.root())),
-        // A descendant failed, which need not concern the parent's own part of a reduction.
+        // A descendant failed. That need not affect the parent's own part of a reduction.
         Err(_) if task.header().has(flag::REDUCE) => return contribute(task).and(result),
         Err(_) => {}
     }
     result
 }
 
-/// A `write` that the body has not set.
+/// Whether this is a `write` that the body has not set.
 fn is_unwritten(record: &Record) -> bool {
     record.declared() == Mode::Write && !record.version().is_produced()
 }
 
-/// The outputs of a body that ended well: all written, all parts of reductions handed in.
+/// Checks the outputs of a body that ended well: all are written, and all parts of reductions are
+/// handed in.
 #[inline]
 fn check_outputs(task: TaskRef) -> Result<(), Error> {
     let header = task.header();
@@ -105,7 +106,8 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
             record.set_link(std::ptr::null_mut());
             if let Err(caught) = reduction.contribute(record.member(), part) {
                 let error = panicked(task, &caught);
-                // Here, since a parent whose body ended well does not poison what it has used.
+                // Failed here, because a parent whose body ended well does not fail the versions
+                // that it used.
                 record.version().fail_in_group(record.group(), error.root());
                 result = result.and(Err(error));
             }
@@ -114,16 +116,17 @@ fn contribute(task: TaskRef) -> Result<(), Error> {
     result
 }
 
-/// The failure of a task whose body, or whose reducer, panicked; or whose body returned an error.
+/// The failure of a task whose body or reducer panicked, or whose body returned an error.
 #[cold]
 pub(crate) fn panicked(task: TaskRef, caught: &PanicPayload) -> Error {
     caught.error(task.label())
 }
 
-/// The drop of a value that a task was the last to use panicked, or of its own value: its scope is told.
+/// Tells the scope that a drop panicked: of a value that this task was the last to use, or of the
+/// task's own value.
 #[cold]
 pub(crate) fn report_drop(task: TaskRef, caught: &PanicPayload) {
-    // SAFETY: the task is not counted as complete yet, so its scope is there.
+    // SAFETY: the task is not counted as complete yet, so its scope is alive.
     unsafe { task.header().scope_state().as_ref() }.fail_for_join(task.header().order(), panicked(task, caught));
 }
 
@@ -141,7 +144,8 @@ fn poison_one(record: &Record, cause: &Error) {
 }
 
 impl<E: Engine> Worker<E> {
-    /// A leaf has ended well. The parent that is complete with it, if any: the caller goes on with that one.
+    /// A leaf has ended well. Returns the parent that is complete with it, if any: the caller
+    /// continues with that one.
     #[inline]
     pub(super) fn conclude_well(&self, task: TaskRef) -> Option<TaskRef> {
         let header = task.header();
@@ -155,7 +159,8 @@ impl<E: Engine> Worker<E> {
         self.count_finished(scope_state)
     }
 
-    /// A task has ended. The parent that is complete with it, if any: the caller goes on with that one.
+    /// A task has ended. Returns the parent that is complete with it, if any: the caller continues
+    /// with that one.
     #[inline(never)]
     pub(crate) fn conclude(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) -> Option<TaskRef> {
         let header = task.header();
@@ -193,7 +198,7 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn report(&self, task: TaskRef, scope: &ScopeState, error: Error, ran: Ran) {
         let header = task.header();
         if header.role() == Role::Combine && matches!(error.kind(), Kind::NeverWritten { .. }) {
-            // No member found a value either, so each has failed.
+            // No member found a value either, so each member has failed.
             return;
         }
         if !header.has(flag::COUNTED) {
@@ -208,8 +213,9 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Gives exclusions back and releases all accesses, the last one first: a successor that needs several of them
-    /// is granted the one that it waits for last, so it is looked at once.
+    /// Gives exclusions back and releases all accesses, the last one first. If a successor needs
+    /// several of them, the last one that it is granted is the one that it waits for. So it is
+    /// checked once.
     #[inline]
     pub(crate) fn release(&self, task: TaskRef) {
         let excludes = task.header().has(flag::COMMUTATIVE);
@@ -221,11 +227,11 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Releases one access; what it grants becomes ready if it waited for nothing else.
+    /// Releases one access. A task that this grants becomes ready if it waited for nothing else.
     #[inline]
     pub(crate) fn release_one(&self, record: &Record) {
         let version = record.version_at();
-        // SAFETY: the version has this access outstanding.
+        // SAFETY: this access to the version is outstanding.
         let meta = unsafe { version.as_ref() }.meta();
         let tracker = self.tracker();
         // SAFETY: the access was issued and granted, and is released once.
@@ -250,7 +256,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Access `record` was granted since `by` was released.
+    /// Access `record` is granted because `by` was released.
     #[inline]
     fn grant(&self, record: &Record, by: &Record) {
         let task = record.task();
@@ -263,7 +269,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// The combine task is through: nobody uses the reduction any more.
+    /// The combine task has ended: nothing uses the reduction any more.
     #[cold]
     pub(crate) fn end_reduction(&self, task: TaskRef) {
         let reduction = crate::runtime::spawn::combine::reduction_of(task);
@@ -277,20 +283,20 @@ impl<E: Engine> Worker<E> {
         unsafe { Datum::drop_part(datum) };
     }
 
-    /// As `retire`, but called: for loops that have no registers left.
+    /// Like `retire`, but not inlined: for loops that have no registers left.
     #[inline(never)]
     pub(crate) fn retire_apart(&self, task: TaskRef, scope: &ScopeState) {
         self.retire(task, scope);
     }
 
-    /// Tells joins, and frees the block unless one keeps it.
-    // Always inlined: it ends every task that came from the pool.
+    /// Tells joins that the task has ended, and frees the block unless a join keeps it.
+    // Always inlined: it ends every task that comes from the pool.
     #[inline(always)]
     fn retire(&self, task: TaskRef, scope: &ScopeState) {
         let header = task.header();
         let usage = header.state().usage();
         let counted = header.has(flag::COUNTED);
-        // The joins of a scope that this thread runs the body of are used by this thread alone.
+        // If this thread runs the body of the scope, only this thread uses the scope's joins.
         let alone = scope.is_owned_by(self.seat.index());
         let completed = if alone { header.state().complete_alone() } else { header.state().complete() };
         if completed.watched {
@@ -306,10 +312,10 @@ impl<E: Engine> Worker<E> {
         self.free(task);
     }
 
-    /// Counts a completion in `scope_state`; the parent that is complete with it, if any.
+    /// Counts a completion in `scope_state`. Returns the parent that is complete with it, if any.
     #[inline]
     pub(crate) fn count_finished(&self, scope_state: NonNull<ScopeState>) -> Option<TaskRef> {
-        // SAFETY: the completion is not counted yet, so the scope is there.
+        // SAFETY: the completion is not counted yet, so the scope is alive.
         if unsafe { scope_state.as_ref() }.is_owned_by(self.seat.index()) {
             // SAFETY: as above.
             unsafe { scope_state.as_ref() }.count_inline();
@@ -325,10 +331,10 @@ impl<E: Engine> Worker<E> {
         finished
     }
 
-    /// Counts a task that a door lets in; see `runtime::count`, 4.
+    /// Counts a task that external tasks let in; see `runtime::count`, 4.
     pub(crate) fn count_let_in(&self, task: TaskRef) {
         let scope_state = task.header().scope_state();
-        // SAFETY: the task is outstanding, so its scope is there.
+        // SAFETY: the task is outstanding, so its scope is alive.
         let scope = unsafe { scope_state.as_ref() };
         match self.tally.get() {
             _ if scope.is_owned_by(self.seat.index()) => scope.count_let_in_here(),
@@ -340,16 +346,16 @@ impl<E: Engine> Worker<E> {
         admission.count_let_in(self.seat.index());
     }
 
-    /// Subtracts the completions that were collected; the parent that is complete with them, if any.
+    /// Subtracts the collected completions. Returns the parent that is complete with them, if any.
     pub(super) fn flush(&self) -> Option<TaskRef> {
         let (Some(scope_state), count) = self.tally.replace((None, 0)) else { return None };
-        // SAFETY: the collected completions are not counted yet, so the scope is there.
+        // SAFETY: the collected completions are not counted yet, so the scope is alive.
         let scope = unsafe { scope_state.as_ref() };
         let parent = scope.task();
         if scope.finish(count) { parent } else { None }
     }
 
-    /// Subtracts what was collected and completes all parents that are complete with it.
+    /// Subtracts the collected completions, and completes all parents that are complete with them.
     pub(crate) fn flush_all(&self) {
         let finished = self.flush();
         self.complete_parents(finished);
@@ -372,7 +378,8 @@ impl<E: Engine> Worker<E> {
 
     fn complete_parent(&self, task: TaskRef) -> Option<TaskRef> {
         let frame: NonNull<NestFrame> = task.frame_at();
-        // SAFETY: the parent's body has run, so its frame was made; it stays until the block is freed.
+        // SAFETY: the parent's body has run, so its frame exists. It stays until the block is
+        // freed.
         let this = unsafe { frame.as_ref() };
         // SAFETY: its scope is complete.
         let error = unsafe { this.hand_back() };
@@ -380,7 +387,7 @@ impl<E: Engine> Worker<E> {
         if task.header().has(flag::RECORDED) {
             self.log.note(What::Completed { body: task.record_id() });
         }
-        // SAFETY: the frame is not used any more; its block is freed by `conclude`.
+        // SAFETY: nothing uses the frame any more. `conclude` frees its block.
         unsafe { frame.drop_in_place() };
         // A body that failed left no value.
         let ran = if poison { Ran::No } else { Ran::Yes };

@@ -1,4 +1,4 @@
-//! Which worker this thread is.
+//! Which worker the current thread is.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -13,15 +13,15 @@ use crate::worker::seats::Shared;
 /// The worker of the innermost runtime that this thread works for.
 #[derive(Clone, Copy)]
 struct Current {
-    /// Which runtime it is, caller contexts included.
+    /// The runtime's id. Its caller contexts have the same.
     runtime_id: u64,
-    /// The shared part that the worker is of, as an identity.
+    /// The worker's shared part, used only to compare.
     shared: *const (),
-    /// Those of the worker; `None` where nobody works.
+    /// The worker's forks; `None` if the thread is no worker.
     forks: Option<NonNull<Forks>>,
 }
 
-/// A worker whose engine is not known.
+/// A worker whose engine type is erased.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentWorker {
     pub(crate) worker: *const (),
@@ -29,9 +29,10 @@ pub(crate) struct CurrentWorker {
 }
 
 impl CurrentWorker {
-    /// Puts a fork that lies on this thread's stack into the pool.
+    /// Puts a fork on this thread's stack into the pool.
     pub(crate) fn offer(self, fork: NonNull<Head>, recorded_at: Option<Place>) {
-        // SAFETY: this thread is that worker, whose stack of forks has just given the fork up, once.
+        // SAFETY: this thread is that worker, whose stack of forks has just given the fork up,
+        // once.
         unsafe { (self.ops.offer)(self.worker, fork, recorded_at) }
     }
 
@@ -43,7 +44,7 @@ impl CurrentWorker {
 }
 
 impl Current {
-    const NOBODY: Current = Current { runtime_id: 0, shared: std::ptr::null(), forks: None };
+    const NONE: Current = Current { runtime_id: 0, shared: std::ptr::null(), forks: None };
 
     fn of<E: Engine>(worker: &Worker<E>) -> Self {
         let (runtime_id, shared) = (worker.shared().runtime_id(), std::ptr::from_ref(worker.shared()).cast());
@@ -51,7 +52,7 @@ impl Current {
     }
 
     fn with_forks<R>(&self, f: impl FnOnce(&Forks) -> R) -> Option<R> {
-        // SAFETY: a worker's forks live as long as its runtime, whose thread this is.
+        // SAFETY: a worker's forks live as long as its runtime, for which this thread works.
         self.forks.map(|forks| f(unsafe { forks.as_ref() }))
     }
 
@@ -61,22 +62,24 @@ impl Current {
 }
 
 thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(Current::NOBODY) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
 }
 
-/// The worker that this thread is, if it is one of any runtime.
+/// The worker that this thread is, of any runtime; `None` if it is no worker.
 #[inline]
 pub(crate) fn any() -> Option<CurrentWorker> {
     CURRENT.get().worker()
 }
 
-/// The private forks of the worker that this thread is, if it is one. They live as long as its runtime.
+/// The private forks of the worker that this thread is, if it is one. They live as long as its
+/// runtime.
 #[inline]
 pub(crate) fn forks() -> Option<NonNull<Forks>> {
     CURRENT.get().forks
 }
 
-/// What follows may keep this thread, whatever worker it is: that worker keeps nothing from the others.
+/// Called before something that may keep this thread for long. If the thread is a worker, that
+/// worker then holds nothing back from the others.
 pub(crate) fn step_back() {
     if let Some(current) = any() {
         // SAFETY: this thread is that worker.
@@ -84,7 +87,7 @@ pub(crate) fn step_back() {
     }
 }
 
-/// Tells the log of the worker that this thread is, if it is one.
+/// Calls `tell` with the log of the worker that this thread is, if it is one.
 #[cold]
 pub(crate) fn log(tell: impl FnOnce(&Log)) {
     with_log(|log| _ = log.map(tell));
@@ -94,34 +97,38 @@ pub(crate) fn log(tell: impl FnOnce(&Log)) {
 pub(crate) fn with_log<R>(f: impl FnOnce(Option<&Log>) -> R) -> R {
     // SAFETY: this thread is that worker.
     let log = any().map(|current| unsafe { (current.ops.log)(current.worker) });
-    // SAFETY: a worker lives as long as its runtime, whose thread this is.
+    // SAFETY: a worker lives as long as its runtime, for which this thread works.
     f(log.as_ref().map(|log| unsafe { log.as_ref() }))
 }
 
-/// Runs `f` with the log of whoever runs on this thread, to tell of a wait: the body that waits may be the closure of a
-/// scope on another runtime, with the same recorder, and what it waits in a scope further out, of the worker of log `own`.
+/// Runs `f` with the log of the worker on this thread, to record a wait. The body that waits may be
+/// the closure of a scope on another runtime with the same recorder. It then waits in an outer
+/// scope, of the worker with log `own`.
 #[cold]
 pub(crate) fn with_log_of_body<R>(own: &Log, f: impl FnOnce(&Log) -> R) -> R {
     with_log(|here| f(here.filter(|here| here.is_with(own)).unwrap_or(own)))
 }
 
-/// Whether this thread is a worker of runtime `runtime_id`, or of a caller context of it.
+/// Whether this thread is a worker of runtime `runtime_id`, or of one of its caller contexts.
 pub(crate) fn is_of(runtime_id: u64) -> bool {
     let current = CURRENT.get();
     current.forks.is_some() && current.runtime_id == runtime_id
 }
 
-/// The worker of `shared` that this thread is, if it is one; not one of its caller contexts.
+/// The worker of `shared` that this thread is, if it is one. Workers of its caller contexts do not
+/// count.
 pub(crate) fn worker_of<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let same = std::ptr::eq(CURRENT.get().shared, std::ptr::from_ref(shared).cast());
     if same { worker_within(shared) } else { None }
 }
 
-/// The worker of runtime `shared`, or of a caller context of it, that this thread is, if it is one.
+/// The worker of runtime `shared`, or of one of its caller contexts, that this thread is, if it is
+/// one.
 pub(crate) fn worker_within<E: Engine>(shared: &Shared<E>) -> Option<&Worker<E>> {
     let current = CURRENT.get();
-    // SAFETY: the worker belongs to that very runtime, whose caller contexts are of its engine too: so it has its type. The
-    // runtime keeps its workers, in caller contexts as well, as long as it lives.
+    // SAFETY: the worker belongs to that runtime, whose caller contexts have the same engine, so it
+    // has this type. The runtime keeps its workers, also those in caller contexts, as long as it
+    // lives.
     current
         .worker()
         .filter(|_| current.runtime_id == shared.runtime_id())
@@ -132,12 +139,13 @@ thread_local! {
     static HOME: Cell<u64> = const { Cell::new(0) };
 }
 
-/// This thread was started by runtime `runtime_id`, and works for it to the thread's end.
+/// Notes that runtime `runtime_id` started this thread, which works for it until the thread ends.
 pub(crate) fn set_home(runtime_id: u64) {
     HOME.set(runtime_id);
 }
 
-/// Whether this thread was started by runtime `runtime_id`, or by a caller context of it; whatever runtime it works for now.
+/// Whether runtime `runtime_id`, or one of its caller contexts, started this thread. The thread may
+/// work for another runtime now.
 pub(crate) fn is_home(runtime_id: u64) -> bool {
     HOME.get() == runtime_id
 }
@@ -146,22 +154,24 @@ thread_local! {
     static VISITED: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Whether this thread holds the front seat of runtime `shared`: then a visit within a visit (of a value's drop, say)
-/// must not ask for it again.
+/// Whether this thread holds the inject seat of runtime `shared`. If so, a nested visit (for
+/// example by a value's drop) must not ask for the seat again.
 pub(crate) fn visits<E: Engine>(shared: &Shared<E>) -> bool {
     std::ptr::eq(VISITED.get(), std::ptr::from_ref(shared).cast())
 }
 
-/// Whether this thread holds the front seat of any runtime, or the lock of a session.
+/// Whether this thread holds the inject seat of any runtime, or the lock of a session.
 pub(crate) fn visits_any() -> bool {
     !VISITED.get().is_null()
 }
 
-/// Notes that this thread holds a front seat, or the lock of a session, until the guard is dropped.
+/// Notes that this thread holds an inject seat, or the lock of a session, until the guard is
+/// dropped.
 pub(crate) struct Visit(*const ());
 
 impl Visit {
-    /// It holds the lock of this session, and perhaps a front seat, which has been noted then.
+    /// This thread holds the lock of this session. If it also holds an inject seat, that was noted
+    /// before.
     #[inline]
     pub(crate) fn in_session(session: *const ()) -> Self {
         let before = VISITED.get();
@@ -175,7 +185,8 @@ impl Visit {
         Visit(VISITED.replace(std::ptr::from_ref(shared).cast()))
     }
 
-    /// As if it held a front seat, of no runtime: sinks are called in the middle of a worker's work, and can use none.
+    /// The thread behaves as if it held an inject seat, of no runtime. A worker calls sinks in the
+    /// middle of its work, so a sink can use no runtime.
     pub(crate) fn of_sinks() -> Self {
         static SINKS: u8 = 0;
         Visit(VISITED.replace((&raw const SINKS).cast()))
@@ -192,7 +203,7 @@ thread_local! {
     static INSIDE: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
 }
 
-/// This thread runs a task that came through a gate, until this is dropped.
+/// This thread runs a task that came through a scope handle, until this is dropped.
 pub(crate) struct Inside(*const ());
 
 impl Inside {
@@ -200,7 +211,7 @@ impl Inside {
         Inside(INSIDE.replace(gate))
     }
 
-    /// Whether the innermost such task came through this gate.
+    /// Whether the innermost such task came through this scope handle.
     pub(crate) fn is(gate: *const ()) -> bool {
         std::ptr::eq(INSIDE.get(), gate)
     }
@@ -216,28 +227,28 @@ thread_local! {
     static MARK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The word that [`replace_mark`] has set last on this stack; 0 where nothing was set.
+/// The word that [`replace_mark`] has set last on this stack; 0 if nothing was set.
 #[inline]
 pub fn mark() -> usize {
     MARK.get()
 }
 
-/// Sets a word that belongs to the stack on which this body runs, and returns the one before, which the caller sets again
-/// before it returns. While a body waits, its thread may run others on other stacks: each finds its own word. For
-/// `millpond-cnc`, whose steps are told by it.
+/// Sets a word that belongs to the stack on which this body runs. Returns the previous word, which
+/// the caller sets again before it returns. While a body waits, its thread may run other bodies on
+/// other stacks: each finds its own word. For `millpond-cnc`, which tells its steps apart by it.
 #[inline]
 pub fn replace_mark(mark: usize) -> usize {
     MARK.replace(mark)
 }
 
-/// What the thread-locals above say on one stack: a fiber takes it along when it is parked, since what is entered on it
-/// is left on it.
+/// The values of the thread-locals above for one stack. A fiber takes them along when it is parked,
+/// because what is entered on a stack is left on that stack.
 #[derive(Clone, Copy)]
 pub(crate) struct OnStack(Current, *const (), *const (), usize);
 
 impl OnStack {
-    /// What holds at the bottom of a fiber of this worker. Not what holds where its carrier happens to be: that may be
-    /// left before the fiber is.
+    /// The values at the bottom of a fiber of this worker. They do not come from the carrier's
+    /// current state, which the carrier may leave before the fiber ends.
     pub(crate) fn bottom<E: Engine>(worker: &Worker<E>) -> Self {
         OnStack(Current::of(worker), std::ptr::null(), std::ptr::null(), 0)
     }
@@ -254,7 +265,8 @@ impl OnStack {
     }
 }
 
-/// Makes this thread a worker until the guard is dropped. The forks of the one that it was stay where they are.
+/// Makes this thread a worker until the guard is dropped. The forks of the previous worker stay
+/// where they are.
 pub(crate) struct Enter(Current);
 
 impl Enter {
@@ -263,8 +275,8 @@ impl Enter {
     }
 
     /// Makes this thread no worker until the guard is dropped.
-    pub(crate) fn nobody() -> Self {
-        Self::replace(Current::NOBODY)
+    pub(crate) fn none() -> Self {
+        Self::replace(Current::NONE)
     }
 
     fn replace(now: Current) -> Self {

@@ -1,4 +1,4 @@
-//! A task's exclusions, in ascending order of address (`handle::exclusion`).
+//! A task's exclusions. A task takes them in ascending order of address (`handle::exclusion`).
 
 use std::ptr::{self, NonNull};
 
@@ -12,7 +12,7 @@ use crate::task::{Record, TaskRef, flag};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// The record whose exclusion comes after that of the version at `after`.
+/// The record with the next exclusion, in order of address, after that of the version at `after`.
 fn next_after(task: TaskRef, after: *const Version) -> Option<NonNull<Record>> {
     let commutative = task.records().iter().filter(|record| record.mode() == Mode::Commutative);
     commutative
@@ -21,13 +21,15 @@ fn next_after(task: TaskRef, after: *const Version) -> Option<NonNull<Record>> {
         .map(NonNull::from)
 }
 
-/// Takes the exclusions from `after` on; false if the task waits for one, and will be handed it.
+/// Takes the exclusions that come after `after`. Returns false if the task waits for one: a later
+/// release hands it over.
 fn acquire_after(task: TaskRef, mut after: *const Version) -> bool {
     while let Some(record) = next_after(task, after) {
-        // SAFETY: the task waits for nothing yet, so it has not run, and its block with its records is there.
+        // SAFETY: the task waits for nothing yet, so it has not run, and its block with its records
+        // is alive.
         let record = unsafe { record.as_ref() };
         let version = record.version();
-        // Read before: once the record waits, the task may run and be gone.
+        // Set before `acquire`: once the record waits, the task may run and be freed.
         after = version;
         if !version.exclusion.acquire(record) {
             return false;
@@ -36,16 +38,16 @@ fn acquire_after(task: TaskRef, mut after: *const Version) -> bool {
     true
 }
 
-/// Takes all exclusions; false if the task waits for one, and will be handed it.
+/// Takes all exclusions. Returns false if the task waits for one: a later release hands it over.
 pub(super) fn acquire_all(task: TaskRef) -> bool {
     !task.header().has(flag::COMMUTATIVE) || acquire_after(task, ptr::null())
 }
 
-/// Gives an exclusion back; the task that is handed it, of which `handed` is told, goes on to its next ones, and is
-/// returned if it has all.
+/// Gives an exclusion back. If a task waits for it, the task is handed the exclusion, `handed` is
+/// called, and the task goes on to its next ones. Returns the task if it has all.
 fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef> {
     let record = version.exclusion.release()?;
-    // SAFETY: the record's task waits, so it is alive; it is ours now.
+    // SAFETY: the record's task waits, so it is alive. This thread owns it now.
     let record = unsafe { record.as_ref() };
     let task = record.task();
     handed(record);
@@ -53,7 +55,8 @@ fn hand_over(version: &Version, handed: impl FnOnce(&Record)) -> Option<TaskRef>
 }
 
 impl<E: Engine> Worker<E> {
-    /// Gives an exclusion of task `by` back; the task that is handed it goes on to its next ones, or into the pool.
+    /// Gives back an exclusion of task `by`. The task that is handed it goes on to its next ones,
+    /// or into the pool.
     pub(super) fn release_exclusion(&self, by: TaskRef, version: &Version) {
         let note = |record: &Record| {
             if record.task().header().has(flag::RECORDED) {
@@ -65,12 +68,12 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Takes all exclusions if they are free, else none.
+    /// Takes all exclusions if all are free, or else none.
     pub(crate) fn try_exclude_all(&self, task: TaskRef) -> bool {
         E::try_exclude_all(self, task)
     }
 
-    /// Gives all exclusions of a task back.
+    /// Gives back all exclusions of a task.
     pub(crate) fn release_exclusions(&self, task: TaskRef) {
         E::release_exclusions(self, task);
     }

@@ -1,9 +1,10 @@
-//! Fibers: pooled stacks on which worker loops run, so that a waiting body can be put aside.
+//! Fibers: pooled stacks on which worker loops run, so that a body that waits can be suspended.
 //!
-//! A worker's own thread is the *carrier*: it resumes one fiber at a time. A fiber runs the worker loop. When a body
-//! on it waits, the fiber is parked as it is, and the carrier goes on with another; the same worker resumes it, so
-//! what a body keeps on its stack never changes threads. A fiber whose loop has nothing to do goes back to the pool: it
-//! keeps nothing there of the thread, so whoever has the worker's seat next may use it.
+//! A worker's own thread is the *carrier*: it resumes one fiber at a time. A fiber runs the worker
+//! loop. When a body on it waits, the fiber is parked with its stack, and the carrier goes on with
+//! another fiber. The same worker resumes it, so what a body keeps on its stack never changes
+//! threads. A fiber whose loop has nothing to do goes back to the pool. It keeps nothing of the
+//! thread there, so the next thread with the worker's seat may use it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -25,11 +26,11 @@ use crate::task::TaskRef;
 /// What the carrier tells a fiber.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Order {
-    /// Run the worker loop, with this task first.
+    /// Run the worker loop, beginning with this task.
     Run(TaskRef),
-    /// Go on where it was parked.
+    /// Go on where the fiber was parked.
     Resume,
-    /// End.
+    /// End the coroutine.
     Exit,
 }
 
@@ -42,17 +43,18 @@ pub(crate) enum Left {
     Parked,
 }
 
-/// One stack with the worker loop on it.
+/// One stack, with the worker loop on it.
 pub(crate) struct Fiber {
     coroutine: RefCell<Option<Coroutine<Order, Left, (), DefaultStack>>>,
     yielder: Cell<*const Yielder<Order, Left>>,
-    /// The worker loop. Read for each task, so that it cannot be inlined in what is put aside: the next one may come on
-    /// another thread, and nothing that the compiler knows of this thread may live until then.
+    /// The worker loop. The coroutine loads it for each task, so that the compiler cannot inline it
+    /// into code that is suspended. The next task may come on another thread: nothing that the
+    /// compiler knows of this thread may live until then.
     entry: unsafe fn(*const (), TaskRef),
     /// The lowest address of the stack.
     limit: usize,
     sanitizer: sanitizer::Context,
-    /// Who resumed it, for the sanitizer.
+    /// The context that resumed it, for the sanitizer.
     carrier: Cell<sanitizer::Handle>,
 }
 
@@ -69,25 +71,27 @@ pub(crate) struct Fibers {
     current: Cell<Option<NonNull<Fiber>>>,
     parked: Cell<usize>,
     on_thread: Cell<u32>,
-    /// What runs, if it was taken from a pool or lies in a stack.
+    /// What runs, if it was taken from a pool or is in a dataflow stack.
     running: Cell<Running>,
     stack_size: usize,
 }
 
-/// Stacks of the process.
+/// How many stacks the process has.
 static STACKS: AtomicUsize = AtomicUsize::new(0);
 
-/// So many stacks leave room for what else the process maps; a stack and its guard page are two mappings.
+/// The limit for the stacks of the process. A stack and its guard page are two mappings. The limit
+/// leaves room for the other mappings of the process.
 fn most_stacks() -> usize {
     const ROOM: usize = 2048;
-    static MOST: OnceLock<usize> = OnceLock::new();
-    *MOST.get_or_init(|| {
+    static MAX_STACKS: OnceLock<usize> = OnceLock::new();
+    *MAX_STACKS.get_or_init(|| {
         let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
         text.trim().parse::<usize>().map_or(usize::MAX, |maps| maps.saturating_sub(ROOM) / 2)
     })
 }
 
-/// Reserves so many stacks of this size at once, and gives them back: whether the system has them.
+/// Checks that the system has `number` stacks of this size: reserves all at once, and gives them
+/// back.
 pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
     (0..number).map(|_| DefaultStack::new(size)).collect::<io::Result<Vec<_>>>().map(drop)
 }
@@ -95,13 +99,14 @@ pub(crate) fn try_stacks(number: usize, size: usize) -> io::Result<()> {
 /// Whether the system has refused a stack, and none was given back since.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there may be no other stack.
+/// Whether there may be no further stack.
 #[inline]
 pub(crate) fn are_scarce() -> bool {
     REFUSED.load(Ordering::Relaxed) || STACKS.load(Ordering::Relaxed) >= most_stacks()
 }
 
-/// What a new stack leaves to the program's allocator where the system bounds addresses: an allocation that fails ends the process.
+/// If the system limits addresses, a new stack leaves this many bytes to the program's allocator.
+/// An allocation that fails ends the process.
 const FOR_ALLOCATIONS: usize = 32 << 20;
 
 fn reserve_stack(size: usize) -> Option<DefaultStack> {
@@ -111,7 +116,7 @@ fn reserve_stack(size: usize) -> Option<DefaultStack> {
     stack
 }
 
-/// Stacks kept for the next use; more than this many at once are rare and given back to the system.
+/// How many stacks are kept for the next use. More at once are rare, and go back to the system.
 const KEPT: usize = 64;
 
 impl Fibers {
@@ -126,8 +131,9 @@ impl Fibers {
         }
     }
 
-    /// The body of a task begins, which is named if it overflows its stack; or one has ended. Two stores a task: if another
-    /// one runs on top of a body, `on_top` notes that one again.
+    /// Notes that the body of a task begins, or that one has ended. If the body overflows its
+    /// stack, the report names this task. This costs two stores per task. If another task runs on
+    /// top of a body, `on_top` notes the lower one again afterwards.
     #[inline(always)]
     pub(super) fn note_running(&self, task: Option<TaskRef>) {
         self.running.set(task.map_or(Running::NOTHING, Running::task));
@@ -141,7 +147,8 @@ impl Fibers {
         result
     }
 
-    /// Runs what a stack comes to, perhaps on top of a body: each of its tasks is named if it overflows this stack.
+    /// Runs tasks of a dataflow stack, perhaps on top of a body. If one of them overflows this
+    /// stack, the report names it.
     #[cfg(feature = "stack")]
     pub(super) fn in_stack<R>(&self, frames: &Frames, run: impl FnOnce() -> R) -> R {
         self.on_top(|| {
@@ -150,23 +157,25 @@ impl Fibers {
         })
     }
 
-    /// Bodies that are parked.
+    /// How many bodies are parked.
     pub(crate) fn parked(&self) -> usize {
         self.parked.get()
     }
 
-    /// The fiber that runs, if not the carrier itself.
+    /// The fiber that runs; `None` on the carrier.
     pub(crate) fn current(&self) -> Option<NonNull<Fiber>> {
         self.current.get()
     }
 
-    /// Where the running fiber's stack ends; none on the thread's own, which is not ours to fill.
+    /// Where the running fiber's stack ends. `None` on the thread's own stack, which the runtime
+    /// must not fill.
     pub(crate) fn stack_limit(&self) -> Option<usize> {
-        // SAFETY: the current fiber is alive: this code runs on it.
+        // SAFETY: this code runs on the current fiber, so it is alive.
         self.current.get().map(|fiber| unsafe { fiber.as_ref() }.limit)
     }
 
-    /// Whether there is a fiber in the pool, or memory for one more. Then it is there for the next who `take`s one.
+    /// Whether the pool has a fiber, or the system has memory for one more. If so, the next `take`
+    /// finds it.
     pub(crate) fn reserve(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> bool {
         if !self.free.borrow().is_empty() {
             return true;
@@ -179,14 +188,14 @@ impl Fibers {
         true
     }
 
-    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`; none if the system has no memory for another
-    /// stack.
+    /// A fiber from the pool, or a new one, whose loop is `entry(worker, task)`. `None` if the
+    /// system has no memory for another stack.
     pub(crate) fn take(&self, worker: *const (), entry: unsafe fn(*const (), TaskRef)) -> Option<NonNull<Fiber>> {
         let free = { self.free.borrow_mut().pop() };
         free.or_else(|| reserve_stack(self.stack_size).map(|stack| Self::make(stack, worker, entry)))
     }
 
-    /// Tasks that run on the thread's own stack, since there was no other.
+    /// How many tasks run on the thread's own stack because there was no other.
     pub(crate) fn on_thread(&self) -> u32 {
         self.on_thread.get()
     }
@@ -226,7 +235,7 @@ impl Fibers {
         fiber
     }
 
-    /// Switches from the carrier to a fiber, until it gives the thread back.
+    /// Switches from the carrier to a fiber. Returns when the fiber gives the thread back.
     pub(crate) fn resume(&self, fiber: NonNull<Fiber>, order: Order) {
         debug_assert!(self.current.get().is_none(), "only the carrier resumes");
         if matches!(order, Order::Resume) {
@@ -238,14 +247,15 @@ impl Fibers {
             CoroutineResult::Return(()) => {
                 STACKS.fetch_sub(1, Ordering::Relaxed);
                 REFUSED.store(false, Ordering::Relaxed);
-                // SAFETY: `make` leaked a box, the coroutine has ended, and nobody else knows the fiber.
+                // SAFETY: `make` leaked a box, the coroutine has ended, and nothing else refers to
+                // the fiber.
                 drop(unsafe { Box::from_raw(fiber.as_ptr()) });
             }
         }
     }
 
     fn switch(&self, fiber: NonNull<Fiber>, order: Order) -> CoroutineResult<Left, ()> {
-        // SAFETY: the fiber is in the pool or parked, so alive.
+        // SAFETY: the fiber is in the pool or parked, so it is alive.
         let this = unsafe { fiber.as_ref() };
         self.current.set(Some(fiber));
         this.carrier.set(sanitizer::current());
@@ -273,7 +283,8 @@ impl Fibers {
         }
     }
 
-    /// Gives the thread back to the carrier, from the running fiber, until the worker resumes it.
+    /// Gives the thread back from the running fiber to the carrier, until the worker resumes the
+    /// fiber.
     pub(crate) fn park(&self) {
         let fiber = self.current.get().expect("a fiber parks itself");
         // SAFETY: this code runs on the fiber.
@@ -287,7 +298,7 @@ impl Fibers {
         on_stack.restore();
     }
 
-    /// Ends the pooled fibers but for so many, those that were used last.
+    /// Ends all pooled fibers except the `kept` ones that were used last.
     pub(crate) fn keep(&self, kept: usize) {
         debug_assert_eq!(self.parked(), 0, "no body waits when its worker ends or its seat is left");
         while self.free.borrow().len() > kept {
@@ -303,8 +314,9 @@ impl Drop for Fibers {
     }
 }
 
-/// ThreadSanitizer follows a thread by its stack, so it must be told of every switch. Its record of function entries
-/// and exits cannot follow (they are not balanced across a switch): switch it off, see `CONTRIBUTING.md`.
+/// ThreadSanitizer follows a thread by its stack, so this module reports every switch to it. Its
+/// record of function entries and exits cannot follow, since they are not balanced across a switch.
+/// Switch that record off: see `CONTRIBUTING.md`.
 #[cfg(millpond_tsan)]
 mod sanitizer {
     use std::ffi::c_void;
@@ -324,7 +336,8 @@ mod sanitizer {
 
     impl Context {
         pub(super) fn new() -> Self {
-            // SAFETY: part of the sanitizer's run time, which is linked under this cfg; no preconditions.
+            // SAFETY: a function of the sanitizer's run-time library, which this cfg links. It has
+            // no preconditions.
             Context(Handle(unsafe { __tsan_create_fiber(0) }))
         }
 
@@ -335,7 +348,7 @@ mod sanitizer {
 
     impl Drop for Context {
         fn drop(&mut self) {
-            // SAFETY: created by `new`, and not the current one: its coroutine has ended.
+            // SAFETY: `new` created it, and it is not the current one: its coroutine has ended.
             unsafe { __tsan_destroy_fiber(self.0.0) }
         }
     }
@@ -346,7 +359,7 @@ mod sanitizer {
     }
 
     pub(super) fn switch_to(handle: Handle) {
-        // SAFETY: the handle is of a live fiber or of this thread.
+        // SAFETY: the handle belongs to a live fiber or to this thread.
         unsafe { __tsan_switch_to_fiber(handle.0, 0) }
     }
 }

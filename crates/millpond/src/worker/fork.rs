@@ -17,7 +17,7 @@ use crate::worker::forks::{Forks, Head, Offer, Place};
 use crate::worker::wait::{Seat, Waiter};
 use crate::worker::{Awaited, Worker};
 
-/// What code that does not know the engine asks of a worker.
+/// The operations of a worker that code without its engine type uses.
 #[derive(Debug)]
 pub(crate) struct ForkOps {
     pub(crate) seat: unsafe fn(*const ()) -> NonNull<Seat>,
@@ -63,7 +63,7 @@ unsafe fn seat<E: Engine>(worker: *const ()) -> NonNull<Seat> {
 
 /// # Safety
 ///
-/// As `the`, and `Worker::offer`.
+/// As `the`, and as `Worker::offer`.
 unsafe fn offer<E: Engine>(worker: *const (), fork: NonNull<Head>, recorded_at: Option<Place>) {
     // SAFETY: passed on.
     let worker = unsafe { the::<E>(worker) };
@@ -90,7 +90,7 @@ unsafe fn take_back<E: Engine>(worker: *const (), task: TaskRef) -> bool {
 
 /// # Safety
 ///
-/// As `the`; the task is an offer that has come to an end.
+/// As `the`. The task is an offer that has ended.
 unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
     // SAFETY: passed on.
     unsafe { the::<E>(worker) }.free(task);
@@ -110,7 +110,7 @@ unsafe fn wait<E: Engine>(worker: *const (), waiter: &Waiter, awaited: Awaited) 
 unsafe fn step_back<E: Engine>(worker: *const ()) {
     // SAFETY: passed on.
     let worker = unsafe { the::<E>(worker) };
-    // In the child of a fork nobody would find what it leaves.
+    // In the child process of a fork, no thread would find the tasks that it leaves.
     if !worker.shared().is_forked() {
         worker.step_back(Leave::Seat);
     }
@@ -124,8 +124,9 @@ unsafe fn log<E: Engine>(worker: *const ()) -> NonNull<Log> {
     NonNull::from(&unsafe { the::<E>(worker) }.log)
 }
 
-/// The half that others may take, on its caller's stack. Whether body or result are there is known from the course of
-/// things: the body until whoever runs it has taken it, the result when the waiter of the offer was woken.
+/// The half of a join that other workers may take. It is on its caller's stack. No flag says
+/// whether body and result exist. The body exists until the thread that runs it takes it. The
+/// result exists once the offer's waiter is woken.
 #[repr(C)]
 struct Fork<F, R> {
     head: Head,
@@ -154,7 +155,7 @@ impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
 
     /// # Safety
     ///
-    /// The body is there and nobody else looks at it. It is moved out.
+    /// The body exists, and no other thread looks at it. This moves it out.
     #[inline(always)]
     unsafe fn take_body(&self) -> F {
         // SAFETY: as the caller promises.
@@ -165,13 +166,15 @@ impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
     ///
     /// # Safety
     ///
-    /// `task` is the offer of a `Fork<F, R>` that waits for this, and was handed to this thread.
+    /// `task` is the offer of a `Fork<F, R>` whose owner waits for it. It was handed to this
+    /// thread.
     unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
         // SAFETY: an offer stays until its waiter is woken.
         let offer = unsafe { Offer::of(task) };
-        // SAFETY: the head is the first field, and its owner waits for this.
+        // SAFETY: the head is the first field, and its owner waits for this task.
         let fork = unsafe { offer.fork().cast::<Self>().as_ref() };
-        // SAFETY: the owner has put it there before the offer, which this thread alone was handed.
+        // SAFETY: the owner put the body there before it made the offer, and only this thread was
+        // handed the offer.
         let body = unsafe { fork.take_body() };
         let joiner = current::forks().expect("a worker runs it");
         // SAFETY: this thread's worker lives as long as its runtime.
@@ -179,17 +182,17 @@ impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
         if task.record_id() != 0 {
             current::log(|log| log.ended(task.record_id(), result.is_ok(), 0));
         }
-        // SAFETY: the owner looks only after its waiter was woken.
+        // SAFETY: the owner looks only after its waiter is woken.
         unsafe { fork.result.get().write(MaybeUninit::new(result)) };
         Waiter::wake_at(std::ptr::from_ref(offer.waiter()).cast_mut());
         Ok(())
     }
 }
 
-/// Runs both closures, at once if another worker is free, and returns both results.
+/// Runs both closures, in parallel if another worker is free, and returns both results.
 ///
-/// For divide-and-conquer without declared data. Called from a task or a scope's closure it uses that runtime's
-/// workers; elsewhere it calls one after the other.
+/// Use it for divide-and-conquer without declared data. Called from a task or a scope's closure, it
+/// uses that runtime's workers. Called from elsewhere, it runs one closure after the other.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -209,10 +212,11 @@ impl<F: FnOnce(&Joiner) -> R, R> Fork<F, R> {
 ///
 /// # Panics
 ///
-/// If a closure panics. If it is `a`, then `b` runs to its end before, or not at all: that depends on whether a worker
-/// has got hold of it, so nothing should rely on `b` in that case. If both panic, the panic is that of `a`.
-// Called, not inlined: then the compiler puts what recurs into it, up to the test that ends the recursion, and a leaf
-// costs no call.
+/// If a closure panics. If `a` panics, `b` either runs to its end first, or does not run. That
+/// depends on whether another worker has taken `b`, so do not rely on either. If both panic, the
+/// panic is that of `a`.
+// Not inlined. Then the compiler inlines the recursive closure here, up to the test that ends the
+// recursion, so that a leaf costs no call.
 #[inline(never)]
 #[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
@@ -235,10 +239,11 @@ fn one_after_the_other<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -
     (a(), b())
 }
 
-/// The worker at hand, for many joins: as [`join`], it saves looking up which worker the thread is.
+/// A handle to the current worker, for many joins. Unlike the function [`join`], it does not look
+/// up each time which worker the thread is.
 ///
-/// A reference to one is handed to the closure of [`Joiner::with`], and each closure of a [`join`](Joiner::join) gets
-/// that of the worker that runs it. It stays on its thread.
+/// [`Joiner::with`] passes a reference to its closure. Each closure of a [`join`](Joiner::join)
+/// gets the joiner of the worker that runs it. A joiner stays on its thread.
 ///
 /// ```
 /// use millpond::{Joiner, Runtime};
@@ -256,7 +261,7 @@ fn one_after_the_other<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[repr(C)]
-// The pointer keeps it from other threads.
+// The pointer makes it neither `Send` nor `Sync`.
 pub struct Joiner(Forks, [*const (); 0]);
 
 const _: () = assert!(size_of::<Joiner>() == size_of::<Forks>());
@@ -265,30 +270,33 @@ impl Joiner {
     #[inline(always)]
     fn of(forks: &Forks) -> &Joiner {
         let forks: *const Forks = forks;
-        // SAFETY: it is nothing but forks, which this reference keeps borrowed, and stays on this thread.
+        // SAFETY: a joiner consists of forks alone. This reference keeps them borrowed, and stays
+        // on this thread.
         unsafe { &*(forks as *const Joiner) }
     }
 
-    /// Calls `f` with the worker that this thread is. OutOfLine (in no task, and no scope's closure) too: then the
-    /// halves of each join run one after the other.
+    /// Calls `f` with the joiner of this thread's worker. It also works outside of all tasks and
+    /// scopes: there, the two halves of each join run one after the other.
     ///
     /// # Panics
     ///
     /// If `f` panics.
     pub fn with<R>(f: impl FnOnce(&Joiner) -> R) -> R {
         match current::forks() {
-            // SAFETY: this thread's worker lives as long as its runtime, and the reference no longer than this call.
+            // SAFETY: this thread's worker lives as long as its runtime, and the reference no
+            // longer than this call.
             Some(forks) => f(Joiner::of(unsafe { forks.as_ref() })),
-            None => f(Joiner::of(&Forks::of_nobody())),
+            None => f(Joiner::of(&Forks::unowned())),
         }
     }
 
-    /// Runs both closures, at once if another worker is free, and returns both results, as the function [`join`].
+    /// Runs both closures, in parallel if another worker is free, and returns both results, like
+    /// the function [`join`].
     ///
-    /// Costs about two function calls if nobody is free.
+    /// If every worker is busy, it costs about as much as two function calls.
     ///
-    /// In the closure of a scope that was opened meanwhile on another runtime, it runs one after the other: this worker
-    /// is not the one that works there.
+    /// In the closure of a scope that was opened meanwhile on another runtime, the halves run one
+    /// after the other: this worker does not work for that runtime.
     ///
     /// ```
     /// use millpond::{Joiner, Runtime};
@@ -311,7 +319,7 @@ impl Joiner {
     /// # Panics
     ///
     /// As [`join`].
-    // As the function.
+    // Not inlined, for the same reason as the function.
     #[inline(never)]
     #[track_caller]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
@@ -331,26 +339,27 @@ impl Joiner {
         B: FnOnce(&Joiner) -> RB,
     {
         let fork = Fork::new(b);
-        // SAFETY: this function ends only after the fork was popped and, if it was offered, taken back or waited for:
-        // nothing unwinds in between. A joiner stays on its worker's thread.
+        // SAFETY: this function returns only after the fork was popped. If the fork was offered, it
+        // was also taken back or waited for: nothing unwinds in between. A joiner stays on its
+        // worker's thread.
         unsafe { self.0.push(NonNull::from(&fork).cast(), place) };
         let left = match catch(|| a(self)) {
             Ok(left) => left,
             Err(caught) => self.fail(&fork, caught),
         };
         if self.0.pop(&fork.head) {
-            // SAFETY: it was private, so the body is there.
+            // SAFETY: the fork was private, so its body exists.
             return (left, unsafe { fork.take_body() }(self));
         }
         (left, self.join_offered(&fork))
     }
 
-    /// The first half has panicked.
+    /// Ends the join after the first half panicked.
     #[cold]
     #[inline(never)]
     fn fail<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>, caught: PanicPayload) -> ! {
         if self.0.pop(&fork.head) {
-            // SAFETY: it was private, so the body is there.
+            // SAFETY: the fork was private, so its body exists.
             let _unused = unsafe { fork.take_body() };
             caught.resume()
         }
@@ -380,19 +389,19 @@ impl Joiner {
         }
     }
 
-    /// Takes a fork back that was offered, or waits until it has run.
+    /// Takes back a fork that was offered, or waits until it has run.
     fn settle<F: FnOnce(&Joiner) -> R, R>(&self, fork: &Fork<F, R>) -> Settled<F, R> {
         let current::CurrentWorker { worker, ops } = self.0.worker();
-        // SAFETY: it was offered, and is freed below.
+        // SAFETY: the fork was offered, and the offer is freed below.
         let offer = unsafe { fork.head.offer() };
         let task = Offer::task(offer);
         let id = task.record_id();
-        // SAFETY: this thread is that worker; so below.
+        // SAFETY: this thread is that worker, here and below.
         let settled = if unsafe { (ops.take_back)(worker, task) } {
-            // SAFETY: taken back before it ran.
+            // SAFETY: the fork was taken back before it ran.
             Settled::Back(unsafe { fork.take_body() }, id)
         } else {
-            // SAFETY: the offer is there until it is freed.
+            // SAFETY: the offer exists until it is freed.
             let waiter = unsafe { offer.as_ref() }.waiter();
             // SAFETY: as above.
             let wait = || unsafe { (ops.wait)(worker, waiter, Awaited::Task(task)) };
@@ -400,18 +409,18 @@ impl Joiner {
                 0 => wait(),
                 id => current::log(|log| log.waits(log.body(), Cause::Join, id, wait)),
             }
-            // SAFETY: written before the waiter was woken.
+            // SAFETY: the result was written before the waiter was woken.
             Settled::Ran(unsafe { fork.result.get().cast::<Result<R, PanicPayload>>().read() })
         };
-        // SAFETY: as above; the task was taken back, or has run and its waiter was delivered.
+        // SAFETY: as above. The task was taken back, or it has run and its waiter was delivered.
         unsafe { (ops.free)(worker, task) };
         settled
     }
 }
 
-/// What became of a fork that was offered.
+/// What happened to a fork that was offered.
 enum Settled<F, R> {
-    /// Its body was not run; its number in a recording.
+    /// Its body did not run; with its number in a recording.
     Back(F, Id),
     Ran(Result<R, PanicPayload>),
 }
@@ -422,7 +431,7 @@ impl std::fmt::Debug for Joiner {
     }
 }
 
-/// Runs a half that was taken back, and tells the recording.
+/// Runs a half that was taken back, and records it.
 #[cold]
 fn run_recorded<R>(id: Id, body: impl FnOnce() -> R) -> R {
     let mut before = 0;

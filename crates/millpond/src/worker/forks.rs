@@ -1,9 +1,10 @@
-//! Forks that nobody but their worker knows, and how others come by them.
+//! Private forks: how a worker keeps them, and how other workers get them.
 //!
-//! The second half of a `join(a, b)` lies on its caller's stack. As long as only its worker knows it, it is one of a
-//! list through that stack, and the join costs what linking and unlinking it costs. To *offer* a fork is to make a task
-//! of it (an [`Offer`], in a block of its own) and put that into the pool, where it is what any task is: others steal
-//! it, its worker may take it back, or waits for it ([`Waiter`]).
+//! The second half of a `join(a, b)` is on its caller's stack. While only its worker knows it, it
+//! is *private*: one element of a linked list through that stack. Then the join costs no more than
+//! linking and unlinking it. To *offer* a fork, the worker makes a task of it (an [`Offer`], in its
+//! own block) and puts that into the pool. It is then a task like any other: others may steal it,
+//! and its worker takes it back or waits for it ([`Waiter`]).
 //!
 //! ```text
 //!            prev       prev       prev       prev
@@ -21,46 +22,53 @@
 //!
 //! Owner:
 //!
-//! 1. **Push**: link the fork behind `top`, which it becomes. If `limits.push` is set, look (4).
-//! 2. **Pop** of a fork that was not offered: `top` is the one before. If `limits.pop` is set, look (4). Then its body
-//!    is called.
-//! 3. **Pop** of one that was: none is private. The list starts anew at its root with `limits.push` set, and the caller
-//!    takes the fork back from the pool or waits for it.
-//! 4. **Look**: with two private forks, or with one while some worker has nothing to do, the oldest is *offered*: first
-//!    `below` becomes that one, and the limits are cleared; then the task is put into the pool where all can find it.
-//!    Else `limits.push` alone is set: the next push looks, too.
-//! 5. **Before the worker leaves this stack for another, or disappears for long** all private forks are offered, the
-//!    oldest first; and if it leaves, the list starts anew at its root, as in 3.
+//! 1. **Push**: link the fork behind `top`, and make it the new `top`. If `limits.push` is set,
+//!    look (4).
+//! 2. **Pop** of a fork that was not offered: set `top` to the fork before it. If `limits.pop` is
+//!    set, look (4). Then call its body.
+//! 3. **Pop** of a fork that was offered: none is private. The list starts again at its root, with
+//!    `limits.push` set. The caller takes the fork back from the pool or waits for it.
+//! 4. **Look**: if two forks are private, or one is and some worker has nothing to do, *offer* the
+//!    oldest. First set `below` to that fork, and clear the limits. Then put the task into the
+//!    pool, where all can find it. Otherwise set `limits.push` alone: the next push looks, too.
+//! 5. **Before the worker leaves this stack for another, or is busy elsewhere for long**: offer all
+//!    private forks, the oldest first. If the worker leaves the stack, the list starts again at its
+//!    root, as in 3.
 //!
-//! Thief, having taken a fork:
+//! A thief that has taken a fork:
 //!
-//! * a. **Asks** for the next one: sets both limits. Then it runs the fork.
+//! * a. **Asks** for the next one: it sets both limits. Then it runs the fork.
 //!
 //! # Why it works
 //!
-//! * **Which forks are private.** A join takes its own fork, so forks are taken in the reverse order of their pushes,
-//!   as long as the worker stays on one stack; and when it leaves it, none is private (5). Forks are offered oldest
-//!   first. So whoever pops a fork that was offered finds none that is private, and else the newest one, `top`, is his.
-//! * **No link that is followed leads to a fork that is gone.** `prev` is that of a private fork: it leads to the root,
-//!   or to one further up the same stack (5), whose join has not returned since it called this one's. `child` is
-//!   followed from `below` to `top` only: whoever pushed such a fork found the one before as `top`, and what had been
-//!   pushed there earlier had been popped.
-//! * **The limits are hints**, and relaxed: nothing is handed over through them.
-//! * **An ask is not lost.** The owner clears the limits (4) before the fork can be found, so the ask of its thief
-//!   comes after. One that the owner overwrites is about a fork that was offered before, and another has just been
-//!   offered. If `limits.push` is set anyway, the next push looks without being asked.
-//! * **Nobody starves beside a tree of forks.** While a worker has two forks or more, one of them, the largest piece of
-//!   its work, lies in the pool; when that is stolen, the owner's next push or pop offers another. A lone fork is
-//!   offered when somebody has nothing to do, asleep or not, as a lone task is (`pool::split`). The price: between two
-//!   joins of its owner nobody is answered.
+//! * **Which forks are private.** A join pops its own fork. So forks are popped in the reverse
+//!   order of their pushes, as long as the worker stays on one stack. When it leaves the stack,
+//!   none is private (5). Forks are offered oldest first. So if a popped fork was offered, none is
+//!   private. Otherwise the popped fork is the newest one, `top`.
+//! * **No link that is followed leads to a fork that is gone.** The owner follows `prev` of private
+//!   forks only. It leads to the root, or to a fork further up the same stack (5), whose join
+//!   called this fork's join and has not returned since. The owner follows `child` from `below` to
+//!   `top` only. Each push of such a fork found the fork before it as `top`; what was pushed there
+//!   earlier had been popped.
+//! * **The limits are hints**, and relaxed: they hand nothing over.
+//! * **An ask is not lost.** The owner clears the limits (4) before the fork can be found. So the
+//!   ask of its thief comes after that. If the owner overwrites an ask, the ask is about a fork
+//!   that was offered before, and another has just been offered. If `limits.push` is set anyway,
+//!   the next push looks without being asked.
+//! * **No worker starves while another has a tree of forks.** While a worker has two forks or more,
+//!   one of them, the largest piece of its work, is in the pool. When a thief takes it, the owner's
+//!   next push or pop offers another. A lone fork is offered if some worker has nothing to do,
+//!   asleep or not, like a lone task (`pool::split`). The price: between two joins, the owner
+//!   answers no ask.
 //!
-//! A push makes an address `top` that it does not load, so that the pushes of a recursion do not wait for one another's
-//! stores, as they would for a counter's.
+//! A push stores its fork's address in `top`: a value that it does not load. So the pushes of a
+//! recursion do not wait for one another's stores, as they would with a counter.
 //!
-//! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no worker: what is
-//! pushed meanwhile stays private, so that the two halves run one after the other. While a recorded body runs, each
-//! fork is offered as it is pushed: a recording tells of each. (Also while the thread unwinds: then a drop that joins may
-//! leave its stack, and other bodies of this worker keep their forks until it is back.)
+//! A stack of forks is *closed* while its thread works for another runtime on top of it, or is no
+//! worker. Forks that are pushed meanwhile stay private, so their halves run one after the other.
+//! While a recorded body runs, each fork is offered when it is pushed, since a recording contains
+//! each fork. (This holds while the thread unwinds, too. Then a drop that joins may leave its
+//! stack, and other bodies of this worker keep their forks until it is back.)
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -78,57 +86,59 @@ use crate::task::{Header, NewTask, TaskRef, VTable};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// What a stack of forks knows of a fork: the first field of one.
+/// The first field of a fork: what a stack of forks knows of it.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// Its table while it is private, its offer then; which, says the bit `OFFERED`.
+    /// While the fork is private, its table; afterwards, its offer. The bit `OFFERED` tells which.
     what: Cell<*const ()>,
     prev: Cell<Link>,
-    /// Set by the push of the next.
+    /// Set by the next push.
     child: Cell<MaybeUninit<Link>>,
 }
 
-/// A fork that is there, or the root; null where there is none.
+/// A live fork, or the root; null if there is none.
 type Link = *const Head;
 
 /// Bit of `Head::what`.
 const OFFERED: usize = 1;
 const _: () = assert!(align_of::<VTable>() > OFFERED && align_of::<Offer>() > OFFERED);
 
-/// What the first fork is pushed behind. Its owner writes to it at every such push, so nothing else lies in its lines.
+/// The element behind which the first fork is pushed. Its owner writes to it at every such push, so
+/// its cache lines hold nothing else.
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Root(Head);
 
-/// A fork as a task, in a block of its own.
+/// A fork as a task, in its own block.
 #[repr(C)]
 pub(crate) struct Offer {
     header: Header,
-    /// Its number in a recording: at this place, for `TaskRef::record_id`.
+    /// Its number in a recording. It must be at this offset, for `TaskRef::record_id`.
     id: Cell<Id>,
     waiter: Waiter,
     fork: NonNull<Head>,
-    /// Of the stack that it comes from.
+    /// The limits of the stack that it comes from.
     limits: NonNull<Limits>,
 }
 
-/// Where the owner must look before it goes on.
+/// Whether the owner must look at its next push or pop.
 #[derive(Debug)]
 struct Limits {
     push: AtomicBool,
     pop: AtomicBool,
 }
 
-/// The private forks of one worker. Aligned, so that nothing else lies in what a thief may write to.
+/// The private forks of one worker. Aligned, so that the cache line that a thief writes to holds
+/// nothing else.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Forks {
     top: Cell<Link>,
     limits: Limits,
     below: Cell<Link>,
-    /// Leaked, since it has to stay where it is when this moves.
+    /// Leaked, since it must keep its address when this moves.
     root: NonNull<Root>,
-    /// How many times it was closed.
+    /// How many times the stack was closed.
     closed: Cell<u32>,
     /// Whether the body that runs is recorded.
     recorded: Cell<bool>,
@@ -153,9 +163,9 @@ impl Head {
 
     /// # Safety
     ///
-    /// The fork was not offered.
+    /// The fork is not offered.
     unsafe fn table(&self) -> &'static VTable {
-        // SAFETY: as it was made.
+        // SAFETY: `new` stored the table's address.
         unsafe { &*self.what.get().cast() }
     }
 
@@ -165,10 +175,10 @@ impl Head {
 
     /// # Safety
     ///
-    /// The fork was offered, and its offer not freed.
+    /// The fork was offered, and its offer is not freed.
     pub(crate) unsafe fn offer(&self) -> NonNull<Offer> {
         let offer: *const Offer = self.what.get().map_addr(|addr| addr & !OFFERED).cast();
-        // SAFETY: set when it was offered, as the caller promises.
+        // SAFETY: the address was set when the fork was offered, as the caller promises.
         unsafe { NonNull::new_unchecked(offer.cast_mut()) }
     }
 }
@@ -180,13 +190,14 @@ impl Offer {
     ///
     /// # Safety
     ///
-    /// `block` has room for an offer and nobody else uses it. The fork was not offered before; it stays where it is,
-    /// and the worker's seat and `forks` live, until the offer was freed.
+    /// `block` has room for an offer, and nothing else uses it. The fork was not offered before.
+    /// Until the offer is freed, the fork keeps its address, and the worker's seat and `forks`
+    /// live.
     pub(crate) unsafe fn create(block: Block, fork: NonNull<Head>, forks: &Forks, seat: &Seat, at: Place) -> TaskRef {
-        // SAFETY: the fork is there, as the caller promises.
+        // SAFETY: the fork is alive, as the caller promises.
         let head = unsafe { fork.as_ref() };
         let new = NewTask {
-            // SAFETY: it was not offered, as the caller promises.
+            // SAFETY: the fork was not offered, as the caller promises.
             vtable: unsafe { head.table() },
             scope_state: NonNull::dangling(),
             order: 0,
@@ -195,12 +206,12 @@ impl Offer {
             extras: None,
             accesses: 0,
         };
-        // SAFETY: as the caller promises; the header is the first field.
+        // SAFETY: as the caller promises. The header is the first field.
         let task = unsafe { TaskRef::create(block, new) };
         let offer: *mut Offer = task.0.cast().as_ptr();
         macro_rules! set {
             ($($field:ident: $value:expr;)*) => {$(
-                // SAFETY: the block has room for an offer, and nobody else knows it.
+                // SAFETY: the block has room for an offer, and no other thread knows it.
                 unsafe { (&raw mut (*offer).$field).write($value) };
             )*};
         }
@@ -218,11 +229,11 @@ impl Offer {
         TaskRef(offer.cast())
     }
 
-    /// The offer that a task of role `Fork` is.
+    /// The offer of a task with role `Fork`.
     ///
     /// # Safety
     ///
-    /// It is one, and not freed.
+    /// The task has that role, and is not freed.
     pub(crate) unsafe fn of<'a>(task: TaskRef) -> &'a Offer {
         // SAFETY: the header of such a task is the first field of an offer.
         unsafe { task.0.cast().as_ref() }
@@ -266,12 +277,13 @@ impl Limits {
     }
 }
 
-// SAFETY: only the thread that holds their worker's seat touches them, and their limits, which are atomics, are reached
-// by a pointer of their own. A joiner, through which users reach them, stays on its thread.
+// SAFETY: only the thread that holds the worker's seat touches the forks. Others reach the limits,
+// which are atomics, by a pointer of their own. Users reach the forks through a joiner, which stays
+// on its thread.
 unsafe impl Sync for Forks {}
 
 impl Forks {
-    /// The forks of a worker that is not told yet.
+    /// The forks of a worker that `attach` names later.
     pub(crate) fn new() -> Self {
         let forks = Forks {
             top: Cell::new(ptr::null()),
@@ -282,23 +294,23 @@ impl Forks {
             recorded: Cell::new(false),
             worker: Cell::new(None),
         };
-        forks.start_anew();
+        forks.restart();
         forks
     }
 
-    /// Where nobody works: each fork stays private.
-    pub(crate) fn of_nobody() -> Self {
+    /// For a thread that is no worker: each fork stays private.
+    pub(crate) fn unowned() -> Self {
         let forks = Self::new();
         forks.close();
         forks
     }
 
-    /// Tells whose they are, before the first push.
+    /// Sets the worker, before the first push.
     pub(crate) fn attach(&self, worker: CurrentWorker) {
         self.worker.set(Some(worker));
     }
 
-    /// Whose they are.
+    /// The worker that owns the forks.
     pub(crate) fn worker(&self) -> CurrentWorker {
         self.worker.get().expect("attached when the runtime was built")
     }
@@ -307,14 +319,14 @@ impl Forks {
     ///
     /// # Safety
     ///
-    /// It stays where it is until it was popped and, if it was offered, its offer has come to an end. On the worker's
-    /// thread.
+    /// The fork keeps its address until it was popped. If it was offered, also until its offer has
+    /// ended. The caller is the worker's thread.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, fork: NonNull<Head>, place: Place) {
         let (before, link) = (self.top.get(), fork.as_ptr().cast_const());
-        // SAFETY: the fork is there, as the caller promises.
+        // SAFETY: the fork is alive, as the caller promises.
         unsafe { fork.as_ref() }.prev.set(before);
-        // SAFETY: the root, or a fork that was not popped.
+        // SAFETY: this is the root, or a fork that was not popped.
         unsafe { &*before }.child.set(MaybeUninit::new(link));
         self.top.set(link);
         if self.limits.push.load(Relaxed) {
@@ -322,7 +334,7 @@ impl Forks {
         }
     }
 
-    /// Takes the newest fork, which is `fork`; false if it has been offered (2).
+    /// Takes the newest fork, which is `fork`. Returns false if it was offered (2, 3).
     #[inline(always)]
     pub(crate) fn pop(&self, fork: &Head) -> bool {
         if fork.is_offered() {
@@ -342,10 +354,10 @@ impl Forks {
     #[inline(never)]
     fn end_offered(&self) {
         debug_assert_eq!(self.private(), Private::None, "forks are offered oldest first");
-        self.start_anew();
+        self.restart();
     }
 
-    /// A push has to look.
+    /// Looks, at a push.
     #[cold]
     #[inline(never)]
     fn attend(&self, place: Place) {
@@ -356,14 +368,14 @@ impl Forks {
         }
     }
 
-    /// A pop has to look.
+    /// Looks, at a pop.
     #[cold]
     #[inline(never)]
     fn look_again(&self) {
         self.look();
     }
 
-    /// The newest fork is recorded; what lies below was pushed by bodies that are not.
+    /// The newest fork is recorded. The forks below it were pushed by bodies that are not.
     #[cold]
     #[inline(never)]
     fn offer_recorded(&self, place: Place) {
@@ -391,8 +403,8 @@ impl Forks {
         }
     }
 
-    /// Whether the oldest fork should be on offer, if there is one. Not while the thread unwinds: who waits for a fork
-    /// may leave its stack, which an unwinding one must not.
+    /// Whether to offer the oldest private fork, if there is one. Not while the thread unwinds: a
+    /// thread that waits for a fork may leave its stack, and must not do so while that unwinds.
     fn should_offer(&self) -> bool {
         match self.private() {
             Private::None => false,
@@ -418,23 +430,23 @@ impl Forks {
     #[inline(never)]
     fn offer_each(&self) {
         let (mut fork, newest) = (self.below.get(), self.top.get());
-        self.start_anew();
+        self.restart();
         while fork != newest {
             fork = self.after(fork);
             self.offer(fork, None);
         }
     }
 
-    /// The fork after this one, of which one was pushed behind it and not popped.
+    /// The fork that was pushed after this one. It exists and was not popped.
     fn after(&self, fork: Link) -> Link {
-        // SAFETY: a fork that was not popped, or the root.
+        // SAFETY: this is a fork that was not popped, or the root.
         let child = unsafe { &*fork }.child.get();
-        // SAFETY: set by the push.
+        // SAFETY: the push set it.
         unsafe { child.assume_init() }
     }
 
-    /// No fork is private.
-    fn start_anew(&self) {
+    /// Starts the list again at its root: no fork is private.
+    fn restart(&self) {
         let root: Link = self.root.as_ptr().cast_const().cast();
         self.top.set(root);
         self.below.set(root);
@@ -454,15 +466,16 @@ impl Forks {
         }
     }
 
-    /// Until `reopen`, forks stay private.
+    /// Keeps forks private until `reopen`.
     pub(crate) fn close(&self) {
         self.closed.set(self.closed.get() + 1);
     }
 
-    /// Another stack runs from now on, on which it was not closed; how many times it was on this one. None is private.
+    /// Another stack runs from now on, on which the forks are not closed. Returns how many times
+    /// they were closed on this one. No fork is private.
     pub(crate) fn set_aside(&self) -> u32 {
         debug_assert_eq!(self.private(), Private::None, "forks of one stack only (5)");
-        self.start_anew();
+        self.restart();
         self.closed.replace(0)
     }
 
@@ -477,7 +490,7 @@ impl Forks {
         self.limits.push.store(true, Relaxed);
     }
 
-    /// The body that runs from now on is recorded, or not.
+    /// Sets whether the body that runs from now on is recorded.
     pub(crate) fn set_recorded(&self, recorded: bool) {
         self.recorded.set(recorded);
         self.limits.push.store(true, Relaxed);
@@ -486,7 +499,7 @@ impl Forks {
 
 impl Drop for Forks {
     fn drop(&mut self) {
-        // SAFETY: leaked by `new`; nothing is pushed any more.
+        // SAFETY: `new` leaked the box, and nothing is pushed any more.
         drop(unsafe { Box::from_raw(self.root.as_ptr()) });
     }
 }

@@ -1,13 +1,15 @@
 //! How long bodies take, by kind, so that short ones run inline at their spawn.
 //!
-//! A kind is a closure type (its task table's address). A worker measures one body in [`EVERY`], with the processor's
-//! time stamp; of those that come from the pool only such whose scope it has run or issued a task of just before. What
-//! is kept is not the mean, which a mix of many short and few long bodies fools, but a maximum that decays slowly: a
-//! kind is short only if none of its recent bodies was long.
+//! A kind is a closure type (the address of its task table). A worker measures one body in
+//! [`BODIES_PER_MEASUREMENT`], with the processor's time stamp. It measures a body from the pool
+//! only if the last task that it ran or issued has the same scope. It keeps a maximum that decays
+//! slowly, since many short and few long bodies would give a misleading mean. So a kind is short
+//! only if none of its recent bodies was long.
 //!
-//! A body from the pool may first wait for lines that another processor has, which a body at its spawn does not. If that
-//! made a kind long, its tasks would go on through the pool, and go on to wait. So there a body must take longer than
-//! such waits do to count as long, or many in a row must.
+//! A body from the pool may first wait for cache lines that another processor has. A body at its
+//! spawn does not. If such waits made a kind long, its tasks would go on through the pool, and go
+//! on to wait. So a body from the pool counts as long only if it takes longer than such waits, or
+//! if many in a row do.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -17,17 +19,17 @@ use crate::runtime::scope_state::ScopeState;
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::task::VTable;
 
-/// One body in so many is measured.
-const EVERY: u64 = 16;
-/// A kind is trusted after so many measurements.
-const ENOUGH: u32 = 4;
-/// Below this, running a body at once costs less than handing it to somebody else.
+/// A worker measures one body in this many.
+const BODIES_PER_MEASUREMENT: u64 = 16;
+/// After this many measurements, the length of a kind is trusted.
+const MEASUREMENTS_BEFORE_TRUST: u32 = 4;
+/// Below this, running a body at once costs less than handing it to another worker.
 const BREAK_EVEN_NS: f64 = 100.0;
-/// A body that takes longer than this has not only waited for a few lines.
+/// A body that takes longer than this did not only wait for a few cache lines.
 const COLD_NS: f64 = 1000.0;
-/// After so many of them in a row, they were not cold lines.
-const MANY: u32 = 16;
-/// Beyond this, it is worth while to look whether others can find everything.
+/// After this many bodies in a row that looked cold, the reason is not cold cache lines.
+const MAX_COLD_IN_A_ROW: u32 = 16;
+/// Beyond this, it pays to check whether others can find all tasks of the worker.
 const LONG_NS: f64 = 20_000.0;
 const SLOTS: usize = 256;
 
@@ -36,15 +38,15 @@ const SLOTS: usize = 256;
 pub(crate) enum Length {
     Short,
     Medium,
-    /// Or unknown.
+    /// Long, or unknown.
     Long,
 }
 
-/// What is known of each kind; shared by the workers of a runtime, written rarely.
+/// What the runtime knows of each kind. Its workers share this, and rarely write it.
 #[derive(Debug)]
 pub(crate) struct Kinds {
     slots: Box<[Slot]>,
-    /// In ticks of the time stamp.
+    /// All three limits are in ticks of the time stamp.
     break_even: u32,
     cold: u32,
     long: u32,
@@ -53,17 +55,18 @@ pub(crate) struct Kinds {
 #[derive(Debug, Default)]
 struct Slot {
     kind: AtomicUsize,
-    /// The decaying maximum, in ticks; `u32::MAX` until enough was measured.
+    /// The decaying maximum, in ticks; `u32::MAX` until there are enough measurements.
     longest: AtomicU32,
     measured: AtomicU32,
-    /// How many measurements in a row looked as if the body had waited for cold lines.
+    /// How many measurements in a row looked as if the body waited for cold cache lines.
     cold: AtomicU32,
 }
 
-/// A worker's turn at measuring.
+/// What a worker needs to choose the bodies that it measures.
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
-    /// The scope of the last task that this worker issued or ran; only compared.
+    /// The scope of the last task that this worker issued or ran. Only compared, never
+    /// dereferenced.
     last: Cell<Option<NonNull<ScopeState>>>,
 }
 
@@ -88,7 +91,7 @@ impl Kinds {
     #[inline]
     fn slot(&self, kind: &'static VTable) -> (&Slot, usize) {
         let address = std::ptr::from_ref(kind).addr();
-        // Tables are 48 bytes or so; the multiplier spreads neighbours.
+        // A table has about 48 bytes. The multiplier spreads neighbours.
         let hash = (address >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> (usize::BITS - 8);
         (&self.slots[hash % SLOTS], address)
     }
@@ -115,7 +118,7 @@ impl Kinds {
         }
     }
 
-    /// Races between workers lose a measurement, no more.
+    /// Notes a measurement. Workers that race lose a measurement, no more.
     #[cold]
     fn note(&self, kind: &'static VTable, ticks: u64, ran: Ran) {
         let (slot, address) = self.slot(kind);
@@ -126,11 +129,11 @@ impl Kinds {
             slot.kind.store(address, Ordering::Relaxed);
         }
         let measured = slot.measured.load(Ordering::Relaxed) + 1;
-        if measured < ENOUGH {
+        if measured < MEASUREMENTS_BEFORE_TRUST {
             slot.measured.store(measured, Ordering::Relaxed);
-        } else if measured == ENOUGH {
+        } else if measured == MEASUREMENTS_BEFORE_TRUST {
             slot.measured.store(measured, Ordering::Relaxed);
-            // The first bodies of a kind meet cold caches.
+            // The first bodies of a kind meet cold caches, so they do not count.
             slot.longest.store(ticks, Ordering::Relaxed);
         } else {
             let longest = slot.longest.load(Ordering::Relaxed);
@@ -138,12 +141,13 @@ impl Kinds {
             let before = slot.cold.load(Ordering::Relaxed);
             let in_a_row = if cold { before + 1 } else { 0 };
             if in_a_row != before {
-                slot.cold.store(in_a_row % MANY, Ordering::Relaxed);
+                slot.cold.store(in_a_row % MAX_COLD_IN_A_ROW, Ordering::Relaxed);
             }
-            if cold && in_a_row < MANY {
+            if cold && in_a_row < MAX_COLD_IN_A_ROW {
                 return;
             }
-            // Every worker reads the line before each body: no store that does not matter.
+            // Every worker reads this cache line before each body, so only changes that matter are
+            // stored.
             if ticks > longest || ticks < longest - longest / 4 {
                 slot.longest.store(ticks.max(longest - longest / 16), Ordering::Relaxed);
             }
@@ -152,25 +156,25 @@ impl Kinds {
 }
 
 impl Grains {
-    /// A task of this scope is issued, or starts, here.
+    /// Notes that this worker issues or starts a task of this scope.
     #[inline]
     pub(crate) fn note_scope(&self, scope_state: NonNull<ScopeState>) {
         self.last.set(Some(scope_state));
     }
 
-    /// The body of a task from the pool starts, the `nth` of this worker.
+    /// The body of a task from the pool starts: the `nth` body of this worker.
     #[inline]
     pub(crate) fn start_taken(&self, scope_state: NonNull<ScopeState>, nth: u64) -> Started {
         if self.last.replace(Some(scope_state)) == Some(scope_state) { self.start(nth) } else { Started(None) }
     }
 
-    /// A body starts, the `nth` of this worker.
+    /// A body starts: the `nth` of this worker.
     #[inline]
     pub(crate) fn start(&self, nth: u64) -> Started {
-        Started(nth.is_multiple_of(EVERY).then(ticks))
+        Started(nth.is_multiple_of(BODIES_PER_MEASUREMENT).then(ticks))
     }
 
-    /// It has ended; `kinds` is asked for if the body was measured.
+    /// The body has ended. `kinds` is called only if the body was measured.
     #[inline(always)]
     pub(crate) fn end<'k>(&self, kinds: impl FnOnce() -> &'k Kinds, kind: &'static VTable, started: Started, ran: Ran) {
         if let Some(start) = started.0 {

@@ -1,4 +1,4 @@
-//! A worker: takes tasks, runs them, and does what their completion entails.
+//! A worker: it takes tasks, runs them, and handles their completion.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
@@ -53,58 +53,61 @@ use sleep::Sleep;
 pub(crate) use stay::Awaited;
 use wait::{Seat, Waiter};
 
-/// What its parts keep with a worker.
+/// The local parts of pool, memory manager and scheme that a worker keeps.
 pub(crate) type Locals<E> = (
     <<E as Engine>::Pool as Pool>::Local,
     <<E as Engine>::Memory as Memory>::Local,
     <<E as Engine>::Tracker as Tracker>::Local,
 );
 
-/// One worker's state. Shared: `seat` and `counters`; everything else only its thread touches.
+/// The state of one worker. `seat` and `counters` are shared. Only the worker's thread touches
+/// everything else.
 pub struct Worker<E: Engine> {
     seat: Seat,
     counters: CachePadded<Counters>,
-    /// Its runtime's `Shared`. A debug build describes in each unit of the user's program all types that fields lead to; those behind an
-    /// untyped pointer it does not.
+    /// The `Shared` of its runtime. Untyped, because a debug build describes all types that fields
+    /// lead to, in each unit of the user's program.
     shared: Cell<Option<NonNull<()>>>,
     pool: UnsafeCell<<E::Pool as Pool>::Local>,
     memory: UnsafeCell<<E::Memory as Memory>::Local>,
     scheme: UnsafeCell<<E::Tracker as Tracker>::Local>,
     fibers: Fibers,
     forks: Rc<Forks>,
-    /// Waiters that were taken from the seat's inbox, to be resumed in this order.
+    /// Waiters from the seat's inbox, to be resumed in this order.
     resumable: RefCell<VecDeque<NonNull<Waiter>>>,
-    /// Completions of one scope that were not yet subtracted from its count.
+    /// Completions of one scope that are not yet subtracted from its count.
     tally: Cell<(Option<NonNull<ScopeState>>, u64)>,
-    /// What the bodies wait for that were put aside, as far as that is known.
+    /// What suspended bodies wait for, as far as it is known.
     awaited: RefCell<Vec<(NonNull<Waiter>, Awaited)>>,
-    /// A task that a body waits for which was put aside, for the carrier to run.
+    /// A task that a suspended body waits for, for the carrier to run.
     wanted: Cell<Option<TaskRef>>,
-    /// How many more tasks the loop may run before it goes back to the carrier.
+    /// How many more tasks the loop may run before it returns to the carrier.
     budget: Cell<i32>,
-    /// Tasks that this thread has run while bodies on it waited, since it has looked for the oldest one.
+    /// How many tasks this thread has run while bodies on it waited, since it last looked for the
+    /// oldest task.
     run_in_waits: Cell<u32>,
-    /// How often it has looked for an old task.
+    /// How often this worker has looked for an old task.
     looks: Cell<usize>,
     /// Whether this is a spare thread that was called, and has not run anything since.
     is_called: Cell<bool>,
-    /// What the budget was at first, and how many tasks have run, of all budgets, since an old one was looked for.
+    /// `turn`: the initial value of the budget. `ran`: how many tasks have run, over all budgets,
+    /// since the worker last looked for an old one.
     turn: Cell<i32>,
     ran: Cell<u32>,
-    /// What the loop is restricted to, while the caller of a scope waits.
+    /// While the caller of a scope waits, the scope that the loop is restricted to.
     only: Cell<Option<run::Only>>,
-    /// Whether it was woken for work and has not taken any since (`sleep`, S6).
+    /// Whether this worker was woken for work and has not taken any since (`sleep`, S6).
     owes: Cell<bool>,
     pub(crate) grains: Grains,
-    /// What it keeps for the tasks of scopes.
+    /// What the task store keeps per seat.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Seat,
-    /// Versions that the spawn which runs here has retired.
+    /// Versions that the current spawn has retired.
     pub(crate) retired: RefCell<Vec<Retired>>,
     pub(crate) log: Log,
 }
 
-// SAFETY: what is not synchronized is only touched by the thread that holds the seat (see above), which changes only
-// under a lock (`worker::seats`).
+// SAFETY: only the thread that holds the seat touches what is not synchronized (see above). The
+// seat changes its thread only under a lock (`worker::seats`).
 unsafe impl<E: Engine> Sync for Worker<E> {}
 // SAFETY: as above.
 unsafe impl<E: Engine> Send for Worker<E> {}
@@ -115,7 +118,8 @@ struct Counters {
     steals: AtomicU64,
 }
 
-/// What one worker did since the runtime was built; see [`Runtime::counts`](crate::Runtime::counts).
+/// What one worker did since the runtime was built; see
+/// [`Runtime::counts`](crate::Runtime::counts).
 ///
 /// ```
 /// use millpond::{Runtime, Spawn, WorkerCounts};
@@ -128,9 +132,9 @@ struct Counters {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounts {
-    /// Task bodies that it ran.
+    /// How many task bodies it ran.
     pub tasks: u64,
-    /// How often it took tasks from another worker; several at a time, if there are many.
+    /// How often it took tasks from another worker. It takes several at a time if there are many.
     pub steals: u64,
 }
 
@@ -179,7 +183,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Tells the worker where it belongs, once, before it runs.
+    /// Tells the worker which runtime it belongs to, once, before it runs.
     pub(crate) fn attach(&self, shared: NonNull<Shared<E>>) {
         self.shared.set(Some(shared.cast()));
         self.forks.attach(CurrentWorker { worker: self.erased(), ops: ForkOps::of::<E>() });
@@ -209,13 +213,13 @@ impl<E: Engine> Worker<E> {
         more
     }
 
-    /// Counts a body that runs now; which of this worker's it is.
+    /// Counts a body that runs now. Returns its number among the bodies of this worker.
     #[inline]
     pub(crate) fn count_body(&self) -> u64 {
         Self::bump(&self.counters.tasks)
     }
 
-    /// Counts what this worker has taken from another.
+    /// Counts a steal from another worker.
     pub(crate) fn count_steal(&self) {
         Self::bump(&self.counters.steals);
     }
@@ -223,29 +227,31 @@ impl<E: Engine> Worker<E> {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
     fn pool_local(&self) -> &mut <E::Pool as Pool>::Local {
-        // SAFETY: only this worker's thread, and no method of a pool calls back into the worker: what `take_if` calls
-        // looks at the task and its scope.
+        // SAFETY: only this worker's thread calls this, and no method of a pool calls back into the
+        // worker. The test of `take_if` only looks at the task and its scope.
         unsafe { &mut *self.pool.get() }
     }
 
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
     fn memory_local(&self) -> &mut <E::Memory as Memory>::Local {
-        // SAFETY: only this worker's thread, and no method of a memory manager calls back into the worker.
+        // SAFETY: only this worker's thread calls this, and no method of a memory manager calls
+        // back into the worker.
         unsafe { &mut *self.memory.get() }
     }
 
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the cell's rule: this thread only, never across a call out")]
     pub(crate) fn scheme_local(&self) -> &mut <E::Tracker as Tracker>::Local {
-        // SAFETY: only this worker's thread, and no method of a scheme calls back into the worker.
+        // SAFETY: only this worker's thread calls this, and no method of a scheme calls back into
+        // the worker.
         unsafe { &mut *self.scheme.get() }
     }
 
-    /// How to reach the scheme.
+    /// The handle to the scheme.
     #[inline(always)]
     pub(crate) fn tracker(&self) -> E::Tracker {
-        // One without size is the same everywhere; then the way to the shared part is saved.
+        // A handle without size is the same everywhere, so it need not come from the shared part.
         if const { size_of::<E::Tracker>() == 0 } { E::Tracker::default() } else { self.shared().tracker() }
     }
 
@@ -255,8 +261,9 @@ impl<E: Engine> Worker<E> {
         if const { size_of::<<E::Tracker as Tracker>::Shared>() != 0 } {
             return &self.shared().scheme;
         }
-        // Most keep nothing; then the way to the shared part is saved.
-        // SAFETY: aligned, and of no size; one is there, in the shared part, and nothing tells it from this.
+        // Most schemes keep nothing: they need not read the shared part.
+        // SAFETY: the pointer is aligned, and the type has no size. The shared part has a value of
+        // it, which cannot be told from this one.
         unsafe { NonNull::dangling().as_ref() }
     }
 
@@ -265,11 +272,12 @@ impl<E: Engine> Worker<E> {
         self.shared().memory.alloc(self.memory_local(), size)
     }
 
-    /// Gives a task's block back.
+    /// Gives back a task's block.
     #[inline]
     pub(crate) fn free(&self, task: TaskRef) {
-        // SAFETY: a block is freed once, by who completes its task or drops its join last. It came from this manager:
-        // tasks and joins stay with the workers that share one (`worker::seats`).
+        // SAFETY: a block is freed once: by the worker that completes the task, or when its join is
+        // dropped, whichever comes last. It came from this manager: tasks and joins stay with the
+        // workers that share one (`worker::seats`).
         unsafe { self.shared().memory.free(self.memory_local(), task.block()) }
     }
 
@@ -281,14 +289,14 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Puts a task where whoever takes one next, takes this one.
+    /// Puts a task where the next worker that takes a task takes this one.
     pub(super) fn put_first(&self, task: TaskRef) {
         if self.shared().pool.put_first(self.pool_local(), task) {
             self.shared().sleep.work_arrived();
         }
     }
 
-    /// Makes all that this worker has put, or forked, visible to others.
+    /// Makes all tasks and forks that this worker has put visible to others.
     pub(crate) fn leave_tasks(&self, leave: Leave) {
         self.forks.offer_all();
         self.leave_stack_jobs();
@@ -304,8 +312,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// A body goes on, or another runtime has its turn, who knows for how long: all that this worker has put, stolen or
-    /// collected goes to others.
+    /// Called when a body goes on, or another runtime runs, for an unknown time. Hands all that
+    /// this worker has put, stolen or collected to others.
     pub(crate) fn step_back(&self, leave: Leave) {
         self.flush_all();
         self.leave_tasks(leave);
@@ -319,7 +327,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Takes the task at the working end, if the test agrees; with `None`, everybody sees what they saw before.
+    /// Takes the task at the working end, if the test accepts it. If it returns `None`, others see
+    /// what they saw before.
     pub(crate) fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let (task, hidden) = self.shared().pool.take_if(self.pool_local(), wanted);
         if hidden && task.is_none() {
@@ -332,21 +341,22 @@ impl<E: Engine> Worker<E> {
         &self.forks
     }
 
-    /// Makes a task of a fork that this worker alone knew, for all to find; or, if its body is recorded, a task as
-    /// others are.
+    /// Makes a task of a fork that only this worker knew, and lets all workers find it. If the fork
+    /// is recorded, the task is put like any other.
     ///
     /// # Safety
     ///
-    /// The fork was pushed onto this worker's stack of forks, is not private any more, and was not offered before. It
-    /// stays where it is until the offer has come to an end.
+    /// The fork was pushed onto this worker's stack of forks, is not private any more, and was not
+    /// offered before. It keeps its address until the offer has ended.
     pub(crate) unsafe fn offer(&self, fork: NonNull<Head>, recorded_at: Option<Place>) {
         let block = self.alloc(Offer::SIZE);
         let place = recorded_at.unwrap_or(Location::caller());
-        // SAFETY: as the caller promises; the block is new. A worker's seat and forks live as long as its runtime.
+        // SAFETY: as the caller promises. The block is new. A worker's seat and forks live as long
+        // as its runtime.
         let task = unsafe { Offer::create(block, fork, &self.forks, &self.seat, place) };
         let pool = &self.shared().pool;
         if recorded_at.is_some() {
-            // SAFETY: the number's cell is the second field of an offer.
+            // SAFETY: the cell of the number is the second field of an offer.
             unsafe { task.set_record_id(self.log.next_id()) };
             self.log.forked(task);
             return self.put(task, Put::Spawned);
@@ -357,7 +367,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Takes a fork back that is at the working end. Its second half goes on, over what others saw before.
+    /// Takes back a fork that is at the working end. While its second half runs, others see what
+    /// they saw before.
     #[inline]
     pub(crate) fn take_fork_back(&self, fork: TaskRef) -> bool {
         let (task, hidden) = self.shared().pool.take_if(self.pool_local(), |top| top == fork);
@@ -372,8 +383,8 @@ impl<E: Engine> Worker<E> {
         E::Tasks::next_stack_job(self).or_else(|| self.shared().pool.take(self.pool_local()))
     }
 
-    /// A task for a worker that has none left: found by a search, where the scheme has one, which costs less than to look at
-    /// all the others' parts of the pool; else stolen.
+    /// A task for a worker that has none left. If the scheme can search, the worker searches first,
+    /// which costs less than a look at all the others' parts of the pool. Otherwise it steals.
     fn steal(&self) -> Option<TaskRef> {
         let found = self.search();
         if found.is_some() {
@@ -390,16 +401,18 @@ impl<E: Engine> Worker<E> {
         Some(task)
     }
 
-    /// Puts and releases wake one worker for a whole batch; whoever finds more than it can take wakes the next.
+    /// A put or a release wakes one worker for a whole batch. A worker that finds more than it can
+    /// take wakes the next.
     fn pass_wake_up_on(&self) {
-        // A theft may have set a task aside for all (`pool::split`).
+        // A thief may have set a task aside for all (`pool::split`).
         fence(Ordering::SeqCst);
         if self.shared().sleep.sleepers() != 0 && self.shared().has_work() {
             self.shared().sleep.work_arrived();
         }
     }
 
-    /// A task that is ready and that no release has found, under a scheme where they are looked for (TG §4.4).
+    /// Under a scheme that searches for ready tasks, a ready task that no release has found (TG
+    /// §4.4).
     #[inline]
     fn search(&self) -> Option<TaskRef> {
         if !self.tracker().searches() {
@@ -417,7 +430,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// All preconditions of a task are met: it takes its exclusions and goes into the pool. A waiter is woken.
+    /// All preconditions of the task are met. It takes its exclusions and goes into the pool. If it
+    /// is a waiter, it is woken.
     #[inline]
     pub(crate) fn ready(&self, task: TaskRef, why: Put) {
         if let Some(task) = Self::begin(task) {
@@ -425,7 +439,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// All preconditions of a task are met: it, unless it has still to wait for an exclusion. A waiter is woken.
+    /// All preconditions of the task are met. Returns it, unless it still waits for an exclusion.
+    /// If it is a waiter, it is woken.
     #[inline]
     fn begin(task: TaskRef) -> Option<TaskRef> {
         if task.header().role() == Role::Wait {

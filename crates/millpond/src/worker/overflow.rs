@@ -1,9 +1,11 @@
-//! What is printed when a body overflows one of the stacks of [`fiber`](super::fiber): std knows only those of threads.
+//! Reports a body that overflows a stack of [`fiber`](super::fiber). std reports only overflows of
+//! thread stacks.
 //!
-//! Below each stack is a guard page. Its fault is a signal, whose handler runs on a stack of its own. It finds the stack that runs
-//! on its thread in a thread-local, prints which task it was, and ends the process as std does. Every other fault is passed on to
-//! the handler that was there before. The handler does nothing but calls that are safe in one: it allocates nothing, and locks
-//! nothing.
+//! Below each stack is a guard page. A fault there raises a signal, whose handler runs on its own
+//! stack. A thread-local tells the handler which stack runs on its thread. The handler prints the
+//! task's name, and ends the process as std does. It passes every other fault on to the previous
+//! handler. It makes only calls that are safe in a signal handler: it allocates nothing and takes
+//! no lock.
 
 use std::cell::Cell;
 use std::fmt::{self, Write};
@@ -16,9 +18,9 @@ use crate::task::TaskRef;
 /// The stack of a body.
 #[derive(Clone, Copy)]
 pub(super) struct Here {
-    /// The guard page, which is its lowest.
+    /// The guard page: the lowest page of the stack.
     pub(super) guard: usize,
-    /// Bytes that bodies have.
+    /// How many bytes bodies have.
     pub(super) size: usize,
     /// What runs on it.
     pub(super) running: *const Cell<Running>,
@@ -28,8 +30,8 @@ impl Here {
     const THREAD: Here = Here { guard: 0, size: 0, running: ptr::null() };
 }
 
-/// What a worker runs, in one word, which costs one store: a task, or what a stack of tasks comes to (marked in the lowest bit), or
-/// nothing.
+/// What a worker runs, in one word, so that noting it costs one store. It is a task, a dataflow
+/// stack (marked in the lowest bit), or nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running(*const ());
 
@@ -44,16 +46,16 @@ impl Running {
         Running(ptr::from_ref(frames).cast::<()>().map_addr(|at| at | 1))
     }
 
-    /// The task whose body runs, if that is known.
+    /// The task whose body runs, if it is known.
     ///
     /// # Safety
     ///
-    /// It runs.
+    /// The task or the stack runs.
     unsafe fn body(self) -> Option<TaskRef> {
         if self.0.addr() & 1 == 0 {
             return NonNull::new(self.0.cast_mut().cast()).map(TaskRef);
         }
-        // SAFETY: as the caller promises: a stack stays as long as it runs.
+        // SAFETY: as the caller promises. A stack exists as long as it runs.
         let frames = unsafe { &*self.0.map_addr(|at| at & !1).cast::<Frames>() };
         frames.running()
     }
@@ -63,20 +65,21 @@ thread_local! {
     static HERE: Cell<Here> = const { Cell::new(Here::THREAD) };
 }
 
-/// The thread turns to this stack; the one before.
+/// Notes that the thread switches to this stack. Returns the previous one.
 pub(super) fn turn_to(here: Here) -> Here {
     HERE.replace(here)
 }
 
-/// Has overflows told, from now on. The first call counts.
+/// Installs the handler. Only the first call has an effect.
 pub(crate) fn watch() {
-    // A sanitizer has handlers of its own.
+    // A sanitizer has its own handlers.
     if cfg!(not(any(millpond_asan, millpond_tsan))) {
         system::on_fault(print_overflow);
     }
 }
 
-/// Gives this thread a stack for the handler, if it has none: std gives one to the threads that it starts.
+/// Gives this thread a stack for the handler, if it has none. std gives one to each thread that it
+/// starts.
 pub(crate) fn prepare_thread() {
     thread_local! {
         static STACK: Option<SignalStack> = SignalStack::if_there_is_none();
@@ -85,24 +88,25 @@ pub(crate) fn prepare_thread() {
     let _ended = STACK.try_with(|_| ());
 }
 
-/// Whether the fault at this address was an overflow of the stack that runs here. Then it is told, and the process must end.
+/// If the fault at this address is an overflow of the stack that runs here, prints the report and
+/// returns true. Then the process must end.
 fn print_overflow(address: usize) -> bool {
     let Ok(here) = HERE.try_with(Cell::get) else { return false };
     if here.guard == 0 || !(here.guard..here.guard + system::page_size()).contains(&address) {
         return false;
     }
-    // SAFETY: the worker whose stack runs here, on this thread.
+    // SAFETY: this thread runs the stack of that worker.
     let running = unsafe { here.running.as_ref() }.map_or(Running::NOTHING, Cell::get);
-    // SAFETY: its body has not ended.
+    // SAFETY: the body has not ended.
     let task = unsafe { running.body() };
     let mut text = Text { bytes: [0; 1024], len: 0 };
-    // What does not fit is cut off.
+    // Text that does not fit is cut off.
     let _cut = text.tell(task, here.size);
     system::print_error(text.written());
     true
 }
 
-/// A line in place of an allocation.
+/// A line buffer: a signal handler must not allocate.
 struct Text {
     bytes: [u8; 1024],
     len: usize,
@@ -114,7 +118,7 @@ impl Text {
         let name = name.split(|&byte| byte == 0).next().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or("?");
         writeln!(self, "\nthread '{name}' has overflowed its stack")?;
         match task {
-            // Its block stays until its body has ended.
+            // The task's block exists until its body has ended.
             Some(task) => write!(self, "millpond: task `{}` ran on a stack of {size} bytes", task.label())?,
             None => write!(self, "millpond: a body ran on a stack of {size} bytes")?,
         }

@@ -1,10 +1,13 @@
-//! How a thread waits that is perhaps no worker: a session's.
+//! How a thread waits for a session. The thread may or may not be a worker.
 //!
-//! A worker, of whatever runtime, lends its slot or puts the body aside that waits (`worker::stay`). It runs the session's tasks on
-//! that body's stack only if the body waits for all of them: others may wait for what it does next. A worker
-//! of another runtime is abroad (`worker::wait`, 6). Any other thread sits down on a parker: a seat with an inbox, but
-//! without a pool, on which it sleeps. There is always another parker, so nobody waits for one; they live as long as the
-//! runtime, as seats must (`worker::wait`, 5).
+//! A worker, of any runtime, lends its slot or suspends the body that waits (`worker::stay`). It
+//! runs the session's tasks on that body's stack only if the body waits for all of them. Other
+//! tasks may wait for what the body does next. A worker of another runtime is abroad
+//! (`worker::wait`, 6).
+//!
+//! Any other thread takes a parker: a seat with an inbox but without a pool, on which it sleeps. If
+//! no parker is free, the thread makes one, so no thread waits for a parker. Parkers live as long
+//! as the runtime, as seats must (`worker::wait`, 5).
 
 use super::Awaited;
 use super::current::{self, CurrentWorker};
@@ -12,7 +15,7 @@ use super::sleep::{Idle, Sleep};
 use super::wait::{Seat, Waiter};
 use crate::sync::{Arc, Mutex};
 
-/// The parkers of a runtime that nobody sits on.
+/// The free parkers of a runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Parkers(Mutex<Vec<Arc<Seat>>>);
 
@@ -21,13 +24,14 @@ pub(crate) struct Parkers(Mutex<Vec<Arc<Seat>>>);
 pub(crate) enum Place {
     /// A worker of the runtime in which it waits.
     Worker(CurrentWorker),
-    /// A worker of another one.
+    /// A worker of another runtime.
     Abroad(CurrentWorker),
     Parker(Arc<Seat>),
 }
 
 impl Parkers {
-    /// Runs `f` with a place for this thread to wait at, in the runtime `runtime_id`, whose parkers these are.
+    /// Runs `f` with a place for this thread to wait at, in the runtime `runtime_id`. These are the
+    /// parkers of that runtime.
     pub(crate) fn sit<R>(&self, runtime_id: u64, f: impl FnOnce(&Place) -> R) -> R {
         if let Some(worker) = current::any() {
             let at_home = current::is_of(runtime_id);
@@ -40,7 +44,7 @@ impl Parkers {
     }
 }
 
-/// A parker, given back on drop, after a panic as well: it must outlive its wakers.
+/// A parker that is in use. The drop gives it back, also after a panic: it must outlive its wakers.
 struct Taken<'a>(&'a Parkers, Arc<Seat>);
 
 impl Drop for Taken<'_> {
@@ -50,14 +54,14 @@ impl Drop for Taken<'_> {
 }
 
 fn seat_of(at: &CurrentWorker) -> &Seat {
-    // SAFETY: this thread is that worker: `sit` has asked, and its `f` runs in the same place.
+    // SAFETY: this thread is that worker. `sit` has checked that, and calls `f` on the same thread.
     let seat = unsafe { (at.ops.seat)(at.worker) };
     // SAFETY: a worker's seat lives as long as its runtime.
     unsafe { seat.as_ref() }
 }
 
 impl Place {
-    /// A waiter at this place.
+    /// Returns a waiter at this place.
     pub(crate) fn waiter(&self) -> Waiter {
         match self {
             Place::Worker(at) => Waiter::new(seat_of(at)),
@@ -66,7 +70,7 @@ impl Place {
         }
     }
 
-    /// Waits until a waiter of this place is woken, which these tasks bring about.
+    /// Waits until a waiter of this place is woken. The `awaited` tasks bring that about.
     pub(crate) fn wait(&self, waiter: &Waiter, awaited: Awaited) {
         match self {
             // SAFETY: as above.

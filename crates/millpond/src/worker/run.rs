@@ -20,40 +20,44 @@ use crate::runtime::scope_state::ScopeState;
 use crate::stack::Frames;
 use crate::task::{NestFrame, Record, Role, TaskRef, VTable, flag};
 
-/// What must be left of a stack for the body that is run on top of a waiting one; half of it otherwise.
-const LEAST_STACK: usize = 64 * 1024;
+/// How much stack, in bytes, must be left for a body that runs on top of a waiting one. If half of
+/// the stack is more than this, that much must be left.
+const MIN_STACK_BYTES: usize = 64 * 1024;
 
-/// What a loop runs while the caller of a scope waits.
+/// What the worker loop may run while the caller of a scope waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Only {
     scope_state: NonNull<ScopeState>,
-    /// Whoever waits, if there may be tasks left when it is woken.
+    /// The waiter of that caller, if tasks may be left when it is woken.
     waiter: Option<NonNull<Waiter>>,
 }
 
-/// Whether a task may lead to anybody's: a fork has no scope, and a stack job runs tasks of a whole stack, of any of its scopes.
-pub(super) fn is_anybodys(task: TaskRef) -> bool {
+/// Whether a task may lead to any scope. A fork has no scope. A stack job runs tasks of a whole
+/// stack, from any of its scopes.
+pub(super) fn is_unscoped(task: TaskRef) -> bool {
     matches!(task.header().role(), Role::Fork | Role::StackJob)
 }
 
-/// Whether a task from the pool is of a scope or of one below it, as far as few steps tell.
+/// Whether a task from the pool belongs to the scope or to one below it, as far as a few steps
+/// tell.
 fn is_below(task: TaskRef, scope_state: &ScopeState) -> bool {
-    if is_anybodys(task) {
+    if is_unscoped(task) {
         return false;
     }
-    // SAFETY: the scope of a task in the pool is there, but for forks.
+    // SAFETY: the scope of a task in the pool exists, except for forks.
     let scope = unsafe { task.header().scope_state().as_ref() };
     if scope_state.is_root() { scope.has_root(scope_state) } else { scope.is_near_below(scope_state) }
 }
 
 impl<E: Engine> Worker<E> {
-    /// The worker loop, entered on a fiber with a first task, left when there is nothing to do or the bell rings.
+    /// The worker loop. A fiber enters it with a first task. It ends when there is no task, when
+    /// the bell was rung, or when the budget is used up.
     ///
     /// # Safety
     ///
-    /// `worker` is a `Worker<E>` whose seat this thread holds.
+    /// `worker` is a `Worker<E>`, and this thread holds its seat.
     pub(super) unsafe fn entry(worker: *const (), first: TaskRef) {
-        // SAFETY: as the caller promises; workers live as long as the runtime.
+        // SAFETY: as the caller promises. Workers live as long as the runtime.
         let this = unsafe { &*worker.cast::<Self>() };
         let mut next = Some(first);
         while let Some(task) = next {
@@ -62,7 +66,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// The loop's next task.
+    /// Takes the loop's next task.
     #[inline]
     fn take_next(&self) -> Option<TaskRef> {
         match self.only.get() {
@@ -71,10 +75,11 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// The next task, if it is below the scope that the caller waits for, until that wait is over.
+    /// Takes the next task, if it is below the scope that the caller waits for and that wait is not
+    /// over.
     #[inline]
     fn take_only(&self, only: Only) -> Option<TaskRef> {
-        // SAFETY: set by a wait of this thread that is not over.
+        // SAFETY: a wait of this thread has set it, and that wait is not over.
         let waiter = only.waiter.map(|waiter| unsafe { waiter.as_ref() });
         if waiter.is_some_and(Waiter::is_woken) {
             return None;
@@ -83,7 +88,8 @@ impl<E: Engine> Worker<E> {
         if task.header().scope_state() == only.scope_state { Some(task) } else { self.take_below_only(task, only) }
     }
 
-    /// A task of another scope, which is put back if that does not lie below.
+    /// Returns a task of another scope if that scope is below the caller's. Otherwise puts the task
+    /// back.
     #[cold]
     fn take_below_only(&self, task: TaskRef, only: Only) -> Option<TaskRef> {
         // SAFETY: as above.
@@ -96,7 +102,7 @@ impl<E: Engine> Worker<E> {
         None
     }
 
-    /// Whether the loop should go back to the carrier. Each call uses up one task of the budget.
+    /// Whether the loop should return to the carrier. Each call uses up one task of the budget.
     #[inline]
     fn must_leave(&self) -> bool {
         let budget = self.budget.get() - 1;
@@ -104,7 +110,7 @@ impl<E: Engine> Worker<E> {
         budget <= 0 || self.seat.is_rung()
     }
 
-    /// Runs a task and completes what is complete with it.
+    /// Runs a task, and completes the parents that are complete with it.
     pub(crate) fn execute(&self, task: TaskRef) {
         let guard = MustNotUnwind;
         if self.tally.get().0.is_some_and(|scope_state| scope_state != task.header().scope_state()) {
@@ -126,12 +132,12 @@ impl<E: Engine> Worker<E> {
         mem::forget(guard);
     }
 
-    /// As `execute`, on top of a body that waits or spawns.
+    /// Like `execute`, on top of a body that waits or spawns.
     pub(crate) fn execute_on_top(&self, task: TaskRef) {
         self.fibers.on_top(|| self.execute(task));
     }
 
-    /// Runs what a stack comes to, on top of a body that waits or spawns, if there is one.
+    /// Runs tasks of a stack, on top of a body that waits or spawns, if there is one.
     #[cfg(feature = "stack")]
     pub(crate) fn in_stack<R>(&self, frames: &Frames, run: impl FnOnce() -> R) -> R {
         self.fibers.in_stack(frames, run)
@@ -141,13 +147,13 @@ impl<E: Engine> Worker<E> {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Runs the half of a fork that was stolen, or met below another's.
+    /// Runs the second half of a fork that was taken from the pool.
     fn run_fork(&self, fork: TaskRef) -> Option<TaskRef> {
-        // SAFETY: of this role, and there until it has run.
+        // SAFETY: the task is a fork, and exists until it has run.
         unsafe { Offer::of(fork) }.ask_for_another();
-        // Who knows how long it takes.
+        // The fork may take long.
         self.leave_tasks(Leave::Body);
-        // Read before: once it has run, it is gone.
+        // This is read before the run, because the task does not exist after it.
         let id = fork.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
         // SAFETY: the task was taken from the pool, so it runs once, here.
@@ -165,7 +171,7 @@ impl<E: Engine> Worker<E> {
         {
             return self.refuse(task, error);
         }
-        // A combination is no task of the program's.
+        // A combination is not a task of the program.
         let nth = if header.role() == Role::Leaf { self.count_body() } else { 1 };
         self.expose_before(header.vtable());
         task.records().iter().for_each(|record| self.fetch_for_release(record));
@@ -175,7 +181,7 @@ impl<E: Engine> Worker<E> {
         if result.is_ok() { self.conclude_well(task) } else { self.conclude(task, result, true, Ran::No) }
     }
 
-    /// Runs the body of a task, which is named if it overflows its stack.
+    /// Runs the body of a task. If the body overflows its stack, the report names the task.
     #[inline(always)]
     pub(crate) fn named<R>(&self, task: TaskRef, run: impl FnOnce() -> R) -> R {
         self.fibers.note_running(Some(task));
@@ -189,7 +195,8 @@ impl<E: Engine> Worker<E> {
     pub(crate) fn run_body(&self, task: TaskRef) -> Result<(), crate::Error> {
         let id = task.record_id();
         let before = if id == 0 { 0 } else { self.log.started(id) };
-        // SAFETY: the task was taken from the pool, so it runs once, here, and all its accesses are granted.
+        // SAFETY: the task was taken from the pool, so it runs once, here, and all its accesses are
+        // granted.
         let result = unsafe { (task.header().vtable().run)(task, self.erased()) };
         if id != 0 {
             self.log.ended(id, result.is_ok(), before);
@@ -197,7 +204,8 @@ impl<E: Engine> Worker<E> {
         result
     }
 
-    /// Before a body that may be long: others must be able to find what waits here.
+    /// Called before a body that may be long. Other workers must be able to find the tasks that
+    /// wait here.
     #[inline(always)]
     fn expose_before(&self, kind: &'static VTable) {
         match self.shared().kinds.length(kind) {
@@ -210,13 +218,13 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Asks for what the release of an access will touch.
+    /// Prefetches what the release of an access will touch.
     #[inline]
     fn fetch_for_release(&self, record: &Record) {
         self.tracker().prefetch(record.version().meta(), record);
     }
 
-    /// Asks for the data of the task that probably comes next, while this one runs.
+    /// Prefetches the data of the task that probably comes next, while this task runs.
     #[inline]
     fn fetch_next(&self) {
         if let Some(next) = self.shared().pool.next(self.pool_local()) {
@@ -233,7 +241,7 @@ impl<E: Engine> Worker<E> {
         if task.header().has(flag::RECORDED) {
             self.log.refused(task.record_id(), task.header().role() == Role::Nest);
         }
-        // SAFETY: the closure is there and will not be run.
+        // SAFETY: the closure exists and will not run.
         unsafe { (task.header().vtable().discard)(task) };
         self.conclude(task, Err(error), true, Ran::No)
     }
@@ -246,7 +254,8 @@ impl<E: Engine> Worker<E> {
         E::Tasks::run_parent(self, task)
     }
 
-    /// Runs the body of a parent whose tasks wait in the pool. The parent, if it is complete with that.
+    /// Runs the body of a parent whose tasks wait in the pool. Returns the parent if this completes
+    /// it.
     pub(crate) fn run_parent_from_pool(&self, task: TaskRef) -> Option<TaskRef> {
         self.count_body();
         let result = self.named(task, || self.run_body(task));
@@ -260,8 +269,8 @@ impl<E: Engine> Worker<E> {
         frame.scope_state().close(None).then_some(task)
     }
 
-    /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile the thread runs only what lies
-    /// below `scope_state`, since that cannot wait for this body.
+    /// Waits on behalf of a body, or of the caller of a scope, until `waiter` is woken. Meanwhile
+    /// the thread runs only tasks below `scope_state`, because these cannot wait for this body.
     pub(crate) fn wait(&self, waiter: &Waiter, scope_state: &ScopeState) {
         E::wait_below(self, waiter, scope_state);
     }
@@ -272,7 +281,8 @@ impl<E: Engine> Worker<E> {
 
     fn wait_below(&self, waiter: &Waiter, scope_state: &ScopeState) {
         self.forks.offer_all();
-        // Who waits for the end of a scope is woken when no task of it is left: to look for that at each task costs half a percent.
+        // A thread that waits for the end of a scope is woken when no task of the scope is left. A
+        // check at each task would cost half a percent.
         let meanwhile = if scope_state.is_closed_by(self.seat.index()) { None } else { Some(waiter) };
         while !waiter.is_woken() {
             if !self.run_below(scope_state, meanwhile, u32::MAX) {
@@ -282,12 +292,13 @@ impl<E: Engine> Worker<E> {
                 }
             }
         }
-        // What goes on now may take long.
+        // The body continues now, and may take long.
         self.step_back(Leave::Body);
     }
 
-    /// Runs a task from below `scope_state` that this worker has, if any; on the thread's own stack, or above it on a fiber: there
-    /// more of them, until `waiter` is woken or `budget` tasks have run.
+    /// Runs a task of this worker from below `scope_state`, if there is one. On a fiber, the task
+    /// runs on top of the body. On the carrier, the task runs on a fiber, whose loop then runs more
+    /// tasks: until `waiter` is woken or `budget` tasks have run.
     pub(crate) fn run_below(&self, scope_state: &ScopeState, waiter: Option<&Waiter>, budget: u32) -> bool {
         if !self.is_carrier() {
             if self.is_due(&self.run_in_waits) {
@@ -298,7 +309,8 @@ impl<E: Engine> Worker<E> {
         let used_up = self.begin_turn(1);
         self.resume_mail();
         if self.fibers.parked() > 0 || !self.has_stack_for_task() {
-            // A body that waits for something outside may not meet others on its thread that hold locks.
+            // A body that waits for something outside the runtime must not share its thread with
+            // others that hold locks.
             return false;
         }
         if used_up {
@@ -312,14 +324,14 @@ impl<E: Engine> Worker<E> {
         true
     }
 
-    /// Whether something is due that comes after each `AGE` calls of this.
+    /// Counts a call in `calls`. Returns true at every `AGE`-th call.
     fn is_due(&self, calls: &Cell<u32>) -> bool {
         calls.set((calls.get() + 1) % AGE);
         calls.get() == 0
     }
 
-    /// A thread that waits for a scope goes on running its tasks: the one that has waited longest comes next, here if it is below
-    /// that scope, else somewhere else.
+    /// A thread that waits for a scope keeps running its tasks. So now the task that has waited
+    /// longest comes next: on this thread if it is below that scope, otherwise on another one.
     #[cold]
     fn let_oldest_run(&self, scope_state: &ScopeState) {
         let Some(task) = self.take_oldest() else { return };
@@ -331,7 +343,8 @@ impl<E: Engine> Worker<E> {
         self.watch_others(|| self.shared().bodies_begun() != begun);
     }
 
-    /// Waits without running anything on this stack, unless that has taken long (`Worker::suspend`).
+    /// Waits without running anything on this stack, unless the wait takes long
+    /// (`Worker::suspend`).
     pub(crate) fn wait_apart(&self, waiter: &Waiter, awaited: Awaited) {
         if self.shared().is_forked() {
             return self.wait_after_fork(waiter, awaited);
@@ -353,11 +366,11 @@ impl<E: Engine> Worker<E> {
 
     /// The address down to which this thread's stack has room for bodies that may wait.
     pub(crate) fn stack_for_bodies_until(&self) -> usize {
-        let room = LEAST_STACK.max(self.shared().config.stack_size / 2);
+        let room = MIN_STACK_BYTES.max(self.shared().config.stack_size / 2);
         self.fibers.stack_limit().map_or(usize::MAX, |limit| limit.saturating_add(room))
     }
 
-    /// A task for a thread that looks for one in particular.
+    /// Takes a task for a thread that looks for a particular one.
     pub(super) fn take_from_anywhere(&self) -> Option<TaskRef> {
         let stolen = || {
             let stolen = self.shared().pool.steal(self.pool_local())?;
@@ -367,39 +380,42 @@ impl<E: Engine> Worker<E> {
         self.take().or_else(|| self.search()).or_else(stolen)
     }
 
-    /// A task from below `scope_state`, for a stack of its own.
+    /// Takes a task from below `scope_state`, to run on another stack.
     pub(super) fn take_of(&self, scope_state: &ScopeState) -> Option<TaskRef> {
         self.take_if(|task| is_below(task, scope_state))
     }
 
-    /// A task from below `scope_state` that this stack has room for.
+    /// Takes a task from below `scope_state` that this stack has room for.
     pub(crate) fn take_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
-        self.take_below_if(scope_state, |task| !is_anybodys(task))
+        self.take_below_if(scope_state, |task| !is_unscoped(task))
     }
 
-    /// As `take_below`, but no parent: that might wait for what the body on this stack does next.
+    /// Like `take_below`, but never takes a parent. A parent might wait for what the body on this
+    /// stack does next.
     pub(crate) fn take_leaf_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
         self.take_below_if(scope_state, |task| matches!(task.header().role(), Role::Leaf | Role::Combine))
     }
 
-    /// A leaf from below `scope_state` whose kind is known to be short: it waits for nobody.
+    /// Takes a leaf from below `scope_state` whose kind is known to be short. Such a leaf does not
+    /// wait.
     pub(crate) fn take_short_below(&self, scope_state: &ScopeState) -> Option<TaskRef> {
         let short = |task: TaskRef| self.shared().kinds.is_short(task.header().vtable());
         self.take_below_if(scope_state, |task| task.header().role() == Role::Leaf && short(task))
     }
 
-    /// A task that is wanted, which no fork is, from below `scope_state`.
+    /// Takes a `wanted` task from below `scope_state`. `wanted` rejects forks.
     fn take_below_if(&self, scope_state: &ScopeState, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if !self.stack_left_for_bodies() {
             return None;
         }
         self.take_if(|task| {
-            // SAFETY: the scope of a task in the pool is there, but for forks, which nobody wants here.
+            // SAFETY: the scope of a task in the pool exists, except for forks, and `wanted`
+            // rejects those.
             wanted(task) && unsafe { task.header().scope_state().as_ref() }.is_near_below(scope_state)
         })
     }
 
-    /// Whether this is the thread's own stack, not a fiber's.
+    /// Whether this thread runs on its own stack, not on a fiber.
     pub(crate) fn is_carrier(&self) -> bool {
         self.fibers.current().is_none()
     }

@@ -1,9 +1,10 @@
-//! What a worker does when the system has no other stack: stacks are two mappings each, whose number is bounded, and take
-//! addresses, which may be.
+//! What a worker does if the system has no other stack. Each stack is two mappings, and the system
+//! limits their number. A stack also takes addresses, which the system may limit.
 //!
-//! A body that waits is put aside on its stack, and its worker goes on with another. If there is none, the wait is refused with an
-//! error ([`Kind::NoStack`]), where an error can be returned. What cannot (the end of an inner scope, the wait for a fork) waits
-//! nevertheless. Then the worker runs tasks on its thread's own stack, a few at once.
+//! A body that waits is suspended on its stack, and its worker continues with another stack. If
+//! there is none, the wait is refused with an error ([`Kind::NoStack`]), where an error can be
+//! returned. Some waits cannot return an error: the end of an inner scope, and the wait for a fork.
+//! They wait nevertheless. Then the worker runs a few tasks at once on its thread's own stack.
 
 use super::Worker;
 use super::current::OnStack;
@@ -12,11 +13,11 @@ use crate::engine::Engine;
 use crate::error::Kind;
 use crate::task::TaskRef;
 
-/// Tasks that may run on a thread's own stack, one on top of the other.
-const MOST: u32 = 16;
+/// How many tasks may run on a thread's own stack, one on top of the other.
+const MAX_TASKS_ON_THREAD: u32 = 16;
 
 impl<E: Engine> Worker<E> {
-    /// Why the body that runs here must not wait, if that is so.
+    /// Returns the reason why the body that runs here must not wait, if there is one.
     #[inline]
     pub(crate) fn refuses_wait(&self) -> Option<Kind> {
         if fiber::are_scarce() { self.refuses_wait_now() } else { None }
@@ -31,7 +32,7 @@ impl<E: Engine> Worker<E> {
 
     /// Whether this worker may take a task.
     pub(super) fn has_stack_for_task(&self) -> bool {
-        self.fibers.on_thread() < MOST || self.has_another_stack()
+        self.fibers.on_thread() < MAX_TASKS_ON_THREAD || self.has_another_stack()
     }
 
     /// Runs a task on the thread's own stack.

@@ -5,7 +5,7 @@
 //! | seat | used by |
 //! |---|---|
 //! | 0 | the caller of a scope, which works while it waits |
-//! | one per worker | the worker threads |
+//! | one per worker thread | the worker threads |
 //! | one | the thread that works in a caller's place while only sessions have work |
 //! | [`CALLER_SEATS`] | further callers at the same time |
 //! | one per spare thread | spare threads (`worker::spares`) |
@@ -13,26 +13,29 @@
 //!
 //! # A caller never waits for a seat
 //!
-//! A caller that waited for a seat could wait for itself: a thread that calls one runtime from within another takes a
-//! new seat each time. If all seats are taken, the caller gets a *caller context*: a pool and a memory manager of the
-//! same engine, with a seat for the caller, seats for spare threads and an inject seat. The tasks of its scope run on
-//! the caller's thread and on those spare threads only. They cannot reach another context: a release puts a task into
-//! the pool of the worker that released it, and only the scope's own bodies and external tasks release its tasks. The
-//! runtime keeps caller contexts for later callers, and frees them with the seats.
+//! A caller that waited for a seat could wait for itself: a thread that calls one runtime from
+//! within another takes a new seat each time. If all seats are taken, the caller gets a *caller
+//! context*: a pool and a memory manager of the same engine, with a seat for the caller, seats for
+//! spare threads and an inject seat. The tasks of its scope run on the caller's thread and on those
+//! spare threads only. They cannot reach another context: a release puts a task into the pool of
+//! the worker that released it, and only the scope's own bodies and external tasks release its
+//! tasks. The runtime keeps caller contexts for later callers, and frees them with the seats.
 //!
-//! A thread works for the innermost runtime that it has entered. It cannot use the seat that it holds in an outer
-//! runtime: that worker is in the middle of a body, on a stack below that of the inner runtime. So before the thread
-//! enters the inner runtime, the outer worker offers the tasks that only it can find.
+//! A thread works for the innermost runtime that it has entered. It cannot use the seat that it
+//! holds in an outer runtime: that worker is in the middle of a body, on a stack below that of the
+//! inner runtime. So before the thread enters the inner runtime, the outer worker offers the tasks
+//! that only it can find.
 //!
 //! In the child of a fork, every caller gets a caller context of that process (`after_fork`).
 //!
 //! # The inject lock
 //!
-//! A thread that holds it never waits. The only user code that runs under it is the `==` of reducers. While such code
-//! runs, the thread counts as no worker: a fork runs its halves one after the other, and the thread cannot open a scope
-//! (`enter`), take another inject lock (`visit`) or take a seat (`sit`). An attempt panics, the runtime catches the
-//! panic, and the reducers count as unequal. The same rules hold for sinks (`record::delivery`), since a worker calls
-//! them in the middle of its work.
+//! A thread that holds it never waits. The only user code that runs under it is the `==` of
+//! reducers. While such code runs, the thread counts as no worker: a fork runs its halves one after
+//! the other, and the thread cannot open a scope (`enter`), take another inject lock (`visit`) or
+//! take a seat (`sit`). An attempt panics, the runtime catches the panic, and the reducers count as
+//! unequal. The same rules hold for sinks (`record::delivery`), since a worker calls them in the
+//! middle of its work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -59,34 +62,35 @@ use crate::worker::spares::{self, Spares, Taker};
 use crate::worker::threads;
 use crate::worker::{Worker, WorkerCounts};
 
-/// Callers of scopes beyond the first that have seats at the same time; more work in caller contexts.
+/// How many callers of scopes have seats at the same time, beyond the first. Further callers get
+/// caller contexts.
 const CALLER_SEATS: usize = 4;
 
 pub struct Shared<E: Engine> {
-    /// Itself, for [`keep`](Shared::keep).
+    /// A reference to itself, for [`keep`](Shared::keep).
     this: Weak<Shared<E>>,
     pub(crate) config: Config,
     choices: Choices<E>,
-    // Before the pool and the memory manager: workers own local parts of both.
+    // Declared before the pool and the memory manager, since workers own local parts of both.
     workers: Box<[Worker<E>]>,
     pub(crate) pool: E::Pool,
     pub(crate) memory: E::Memory,
-    /// What the scheme keeps.
+    /// What the scheme keeps with the runtime.
     pub(crate) scheme: <E::Tracker as Tracker>::Shared,
     pub(crate) sleep: Arc<Sleep>,
     pub(crate) spares: Spares,
-    /// What is kept for the tasks of scopes.
+    /// What the task store keeps with the runtime.
     pub(crate) tasks: <E::Tasks as TaskStore<E>>::Shared,
     pub(crate) kinds: Kinds,
-    /// Where threads wait that are no workers.
+    /// Where threads that are no workers wait.
     pub(crate) parkers: Parkers,
     pub(crate) recorder: Recorder,
     /// The account of unfinished tasks, if there is one.
     live: Option<std::sync::Arc<Live>>,
-    /// Which runtime this is, or is a caller context of.
+    /// The id of this runtime, or of the runtime that this is a caller context of.
     runtime_id: u64,
     shut_down: AtomicBool,
-    /// In which process it was built (`sync::fork`).
+    /// The process in which it was built (`sync::fork`).
     generation: u32,
     after_fork: AfterFork<E>,
     caller_seats: Mutex<CallerSeats<E>>,
@@ -97,19 +101,19 @@ pub struct Shared<E: Engine> {
 struct CallerSeats<E: Engine> {
     /// The free seats.
     seats: Vec<usize>,
-    /// The caller contexts that nobody works in.
+    /// The caller contexts that no caller uses.
     vacant: Vec<std::sync::Arc<Shared<E>>>,
     /// All caller contexts.
     caller_contexts: Vec<std::sync::Arc<Shared<E>>>,
 }
 
-/// The seats of a runtime without the inject seat.
+/// The seats of a runtime, without the inject seat.
 struct Seats {
-    /// Those of workers and callers are below this one.
+    /// All seats of workers and callers are below this one.
     callers_until: usize,
-    /// Those that callers may have, the last one first.
+    /// The seats that callers may take, the last one first.
     free: Vec<usize>,
-    /// How many are for spare threads.
+    /// How many seats are for spare threads.
     spares: usize,
 }
 
@@ -126,14 +130,15 @@ impl<E: Engine> Shared<E> {
         Self::with_seats(config, choices, seats, unique_number(), recorder, live)
     }
 
-    /// A place of their own for further callers, one at a time.
+    /// A caller context for further callers, one at a time.
     fn caller_context(&self) -> std::sync::Arc<Self> {
         let (recorder, live) = (self.recorder.clone(), self.live.clone());
         self.caller_context_with(spares::PER_WORKER, self.config.watch.clone(), recorder, live)
     }
 
-    /// As `caller_context`, in the child of a fork: without other threads, and without the recorder and the watchdog of the parent. Those
-    /// have locks that a thread of the parent may have held, and sinks that write to what the parent has opened.
+    /// Like `caller_context`, for the child of a fork: without other threads, and without the
+    /// parent's recorder and watchdog. These have locks that a thread of the parent may have held,
+    /// and sinks that write to files of the parent.
     pub(crate) fn context_after_fork(&self) -> std::sync::Arc<Self> {
         self.caller_context_with(0, None, Recorder::default(), None)
     }
@@ -151,7 +156,8 @@ impl<E: Engine> Shared<E> {
         Self::with_seats(config, self.choices.clone(), seats, self.runtime_id, recorder, live)
     }
 
-    /// With seats for workers and callers, behind them those of spare threads, and the inject seat last.
+    /// Makes the shared part: first the seats of workers and callers, then those of spare threads,
+    /// then the inject seat.
     fn with_seats(
         config: Config,
         choices: Choices<E>,
@@ -208,23 +214,23 @@ impl<E: Engine> Shared<E> {
         self.has_tasks() || E::Tasks::may_have_work(self)
     }
 
-    /// Whether there is a task that anybody may take at once.
+    /// Whether there is a task that any worker may take at once.
     pub(crate) fn has_tasks(&self) -> bool {
         self.pool.has_work() || self.choices.tracker.has_ready(&self.scheme)
     }
 
-    /// How to reach the scheme.
+    /// The handle to the scheme.
     #[inline]
     pub(crate) fn tracker(&self) -> E::Tracker {
         self.choices.tracker
     }
 
-    /// Which runtime this is, or is a caller context of.
+    /// The id of this runtime, or of the runtime that this is a caller context of.
     pub(crate) fn runtime_id(&self) -> u64 {
         self.runtime_id
     }
 
-    /// Which parts it has, of those that its type allows.
+    /// The parts that this runtime uses, of those that its type allows.
     #[cfg(feature = "catalogue")]
     pub(crate) fn choices(&self) -> &Choices<E> {
         &self.choices
@@ -244,12 +250,13 @@ impl<E: Engine> Shared<E> {
         &self.workers[seat]
     }
 
-    /// One entry a worker; the first is that of all callers, and of who stands in for them.
+    /// One entry per worker. The first one counts all callers, and the thread that works in their
+    /// place.
     pub(crate) fn counts(&self) -> Vec<WorkerCounts> {
         let (workers, caller_seats) = self.workers.split_at(self.config.workers);
         let mut counts: Vec<_> = workers.iter().map(Worker::counts).collect();
         caller_seats.iter().for_each(|caller_seat| counts[0].add(caller_seat.counts()));
-        // In the child of a fork some thread of the parent may have left it locked.
+        // In the child of a fork, a thread of the parent may have left the lock taken.
         let caller_seats = if self.is_forked() { self.caller_seats.try_lock() } else { Some(self.caller_seats.lock()) };
         caller_seats
             .iter()
@@ -258,18 +265,19 @@ impl<E: Engine> Shared<E> {
         counts
     }
 
-    /// Whether the process has forked since this was built, and is the child: its threads do not exist here.
+    /// Whether the process has forked since this was built, and this is the child. The runtime's
+    /// threads do not exist in the child.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.generation != fork::generation()
     }
 
-    /// Bodies that have begun, and what was stolen, as far as this thread sees.
+    /// How many bodies have begun, plus how many steals there were, as far as this thread sees.
     pub(crate) fn bodies_begun(&self) -> u64 {
         self.workers.iter().map(Worker::counts).map(|counts| counts.tasks + counts.steals).sum()
     }
 
-    /// The watchdog watches, if there is one, until what this returns is dropped.
+    /// If there is a watchdog, it watches until the returned value is dropped.
     pub(crate) fn open_watched(&self) -> Option<watchdog::Open> {
         self.config.watch.as_ref().filter(|_| !self.is_forked()).map(Watch::open)
     }
@@ -278,8 +286,9 @@ impl<E: Engine> Shared<E> {
         self.shut_down.load(Ordering::Acquire)
     }
 
-    /// Keeps it, whoever drops the runtime meanwhile: for a thread from outside that does what a scope may end by. Called
-    /// before, while the scope keeps the runtime.
+    /// Keeps the runtime alive, even if the user drops it meanwhile. For a thread from outside
+    /// whose next step may end the scope. It calls this before that step, while the scope keeps the
+    /// runtime.
     pub(crate) fn keep(&self) -> std::sync::Arc<Self> {
         self.this.upgrade().expect("a scope is open, and its runtime is there as long as that")
     }
@@ -302,30 +311,31 @@ impl<E: Engine> Shared<E> {
         self.spares.threads().into_iter().chain(of_caller_contexts).collect()
     }
 
-    /// Lets a spare thread work in the place of this one, which waits; false if there is none.
+    /// Lets a spare thread work in place of this one, which waits. Returns false if there is none.
     pub(crate) fn lend(&self) -> bool {
         if self.is_forked() {
             return false;
         }
         match self.spares.lend() {
-            Taker::Somebody => true,
+            Taker::Running => true,
             Taker::Call(seat) => {
                 self.sleep.wake(seat);
                 true
             }
             Taker::Start(seat) => {
-                // It keeps a stack from its start on.
+                // The new thread keeps a stack from its start.
                 let has_room = threads::has_room_beside(self.config.stack_size);
                 let thread = has_room.then(|| crate::runtime::start(&self.keep(), seat).ok()).flatten();
                 let is_there = thread.is_some();
                 self.spares.note_started(seat, thread);
                 is_there
             }
-            Taker::Nobody => false,
+            Taker::None => false,
         }
     }
 
-    /// Runs `f` as a worker: as the one that this thread is, else on a seat for callers, of this runtime or of a caller context.
+    /// Runs `f` as the worker that this thread is. If it is none, on a seat for callers, of this
+    /// runtime or of a caller context.
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         E::enter_as_worker(self, &mut |worker| {
@@ -337,13 +347,14 @@ impl<E: Engine> Shared<E> {
     }
 
     pub(crate) fn enter_here(&self, f: &mut dyn FnMut(&Worker<E>)) {
-        // The only user code on an inject seat is a comparison of reducers, which is caught. A task of the scope may need
-        // the seat, and no other thread sees that this thread, waiting for that task, has it.
+        // The only user code on an inject seat is a comparison of reducers, whose panic is caught.
+        // If such code waited in a scope, a task of that scope might need the seat. No other thread
+        // could know that the waiting thread holds it.
         assert!(
             !visits_any(),
             "neither a sink, nor the comparison of two reducers in a spawn on a session, can open a scope"
         );
-        // In the child of a fork a worker's own pool may hold what the parent runs.
+        // In the child of a fork, a worker's own pool may hold tasks that the parent runs.
         if let Some(worker) = worker_within(self).filter(|worker| !worker.shared().is_forked()) {
             return f(worker);
         }
@@ -353,14 +364,15 @@ impl<E: Engine> Shared<E> {
         let worker = caller_seat.worker();
         let mut run = || {
             let _entered = Enter::new(worker);
-            // PanicPayload, so that the seat is left in order, by a thread that does not unwind meanwhile.
+            // Catches a panic, so that the thread leaves its seat in order, and does not unwind
+            // meanwhile.
             let result = catch_unwind(AssertUnwindSafe(|| f(worker)));
             if !worker.shared().is_forked() {
                 worker.leave_seat();
             }
             result
         };
-        // In a task of another runtime there is another log.
+        // In a task of another runtime, the thread has another log.
         let result = current::with_log(|outer| match outer {
             Some(log) => log.waits_elsewhere(&worker.log, run),
             None => run(),
@@ -368,7 +380,8 @@ impl<E: Engine> Shared<E> {
         result.unwrap_or_else(|payload| resume_unwind(payload));
     }
 
-    /// Runs `f`, which spawns but does not run tasks, as the worker that this thread is, else on the inject seat.
+    /// Runs `f` as the worker that this thread is. If it is none, on the inject seat. `f` spawns
+    /// tasks, but does not run them.
     pub(crate) fn visit<R>(&self, f: impl FnOnce(&Worker<E>) -> R) -> R {
         if let Some(worker) = worker_of(self) {
             return f(worker);
@@ -388,7 +401,7 @@ impl<E: Engine> Shared<E> {
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
-    /// Runs `f` with a place for this thread to wait at, whether it is a worker or not.
+    /// Runs `f` with a place where this thread can wait, whether it is a worker or not.
     pub(crate) fn sit<R>(&self, f: impl FnOnce(&Place) -> R) -> R {
         assert!(
             !visits_any(),
@@ -400,25 +413,25 @@ impl<E: Engine> Shared<E> {
         self.parkers.sit(self.runtime_id, f)
     }
 
-    /// Where lies what threads spawn that have no seat.
+    /// The seat that holds the tasks which threads without a seat spawn.
     pub(crate) fn inject_seat(&self) -> usize {
         self.workers.len() - 1
     }
 
-    /// The seat through which threads spawn that have none.
+    /// The worker through which threads without a seat spawn.
     fn injector(&self) -> &Worker<E> {
         &self.workers[self.inject_seat()]
     }
 }
 
 impl<E: Engine> CallerSeats<E> {
-    /// A free seat, or else a vacant caller context.
+    /// A free seat, or if there is none, a vacant caller context.
     fn take(&mut self) -> Option<Room<E>> {
         self.seats.pop().map(Room::Seat).or_else(|| self.vacant.pop().map(Room::CallerContext))
     }
 }
 
-/// A caller's place, given back on drop.
+/// The seat or caller context of a caller. Its drop gives it back.
 struct CallerSeat<'a, E: Engine> {
     shared: &'a Shared<E>,
     room: Room<E>,
@@ -427,7 +440,7 @@ struct CallerSeat<'a, E: Engine> {
 enum Room<E: Engine> {
     Seat(usize),
     CallerContext(std::sync::Arc<Shared<E>>),
-    /// A caller context of the child of a fork.
+    /// A caller context in the child of a fork.
     AfterFork(std::sync::Arc<Shared<E>>),
 }
 
@@ -438,7 +451,8 @@ impl<'a, E: Engine> CallerSeat<'a, E> {
         }
         let free = { shared.caller_seats.lock().take() };
         let room = free.unwrap_or_else(|| {
-            // Without the lock: a pool and a memory manager of another crate are made here.
+            // Without the lock, because this makes a pool and a memory manager, perhaps of another
+            // crate.
             let caller_context = shared.caller_context();
             shared.caller_seats.lock().caller_contexts.push(caller_context.clone());
             Room::CallerContext(caller_context)
@@ -458,7 +472,7 @@ impl<E: Engine> Drop for CallerSeat<'_, E> {
     fn drop(&mut self) {
         match &self.room {
             Room::AfterFork(caller_context) => self.shared.after_fork.give_back(caller_context),
-            // The fork was in the closure.
+            // The process forked within the closure.
             _ if self.shared.is_forked() => {}
             Room::Seat(seat) => self.shared.caller_seats.lock().seats.push(*seat),
             Room::CallerContext(caller_context) => self.shared.caller_seats.lock().vacant.push(caller_context.clone()),

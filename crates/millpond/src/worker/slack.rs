@@ -1,8 +1,9 @@
-//! Sleeps that end on time: the system lets a thread sleep some 50 µs longer than it asked for, unless it is told otherwise.
+//! Sleeps that end on time. By default the system may let a thread sleep about 50 µs longer than it
+//! asked for.
 
 use crate::sync::system;
 
-/// The thread's sleeps end on time, until this is dropped.
+/// While this value exists, the thread's sleeps end on time.
 #[derive(Debug)]
 pub(crate) struct OnTime {
     before: Option<u64>,

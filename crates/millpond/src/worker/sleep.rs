@@ -1,7 +1,7 @@
-//! How idle workers sleep, and how they are woken.
+//! How idle workers sleep, and how others wake them.
 //!
-//! A seat's state says who may wake it; `sleepers` counts the seats that are ASLEEP or about to be.
-//!
+//! A seat's state says which calls may wake it. `sleepers` counts the seats that are ASLEEP or
+//! about to be.
 //! ```text
 //!              sleeper registers              work_arrived               wake
 //!     AWAKE ----------------------> ASLEEP -----------------> CHOSEN ------------> CALLED
@@ -12,63 +12,75 @@
 //!       +<------------------------------------------------------+---------------------+
 //! ```
 //!
-//! The sleeper, with nothing found after its spinning:
+//! A sleeper whose spinning found nothing takes these steps:
 //!
-//! - S1. counts itself in `sleepers`, by a SeqCst read-modify-write;
-//! - S2. sets its state to ASLEEP;
-//! - S3. SeqCst fence;
-//! - S4. looks for work once more. If there is some, it swaps its state for AWAKE, and uncounts itself if that was
-//!   still ASLEEP;
-//! - S5. else blocks until its state is no longer ASLEEP, and swaps it for AWAKE. If that shows CHOSEN, it *owes* a
-//!   look for work. If it watches for what nobody announces (`stack::thief::search`), it goes back to S4 after a time.
-//! - S6. Its worker owes until it takes a task. If it turns to something else (what lies in its inbox, or that for
-//!   which it waited has come to pass), it looks whether there is work, after it has decided so and before it begins;
-//!   if there is, it goes on as a publisher from P2 on.
+//! - S1. It counts itself in `sleepers`, by a SeqCst read-modify-write.
+//! - S2. It sets its state to ASLEEP.
+//! - S3. It issues a SeqCst fence.
+//! - S4. It looks for work once more. If there is work, it swaps its state for AWAKE. If the state
+//!   was still ASLEEP, it also uncounts itself.
+//! - S5. If there is no work, it blocks until its state is no longer ASLEEP, and swaps it for
+//!   AWAKE. If that swap shows CHOSEN, the worker *owes* a look for work. A worker that watches for
+//!   work without a publisher (`stack::thief::search`) blocks for a limited time only, and then
+//!   goes back to S4.
+//! - S6. The worker owes the look until it takes a task. It may turn to something else instead: to
+//!   its inbox, or to the end of its own wait. Then it looks for work, after that decision and
+//!   before it begins. If there is work, it continues as a publisher at P2.
 //!
-//! A publisher, with work that anybody may take:
+//! A publisher of work that any worker may take proceeds as follows:
 //!
-//! - P1. makes the work visible (before it calls);
-//! - P2. SeqCst fence;
-//! - P3. loads `sleepers`; done if it is 0;
-//! - P4. looks for a seat that is ASLEEP and makes it CHOSEN by a compare-and-swap; done if there is none;
-//! - P5. uncounts it, and unblocks its thread.
+//! - P1. It makes the work visible (before it calls `work_arrived`).
+//! - P2. It issues a SeqCst fence.
+//! - P3. It loads `sleepers`. If the count is 0, it is done.
+//! - P4. It looks for a seat that is ASLEEP, and makes it CHOSEN by a compare-and-swap. If there is
+//!   no such seat, it is done.
+//! - P5. It uncounts the seat, and unblocks its thread.
 //!
-//! Where P1 is a SeqCst read-modify-write, or finds by a SeqCst load that another one has made the work visible, a fence is
-//! saved: the publisher loads `sleepers`, SeqCst, and goes on with P2 only if that is not 0. If it is 0, S1 comes later in
-//! the one order of these operations, and so does S3: S4 sees the work.
+//! A publisher saves the fence if P1 is a SeqCst read-modify-write. It also saves the fence if it
+//! finds, by a SeqCst load, that another thread has made the work visible. In both cases it loads
+//! `sleepers` with SeqCst, and continues with P2 only if the count is not 0. If the count is 0, S1
+//! comes later in the single order of these operations, and so does S3. Therefore S4 sees the work.
 //!
-//! A caller, with something for one seat: C1 and C2 as P1 and P2; C3. makes that seat CALLED if it is ASLEEP, and goes
-//! on as P5; done if it is not.
+//! A caller has something for one seat. C1 and C2 are as P1 and P2. C3: if that seat is ASLEEP, the
+//! caller makes it CALLED and continues as in P5. If it is not ASLEEP, the caller is done.
 //!
-//! A thread that waits for a call alone, since another one works in its place (`worker::spares`), is AWAY instead of ASLEEP:
-//! it is not counted, and no publisher chooses it. For it S2 to S5 and C1 to C3 hold with that state.
+//! A thread can wait for a call only, because another thread works in its place (`worker::spares`).
+//! It is AWAY instead of ASLEEP. It is not counted, and no publisher chooses it. S2 to S5 and C1 to
+//! C3 hold for it with that state.
 //!
-//! Why no wake-up is lost, and what makes it awkward:
+//! Why no wake-up is lost, case by case:
 //!
-//! - **Publishing against going to sleep.** The two fences have an order. If S3 is first, P3 and P4 see the sleeper; if
-//!   P2 is first, S4 sees the work. The same holds for C3.
-//! - **Counted, not yet ASLEEP.** P3 sees 1 and P4 finds nobody. Then P4 did not see S2, so P2 is before S3: S4 sees
-//!   the work. S1 is before S2 so that the count is never below the number of ASLEEP seats, nor below 0.
-//! - **Two publishers, one sleeper.** The compare-and-swap of P4 chooses a seat once. The second publisher goes on to
-//!   the next ASLEEP seat. If there is none, the chosen seats, which are all awake or waking, look for work before they
-//!   sleep again: their next S2 is after the state that P4 saw, so their next S4 sees the work.
-//! - **Chosen while it finds work itself.** The swap of S4 shows CHOSEN: the sleeper has something
-//!   to do already, and the work it was chosen for may be something else. It passes the wake-up on, as a publisher from
-//!   P2 on. (If it shows CALLED, what it was called for is in its inbox, and it is awake.)
-//! - **Called after it was chosen.** The seat may be kept busy by its inbox. A call that finds CHOSEN takes the choice
-//!   back (CHOSEN becomes CALLED) and passes the wake-up on; S5 shows CALLED, and nothing is owed. A call that comes
-//!   after S5 finds AWAKE and does nothing; but the worker owes, and looks when it turns to its inbox (S6). A look on
-//!   waking would not do: the message may come right after it. The look sees the work that the seat was chosen for, by
-//!   the compare-and-swap of P4 and the swap of S5, unless somebody has taken it.
-//! - **It takes a task that it was not chosen for.** The publisher of that one chose another seat, or saw none ASLEEP;
-//!   and a seat that falls asleep later sees in S4 what was left. Where one wake-up was given for several tasks, who
-//!   steals one and sees more passes the wake-up on (`Worker::steal`).
-//! - **Woken before it blocks.** P5 comes between S4 and S5. The state is changed first and read under the seat's lock
-//!   before blocking; P5 takes that lock after the change. Either the sleeper reads the change, or P5 sees that it is
-//!   blocked and notifies it.
+//! - **Publishing against going to sleep.** The two fences have an order. If S3 is first, P3 and P4
+//!   see the sleeper. If P2 is first, S4 sees the work. The same holds for C3.
+//! - **Counted, not yet ASLEEP.** P3 sees 1, and P4 finds no seat. Then P4 did not see S2, so P2 is
+//!   before S3, and S4 sees the work. S1 is before S2 so that the count is never below the number
+//!   of ASLEEP seats, nor below 0.
+//! - **Two publishers, one sleeper.** The compare-and-swap of P4 chooses a seat once. The second
+//!   publisher continues with the next ASLEEP seat. If there is none, all chosen seats are awake or
+//!   waking, and look for work before they sleep again. Their next S2 is after the state that P4
+//!   saw, so their next S4 sees the work.
+//! - **Chosen while it finds work itself.** The swap of S4 shows CHOSEN. The sleeper already has
+//!   something to do, and it may have been chosen for other work. It passes the wake-up on, as a
+//!   publisher from P2 on. (If the swap shows CALLED, the reason for the call is in its inbox, and
+//!   it is awake.)
+//! - **Called after it was chosen.** The inbox may keep the seat busy. A call that finds CHOSEN
+//!   takes the choice back (CHOSEN becomes CALLED) and passes the wake-up on. S5 then shows CALLED,
+//!   and the worker owes nothing. A call after S5 finds AWAKE and does nothing. In that case the
+//!   worker owes a look, and looks when it turns to its inbox (S6). A look right after waking does
+//!   not suffice, because the message may arrive after it. The look of S6 sees the work that the
+//!   seat was chosen for, unless another worker has taken it. The compare-and-swap of P4 and the
+//!   swap of S5 make the work visible to it.
+//! - **It takes a task that it was not chosen for.** The publisher of that task chose another seat,
+//!   or saw no seat ASLEEP. A seat that falls asleep later sees the remaining work in S4. One
+//!   wake-up may announce several tasks. Then a thief that steals one and sees more passes the
+//!   wake-up on (`Worker::steal`).
+//! - **Woken before it blocks.** P5 comes between S4 and S5. The waker changes the state first and
+//!   takes the seat's lock after that. The sleeper reads the state under the same lock before it
+//!   blocks. Either the sleeper reads the change, or P5 sees that the sleeper is blocked and
+//!   notifies it.
 //!
-//! Nobody takes a seat's lock but its sleeper and those who wake it. With no sleeper a publisher pays the fence and a
-//! load of a line that is then shared by all.
+//! Only a seat's sleeper and its wakers take the seat's lock. If no worker sleeps, a publisher pays
+//! for the fence and for one load. All workers then share the cache line of that load.
 
 use std::time::Duration;
 
@@ -85,26 +97,28 @@ mod spin;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// What a worker does that finds no task. It changes how soon a task starts, never the result.
+/// What a worker does when it finds no task. This affects how soon a task starts, never the result.
 ///
 /// ```
 /// use millpond::{Idle, Runtime, Spawn};
 ///
-/// // A runtime beside the program's main work: it takes no processor time between its scopes.
+/// // This runtime uses no processor time between its scopes.
 /// let rt = Runtime::builder().workers(2).idle(Idle::Sleep).build()?;
 /// assert_eq!(rt.scope(|s| s.wait(s.spawn((), |()| 42)))??, 42);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
-    /// It keeps looking and never sleeps: the shortest way to the next task, at the price of a core for each worker
-    /// as long as the runtime lives. (A thread that waits within a body sleeps after a while. Then another works in its place.)
+    /// The worker keeps looking for tasks and never sleeps. This is the shortest way to the next
+    /// task. It costs one core for each worker as long as the runtime lives. (A thread that waits
+    /// within a body sleeps after a while, and another thread works in its place.)
     Busy,
-    /// It looks for about 50 µs, then sleeps: tasks that follow each other closely find it awake, and an idle runtime
-    /// uses no processor time.
+    /// The worker looks for tasks for about 50 µs, then sleeps. If tasks follow each other closely,
+    /// they find it awake. An idle runtime uses no processor time.
     #[default]
     Hybrid,
-    /// It sleeps at once: for machines that are shared with other work. Every wake-up costs its spawner some 10 µs.
+    /// The worker sleeps at once. Use it on machines that also do other work. Every wake-up costs
+    /// the spawner about 10 µs.
     Sleep,
 }
 
@@ -112,24 +126,24 @@ const AWAKE: usize = 0;
 const ASLEEP: usize = 1;
 const CHOSEN: usize = 2;
 const CALLED: usize = 3;
-/// As ASLEEP, but not for work.
+/// Like ASLEEP, but the thread waits for a call only, not for work.
 const AWAY: usize = 4;
 
 /// The sleep protocol of one runtime.
 #[derive(Debug)]
 pub(crate) struct Sleep {
     idle: Idle,
-    /// Seats that are ASLEEP or about to be.
+    /// The number of seats that are ASLEEP or about to be.
     sleepers: CachePadded<AtomicUsize>,
     seats: Box<[CachePadded<Seat>]>,
-    /// In which process the seats have threads.
+    /// The fork generation of the process in which the seats have threads.
     generation: u32,
 }
 
 #[derive(Debug)]
 struct Seat {
     state: AtomicUsize,
-    /// Whether its thread is blocked.
+    /// Whether the seat's thread is blocked.
     blocked: Mutex<bool>,
     unblock: Condvar,
 }
@@ -140,7 +154,8 @@ impl Sleep {
         Sleep { idle, sleepers: CachePadded::new(AtomicUsize::new(0)), seats, generation: fork::generation() }
     }
 
-    /// Work has become visible to all: wakes one worker if one sleeps.
+    /// Call this after work has become visible to all workers. Wakes one sleeping worker, if there
+    /// is one.
     #[inline]
     pub(crate) fn work_arrived(&self) {
         fence(SeqCst);
@@ -149,7 +164,8 @@ impl Sleep {
         }
     }
 
-    /// As `work_arrived`, by a publisher whose last step was a SeqCst read-modify-write, or load, of the work.
+    /// Like `work_arrived`, for a publisher whose last step was a SeqCst read-modify-write, or a
+    /// SeqCst load, of the work.
     #[inline]
     pub(crate) fn work_arrived_in_order(&self) {
         fence_of_models();
@@ -164,13 +180,14 @@ impl Sleep {
         if self.is_forked() {
             return;
         }
-        // The lowest seat first, so that with little work the same few workers keep warm.
+        // The lowest seat comes first: if there is little work, the same few workers stay warm.
         if let Some(seat) = self.seats.iter().find(|seat| seat.leave(ASLEEP, CHOSEN)) {
             self.unblock(seat);
         }
     }
 
-    /// Something has arrived that this seat alone can take: wakes it if it sleeps.
+    /// Call this after something has arrived that only this seat can take. Wakes the seat if it
+    /// sleeps.
     #[inline]
     pub(crate) fn wake(&self, seat: usize) {
         fence(SeqCst);
@@ -194,32 +211,35 @@ impl Sleep {
         }
     }
 
-    /// Whether this is the child of a fork: no thread sleeps here, and one of the parent may have held a seat's lock.
+    /// Whether this process is the child of a fork. No thread sleeps in it, and a thread of the
+    /// parent may have held a seat's lock.
     fn is_forked(&self) -> bool {
         fork::generation() != self.generation
     }
 
-    /// Wakes all that sleep, for something that everybody's `found` sees.
+    /// Wakes all sleepers, for something that the `found` of each of them sees.
     pub(crate) fn wake_all(&self) {
         (0..self.seats.len()).for_each(|seat| self.wake(seat));
     }
 
-    /// P5: the caller has just taken the seat out of ASLEEP.
+    /// P5. The caller has just changed the seat's state from ASLEEP.
     fn unblock(&self, seat: &Seat) {
         self.sleepers.fetch_sub(1, Relaxed);
         seat.unblock();
     }
 
-    /// Called by the worker on `seat` when it found nothing: returns when `found` says that there is something, or
-    /// when the seat is woken. Whatever the seat is woken for, `found` must see. It must not panic.
+    /// The worker on `seat` calls this when it has found nothing. Returns when `found` returns
+    /// true, or when the seat is woken. `found` must see everything that the seat is woken for, and
+    /// must not panic.
     ///
-    /// True if the worker owes a look for work (S6).
+    /// Returns true if the worker owes a look for work (S6).
     pub(crate) fn wait(&self, seat: usize, found: impl FnMut() -> bool) -> bool {
         self.wait_watching(seat, found, || None)
     }
 
-    /// As `wait`, by a worker that looks again after the time that `watch` says, asked after a look in vain: for what nobody
-    /// announces.
+    /// Like `wait`, but the worker blocks at most for the time that `watch` returns, and then looks
+    /// again. It calls `watch` after each look that found nothing. Use it for work that no
+    /// publisher announces.
     pub(crate) fn wait_watching(
         &self,
         seat: usize,
@@ -242,12 +262,13 @@ impl Sleep {
                 break;
             }
         }
-        // A swap, since a call may have come after the choice that ended the sleep: what it announces is visible.
+        // This must be a swap: a call may have come after the choice that ended the sleep. The swap
+        // makes what the call announces visible.
         seat.state.swap(AWAKE, AcqRel) == CHOSEN
     }
 
-    /// As `wait`, by a thread that does not look for work: returns when `found` says that there is something, when the seat
-    /// is called, or after `at_most`.
+    /// Like `wait`, for a thread that does not look for work. Returns when `found` returns true,
+    /// when the seat is called, or after `at_most`.
     pub(crate) fn wait_for_call(&self, seat: usize, found: impl FnOnce() -> bool, at_most: Option<Duration>) {
         let seat = &*self.seats[seat];
         seat.state.store(AWAY, Release);
@@ -258,14 +279,15 @@ impl Sleep {
         seat.state.swap(AWAKE, AcqRel);
     }
 
-    /// Looks for a while, as a worker does before it sleeps; whether `found` has said that there is something. Not for ever where
-    /// workers never sleep: this thread waits, and must lend its slot.
+    /// Looks for a while, like a worker before it sleeps. Returns whether `found` has returned
+    /// true. The time is limited even where workers never sleep, because this thread waits and must
+    /// lend its slot.
     pub(crate) fn look(&self, mut found: impl FnMut() -> bool) -> bool {
         let idle = if self.idle == Idle::Busy { Idle::Hybrid } else { self.idle };
         spin(idle, &mut found)
     }
 
-    /// S4 with work found.
+    /// S4, after the sleeper has found work.
     fn stay_awake(&self, seat: &Seat) {
         match seat.state.swap(AWAKE, AcqRel) {
             ASLEEP => _ = self.sleepers.fetch_sub(1, Relaxed),
@@ -274,7 +296,7 @@ impl Sleep {
         }
     }
 
-    /// A model's sign that the memory is used for something else.
+    /// Tells the model that the memory is reused from here on.
     #[cfg(all(test, loom))]
     pub(crate) fn end(&mut self) {
         self.sleepers.with_mut(|_| ());
@@ -283,14 +305,15 @@ impl Sleep {
         }
     }
 
-    /// A seat whose thread waits for a call alone, perhaps, and that is `wanted`: by turns another one.
+    /// Returns a seat that is AWAY and `wanted`, searched from seat `turn` on. The seat may change
+    /// its state at any time.
     pub(crate) fn next_away(&self, turn: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
         let seats = self.seats.len();
         let away = |&seat: &usize| self.seats[seat].state.load(Relaxed) == AWAY && wanted(seat);
         (0..seats).map(|nth| (turn + nth) % seats).find(away)
     }
 
-    /// How many workers sleep or are about to.
+    /// How many workers sleep or are about to sleep.
     pub(crate) fn sleepers(&self) -> usize {
         self.sleepers.load(Relaxed)
     }
@@ -301,12 +324,13 @@ impl Seat {
         Seat { state: AtomicUsize::new(AWAKE), blocked: Mutex::new(false), unblock: Condvar::default() }
     }
 
-    /// Whether this call took the seat from one state to the other.
+    /// Changes the state from `from` to `to`. Returns whether this call changed it.
     fn leave(&self, from: usize, to: usize) -> bool {
         self.state.load(Relaxed) == from && self.state.compare_exchange(from, to, AcqRel, Relaxed).is_ok()
     }
 
-    /// Returns once the state is neither ASLEEP nor AWAY; false if that is so after `at_most`.
+    /// Blocks until the state is neither ASLEEP nor AWAY. Returns false if `at_most` has passed
+    /// first.
     fn block(&self, at_most: Option<Duration>) -> bool {
         let mut blocked = self.blocked.lock();
         let mut woken = true;
@@ -321,7 +345,7 @@ impl Seat {
         woken
     }
 
-    /// Lets `block` see that the state has changed.
+    /// Makes `block` see that the state has changed.
     fn unblock(&self) {
         let blocked = *self.blocked.lock();
         if blocked {

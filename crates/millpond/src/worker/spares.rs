@@ -1,9 +1,10 @@
 //! Spare threads: they work in the place of threads that wait inside a body.
 //!
-//! A body waits on its own thread, which runs nothing meanwhile but what the body waits for, so that user code may keep a
-//! lock, a borrow or a thread-local over a wait. When there is nothing of that kind to run, the thread *lends its slot*: a
-//! spare thread works instead. The slot comes back when the wait is over. The waiting thread goes on at once; a spare
-//! thread that is one too many rests after the task that it runs.
+//! A body waits on its own thread. Meanwhile that thread runs only what the body waits for, so user
+//! code may keep a lock, a borrow or a thread-local across a wait. If there is nothing of that kind
+//! to run, the thread *lends its slot*, and a spare thread works instead. When the wait is over,
+//! the thread takes its slot back and continues at once. If there is then one spare thread too
+//! many, a spare rests after the task that it runs.
 //!
 //! ```text
 //!   spare:    REST ── called by a lender (2) ──▶ UP ── one too many (4) ──▶ REST
@@ -11,21 +12,26 @@
 //!   surplus = spare threads that are UP − slots that are lent,  never negative
 //! ```
 //!
-//! 1. **Lend, with a surplus**: take 1 from it, by a compare-and-swap. A spare thread that is UP keeps that slot: it works,
-//!    or sleeps as a worker does that finds nothing.
-//! 2. **Lend, without**: under the lock, take a spare that rests, or one that was never started, and mark it UP; call it.
-//!    If there is none, the lender keeps its slot and suspends the body on a fiber. A thread that the system refuses to start is
-//!    asked for again after a while.
-//! 3. **Take back**: add 1 to the surplus, and ring the spares that are UP, so that they look at 4 after their task.
-//! 4. **Rest**: a spare that keeps no suspended body takes 1 from the surplus under the lock, if there is any, marks itself
-//!    as resting, and passes on what it holds for others. It sleeps AWAY (`sleep`) until it is UP again.
+//! 1. **Lend, with a surplus**: the lender takes 1 from the surplus, by a compare-and-swap. A spare
+//!    thread that is UP keeps that slot. It works, or it sleeps like a worker that finds nothing.
+//! 2. **Lend, without a surplus**: under the lock, the lender takes a spare that rests, or one that
+//!    was never started. It marks that spare UP, and calls or starts it. If there is none, the
+//!    lender keeps its slot and suspends the body on a fiber. If the system refuses to start a
+//!    thread, a lender tries again after a while.
+//! 3. **Take back**: the lender adds 1 to the surplus, and rings the spares that are UP. After
+//!    their task they check step 4.
+//! 4. **Rest**: a spare that keeps no suspended body takes 1 from the surplus under the lock, if
+//!    there is any. It marks itself as resting, and gives away what it holds for others. It sleeps
+//!    AWAY (`sleep`) until it is UP again.
 //!
-//! * A lender that finds neither a surplus nor a resting spare has not missed one: 4 takes from the surplus and adds to those
-//!   that rest under the lock, which 2 takes; 2 looks at the surplus once more under it.
-//! * A spare that sleeps as a worker stays UP beside a surplus. The next lender uses it without a call (1). If work is
-//!   announced to it meanwhile, it runs one task, and rests then (4): one thread more than there are slots, for one task.
-//! * A thread that has parked bodies on fibers runs nothing else if it can lend: it is the only one that can resume them, and they
-//!   may hold locks.
+//! * A lender that finds neither a surplus nor a resting spare has not missed one. Step 4 takes
+//!   from the surplus and adds to the resting spares under the lock. Step 2 takes the same lock,
+//!   and checks the surplus once more under it.
+//! * A spare that sleeps like a worker stays UP while there is a surplus. The next lender uses it
+//!   without a call (1). If it is woken for work in the meantime, it runs one task and then rests
+//!   (4). For that one task there is one thread more than there are slots.
+//! * A thread that has parked bodies on fibers runs nothing else if it can lend its slot. Only this
+//!   thread can resume those bodies, and they may hold locks.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -39,18 +45,19 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Spare threads for each worker.
+/// The number of spare threads for each worker.
 pub(crate) const PER_WORKER: usize = 4;
 
-/// For so long no thread is asked for after the system has refused one: each refusal costs some system calls.
+/// How long no thread is requested after the system has refused one. Each refusal costs several
+/// system calls.
 const AFTER_REFUSAL: Duration = Duration::from_millis(100);
 
-/// The spare threads of a runtime, by their seats, which follow one another.
+/// The spare threads of a runtime. Their seats are consecutive.
 #[derive(Debug)]
 pub(crate) struct Spares {
     surplus: CachePadded<AtomicUsize>,
     first_seat: usize,
-    /// Which are UP, in the order of the seats.
+    /// Which spares are UP, in the order of their seats.
     up: Box<[AtomicBool]>,
     rack: Mutex<Rack>,
 }
@@ -58,24 +65,24 @@ pub(crate) struct Spares {
 #[derive(Debug, Default)]
 struct Rack {
     resting: Vec<usize>,
-    /// How many were asked for, those with the lowest seats.
+    /// How many spares were requested so far. They have the lowest seats.
     started: usize,
-    /// Which of them the system has refused, and when it did so last.
+    /// Which of these the system has refused, and when the last refusal was.
     refused: Vec<usize>,
     refused_at: Option<Instant>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Who takes a slot that is lent.
+/// Which spare takes a slot that is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taker {
-    /// One that is up.
-    Somebody,
-    /// One that rests, at this seat, and is to be called.
+    /// A spare that is already UP.
+    Running,
+    /// A spare that rests at this seat. The lender must call it.
     Call(usize),
-    /// One that is to be started, at this seat.
+    /// A spare that the lender must start at this seat.
     Start(usize),
-    Nobody,
+    None,
 }
 
 impl Spares {
@@ -85,12 +92,13 @@ impl Spares {
         Spares { surplus: CachePadded::new(AtomicUsize::new(0)), first_seat, up, rack }
     }
 
-    /// Whether a seat is a spare thread's.
+    /// Whether the seat belongs to a spare thread.
     pub(crate) fn has(&self, seat: usize) -> bool {
         (self.first_seat..self.first_seat + self.up.len()).contains(&seat)
     }
 
-    /// Whether there are none, since no thread but the caller works here: in the child of a fork (`runtime::after_fork`).
+    /// Whether there are no spares, because only the calling thread works here: in the child of a
+    /// fork (`runtime::after_fork`).
     pub(crate) fn are_none(&self) -> bool {
         self.up.is_empty()
     }
@@ -98,11 +106,11 @@ impl Spares {
     /// Steps 1 and 2.
     pub(crate) fn lend(&self) -> Taker {
         if self.take_surplus() {
-            return Taker::Somebody;
+            return Taker::Running;
         }
         let mut rack = self.rack.lock();
         if self.take_surplus() {
-            return Taker::Somebody;
+            return Taker::Running;
         }
         if let Some(seat) = rack.resting.pop() {
             self.up[seat - self.first_seat].store(true, Release);
@@ -113,11 +121,11 @@ impl Spares {
                 self.up[nth].store(true, Release);
                 Taker::Start(self.first_seat + nth)
             }
-            None => Taker::Nobody,
+            None => Taker::None,
         }
     }
 
-    /// The thread for the seat that `lend` has named last was started, or could not be.
+    /// Records whether the thread for the seat of the last `Taker::Start` was started.
     pub(crate) fn note_started(&self, seat: usize, thread: Option<JoinHandle<()>>) {
         let mut rack = self.rack.lock();
         match thread {
@@ -130,19 +138,19 @@ impl Spares {
         }
     }
 
-    /// Step 3, but for the rings: the seats to ring.
+    /// Step 3 without the rings. Returns the seats to ring.
     pub(crate) fn take_back(&self) -> impl Iterator<Item = usize> {
         self.surplus.fetch_add(1, AcqRel);
         let up = self.up.iter().enumerate().filter(|(_, up)| up.load(Relaxed));
         up.map(|(nth, _)| self.first_seat + nth)
     }
 
-    /// Whether there are more than are wanted.
+    /// Whether there are more spares UP than slots lent.
     pub(crate) fn has_surplus(&self) -> bool {
         self.surplus.load(Relaxed) > 0
     }
 
-    /// Step 4: whether the spare at this seat rests from now on.
+    /// Step 4. Returns whether the spare at this seat rests from now on.
     pub(crate) fn rest(&self, seat: usize) -> bool {
         if !self.has_surplus() {
             return false;
@@ -156,7 +164,7 @@ impl Spares {
         true
     }
 
-    /// Whether a seat is that of a spare which is not to work.
+    /// Whether the seat belongs to a spare that must not work.
     pub(crate) fn rests(&self, seat: usize) -> bool {
         self.has(seat) && !self.is_up(seat)
     }
@@ -166,7 +174,7 @@ impl Spares {
         self.up[seat - self.first_seat].load(Acquire)
     }
 
-    /// The threads, when the runtime ends.
+    /// Takes the threads, when the runtime ends.
     pub(crate) fn threads(&self) -> Vec<JoinHandle<()>> {
         std::mem::take(&mut self.rack.lock().threads)
     }
@@ -184,7 +192,7 @@ impl Spares {
 }
 
 impl Rack {
-    /// The number of a spare thread that is to be started, if there is one, of so many.
+    /// Returns the index of a spare thread to start, below `most`, if there is one.
     fn next_start(&mut self, most: usize) -> Option<usize> {
         if self.refused_at.is_some_and(|at| at.elapsed() < AFTER_REFUSAL) {
             return None;
@@ -209,11 +217,11 @@ mod tests {
         let spares = Spares::new(3, 1);
         assert_eq!(spares.lend(), Taker::Start(3));
         spares.note_started(3, None);
-        assert_eq!((spares.lend(), spares.is_up(3)), (Taker::Nobody, false));
+        assert_eq!((spares.lend(), spares.is_up(3)), (Taker::None, false));
         std::thread::sleep(AFTER_REFUSAL);
         assert_eq!((spares.lend(), spares.is_up(3)), (Taker::Start(3), true));
         spares.note_started(3, Some(std::thread::spawn(|| ())));
-        assert_eq!(spares.lend(), Taker::Nobody);
+        assert_eq!(spares.lend(), Taker::None);
         spares.threads().into_iter().for_each(|thread| thread.join().unwrap());
     }
 }

@@ -1,31 +1,38 @@
-//! How a body waits that must be put aside, or may not be: on its own thread.
+//! How a body waits on its own thread, and when the worker suspends the body instead.
 //!
-//! User code may hold a lock, a borrow or a thread-local over a wait. So a thread whose body waits runs nothing but what the
-//! body waits for, as long as it can be had:
+//! User code may hold a lock, a borrow or a thread-local across a wait. So a thread whose body
+//! waits runs only what the body waits for, as long as it finds such tasks:
 //!
-//! 1. Tasks below the body, from the working end of this worker's part of the pool (`Worker::wait`).
-//! 2. Nothing: the slot is lent to a spare thread (`spares`), which works in this one's place. Without a spare the slot lies
-//!    idle.
-//! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_for`]). They may lie where nobody comes
-//!    to them: behind others, all of which want the lock that this body holds.
-//!    If this stack has no room for another body, the task that is found runs on one of its own, below this one, which is put aside.
-//! 4. Without a spare, if it could run nothing itself (a session's datum) or no body has begun anywhere for long: the stack is put
-//!    aside, and the thread runs other tasks. At once, if other bodies of the thread are put aside, which it has to resume.
+//! 1. Tasks below the body, from the working end of this worker's part of the pool
+//!    (`Worker::wait`).
+//! 2. Nothing: the thread lends its slot to a spare thread (`spares`), which works in its place.
+//!    Without a spare, the slot is idle.
+//! 3. After a while, tasks below the body from anywhere in the pool ([`Worker::search_for`]). Other
+//!    workers may never reach these tasks: they may wait behind others, all of which want the lock
+//!    that this body holds. If this stack has no room for another body, this body is suspended, and
+//!    the task runs on another stack.
+//! 4. Without a spare, the thread suspends this stack and runs other tasks in two cases: it could
+//!    run nothing itself (a session's datum), or no body has begun anywhere for long. If other
+//!    bodies of the thread are suspended, it does so at once, because it has to resume them.
 //!
-//! The carrier of a thread with bodies that are put aside does the same for all of them: it lends its slot, and searches for what they
-//! wait for. If it cannot lend, it searches a little before each other task that it runs. On the dataflow stack, what goes on with a
-//! body's scope is at hand when the body is put aside (a stack job). The carrier runs it next (`Worker::want_stack_job`).
+//! The carrier of a thread with suspended bodies does the same for all of them. It lends its slot,
+//! and searches for what they wait for. If it cannot lend, it searches a little before each other
+//! task that it runs. On the dataflow stack, a stack job continues the scope of a body. It is
+//! available when the body is suspended, and the carrier runs it next (`Worker::want_stack_job`).
 //!
-//! In the child of a fork no other thread works for a runtime of the parent. There a scope's only thread waits for no other one: it
-//! goes from 1 at once to 3, through the whole pool, and then to 4. A body of a scope that was open at the fork runs nothing.
+//! In the child of a fork, no other thread works for a runtime of the parent. There a scope's only
+//! thread waits for no other thread. It goes from step 1 directly to step 3, through the whole
+//! pool, and then to step 4. A body of a scope that was open at the fork runs nothing.
 //!
-//! The end of a session needs all its tasks, as that of a scope does: they are looked for in step 3. The join of a session's task
-//! needs that task, and what it depends on: that is not known, but it was spawned before. So if no body has begun anywhere for long,
-//! step 3 also takes earlier tasks of the session, and those below them. One of them may need a lock that this body holds without being
-//! needed itself; then the program does not end. The same holds of a wait for a session's datum, or for room.
+//! The end of a session needs all its tasks, like the end of a scope. Step 3 looks for them. The
+//! join of a session's task needs that task, and the tasks that it depends on. Those are not known,
+//! but they were spawned before. So if no body has begun anywhere for long, step 3 also takes
+//! earlier tasks of the session, and tasks below them. One of these may need a lock that this body
+//! holds, although the join does not need that task. Then the program does not end. The same holds
+//! for a wait for a session's datum, and for a wait for room.
 //!
-//! A body that waits for something outside the runtime, a future, is put aside at once: its thread lends its slot, if it can,
-//! and waits for what its bodies wait for.
+//! A body that waits for something outside the runtime, a future, is suspended at once. Its thread
+//! lends its slot, if it can, and waits for what its bodies wait for.
 
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -40,34 +47,36 @@ use crate::runtime::scope_state::ScopeState;
 use crate::task::{Role, TaskRef};
 use crate::worker::forks::Private;
 
-/// How often a thread that lets others run yields its processor, and then sleeps: on a busy machine the thread that works in its
-/// place may get none for long.
+/// A thread that lets others run yields its processor this often, and then sleeps. On a busy
+/// machine, the thread that works in its place may not get a processor for long.
 const YIELDS: u32 = 64;
 const SLEEPS: u32 = 8;
 
 /// How long a thread that looks by itself sleeps between two looks.
 pub(super) const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a wait takes until its thread searches the pool for what it can run itself: at first, where its slot is lent and
-/// where it is not, and at most. Each time that it finds nothing it waits twice as long.
+/// How long a wait takes until its thread searches the pool itself. The first pause depends on
+/// whether the slot is lent. `MAX_PAUSE` is the longest one. After each search that finds nothing
+/// the time doubles.
 const FIRST_PAUSE_LENT: Duration = Duration::from_millis(1);
 const FIRST_PAUSE: Duration = PAUSE;
-const LONGEST_PAUSE: Duration = Duration::from_millis(64);
+const MAX_PAUSE: Duration = Duration::from_millis(64);
 
-/// Through so many tasks it searches at first; each time through twice as many.
+/// How many tasks the first search looks through. The number doubles each time.
 const FIRST_SEARCH: usize = 64;
 
-/// For so long no body may begin anywhere until a thread whose slot is not lent puts its body aside.
+/// If no body has begun anywhere for this long, a thread whose slot is not lent suspends its body.
 const STUCK: Duration = Duration::from_millis(2);
 
 /// What a wait is for, as far as this thread could run it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Awaited {
-    /// Tasks below a scope, which is open until the wait is over.
+    /// Tasks below a scope. The scope is open until the wait is over.
     Below(NonNull<ScopeState>),
     /// This task: a fork that was offered.
     Task(TaskRef),
-    /// Tasks of a session, which stays until the wait is over: one, which stays as long as its join, or some.
+    /// Tasks of a session: either `task`, or several. The session exists until the wait is over,
+    /// and the task exists as long as its join.
     OfSession { session: NonNull<ScopeState>, task: Option<TaskRef> },
     /// Tasks that may depend on anything.
     Others,
@@ -84,12 +93,15 @@ impl Awaited {
         !matches!(self, Awaited::Others | Awaited::OfSession { task: None, .. })
     }
 
-    /// Whether a task from the pool leads to this, and to nothing else; if nothing else goes on, whether it may lead to this.
+    /// Whether a task from the pool leads to this and to nothing else. If `stuck`, a task that may
+    /// lead to this also counts.
     fn is(self, task: TaskRef, stuck: bool) -> bool {
         match self {
-            // A stack job runs tasks of the stack that its scope's tasks lie in. Tasks of this stack that lie further down than the
-            // body that waits are not run by others before it goes on (`stack::thief::theft`, 2).
-            // SAFETY: the scope is open; and that of a task in the pool is there, but for forks.
+            // A stack job runs tasks of the stack that holds its scope's tasks. Tasks of this stack
+            // that are further down than the waiting body are not run by other workers before that
+            // body continues (`stack::thief::theft`, 2).
+            // SAFETY: the awaited scope is open. The scope of a task in the pool exists, except for
+            // forks.
             Awaited::Below(scope_state) => task.header().role() != Role::Fork && unsafe { is_below(task, scope_state) },
             Awaited::Task(awaited) => task == awaited,
             Awaited::OfSession { task: awaited, .. } if awaited == Some(task) => true,
@@ -107,20 +119,21 @@ impl Awaited {
 
 /// # Safety
 ///
-/// Both the task's scope and the other one are open.
+/// The scope of the task and `scope_state` are both open.
 unsafe fn is_below(task: TaskRef, scope_state: NonNull<ScopeState>) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     let scope = unsafe { task.header().scope_state().as_ref() };
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     scope.is_below(unsafe { scope_state.as_ref() })
 }
 
-/// How far a wait has come.
+/// How long a wait has lasted, and what it has seen.
 #[derive(Debug)]
 pub(super) struct Patience {
     pause: Option<Duration>,
     search: usize,
-    /// Bodies that had begun when it was looked last, and since when they are so many.
+    /// The number of bodies that had begun at the last check, and the time since which it is
+    /// unchanged.
     begun: u64,
     since: Instant,
 }
@@ -130,17 +143,17 @@ impl Patience {
         Patience { pause: None, search: FIRST_SEARCH, begun: 0, since: Instant::now() }
     }
 
-    /// How long to wait until the next look.
+    /// How long to wait until the next search.
     fn pause(&self, lent: bool) -> Duration {
         self.pause.unwrap_or(if lent { FIRST_PAUSE_LENT } else { FIRST_PAUSE })
     }
 
-    fn looked_in_vain(&mut self, lent: bool) {
-        self.pause = Some((2 * self.pause(lent)).min(LONGEST_PAUSE));
+    fn found_nothing(&mut self, lent: bool) {
+        self.pause = Some((2 * self.pause(lent)).min(MAX_PAUSE));
         self.search = self.search.saturating_mul(2);
     }
 
-    /// Whether so many bodies had begun for long.
+    /// Whether the number of begun bodies has not changed for long.
     fn is_over(&mut self, begun: u64) -> bool {
         if begun != self.begun {
             (self.begun, self.since) = (begun, Instant::now());
@@ -149,18 +162,18 @@ impl Patience {
     }
 }
 
-/// What a thread that waits looks for.
+/// What a waiting thread looks for.
 #[derive(Clone, Copy, Debug)]
 enum Sought {
     /// What this body, or the caller of a scope, waits for.
     This(Awaited),
-    /// What the bodies wait for that this thread has put aside, as far as it is known.
+    /// What the suspended bodies of this thread wait for, as far as that is known.
     ByBodies,
 }
 
 impl Sought {
-    /// Whether a thread goes on waiting if no spare thread takes its slot. With bodies that are put aside it does not: each of
-    /// them may go on by what the thread runs next.
+    /// Whether a thread keeps waiting if no spare thread takes its slot. With suspended bodies it
+    /// does not: each of them may continue because of what the thread runs next.
     fn goes_on_unlent(self, patience: &mut Patience, begun: u64) -> bool {
         match self {
             Sought::This(awaited) => awaited.is_known() && !patience.is_over(begun),
@@ -169,17 +182,17 @@ impl Sought {
     }
 }
 
-/// What a search has led to.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
     Ran,
-    /// This stack has no room for the task: the carrier runs it once this body is put aside.
+    /// This stack has no room for the task. The carrier runs it after this body is suspended.
     ForAnotherStack,
 }
 
 impl<E: Engine> Worker<E> {
-    /// Waits until a parked waiter was woken; see the [module](self).
+    /// Waits until a parked waiter was woken. See the [module](self).
     pub(super) fn suspend(&self, waiter: &Waiter, awaited: Awaited) {
         debug_assert_eq!(self.forks.private(), Private::None, "forks of one stack only (`forks`, 5)");
         match self.fibers.current() {
@@ -203,8 +216,9 @@ impl<E: Engine> Worker<E> {
         debug_assert!(waiter.is_delivered());
     }
 
-    /// Before this stack is put aside: what goes on with the scope that is waited for comes next on this thread. Others that ran it
-    /// might have bodies put aside, too, and no spare thread for their slots.
+    /// Call this before this stack is suspended. The stack job that continues the awaited scope
+    /// becomes the next task of this thread. Another worker that ran it might also have suspended
+    /// bodies, and no spare thread for its slot.
     fn want_stack_job(&self, awaited: Awaited) {
         while let Some(stack_job) = E::Tasks::next_stack_job(self) {
             if self.wanted.get().is_none() && awaited.is(stack_job, false) && self.has_another_stack() {
@@ -215,9 +229,10 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Waits for a parked waiter on this stack; false if it is to be put aside.
+    /// Waits for a parked waiter on this stack. Returns false if this stack must be suspended.
     fn stay(&self, waiter: &Waiter, awaited: Awaited) -> bool {
-        // What goes on with the scope that is waited for. Others may have no thread for it.
+        // The stack job that continues the awaited scope runs here: other workers may have no
+        // thread for it.
         self.want_stack_job(awaited);
         if let Some(wanted) = self.wanted.take() {
             if !self.stack_left_for_bodies() {
@@ -233,17 +248,19 @@ impl<E: Engine> Worker<E> {
             if waiter.is_delivered() {
                 return true;
             }
-            // Bodies of this thread may have been put aside while it ran what it had found. Its carrier has to resume them.
+            // Tasks that this thread ran may have suspended bodies on it. Its carrier must resume
+            // those.
             if !self.may_lend() || !self.wait_a_while(Sought::This(awaited), None, &mut patience, &|| false) {
                 return false;
             }
         }
     }
 
-    /// As `stay`, by the caller of a scope on its own stack, which may have suspended bodies on fibers; or until `done`, which what
-    /// this worker runs brings about.
+    /// Like `stay`, for the caller of a scope on its own stack. That thread may have suspended
+    /// bodies on fibers. Also returns when `done` is true, which tasks of this worker bring about.
     pub(crate) fn wait_on_carrier(&self, waiter: &Waiter, awaited: Awaited, done: impl Fn() -> bool) {
-        // Errands at hand lead to tasks of this caller's own stack, and each needs a stack to run on.
+        // The available stack jobs run tasks of this caller's own stack. Each needs a stack to run
+        // on.
         while self.has_stack_for_task()
             && let Some(stack_job) = E::Tasks::next_stack_job(self)
         {
@@ -251,11 +268,11 @@ impl<E: Engine> Worker<E> {
         }
         let mut patience = Patience::new();
         loop {
-            // Who is resumed runs nothing after it.
+            // A resumed loop runs nothing after its body.
             _ = self.begin_turn(1);
             self.resume_mail();
             if waiter.is_delivered() || done() {
-                // What goes on now may take long.
+                // The caller's code continues now, and may take long.
                 self.turn_from_work();
                 return self.step_back(Leave::Seat);
             }
@@ -263,7 +280,7 @@ impl<E: Engine> Worker<E> {
             if self.fibers.parked() == 0 && self.has_mail() {
                 continue;
             }
-            // With mail, too: a body that wakes itself lets others run.
+            // This happens with mail, too: a body that wakes itself lets other tasks run.
             let waits = match self.fibers.parked() {
                 0 => self.wait_a_while(Sought::This(awaited), None, &mut patience, &done),
                 _ => self.wait_with_bodies(None, &mut patience, &done),
@@ -274,7 +291,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Waits for a waiter that somebody is waking, for some instructions.
+    /// Waits, for a few instructions, for a waiter that another thread is waking.
     pub(crate) fn wait_for_delivery(&self, waiter: &Waiter) {
         while !waiter.is_delivered() {
             _ = self.begin_turn(1);
@@ -283,7 +300,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Looks a while for mail, before others are to work: most waits that follow a theft are short.
+    /// Looks for mail for a while, before a spare thread takes over. Most waits that follow a theft
+    /// are short.
     fn look_for_mail(&self) {
         let shared = self.shared();
         if shared.spares.are_none() {
@@ -293,8 +311,8 @@ impl<E: Engine> Worker<E> {
         shared.sleep.look(|| self.has_mail() || shared.has_work());
     }
 
-    /// While bodies of this thread are put aside, its carrier runs nothing but what they wait for: waits a while for mail, or until
-    /// `done`. False if nothing will come of that.
+    /// While bodies of this thread are suspended, its carrier runs only what they wait for. Waits a
+    /// while for mail, or until `done`. Returns false if the thread must not keep waiting.
     pub(super) fn wait_with_bodies(
         &self,
         at_most: Option<Duration>,
@@ -304,8 +322,8 @@ impl<E: Engine> Worker<E> {
         self.wait_a_while(Sought::ByBodies, at_most, patience, done)
     }
 
-    /// Lends the slot, if it can, and waits for mail, or until `done`; after some time it runs what it finds itself. False if nothing
-    /// will come of that.
+    /// Lends the slot, if it can, and waits for mail, or until `done`. After some time the thread
+    /// runs what it finds itself. Returns false if the thread must not keep waiting.
     fn wait_a_while(
         &self,
         sought: Sought,
@@ -326,7 +344,7 @@ impl<E: Engine> Worker<E> {
         self.shared().memory.idle(self.memory_local());
         let pause = may_find.then(|| patience.pause(lent));
         let at_most = at_most.into_iter().chain(pause).min();
-        // What this worker has counted just now may be it.
+        // What this worker has just flushed may have ended the wait.
         let found = || self.has_mail() || done();
         self.log.idles(|| self.shared().sleep.wait_for_call(self.seat.index(), found, at_most));
         if lent {
@@ -338,7 +356,7 @@ impl<E: Engine> Worker<E> {
         let stuck = patience.is_over(begun());
         match self.run_from_anywhere(sought, patience.search, stuck) {
             Found::Ran => *patience = Patience::new(),
-            Found::Nothing => patience.looked_in_vain(lent),
+            Found::Nothing => patience.found_nothing(lent),
             Found::ForAnotherStack => return false,
         }
         true
@@ -352,7 +370,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Whether a task from the pool leads to what is waited for (`Awaited::is`).
+    /// Whether a task from the pool leads to what is sought (`Awaited::is`).
     fn is_sought(&self, sought: Sought, task: TaskRef, stuck: bool) -> bool {
         match sought {
             Sought::This(awaited) => awaited.is(task, stuck),
@@ -360,7 +378,7 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Runs a task from the pool that leads to what is waited for, if one is among `most`.
+    /// Runs a task from the pool that leads to what is sought, if one is among the first `most`.
     fn run_from_anywhere(&self, sought: Sought, most: usize, stuck: bool) -> Found {
         let Some(task) = self.search_for(most, |task| self.is_sought(sought, task, stuck)) else {
             return Found::Nothing;
@@ -376,10 +394,10 @@ impl<E: Engine> Worker<E> {
         Found::Ran
     }
 
-    /// Takes a task out of the pool that is wanted, if one is among `most`. All others, which have to be taken out for that, are put
-    /// back.
+    /// Takes a wanted task out of the pool, if one is among the first `most`. The tasks before it
+    /// have to be taken out for that, and are put back.
     fn search_for(&self, most: usize, is_wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        // On a fiber, on another one.
+        // On a fiber, the task may need another fiber.
         let has_stack = if self.is_carrier() { self.has_stack_for_task() } else { self.has_another_stack() };
         self.leave_stack_jobs();
         if !self.shared().has_work() || !has_stack {
@@ -394,15 +412,15 @@ impl<E: Engine> Worker<E> {
                 None => break,
             }
         }
-        // The newest is put last.
+        // The newest task is put back last.
         others.into_iter().rev().for_each(|task| self.put(task, Put::Spawned));
-        // The body may go on for long after this.
+        // The body may run for long after this.
         self.leave_tasks(Leave::Seat);
         found
     }
 
-    /// As `suspend`, in a scope that was open at a fork, in the child: nothing of the runtime runs there, and only other code of
-    /// the child can wake the waiter.
+    /// Like `suspend`, in the child of a fork, for a scope that was open at the fork. No thread of
+    /// the runtime works there. Only other code of the child can wake the waiter.
     #[cold]
     pub(super) fn wait_after_fork(&self, waiter: &Waiter, awaited: Awaited) {
         if !waiter.park() {
@@ -415,8 +433,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Runs a task from below `scope_state` that this worker has, if any, on another stack. This body goes on when that task has ended or
-    /// waits.
+    /// Runs a task of this worker from below `scope_state` on another stack, if there is one. This
+    /// body continues when that task has ended or waits.
     pub(crate) fn runs_one_apart(&self, scope_state: &ScopeState) -> bool {
         if self.is_carrier() || !self.has_another_stack() {
             return false;
@@ -427,26 +445,28 @@ impl<E: Engine> Worker<E> {
         true
     }
 
-    /// Goes back to the carrier, which resumes this body with its mail.
+    /// Returns to the carrier, which resumes this body when it handles its mail.
     fn step_aside(&self) {
         self.forks.offer_all();
         self.flush_all();
         let waiter = Waiter::outside(&self.seat);
         if waiter.park() {
-            // Into the inbox at once: the carrier comes to it after this stack was left.
+            // The waiter goes into the inbox at once. The carrier handles it after this stack was
+            // left.
             Waiter::wake_at((&raw const waiter).cast_mut());
             self.suspend(&waiter, Awaited::Others);
         }
     }
 
-    /// Lets other tasks run before this body goes on, which waits for something outside.
+    /// Lets other tasks run before this body continues. The body waits for something outside the
+    /// runtime.
     pub(crate) fn let_others_run(&self) {
         turns::park();
         self.log.waits_for_others(|| {
             if self.is_carrier() {
                 self.forks.offer_all();
                 self.flush_all();
-                // Nobody else resumes the bodies that this thread has put aside.
+                // Only this thread resumes the bodies that it has suspended.
                 _ = self.begin_turn(1);
                 self.resume_mail();
                 let begun = self.shared().bodies_begun();
@@ -459,7 +479,7 @@ impl<E: Engine> Worker<E> {
         });
     }
 
-    /// Watches others run, until `enough`, or for some time.
+    /// Lets other threads run until `enough` is true, or for a limited time.
     pub(crate) fn watch_others(&self, enough: impl Fn() -> bool) {
         self.log.waits_for_others(|| {
             self.forks.offer_all();
@@ -467,8 +487,8 @@ impl<E: Engine> Worker<E> {
         });
     }
 
-    /// Long enough for others to run short tasks, and to be given a processor; whether another thread has worked in this one's
-    /// place.
+    /// Waits long enough for other threads to get a processor and to run short tasks. Returns
+    /// whether another thread has worked in this one's place.
     fn watch_a_while(&self, enough: impl Fn() -> bool) -> bool {
         self.step_back(Leave::Seat);
         let lent = self.lend();
@@ -484,7 +504,8 @@ impl<E: Engine> Worker<E> {
         lent
     }
 
-    /// As `stay`, until something is so of which nobody tells this worker: it looks now and then.
+    /// Lends the slot and waits on this stack until `done` is true. No thread announces that, so
+    /// this worker checks at intervals. Returns false if it cannot lend the slot.
     pub(crate) fn stay_until(&self, done: impl Fn() -> bool) -> bool {
         if !self.may_lend() || !self.lend() {
             return false;
@@ -498,12 +519,12 @@ impl<E: Engine> Worker<E> {
         true
     }
 
-    /// Whether this thread is no other suspended body's.
+    /// Whether this thread may lend its slot: it has no suspended bodies.
     fn may_lend(&self) -> bool {
         self.fibers.parked() == 0
     }
 
-    /// Gives the slot to a spare thread; false if there is none.
+    /// Gives the slot to a spare thread. Returns false if there is none.
     fn lend(&self) -> bool {
         self.turn_from_work();
         self.shared().lend()

@@ -1,8 +1,9 @@
-//! Starting threads where the system bounds addresses (`ulimit -v`).
+//! Starting threads where the system limits the addresses of a process (`ulimit -v`).
 //!
-//! A thread that finds no addresses for its stack of signal handlers ends the process. So there a thread is started only if there is
-//! room for more than that, and the next one when it has all: the allocator's arena for it, too, which takes 128 MiB for a moment if
-//! it can have them.
+//! If a thread finds no addresses for its stack of signal handlers, the process ends. So under such
+//! a limit, a thread is started only if there is room for more than that. The next thread is
+//! started after this one has all its memory. That includes the allocator's arena for the thread,
+//! which takes 128 MiB for a moment if it can.
 
 use std::io;
 use std::sync::mpsc;
@@ -11,18 +12,18 @@ use std::thread::{Builder, JoinHandle};
 use super::fiber;
 use crate::sync::system;
 
-/// More than a thread takes at its start: its stack, and the one of signal handlers.
-const AT_START: usize = 8 << 20;
+/// More bytes than a thread takes at its start: its stack, and its stack of signal handlers.
+const BYTES_AT_START: usize = 8 << 20;
 
 /// Starts a thread.
 ///
 /// # Errors
 ///
-/// If the system has no thread or no addresses to give.
+/// Fails if the system has no thread or no addresses to give.
 pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let builder = Builder::new().name(name);
     let Some(left) = system::addresses_left() else { return builder.spawn(body) };
-    if left < AT_START {
+    if left < BYTES_AT_START {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
     let (starts, is_up) = mpsc::channel::<()>();
@@ -35,10 +36,10 @@ pub(crate) fn start(name: String, body: impl FnOnce() + Send + 'static) -> io::R
     Ok(thread)
 }
 
-/// Whether the system has room for a stack of this size, and for much else beside it: the program's allocator must not fail because
-/// of a thread that it can do without.
+/// Whether the system has room for a stack of this size, and for much else. The program's allocator
+/// must not fail because of a thread that the runtime can do without.
 pub(crate) fn has_room_beside(size: usize) -> bool {
-    const ELSE: usize = 256 << 20;
-    let size = size.saturating_add(ELSE);
+    const SPARE_BYTES: usize = 256 << 20;
+    let size = size.saturating_add(SPARE_BYTES);
     system::addresses_left().map_or_else(|| fiber::try_stacks(1, size).is_ok(), |left| left >= size)
 }

@@ -1,17 +1,20 @@
-//! One look at the value of a reduction at a time: [`Reducer::identity`](crate::Reducer::identity) gets a `&T`, and `T` need not
-//! be `Sync`.
+//! Lets one member of a reduction at a time look at the reduction's value.
+//! [`Reducer::identity`](crate::Reducer::identity) gets a `&T`, and `T` need not be `Sync`.
 //!
-//! A mutex would not do. `identity` is code of the user's, and may wait: then its worker runs other tasks, perhaps another
-//! member of the same reduction.
+//! A mutex does not suffice. `identity` is user code, and may wait. Then its worker runs other
+//! tasks, perhaps another member of the same reduction.
 //!
-//! 1. A member takes the turn if it is free. If the member that has it runs, on another thread, the thread blocks until the turn
-//!    ends: that is a matter of one `identity`. (Its worker could go on, but might not come back soon: the next task may block
-//!    until this one runs, too.)
-//! 2. If the member that has the turn waits (`park`), it says so, and the threads that block go on. From then on a member that
-//!    wants the turn leaves a waiter, and waits as a body does. So does a member on the thread of the one that has the turn.
-//! 3. When the turn ends, it is free. All that wait are woken, and try again.
+//! 1. If the turn is free, a member takes it. If the member that has the turn runs on another
+//!    thread, the new member's thread blocks until the turn ends. That takes as long as one
+//!    `identity`. (Its worker could run other tasks instead, but it might not come back soon: the
+//!    next task may block until this one runs, too.)
+//! 2. If the member that has the turn waits (`park`), it records that, and the blocked threads
+//!    continue. From then on, a member that wants the turn leaves a waiter, and waits like a body.
+//!    So does a member on the thread of the one that has the turn.
+//! 3. When the turn ends, it is free. All members that wait are woken, and try again.
 //!
-//! Each stack may have one turn. Which, a thread-local says; a fiber takes it along when it is put aside.
+//! Each stack may have one turn. A thread-local stores the turn of the running stack. A suspended
+//! fiber takes its turn along.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -41,7 +44,7 @@ struct State {
     waiting: Vec<NonNull<Waiter>>,
 }
 
-/// Of a worker, never looked at.
+/// The address of a worker. It is never dereferenced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Address(*const ());
 
@@ -51,15 +54,16 @@ impl Default for Address {
     }
 }
 
-// SAFETY: a waiter is woken once, by the thread that has taken it out under the lock; it stays until then. An address is a number.
+// SAFETY: the thread that has taken a waiter out under the lock wakes it once, and the waiter
+// remains valid until then. An address is only a number.
 unsafe impl Send for State {}
 
 thread_local! {
-    /// Whose turn the stack has that runs here.
+    /// The turn of the stack that runs here.
     static HELD: Cell<*const Turns> = const { Cell::new(ptr::null()) };
 }
 
-/// Whose turn the stack has that runs here, from now on; and had before.
+/// Sets the turn of the stack that runs here, and returns the previous one.
 pub(super) fn replace_held(held: *const Turns) -> *const Turns {
     HELD.replace(held)
 }
@@ -67,7 +71,7 @@ pub(super) fn replace_held(held: *const Turns) -> *const Turns {
 /// The body that runs here is about to wait (step 2).
 #[inline]
 pub(super) fn park() {
-    // SAFETY: the turn, on this stack, borrows it.
+    // SAFETY: the `Turn` on this stack borrows it.
     if let Some(turns) = unsafe { HELD.get().as_ref() } {
         turns.note_parked();
     }
@@ -93,7 +97,7 @@ impl Turns {
         }
     }
 
-    /// Steps 1 and 2; false if the waiter will be woken.
+    /// Steps 1 and 2. Returns false if the waiter will be woken.
     fn take_or_watch(&self, here: Address, waiter: &Waiter) -> bool {
         let mut state = self.state.lock();
         while state.by != Address::default() {
@@ -124,7 +128,7 @@ impl Turns {
     }
 }
 
-/// The turn, until this is dropped.
+/// Holds the turn. The drop ends it.
 pub(crate) struct Turn<'t> {
     turns: &'t Turns,
     before: *const Turns,

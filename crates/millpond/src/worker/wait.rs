@@ -1,6 +1,6 @@
-//! Waiters: how a suspended body, or the caller of a scope, is told to go on.
+//! Waiters: how a suspended body, or the caller of a scope, is told to continue.
 //!
-//! A waiter belongs to one seat, whose worker alone resumes it; anybody may wake it, once.
+//! A waiter belongs to one seat. Only that seat's worker resumes it. Any thread may wake it, once.
 //!
 //! ```text
 //!              park (owner)
@@ -13,23 +13,29 @@
 //!   RUNNING ───────────────▶ ABROAD ── wake ──▶ WOKEN ── the waker has left the seat ──▶ THROUGH
 //! ```
 //!
-//! 1. While the owner still runs (it may run descendants on its own stack), a wake only sets the state.
-//! 2. `park` is a compare-and-swap from RUNNING; if it fails the owner was woken and goes on at once.
-//! 3. A wake that finds PARKED pushes the waiter to the inbox, then rings the seat. The owner's thread may not have
-//!    left the fiber yet; that does no harm, since only that same thread empties the inbox, after it has left.
-//! 4. Once parked, the owner goes on only when its seat's worker has taken it from the inbox, not when the state says
-//!    WOKEN: between the two the waker still writes to the waiter.
-//! 5. After its push a wake touches only the seat. That lives as long as its runtime, and so does a waker that works
-//!    for the same one. A future's waker may be any thread: it wakes under a lock that the owner takes before it goes
-//!    on (`runtime::external::waker`).
-//! 6. A worker that waits for another runtime's tasks is *abroad*: its own runtime may end as soon as it goes on, and
-//!    the waker would find no seat to ring. So that waker says when it is through with the seat, in the waiter, as its
-//!    very last step; and the owner, resumed, does not go on before. It was resumed in the middle of the waker's push,
-//!    so it waits for a few instructions of a thread that runs. An owner that was woken before it parked waits for
+//! 1. While the owner still runs (it may run descendants on its own stack), a wake only sets the
+//!    state.
+//! 2. `park` is a compare-and-swap from RUNNING. If it fails, the owner was woken and continues at
+//!    once.
+//! 3. A wake that finds PARKED pushes the waiter to the inbox, then rings the seat. The owner's
+//!    thread may not have left the fiber yet. This does no harm, because only that thread empties
+//!    the inbox, after it has left the fiber.
+//! 4. A parked owner continues only after its seat's worker has taken the waiter from the inbox.
+//!    WOKEN alone does not suffice: after a waker sets WOKEN, it still writes to the waiter until
+//!    its push.
+//! 5. After its push, a waker touches only the seat. The seat lives as long as its runtime, and so
+//!    does a waker that works for the same runtime. The waker of a future may be any thread. It
+//!    wakes under a lock that the owner takes before it continues (`runtime::external::waker`).
+//! 6. A worker that waits for another runtime's tasks is *abroad*. Its own runtime may end as soon
+//!    as the worker continues, and the waker would then find no seat to ring. So that waker records
+//!    in the waiter, as its very last step, that it has finished with the seat. The resumed owner
+//!    does not continue before. It was resumed in the middle of the waker's push, so it waits for a
+//!    few instructions of a running thread. An owner that was woken before it parked waits for
 //!    nothing: there was no push.
-//! 7. The bell is a hint that saves the worker a look at the inbox. It is set after each push and cleared before each
-//!    taking. Whoever pushes after a taking has read what that left (both are acquire and release), so its ring
-//!    comes after the clearing and stays.
+//! 7. The bell is a hint that saves the worker a look at the inbox. A waker sets it after each
+//!    push. The worker clears it before each time that it takes the inbox. A waker that pushes
+//!    after such a taking has read what that taking left (both operations are acquire and release).
+//!    So its ring comes after the clearing and remains set.
 
 use std::ptr::{self, NonNull};
 
@@ -52,24 +58,24 @@ const THROUGH: u32 = 4;
 #[derive(Debug)]
 pub struct Waiter {
     state: AtomicU32,
-    /// Whether it waits for another runtime than its seat's.
+    /// Whether it waits for a runtime other than its seat's runtime.
     abroad: bool,
     /// Whether it waits for something outside the runtime.
     outside: bool,
     seat: NonNull<Seat>,
-    /// The waker's until the push, then the seat's worker's.
+    /// The waker owns this until the push. After the push, the seat's worker owns it.
     next: Guarded<*mut Waiter>,
-    /// A `Fiber` (untyped, as `Worker::shared`).
+    /// The `Fiber` that holds the owner's stack (untyped, like `Worker::shared`).
     fiber: Guarded<Option<NonNull<()>>>,
-    /// Set and looked at by the seat's worker only.
+    /// Only the seat's worker reads and writes this.
     delivered: Guarded<bool>,
 }
 
-/// Where others reach one worker.
+/// Where other threads reach one worker.
 #[derive(Debug)]
 pub(crate) struct Seat {
     inbox: AtomicPtr<Waiter>,
-    /// Rung when the worker should leave its work for a moment: the inbox has something.
+    /// Set when the worker should interrupt its work, for example because the inbox has something.
     bell: AtomicBool,
     index: usize,
     sleep: Arc<Sleep>,
@@ -84,18 +90,18 @@ impl Seat {
         self.index
     }
 
-    /// Whether the worker should leave its work for a moment.
+    /// Whether the worker should interrupt its work.
     #[inline]
     pub(crate) fn is_rung(&self) -> bool {
         self.bell.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody waits to be resumed.
+    /// Whether a waiter in the inbox is to be resumed.
     pub(crate) fn has_mail(&self) -> bool {
         !self.inbox.load(Ordering::Acquire).is_null()
     }
 
-    /// Lets the worker leave its work for a moment, if it works.
+    /// Asks the worker to interrupt its work, if it works.
     pub(crate) fn ring(&self) {
         self.bell.store(true, Ordering::Release);
     }
@@ -103,7 +109,8 @@ impl Seat {
     fn push(&self, waiter: NonNull<Waiter>) {
         let mut top = self.inbox.load(Ordering::Relaxed);
         loop {
-            // SAFETY: a woken waiter stays until it was popped here, and only this push has it.
+            // SAFETY: a woken waiter remains valid until the worker pops it here, and only this
+            // push has it.
             unsafe { waiter.as_ref() }.next.set(top);
             let put = self.inbox.compare_exchange_weak(top, waiter.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
             match put {
@@ -115,7 +122,8 @@ impl Seat {
         self.sleep.wake(self.index);
     }
 
-    /// Where there is no worker, but one thread that waits: sleeps until its parked waiter was woken.
+    /// For a seat without a worker, on which one thread waits. Sleeps until its parked waiter was
+    /// delivered.
     pub(crate) fn sleep_until_delivered(&self, waiter: &Waiter) {
         loop {
             self.take_mail(Waiter::deliver);
@@ -127,15 +135,16 @@ impl Seat {
         }
     }
 
-    /// Takes everybody who waits to be resumed. Only for the seat's worker.
+    /// Takes all waiters that are to be resumed. Only the seat's worker may call this.
     pub(crate) fn take_mail(&self, mut each: impl FnMut(&Waiter)) {
-        // A ring that came after its waiter was taken is still on.
+        // A ring that came after its waiter was taken is still set.
         if !self.is_rung() && !self.has_mail() {
             return;
         }
         self.bell.store(false, Ordering::Relaxed);
         let mut top = self.inbox.swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: a waiter in the inbox stays until its owner goes on, on this thread, later.
+        // SAFETY: a waiter in the inbox remains valid until its owner continues, later, on this
+        // thread.
         while let Some(waiter) = unsafe { top.as_ref() } {
             top = waiter.next.get();
             each(waiter);
@@ -144,17 +153,17 @@ impl Seat {
 }
 
 impl Waiter {
-    /// A waiter on the worker of `seat`, for something that happens in its own runtime.
+    /// Returns a waiter on the worker of `seat`, for an event in the worker's own runtime.
     pub(crate) fn new(seat: &Seat) -> Self {
         Waiter::at(seat, false, false)
     }
 
-    /// As `new`, for something that happens in another runtime; see `return_home`.
+    /// Like `new`, for an event in another runtime. See `return_home`.
     pub(crate) fn abroad(seat: &Seat) -> Self {
         Waiter::at(seat, true, false)
     }
 
-    /// As `new`, for something outside the runtime: a future.
+    /// Like `new`, for an event outside the runtime: a future.
     pub(crate) fn outside(seat: &Seat) -> Self {
         Waiter::at(seat, false, true)
     }
@@ -172,18 +181,19 @@ impl Waiter {
         }
     }
 
-    /// Wakes the waiter, which is gone for the caller afterwards.
+    /// Wakes the waiter. The caller must not use the waiter afterwards.
     pub(crate) fn wake_at(waiter: *mut Waiter) {
-        let waiter = NonNull::new(waiter).expect("somebody waits");
-        // SAFETY: a waiter is woken once and stays until then.
+        let waiter = NonNull::new(waiter).expect("there is a waiter");
+        // SAFETY: a waiter is woken once, and remains valid until then.
         let this = unsafe { waiter.as_ref() };
         let seat = this.seat;
         match this.state.swap(WOKEN, Ordering::AcqRel) {
-            // SAFETY: the seat lives as long as the runtime; this thread works for it, or keeps the owner from going on
-            // (5).
+            // SAFETY: the seat lives as long as the runtime. This thread works for that runtime, or
+            // keeps the owner from continuing (5).
             PARKED => unsafe { seat.as_ref() }.push(waiter),
             ABROAD => {
-                // SAFETY: the seat's runtime lives until the owner goes on, which waits for the line below.
+                // SAFETY: the seat's runtime lives until the owner continues, and the owner waits
+                // for the store below.
                 unsafe { seat.as_ref() }.push(waiter);
                 this.state.store(THROUGH, Ordering::Release);
             }
@@ -196,55 +206,60 @@ impl Waiter {
         self.outside
     }
 
-    /// Called by an owner abroad before it goes on: lets the waker leave the seat.
+    /// An owner abroad calls this before it continues. It waits until the waker has finished with
+    /// the seat.
     pub(crate) fn return_home(&self) {
         while self.is_delivered() && self.state.load(Ordering::Acquire) != THROUGH {
             yield_thread();
         }
     }
 
-    /// Whether the waiter was woken. Only for its owner, and only before `park`: afterwards the waker may still have
-    /// to push the waiter, so the owner may go on only when it was taken from the inbox.
+    /// Whether the waiter was woken. Only the owner may call this, and only before `park`. After
+    /// `park` the waker may still have to push the waiter, so the owner continues only after the
+    /// waiter was taken from the inbox.
     pub(crate) fn is_woken(&self) -> bool {
         self.state.load(Ordering::Acquire) == WOKEN
     }
 
-    /// The owner, parked on the thread's own stack, may go on: the waiter was taken from the inbox.
+    /// Marks the waiter as taken from the inbox. An owner that is parked on the thread's own stack
+    /// may then continue.
     pub(crate) fn deliver(&self) {
         self.delivered.set(true);
     }
 
-    /// Whether the parked owner may go on.
+    /// Whether the parked owner may continue.
     pub(crate) fn is_delivered(&self) -> bool {
         self.delivered.get()
     }
 
-    /// The owner is about to leave its stack; false if it was woken, and must not.
+    /// The owner calls this when it is about to leave its stack. Returns false if the owner was
+    /// woken and must not leave.
     pub(crate) fn park(&self) -> bool {
         turns::park();
         let parked = if self.abroad { ABROAD } else { PARKED };
         self.state.compare_exchange(RUNNING, parked, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// A model's sign that the waiter's memory is used for something else.
+    /// Tells the model that the waiter's memory is reused from here on.
     #[cfg(all(test, loom))]
     pub(crate) fn end(&self) {
         self.next.set(ptr::null_mut());
-        // SAFETY: loom fails the model if somebody else writes the state without an order between the two.
+        // SAFETY: if another thread writes the state without an order between the two accesses,
+        // loom fails the model.
         unsafe { self.state.unsync_load() };
     }
 
-    /// Where the owner's stack is kept meanwhile.
+    /// Stores the fiber that holds the owner's stack while the owner waits.
     pub(crate) fn keep(&self, fiber: NonNull<Fiber>) {
         self.fiber.set(Some(fiber.cast()));
     }
 
-    /// Whether the owner's stack is kept.
+    /// Whether a fiber is stored.
     pub(crate) fn has_fiber(&self) -> bool {
         self.fiber.get().is_some()
     }
 
-    /// The owner's stack; `None` if that is the thread's own.
+    /// Takes the stored fiber. `None` if the owner waits on the thread's own stack.
     pub(crate) fn take_fiber(&self) -> Option<NonNull<Fiber>> {
         self.fiber.take().map(NonNull::cast)
     }

@@ -177,7 +177,7 @@ impl Gate {
     fn open(&self) {
         let mut gate = self.0.lock();
         gate.0 = true;
-        gate.1.take().expect("somebody waits").wake();
+        gate.1.take().expect("there is a waiter").wake();
     }
 
     fn is_waited_for(&self) -> bool {

@@ -43,7 +43,7 @@ fn as_deep_as_the_stack_is() {
 }
 
 #[test]
-fn the_halves_of_a_joiner_where_nobody_works() {
+fn the_halves_of_a_joiner_without_workers() {
     let here = thread::current().id();
     let id = || thread::current().id();
     let ids = Joiner::with(|joiner| joiner.join(|joiner| joiner.join(|_| id(), |_| id()), |_| id()));

@@ -115,7 +115,7 @@ fn random_nets_give_the_serial_result() {
 
 /// What waits for an item that nobody puts is left at quiescence, whatever keeps it; dropped with the item, it fails.
 #[test]
-fn what_nobody_puts() {
+fn what_is_never_put() {
     limit(60, "what nobody puts", || {
         for (workers, keeps) in [1, 2, 8].into_iter().flat_map(|workers| KEEPS.map(|keeps| (workers, keeps))) {
             let rt = builder(workers).build().unwrap();

@@ -108,7 +108,7 @@ fn execute(program: &Arc<Program>) -> Vec<String> {
     // What is detached goes on for a while, and needs hands.
     until(|| world.ledger.all_ran());
     until_gone(&world, || world.works.load(SeqCst) == 0);
-    drop(std::mem::take(&mut *world.kept.lock().expect("nobody panics with it")));
+    drop(std::mem::take(&mut *world.kept.lock().expect("no thread panics with it")));
     world.end_droppers(|done| until(done));
     world.bag.close();
     hands.into_iter().for_each(|hand| hand.join().expect("a hand catches what its jobs throw"));

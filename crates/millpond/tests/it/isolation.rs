@@ -26,7 +26,7 @@ type Program<E> = fn(&Runtime<E>, &[Mutex<u64>]);
 
 /// The lock of a body, which it holds until it drops the guard.
 fn hold(locks: &[Mutex<u64>], nth: usize) -> MutexGuard<'_, u64> {
-    locks[nth % locks.len()].lock().expect("nobody panics")
+    locks[nth % locks.len()].lock().expect("no thread panics")
 }
 
 fn join<E: Engine>(rt: &Runtime<E>, locks: &[Mutex<u64>]) {
@@ -159,7 +159,7 @@ fn hold_locks<E: Engine>(most: usize, build: impl Fn(usize) -> Runtime<E>) {
                     for run in 1..=runs() {
                         let locks: Vec<_> = (0..locks).map(|_| Mutex::new(0)).collect();
                         program(&rt, &locks);
-                        let held: u64 = locks.into_iter().map(|lock| lock.into_inner().expect("nobody panics")).sum();
+                        let held: u64 = locks.into_iter().map(|lock| lock.into_inner().expect("no thread panics")).sum();
                         assert_eq!(held, LEAVES as u64, "{name}, {workers} workers, run {run}");
                     }
                 }
@@ -197,14 +197,14 @@ fn hold_a_lock_over_a_recursion<E: Engine>(rt: &Runtime<E>) {
     rt.scope(|s| {
         for nth in 0..LEAVES {
             s.nest((), move |s, ()| {
-                let mut held = lock.lock().expect("nobody panics");
+                let mut held = lock.lock().expect("no thread panics");
                 descend(s, if nth.is_multiple_of(16) { 100 } else { 0 });
                 *held += 1;
             });
         }
     })
     .expect("nothing fails");
-    assert_eq!(*lock.lock().expect("nobody panics"), LEAVES);
+    assert_eq!(*lock.lock().expect("no thread panics"), LEAVES);
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn one_session_in_a_child<E: Engine>(rt: Runtime<E>) {
         is_forked(new.wait(new.spawn((), |()| ())));
         let permit = match poll(&mut new.reserve()) {
             Poll::Ready(permit) => permit,
-            Poll::Pending => panic!("nobody waits for room in a child"),
+            Poll::Pending => panic!("no thread waits for room in a child"),
         };
         is_forked(new.wait(permit.spawn((), |()| ())));
         drop(permit);

@@ -139,7 +139,7 @@ fn bodies_share_their_own_session() {
 
 /// A thread is blocked in a spawn; others go on to use the session as far as they need no room.
 #[test]
-fn a_spawn_that_waits_for_room_keeps_nobody_away() {
+fn a_spawn_that_waits_for_room_keeps_none_away() {
     limit(60, "a spawn that waits for room", || {
         let rt = builder(2).window(2).build().unwrap();
         let (session, x, mut y) = (rt.session(), Handle::new(0), Handle::new(5));

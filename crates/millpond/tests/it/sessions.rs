@@ -136,7 +136,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn somebody_elses_executor_blocks_the_caller_of_a_scope() {
+fn an_executor_blocks_the_caller_of_a_scope() {
     limit(20, "a foreign executor", || {
         let rt = builder(2).inline(Inline::Never).build().unwrap();
         let count = AtomicU32::new(0);

@@ -42,7 +42,7 @@ type Shared<E> = Arc<Mutex<Session<E>>>;
 /// A task that spawns its successor into the session.
 fn link<E: Engine>(session: Shared<E>, chains: Arc<Chains>) {
     let into = session.clone();
-    let spawner = into.lock().expect("nobody panics");
+    let spawner = into.lock().expect("no thread panics");
     drop(spawner.spawn((), move |()| {
         if chains.go_on() {
             link(session, chains);

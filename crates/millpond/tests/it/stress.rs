@@ -143,7 +143,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, depth: u64, value: Access<'_, u64, Inout, S:
             descend(s, depth - 1, value.inout(), wait);
         }
         if wait {
-            let mut value = s.wait_on(&mut value).expect("nobody fails");
+            let mut value = s.wait_on(&mut value).expect("no thread fails");
             assert_eq!(*value, depth - 1);
             *value += 1;
         } else {

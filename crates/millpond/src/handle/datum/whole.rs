@@ -1,4 +1,4 @@
-//! A datum with its first version beside it: where that lies, and what keeps and frees it.
+//! A datum in one block with its first version: the layout, and the parts that keep and free it.
 
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
@@ -40,14 +40,15 @@ struct DatumOf<T> {
 
 /// # Safety
 ///
-/// `datum` came from `Datum::allocate::<T>`, nobody uses it, and its value is gone.
+/// `datum` came from `Datum::allocate::<T>`, no code uses it, and its value is gone.
 pub(in crate::handle) unsafe fn free_first<T>(datum: NonNull<Datum>) {
-    // SAFETY: `allocate` took such a block, and it is the caller's.
+    // SAFETY: `allocate` took such a block, and it belongs to the caller.
     unsafe { storage::free(datum.cast::<DatumOf<T>>()) };
 }
 
 impl Whole {
-    /// A datum that shows a nested task its parent's version. `settle` must follow once it is in its place.
+    /// Makes a datum that shows a nested task its parent's version. The caller must call `settle`
+    /// once the datum is at its final address.
     pub(crate) fn held(parent: &Version, value: NonNull<()>, scope: u64, scheme: &'static SchemeOps) -> Whole {
         let (datum, first) = (Datum::new(true), Version::new(parent.kind(), Place::Held, value));
         first.set_in_place(parent.is_in_place());
@@ -55,8 +56,8 @@ impl Whole {
         Whole { datum, first }
     }
 
-    /// A datum of a nested scope's own, which lies with the stack that holds the scope's tasks. `settle` must follow, and what
-    /// is missing: the place of its value.
+    /// Makes a datum of a nested scope's own, stored with the stack that holds the scope's tasks.
+    /// The caller must then call `settle`, and set the address of the value.
     #[cfg(feature = "stack")]
     #[inline(always)]
     pub(crate) fn own<T>(scope_state: &ScopeState) -> Whole {
@@ -67,20 +68,22 @@ impl Whole {
         Whole { datum, first }
     }
 
-    /// Makes one again that `own` has made and that is as it was then, for a value of perhaps another type at the same place.
+    /// Resets a datum that `own` made and that is unchanged since, for a value at the same address.
+    /// The type of the value may differ.
     #[inline(always)]
     pub(crate) fn renew<T>(&self, epoch: u64) {
         self.datum.renew_seen(epoch);
         self.first.renew(VersionKind::of::<T>());
     }
 
-    /// Whether nothing but its value is another than when `own` made it in a scope's first epoch, if nothing that uses it was laid down.
+    /// Whether only the value has changed since `own` made the datum in a scope's first epoch. The
+    /// caller knows that no task that uses it was pushed.
     #[inline(always)]
     pub(crate) fn is_as_made(&self) -> bool {
         self.datum.is_seen_in(NESTED_EPOCH)
     }
 
-    /// Nobody uses it any more: lets go of what a failed version keeps.
+    /// Drops the error of a failed version. No task uses the datum any more.
     #[inline(always)]
     pub(crate) fn forget_failure(&self) {
         if !self.first.is_produced() {
@@ -90,17 +93,17 @@ impl Whole {
 }
 
 impl Datum {
-    /// A datum in a block of its own, without a value.
+    /// Makes a datum in a separate block, without a value.
     pub(crate) fn allocate<T>() -> NonNull<Datum> {
         let first = Version::new(VersionKind::of::<T>(), Place::First, NonNull::dangling());
         let head = Whole { datum: Datum::new(false), first };
         let block = storage::alloc::<DatumOf<T>>();
-        // SAFETY: the block is new, and its head is its first field.
+        // SAFETY: the block is new, and the head is its first field.
         unsafe { block.cast().write(head) };
         // SAFETY: as above.
         let value = NonNull::from(unsafe { &mut (*block.as_ptr()).value });
         let datum = block.cast::<Datum>();
-        // SAFETY: the datum was just made and is the first field of the block.
+        // SAFETY: the datum was just made, and it is the first field of the block.
         unsafe { Datum::settle(datum) };
         // SAFETY: as above.
         unsafe { Datum::first(datum) }.set_value_place(value.cast());
@@ -123,7 +126,7 @@ impl Datum {
     ///
     /// `this` points to a [`Whole`].
     unsafe fn first_at(this: NonNull<Datum>) -> NonNull<Version> {
-        // SAFETY: inside.
+        // SAFETY: the field is inside the `Whole`.
         unsafe { this.byte_add(offset_of!(Whole, first)) }.cast()
     }
 
@@ -131,9 +134,9 @@ impl Datum {
     ///
     /// # Safety
     ///
-    /// `this` points to a [`Whole`], which stays.
+    /// `this` points to a [`Whole`] that lives for `'a`.
     pub(crate) unsafe fn first<'a>(this: NonNull<Datum>) -> &'a Version {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         let first = unsafe { Datum::first_at(this) };
         // SAFETY: as above.
         unsafe { first.as_ref() }
@@ -143,30 +146,33 @@ impl Datum {
     ///
     /// # Safety
     ///
-    /// `first` is where `settle` found it: it may be used for the whole datum.
+    /// `first` is the pointer that `settle` made: it may be used for the whole datum.
     pub(crate) unsafe fn of_first(first: NonNull<Version>) -> NonNull<Datum> {
-        // SAFETY: the version is that field of a datum, by the caller.
+        // SAFETY: the caller promises that the version is that field of a datum.
         unsafe { first.byte_sub(offset_of!(Whole, first)) }.cast()
     }
 
-    /// The handle is gone.
+    /// Drops the handle.
     ///
     /// # Safety
     ///
-    /// `this` is not a held datum, the caller owned its handle, and nobody issues on it any more.
+    /// `this` is not a held datum, the caller owned its handle, and no thread issues on it any
+    /// more.
     pub(crate) unsafe fn drop_handle(this: NonNull<Datum>) {
         // SAFETY: the handle's part keeps the block alive.
         let datum = unsafe { this.as_ref() };
-        // SAFETY: what has a handle of its own is whole.
+        // SAFETY: a datum with a handle of its own is whole.
         let first = unsafe { Datum::first_at(this) };
         let dropped = if datum.current() == first && datum.parts.load(Ordering::Acquire) == 2 {
-            // Besides the handle only the first version keeps the block, and nobody lets go of that, the current one, before this
-            // retires it: a store is enough.
+            // Apart from the handle, only the first version keeps the block. It is current, and no
+            // thread drops its part before this thread retires it. So a store is enough.
             datum.parts.store(1 | ORPHAN, Ordering::Relaxed);
-            // SAFETY: as the caller promises; the handle's part is gone, and the version keeps the block.
+            // SAFETY: as the caller promises. The handle's part is gone, and the version keeps the
+            // block.
             unsafe { Datum::retire_current(this) }
         } else if datum.parts.fetch_or(ORPHAN, Ordering::AcqRel) & REDUCING == 0 {
-            // SAFETY: as the caller promises; no reduction is open, so no scope will issue a combine task.
+            // SAFETY: as the caller promises. No reduction is open, so no scope will issue a
+            // combine task.
             unsafe { Datum::let_go(this) }
         } else {
             return;
@@ -178,7 +184,7 @@ impl Datum {
 
     /// # Safety
     ///
-    /// As `drop_handle`; the caller owns the handle's part.
+    /// As for `drop_handle`. The caller owns the handle's part.
     pub(super) unsafe fn let_go(this: NonNull<Datum>) -> Dropped {
         // SAFETY: as the caller promises.
         let dropped = unsafe { Datum::retire_current(this) };
@@ -187,25 +193,26 @@ impl Datum {
         dropped
     }
 
-    /// Retires the current version, and frees it if nobody uses it: then, and if it is the first one, the datum may be gone.
+    /// Retires the current version, and frees it if no task uses it. If it is the first version,
+    /// the datum may be gone afterwards.
     ///
     /// # Safety
     ///
-    /// Nobody issues any more, and something keeps the block until the version is retired.
+    /// No thread issues any more, and a part keeps the block until the version is retired.
     unsafe fn retire_current(this: NonNull<Datum>) -> Dropped {
         // SAFETY: as the caller promises.
         let datum = unsafe { this.as_ref() };
         let current = datum.current();
         let idle = match datum.scheme.get() {
-            // SAFETY: nobody issues any more.
+            // SAFETY: no thread issues any more.
             Some(scheme) => unsafe { (scheme.retire)(datum.version().meta()) },
             None => true,
         };
-        // SAFETY: if idle: retired, and no access is outstanding.
+        // SAFETY: if idle, the version is retired and has no access outstanding.
         if idle { unsafe { Version::free(current) } } else { Ok(()) }
     }
 
-    /// Gives up one of the parts that keep the block; the last one frees it.
+    /// Drops one of the parts that keep the block. The last one frees it.
     ///
     /// # Safety
     ///
@@ -216,22 +223,24 @@ impl Datum {
         if datum.held {
             return;
         }
-        // SAFETY: what is not held is whole.
+        // SAFETY: a datum that is not held is whole.
         let free = unsafe { Datum::first(this) }.kind().free_first;
-        // Who has the only part need not take it away: nobody else adds one.
+        // The owner of the only part need not subtract it: no other thread adds one.
         let is_last = datum.parts.load(Ordering::Acquire) & !ORPHAN == 1
             || datum.parts.fetch_sub(1, Ordering::AcqRel) & !ORPHAN == 1;
         if is_last {
-            // SAFETY: the first version was freed (it owned a part), so its value is gone; nobody has a part.
+            // SAFETY: the first version owned a part and was freed, so its value is gone. No parts
+            // are left.
             unsafe { free(this) };
         }
     }
 
-    /// Gives a nested task's last version to its parent: state and value.
+    /// Moves the state and the value of a nested task's last version to its parent.
     ///
     /// # Safety
     ///
-    /// The datum is held and whole, its scope is closed and no access to it is outstanding; the caller has `parent` alone.
+    /// The datum is held and whole. Its scope is closed, and no access to it is outstanding. The
+    /// caller has `parent` alone.
     pub(crate) unsafe fn hand_back(this: NonNull<Datum>, parent: &Version) -> Dropped {
         let mut dropped = Ok(());
         // SAFETY: the caller's pointer is valid.
@@ -243,15 +252,18 @@ impl Datum {
         if ptr::eq(version, first) {
             parent.set_full(version.is_full());
         } else {
-            // A version that was not produced leaves what was there: siblings in the generation may still need it.
+            // If the version was not produced, the old value stays: siblings in the generation may
+            // need it.
             parent.set_full(first.is_full());
             if version.is_full() {
-                // SAFETY: nobody else uses either (the scope is closed), and both are of the handle's kind.
+                // SAFETY: the scope is closed, so no other code uses either version. Both are of
+                // the handle's kind.
                 dropped = unsafe { version.move_value_to(parent) };
             }
         }
         parent.set_state(version.state());
-        // SAFETY: no access to it is outstanding and none will be issued; for a first version this does nothing.
+        // SAFETY: no access to it is outstanding, and none will be issued. For a first version this
+        // does nothing.
         let moved_away = unsafe { Version::free(last) };
         first.set_state(State::Unset);
         dropped.and(moved_away)

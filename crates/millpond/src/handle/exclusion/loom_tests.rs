@@ -1,4 +1,4 @@
-//! Models of the hand-over. What the exclusion guards is a cell that loom watches.
+//! Models of the hand-over. The exclusion guards a cell that loom watches.
 
 use std::ptr;
 
@@ -17,7 +17,7 @@ struct World {
     ran: AtomicU32,
 }
 
-// SAFETY: whether the cell is touched by one thread at a time is what the models are about.
+// SAFETY: the models check that one thread at a time touches the cell.
 unsafe impl Sync for World {}
 // SAFETY: as above; the records' pointers are numbers.
 unsafe impl Send for World {}
@@ -34,7 +34,7 @@ impl World {
         })
     }
 
-    /// What a body does that holds the exclusion.
+    /// The body of a task that holds the exclusion.
     fn body(&self) {
         self.ran.fetch_add(1, Ordering::Relaxed);
         self.guarded.with_mut(|guarded| {
@@ -43,7 +43,7 @@ impl World {
         });
     }
 
-    /// Runs one body and all that are handed the exclusion.
+    /// Runs one body, and the body of each record that gets the exclusion.
     fn hold(&self) {
         self.body();
         while let Some(next) = self.exclusion.release() {

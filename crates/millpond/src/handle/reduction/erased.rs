@@ -1,4 +1,4 @@
-//! Reducers whose types are forgotten.
+//! Reducers with erased types.
 
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
@@ -10,36 +10,41 @@ use super::parts::Spare;
 use crate::handle::version::Dropped;
 use crate::panics::{PanicPayload, catch};
 
-/// A reducer of some `T`. `like`, `into` and `part` point to values of it; a `room` has space for one.
+/// A reducer of some `T`. `like`, `into` and `part` point to values of it; a `room` has space for
+/// one.
 pub(super) trait Operator {
-    /// Whether it is the reducer described.
+    /// Whether this is the described reducer.
     fn is(&self, reducer: &ReducerRef<'_>) -> bool;
 
     /// See [`Reducer::LARGE`].
     fn is_large(&self) -> bool;
 
-    /// A new room, empty.
+    /// Allocates an empty room.
     fn room(&self) -> NonNull<()>;
 
-    /// Puts the identity into a room. If the reducer panics, so does this, and the room is still empty.
+    /// Writes the identity into a room. If the reducer panics, this call panics too, and the room
+    /// is still empty.
     ///
     /// # Safety
     ///
-    /// `like` points to a `T` that nobody writes or looks at meanwhile. `room` is one that is empty, and the caller's.
+    /// `like` points to a `T` that no other code reads or writes meanwhile. `room` is empty and
+    /// belongs to the caller.
     unsafe fn identity(&self, like: NonNull<()>, room: NonNull<()>);
 
-    /// Combines `part` into `into`. What is left of the room of `part`; it is freed if the reducer panics.
+    /// Combines `part` into `into`, and returns what is left in the room of `part`. If the reducer
+    /// panics, the room is freed.
     ///
     /// # Safety
     ///
-    /// `into` points to a `T` that the caller has alone. `part` is in a room, and given up.
+    /// `into` points to a `T` that the caller has alone. `part` is in a room, and the caller gives
+    /// it up.
     unsafe fn combine(&self, into: NonNull<()>, part: NonNull<()>) -> Result<Spare<NonNull<()>>, PanicPayload>;
 
     /// Frees a room, with its value if it is `full`.
     ///
     /// # Safety
     ///
-    /// The room is given up; it holds a value if `full`.
+    /// The caller gives the room up. It holds a value if `full`.
     unsafe fn free(&self, room: NonNull<()>, full: bool) -> Dropped;
 }
 
@@ -47,7 +52,8 @@ struct Typed<T, O>(O, PhantomData<fn(T)>);
 
 impl<T, O: Reducer<T>> Operator for Typed<T, O> {
     fn is(&self, reducer: &ReducerRef<'_>) -> bool {
-        // A comparison that panics must not unwind through a spawn: such reducers are equal to none.
+        // A comparison that panics must not unwind through a spawn: such a reducer is equal to
+        // none.
         let equal = || reducer.operator.downcast_ref::<O>() == Some(&self.0);
         reducer.kind == TypeId::of::<O>() && catch(equal).unwrap_or(false)
     }
@@ -63,7 +69,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
     unsafe fn identity(&self, like: NonNull<()>, room: NonNull<()>) {
         // SAFETY: as the caller promises.
         let value = self.0.identity(unsafe { like.cast().as_ref() });
-        // SAFETY: the caller's room, with space for a `T`.
+        // SAFETY: the room belongs to the caller, and has space for a `T`.
         unsafe { room.cast::<T>().write(value) }
     }
 
@@ -77,7 +83,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
         let result = match absorbed {
             Ok(true) => return Ok(Spare::Identity(part)),
             Ok(false) => {
-                // SAFETY: moved out: from here on the room is empty.
+                // SAFETY: the value is moved out. From here on the room is empty.
                 let value = unsafe { value.read() };
                 catch(|| self.0.combine(into, value)).map(|()| Spare::Room(part))
             }
@@ -88,7 +94,7 @@ impl<T, O: Reducer<T>> Operator for Typed<T, O> {
             }
         };
         if result.is_err() {
-            // SAFETY: the caller gives the room up, which is empty.
+            // SAFETY: the caller gives up the room, which is empty.
             let _nothing_dropped = unsafe { self.free(part, false) };
         }
         result
@@ -121,12 +127,13 @@ impl ReducerRef<'_> {
 /// Calls `with` with the description of a reducer.
 pub(crate) type Describe<O> = fn(O, with: &mut dyn FnMut(ReducerRef<'_>));
 
-/// The `Describe` of a reducer of `T`. By a pointer, an access need not say again that it is one: the compiler would refuse it twice.
+/// The `Describe` of a reducer of `T`. An access calls it through a pointer, so the access has no
+/// `Reducer` bound of its own: otherwise the compiler would report an error twice.
 pub(crate) fn describe<T, O: Reducer<T>>(operator: O, with: &mut dyn FnMut(ReducerRef<'_>)) {
     let make = || {
         let typed: Box<dyn Operator + '_> = Box::new(Typed::<T, O>(operator, PhantomData));
-        // SAFETY: only the lifetimes in `T` are forgotten; the reduction is freed before the scope whose tasks
-        // touch a `T` ends, or with the datum that holds one.
+        // SAFETY: this erases only the lifetimes in `T`. The reduction is freed before the scope
+        // whose tasks touch a `T` ends, or with the datum that holds one.
         unsafe { mem::transmute::<Box<dyn Operator + '_>, Box<dyn Operator>>(typed) }
     };
     with(ReducerRef { kind: TypeId::of::<O>(), operator: &operator, make: &make });

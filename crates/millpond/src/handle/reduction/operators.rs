@@ -1,4 +1,4 @@
-//! The usual reducers, and what they work on.
+//! The usual reducers, and the types that they combine.
 
 use std::mem;
 
@@ -55,7 +55,7 @@ operators! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Prod: Number, |_like| T::ONE, |into, part| *into = into.times(part);
-    /// Keeps the smallest number; NaN is ignored, in the datum too if there is a number.
+    /// Keeps the smallest number. NaN is ignored, also in the datum if there is a number.
     ///
     /// A part starts as the greatest number, so a task that finds none changes nothing:
     ///
@@ -72,9 +72,9 @@ operators! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Min: Number, |_like| T::MAX_VALUE, |into, part| if part < *into || is_nan(*into) { *into = part };
-    /// Keeps the largest number; NaN is ignored, in the datum too if there is a number.
+    /// Keeps the largest number. NaN is ignored, also in the datum if there is a number.
     ///
-    /// The first value takes part, too:
+    /// The first value counts too:
     ///
     /// ```
     /// # use millpond::{Handle, Max, Runtime, Spawn};
@@ -89,7 +89,7 @@ operators! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     Max: Number, |_like| T::MIN_VALUE, |into, part| if part > *into || is_nan(*into) { *into = part };
-    /// Conjunction: of truth values, of bits. A part starts as true, or all ones:
+    /// Conjunction of truth values or bits. A part starts as true, or all ones:
     ///
     /// ```
     /// # use millpond::{And, Handle, Runtime, Spawn};
@@ -104,7 +104,7 @@ operators! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     And: Bits, |_like| T::ALL, |into, part| *into = into.and(part);
-    /// Disjunction: of truth values, of bits. A part starts as false, or 0:
+    /// Disjunction of truth values or bits. A part starts as false, or 0:
     ///
     /// ```
     /// # use millpond::{Handle, Or, Runtime, Spawn};
@@ -121,7 +121,8 @@ operators! {
     Or: Bits, |_like| T::NONE, |into, part| *into = into.or(part);
 }
 
-/// Appends what each task collected; in reference order only under `deterministic(true)`.
+/// Appends what each task collected. The order is the reference order only under
+/// `deterministic(true)`.
 ///
 /// ```
 /// # use millpond::{Append, Handle, Runtime, Spawn};
@@ -139,7 +140,7 @@ operators! {
 pub struct Append;
 
 impl<T: Collects> Reducer<T> for Append {
-    // In a tree everything would be moved once a level.
+    // In a tree, every level would move all elements.
     const LARGE: bool = false;
 
     fn identity(&self, _like: &T) -> T {
@@ -154,12 +155,13 @@ impl<T: Collects> Reducer<T> for Append {
     }
 }
 
-/// Parts are merged among themselves, so either side of an operator may hold one that is not a number.
+/// Parts are merged with each other, so either operand may be NaN.
 fn is_nan<T: PartialOrd>(value: T) -> bool {
     value.partial_cmp(&value).is_none()
 }
 
-/// What [`Sum`], [`Prod`], [`Min`] and [`Max`] work on: the primitive numbers. Integers wrap.
+/// The types that [`Sum`], [`Prod`], [`Min`] and [`Max`] reduce: the primitive numbers. Integers
+/// wrap.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number: `Sum`, `Prod`, `Min` and `Max` reduce primitive numbers only",
     label = "does not combine values of type `{Self}`",
@@ -180,7 +182,7 @@ pub trait Number: Copy + PartialOrd {
     fn times(self, other: Self) -> Self;
 }
 
-/// What [`And`] and [`Or`] work on: `bool` and the unsigned integers.
+/// The types that [`And`] and [`Or`] reduce: `bool` and the unsigned integers.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no bits: `And` and `Or` reduce `bool` and the unsigned integers only",
     label = "does not combine values of type `{Self}`",
@@ -197,16 +199,17 @@ pub trait Bits: Copy {
     fn or(self, other: Self) -> Self;
 }
 
-/// What [`Append`] works on: growing collections.
+/// The types that [`Append`] reduces: growing collections.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not collect: `Append` reduces collections that grow, such as `Vec` and `String`",
     label = "does not combine values of type `{Self}`",
     note = "numbers are reduced with `Sum`, `Prod`, `Min` or `Max`, anything else with a `Reducer<{Self}>` of your own"
 )]
 pub trait Collects: Default {
-    /// Moves all of `part` behind what is there.
+    /// Moves all elements of `part` to the end of `self`.
     fn append_all(&mut self, part: Self);
-    /// The same, but leaves `part` empty: best with its storage, which then serves another task.
+    /// Like `append_all`, but leaves `part` empty. Best if `part` keeps its storage, which another
+    /// task then reuses.
     fn drain_all(&mut self, part: &mut Self) {
         self.append_all(mem::take(part));
     }

@@ -1,23 +1,33 @@
-//! How the parts of a reduction come together, and the storage that is spare meanwhile.
+//! How the parts of a reduction are combined, and the spare storage.
 //!
-//! What members have come to is a *block*: one part. Under the lock a block only changes hands; it is combined outside.
+//! A *block* is the combined result of some members: one part. Under the lock, a block only changes
+//! hands. Members combine outside the lock.
 //!
-//! 1. Who is to start takes what is spare, a part that is the identity if there is one; else it makes its part.
-//! 2. Who has ended brings its part as a block of one member (`meet`). Under the lock: either another block is there
-//!    for it to be combined with, which is taken out, and the caller has both; or its own stays.
-//! 3. Who has two combines them, which leaves one block, and storage that is spare; with both it goes on at step 2.
-//! 4. The scheme orders the combine task after all members. It has what is left, in reference order (`end`).
+//! 1. A member that starts takes spare storage, if there is any. If the storage holds the identity,
+//!    that is its part. Otherwise the member makes its part.
+//! 2. A member that has finished brings its part as a block of one member (`meet`). Under the lock
+//!    there are two cases. If another block is there to combine with, it is taken out, and the
+//!    caller has both. Otherwise the caller's block stays.
+//! 3. A member with two blocks combines them. This leaves one block and spare storage; with both,
+//!    the member repeats step 2.
+//! 4. The scheme orders the combine task after all members. That task takes the remaining blocks,
+//!    in reference order (`end`).
 //!
-//! Which other block, says the shape. *As they come*: any; so one at most waits, and they are as many as tasks run at
-//! once. *In order*: none. *Tree*: a block of level k at b, a multiple of 2^k, is what members b to b + 2^k - 1 have
-//! come to, and meets the other half of a block of level k + 1. So the operands of each combination follow from the
-//! number of members alone, the depth is logarithmic, and workers combine different blocks at once (TG §2.2). What is
-//! left has the sizes of the binary digits of that number, and is combined left to right.
+//! The shape selects the other block. *As they come*: any block. So at most one block waits, and
+//! there are as many as tasks that run at once. *In order*: none.
 //!
-//! * Two halves come at once: the lock lets one stay and the other find it. Not both stay, not both find.
-//! * A combination fails (`fail`): as they come, its task fails. In a tree both blocks are gone, and what they are
-//!   halves of is never met. Which combinations take place, and so which fail, follows from the members that brought a
-//!   part, whatever came first; the combine task fails with the first.
+//! *Tree*: a block of level k at b, a multiple of 2^k, is the result of members b to b + 2^k - 1.
+//! It meets the other half of a block of level k + 1. So the operands of each combination depend
+//! only on the number of members. The depth is logarithmic, and workers combine different blocks at
+//! once (TG §2.2). The remaining blocks have the sizes of the binary digits of the number of
+//! members. They are combined left to right.
+//!
+//! * If two halves arrive at once, the lock lets one stay and the other find it. They neither both
+//!   stay nor both find.
+//! * If a combination fails (`fail`) as they come, its task fails. In a tree, both blocks are gone,
+//!   and the block that they are halves of is never met. The members that brought a part determine
+//!   which combinations run, and so which fail; the order of arrival does not matter. The combine
+//!   task fails with the first failure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,7 +39,7 @@ use crate::sync::Spinning;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// See the [module](self). `P` is a part, given up by whoever brings it.
+/// See the [module](self). `P` is a part. The member that brings it gives it up.
 #[derive(Debug)]
 pub(super) struct Parts<P>(Spinning<State<P>>);
 
@@ -37,16 +47,16 @@ pub(super) struct Parts<P>(Spinning<State<P>>);
 struct State<P> {
     blocks: Blocks<P>,
     spares: Vec<Spare<P>>,
-    /// The first combination that failed, by its place.
+    /// The first failed combination, by its position.
     failed: Option<(u32, PanicPayload)>,
 }
 
-/// The blocks that wait, by shape.
+/// The waiting blocks, by shape.
 #[derive(Debug)]
 pub(super) enum Blocks<P> {
     AsTheyCome(Option<Block<P>>),
     InOrder(Vec<Block<P>>),
-    /// By their first member.
+    /// Keyed by first member.
     Tree(HashMap<u32, Block<P>>),
 }
 
@@ -57,17 +67,17 @@ pub(super) enum Shape {
     Tree,
 }
 
-/// What some members have come to.
+/// The combined result of some members.
 #[derive(Debug)]
 pub(super) struct Block<P> {
     /// Its first member.
     start: u32,
-    /// How many; in a tree a power of two.
+    /// The number of members. In a tree, a power of two.
     members: u32,
     pub(super) part: P,
 }
 
-/// Storage of a part, for the next one.
+/// Spare storage for the next part.
 #[derive(Debug)]
 pub(super) enum Spare<P> {
     /// It holds the identity.
@@ -77,17 +87,17 @@ pub(super) enum Spare<P> {
 }
 
 impl<P> Block<P> {
-    /// What one member has come to.
+    /// The block of one member.
     pub(super) fn new(member: u32, part: P) -> Self {
         Block { start: member, members: 1, part }
     }
 
-    /// Where the other half of the block around it starts, in a tree.
+    /// The first member of the sibling block, in a tree.
     fn other_half(&self) -> u32 {
         self.start ^ self.members
     }
 
-    /// The block that the part of `other` is to be combined into, and that part.
+    /// Joins two blocks: returns the block to combine into, and the part of `other`.
     fn join(self, other: Self) -> (Self, P) {
         (Block { members: self.members + other.members, ..self }, other.part)
     }
@@ -103,7 +113,7 @@ impl<P> Parts<P> {
         Parts(Spinning::new(State { blocks, spares: Vec::new(), failed: None }))
     }
 
-    /// Step 1. The last that was left: the most likely to be in this processor's cache.
+    /// Step 1. Takes the last spare: it is the most likely to be in this processor's cache.
     pub(super) fn spare(&self) -> Option<Spare<P>> {
         self.0.with(|state| state.spares.pop())
     }
@@ -112,7 +122,8 @@ impl<P> Parts<P> {
         self.0.with(|state| state.spares.push(spare));
     }
 
-    /// Step 2: the block into which a part is to be combined, and the part. Keeps what the last combination has spared.
+    /// Step 2. Returns the block to combine into, and the part to combine. Keeps the spare storage
+    /// of the last combination.
     pub(super) fn meet(&self, mine: Block<P>, spare: Option<Spare<P>>) -> Option<(Block<P>, P)> {
         self.0.with(|state| {
             state.spares.extend(spare);
@@ -120,7 +131,8 @@ impl<P> Parts<P> {
         })
     }
 
-    /// The combination into `block` failed. Gives `caught` back if that is its task's failure.
+    /// Records that the combination into `block` failed. Returns `caught` if it is the calling
+    /// task's own failure.
     pub(super) fn fail(&self, block: &Block<P>, caught: PanicPayload) -> Option<PanicPayload> {
         let (own, later) = self.0.with(|state| {
             if matches!(state.blocks, Blocks::AsTheyCome(_)) {
@@ -134,12 +146,13 @@ impl<P> Parts<P> {
             state.failed = Some(failed);
             (None, later)
         });
-        // Without the lock: it may hold any value.
+        // Drop it outside the lock: the payload may hold any value.
         drop(later);
         own
     }
 
-    /// Step 4: what is left, in reference order, and the failure of the combination that comes first.
+    /// Step 4. Returns the remaining parts in reference order, and the failure of the first failed
+    /// combination.
     pub(super) fn end(&self) -> (impl Iterator<Item = P> + use<P>, Option<PanicPayload>) {
         let (left, failed) =
             self.0.with(|state| (mem::replace(&mut state.blocks, Blocks::AsTheyCome(None)), state.failed.take()));
@@ -154,12 +167,13 @@ impl<P> Parts<P> {
 }
 
 impl<P> Blocks<P> {
-    /// The block that another is to be combined with, and its part; none if that waits now.
+    /// Returns the block to combine into, and the other part. Returns `None` if `mine` now waits.
     fn meet(&mut self, mine: Block<P>) -> Option<(Block<P>, P)> {
         match self {
             Blocks::AsTheyCome(waiting) => {
                 if let Some(other) = waiting.take() {
-                    // Into the one of more members: of what is appended, say, little is moved.
+                    // Combine into the block with more members: an append, for example, then moves
+                    // few elements.
                     return Some(if other.members < mine.members { mine.join(other) } else { other.join(mine) });
                 }
                 *waiting = Some(mine);

@@ -1,4 +1,4 @@
-//! Models of a slot: who puts, who waits and who looks, at once.
+//! Models of a slot: threads put, wait and get at the same time.
 
 use loom::thread;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::sync::Arc;
 use crate::sync::atomic::AtomicUsize;
 
-/// Counts how often it went.
+/// Counts how often it was woken.
 struct Flag(Arc<AtomicUsize>);
 
 impl Waits for Flag {
@@ -25,7 +25,7 @@ impl World {
         Arc::new(World { slot: Slot::new(), went: Arc::default() })
     }
 
-    /// Waits, unless the value is there; whether it was.
+    /// Waits, unless the value is there. Returns whether it was.
     fn wait(&self) -> bool {
         let back = self.slot.wait(Flag(self.went.clone()));
         if back.is_some() {
@@ -44,7 +44,7 @@ fn run<R: 'static>(world: &Arc<World>, body: impl FnOnce(&World) -> R + 'static)
     thread::spawn(move || body(&world))
 }
 
-/// Whoever waits goes once, or sees the value.
+/// Each waiter is woken once, or sees the value.
 #[test]
 fn loom_put_wait_and_get() {
     loom::model(|| {
@@ -60,7 +60,7 @@ fn loom_put_wait_and_get() {
     });
 }
 
-/// One of two puts is refused, and whoever waits goes once.
+/// One of two puts is refused, and each waiter is woken once.
 #[test]
 fn loom_two_puts() {
     loom::model(|| {
@@ -74,7 +74,7 @@ fn loom_two_puts() {
     });
 }
 
-/// Who waits is released, or let go by the put, once.
+/// Each waiter is woken once, by the release or by the put.
 #[test]
 fn loom_release() {
     loom::model(|| {
@@ -89,7 +89,7 @@ fn loom_release() {
     });
 }
 
-/// What still waits when the slot ends is dropped.
+/// Waiters that are left when the slot ends are dropped.
 #[test]
 fn loom_dropped_with_the_slot() {
     loom::model(|| {
@@ -97,7 +97,7 @@ fn loom_dropped_with_the_slot() {
         let wait = run(&world, World::wait);
         assert!(!world.wait());
         assert!(!wait.join().unwrap());
-        let Ok(World { mut slot, went }) = Arc::try_unwrap(world) else { panic!("nobody else has it") };
+        let Ok(World { mut slot, went }) = Arc::try_unwrap(world) else { panic!("no other thread has it") };
         assert_eq!(Arc::strong_count(&went), 3);
         assert_eq!(slot.end(), None);
         assert_eq!(Arc::strong_count(&went), 1);

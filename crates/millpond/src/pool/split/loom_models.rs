@@ -8,7 +8,7 @@ use super::*;
 use crate::pool::testing::{Payloads, task};
 
 /// One worker puts and looks for a sleeper, one registers as such and has a last look: not both may find nothing.
-fn nobody_oversleeps(put: fn(&Split, &mut Seat) -> bool) {
+fn no_sleeper_misses(put: fn(&Split, &mut Seat) -> bool) {
     loom::model(move || {
         let (pool, mut seats) = Split::new(2);
         let shared = Arc::new((pool, AtomicUsize::new(0)));
@@ -30,20 +30,20 @@ fn nobody_oversleeps(put: fn(&Split, &mut Seat) -> bool) {
 }
 
 #[test]
-fn nobody_oversleeps_a_put() {
-    nobody_oversleeps(|pool, seat| {
+fn no_sleeper_misses_a_put() {
+    no_sleeper_misses(|pool, seat| {
         pool.put_at(seat, task(1), 0, Put::Released) | pool.put_at(seat, task(2), 0, Put::Released)
     });
 }
 
 #[test]
-fn nobody_oversleeps_an_exposed_task() {
-    nobody_oversleeps(|pool, seat| pool.put_at(seat, task(1), 0, Put::Spawned) | pool.expose(seat));
+fn no_sleeper_misses_an_exposed_task() {
+    no_sleeper_misses(|pool, seat| pool.put_at(seat, task(1), 0, Put::Spawned) | pool.expose(seat));
 }
 
 #[test]
-fn nobody_oversleeps_an_urgent_task() {
-    nobody_oversleeps(|pool, seat| pool.put_at(seat, task(1), 1, Put::Released));
+fn no_sleeper_misses_an_urgent_task() {
+    no_sleeper_misses(|pool, seat| pool.put_at(seat, task(1), 1, Put::Released));
 }
 
 #[test]

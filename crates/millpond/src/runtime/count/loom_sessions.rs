@@ -1,5 +1,6 @@
-//! Models of a session's count (`runtime::count`, 8 and 9): nobody waits for its end, and several wait for room. What the
-//! last reference frees is written then, so that loom finds who touches it later. A lost wake-up shows as a deadlock.
+//! Models of a session's count (`runtime::count`, steps 8 and 9): no thread waits for its end, and
+//! several wait for room. The drop of the last reference writes the cells, so that loom finds a
+//! later access. A lost wake-up shows as a deadlock.
 
 use loom::thread;
 
@@ -9,26 +10,27 @@ use crate::sync::{Arc, Mutex};
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
 
-/// The core of a session, as far as the count goes.
+/// The core of a session, as far as the count needs it.
 struct Session {
     own: Own,
     shared: Shared,
-    /// Whoever holds it is the owner.
+    /// The thread that holds it is the owner.
     issuing: Mutex<()>,
     reserved: AtomicU64,
     waits: Mutex<Vec<*mut Waiter>>,
-    /// Whether the scope knows its session, for `keep`: as `OnceLock`, set by the first one that asks for room.
+    /// Whether the scope knows its session, for `keep`. Like the `OnceLock`, the first caller that
+    /// asks for room sets it.
     known: AtomicBool,
-    /// Its own reference, for the completer.
+    /// A reference to itself, for the completer.
     end: Mutex<Option<Arc<Session>>>,
     ends: AtomicU64,
-    /// What the tasks did; each worker has one.
+    /// The effects of the tasks, one per worker.
     done: [Guarded<u32>; 2],
-    /// How often it was freed: outlives it.
+    /// How often the session was freed. Outlives the session.
     freed: Arc<AtomicU64>,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check whether accesses to the cells are ordered.
 unsafe impl Sync for Session {}
 // SAFETY: as above.
 unsafe impl Send for Session {}
@@ -41,7 +43,7 @@ impl Drop for Session {
     }
 }
 
-/// A task's pointer to its session, which keeps nothing.
+/// A task's pointer to its session. It does not keep the session alive.
 #[derive(Clone, Copy)]
 struct Pointer(*const Session);
 
@@ -55,13 +57,13 @@ impl Pointer {
 
     /// # Safety
     ///
-    /// The session is there: loom checks it.
+    /// The session is not freed: loom checks it.
     unsafe fn get<'a>(self) -> &'a Session {
         // SAFETY: as the caller promises.
         unsafe { &*self.0 }
     }
 
-    /// As `ScopeState::finish_in_session`.
+    /// Like `ScopeState::finish_in_session`.
     fn finish(self, number: usize) {
         // SAFETY: the completion is not counted yet.
         let session = unsafe { self.get() };
@@ -69,7 +71,7 @@ impl Pointer {
         let mut kept = None;
         let upgrade = || {
             let known = session.known.load(Ordering::Acquire);
-            // SAFETY: there is a reference, since the session is there.
+            // SAFETY: the session exists, so there is a reference.
             known.then(|| unsafe { another(self.0) })
         };
         let keep = || kept = kept.take().or_else(upgrade);
@@ -126,7 +128,7 @@ impl Session {
         self.tell_of_room();
     }
 
-    /// As `Core::close`.
+    /// Like `Core::close`.
     fn close(this: &Arc<Session>) {
         let issuing = this.issuing.lock();
         if this.own.outstanding(&this.shared) > 0 {
@@ -142,13 +144,13 @@ impl Session {
         }
     }
 
-    /// As `ScopeState::ask_for_room`.
+    /// Like `ScopeState::ask_for_room`.
     fn ask_for_room(&self, seen: u64, limit: u64) -> bool {
         self.known.store(true, Ordering::Release);
         self.own.ask_for_room(&self.shared, seen, limit)
     }
 
-    /// As `Core::wait_for_room`, over and over, until at most `most` tasks are in flight.
+    /// Like `Core::wait_for_room`, repeated until at most `most` tasks are in flight.
     fn wait_for_room(&self, most: u64, seat: &Seat) {
         loop {
             let waiter = Waiter::new(seat);
@@ -178,7 +180,7 @@ impl Session {
     }
 }
 
-/// Where a thread waits: it lives as long as the runtime.
+/// Where a thread waits. Lives as long as the runtime.
 fn seat() -> Arc<Seat> {
     Arc::new(Seat::new(0, Arc::new(Sleep::new(1, Idle::Sleep))))
 }
@@ -199,7 +201,8 @@ fn loom_a_session_is_dropped() {
     });
 }
 
-/// A thread waits for room, and ends the session as soon as it is told: before the worker that told it has left.
+/// A thread waits for room. As soon as it is notified, it ends the session, before the worker that
+/// notified it has left.
 #[test]
 fn loom_room_and_the_end_of_a_session() {
     loom::model(|| {
@@ -216,7 +219,7 @@ fn loom_room_and_the_end_of_a_session() {
     });
 }
 
-/// Two threads wait for room: for one task less, and for all. Each one changes what the other one has asked for.
+/// Two threads wait for room for all tasks. Each changes what the other has asked for.
 #[test]
 fn loom_room_for_two() {
     loom::model(|| {
@@ -238,8 +241,9 @@ fn loom_room_for_two() {
     });
 }
 
-/// The last task ends while a thread asks for room, as the first one that does: the worker sees what it has written, or the thread
-/// sees the end. (With a relaxed load in `subtract` the worker finds no session to tell.)
+/// The last task ends while a thread asks for room, as the first one to ask. Either the worker sees
+/// what the thread wrote, or the thread sees the end. (With a relaxed load in `subtract`, the
+/// worker finds no session to notify.)
 #[test]
 fn loom_room_is_asked_for_the_first_time() {
     loom::model(|| {
@@ -254,12 +258,13 @@ fn loom_room_is_asked_for_the_first_time() {
     });
 }
 
-/// One has asked for less than there will be; another one asks for more, just as the last task that ends here does so.
+/// One caller has asked for a lower count than the task leaves. Another asks for a higher one, just
+/// as that task ends.
 #[test]
 fn loom_room_after_a_wish_for_less() {
     loom::model(|| {
         let ((session, _freed), seat) = (Session::with_tasks(2), seat());
-        // As somebody who waits until nothing is left; and it is told by the end only.
+        // Like a caller that waits until nothing is left. Only the end notifies it.
         assert!(session.ask_for_room(2, 0));
         let worker = {
             let session = Pointer::of(&session);
@@ -272,7 +277,7 @@ fn loom_room_after_a_wish_for_less() {
     });
 }
 
-/// A permit is given back while a thread asks for room: no task ends.
+/// A permit is returned while a thread asks for room. No task ends.
 #[test]
 fn loom_a_permit_is_given_back() {
     loom::model(|| {
@@ -291,9 +296,9 @@ fn loom_a_permit_is_given_back() {
     });
 }
 
-/// Somebody still waits for room when the session is closed, and is told at its end.
+/// A caller still waits for room when the session is closed. The session's end notifies it.
 #[test]
-fn loom_a_session_ends_while_somebody_waits() {
+fn loom_a_session_ends_while_a_thread_waits() {
     loom::model(|| {
         let (session, freed) = Session::with_tasks(1);
         assert!(session.ask_for_room(1, 0));

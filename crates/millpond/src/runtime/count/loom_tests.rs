@@ -1,5 +1,5 @@
-//! Models of the count. A scope that the owner has left is written by it, so that loom finds who touches it later. A
-//! lost wake-up shows as a deadlock.
+//! Models of the count. After the owner has left a scope, it writes to the scope, so that loom
+//! finds a later access. A lost wake-up shows as a deadlock.
 
 use loom::thread;
 
@@ -14,10 +14,10 @@ struct World {
     sleep: Arc<Sleep>,
     own: Own,
     shared: std::cell::UnsafeCell<Shared>,
-    /// Who is told that it is quiet.
+    /// The waiter to notify when the scope is quiet.
     quiet: Guarded<*mut Waiter>,
     admission: Admission,
-    /// What the tasks did; each worker has one.
+    /// The effects of the tasks, one per worker.
     done: [Guarded<u32>; 2],
 }
 
@@ -35,7 +35,7 @@ impl World {
             own: Own::new(),
             shared: std::cell::UnsafeCell::new(Shared::new()),
             quiet: Guarded::new(ptr::null_mut()),
-            admission: Admission::of_nobody(3),
+            admission: Admission::unowned(3),
             done: [Guarded::new(0), Guarded::new(0)],
         })
     }
@@ -310,7 +310,8 @@ fn loom_quiet() {
     });
 }
 
-/// The scope ends when its admission hold nothing: threads outside let the tasks in, which the workers end.
+/// The scope ends when its admission hold nothing: threads outside let the tasks in, which the
+/// workers end.
 #[test]
 fn loom_doors_at_the_end() {
     loom::model(|| {

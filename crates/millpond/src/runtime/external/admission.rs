@@ -328,7 +328,7 @@ unsafe fn wait<E: Engine>(
 #[cfg(all(test, loom))]
 impl Admission {
     /// Of no runtime.
-    pub(in crate::runtime) fn of_nobody(seats: usize) -> Self {
+    pub(in crate::runtime) fn unowned(seats: usize) -> Self {
         const OPS: &Ops = &Ops {
             let_in: |_, _| unreachable!(),
             leave: |_, _| unreachable!(),

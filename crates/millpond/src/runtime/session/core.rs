@@ -211,8 +211,8 @@ impl<E: Engine> Core<E> {
         // A leaf that runs at its spawn, on the thread's own stack, is a body too. What is outstanding may be the very task
         // whose body this is, and all that waits for it. So the body lets others run as long as that helps.
         let body = worker_within(&self.shared).filter(|worker| !worker.is_carrier() || runs_inline_here());
-        let (mut full, mut in_vain) = (false, 0);
-        while in_vain < LOOKS && !issuing.has_room(bytes, full) {
+        let (mut full, mut misses) = (false, 0);
+        while misses < LOOKS && !issuing.has_room(bytes, full) {
             full = true;
             let before = self.scope_state.outstanding();
             drop(issuing);
@@ -226,7 +226,7 @@ impl<E: Engine> Core<E> {
             }
             issuing = self.issue();
             let helps = body.is_none() || self.scope_state.outstanding() < before;
-            in_vain = if helps { 0 } else { in_vain + 1 };
+            misses = if helps { 0 } else { misses + 1 };
         }
         issuing.note_room(1);
         issuing

@@ -94,9 +94,9 @@ impl Worker<StackEngine> {
                 && (fits() || waiting(scope_state, frames) == 0)
         };
         let is_hard = scope_state.task().is_none() && self.is_carrier();
-        let mut in_vain = 0;
+        let mut misses = 0;
         self.run_leaves(frames);
-        while in_vain < LOOKS && !has_room() {
+        while misses < LOOKS && !has_room() {
             let (thefts, before) = (scope_state.thefts(), waiting(scope_state, frames));
             if is_hard {
                 // Bytes are freed as the owner goes on; and thefts that are about to end are counted, perhaps.
@@ -107,7 +107,7 @@ impl Worker<StackEngine> {
             } else {
                 frames.leave();
                 self.watch_others(|| waiting(scope_state, frames) < before);
-                in_vain = if waiting(scope_state, frames) < before { 0 } else { in_vain + 1 };
+                misses = if waiting(scope_state, frames) < before { 0 } else { misses + 1 };
             }
             frames.enter();
             self.run_leaves(frames);

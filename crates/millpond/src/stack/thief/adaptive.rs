@@ -1,16 +1,18 @@
-//! How often a thief looks, and how much it takes, by what its looks were worth. Times are in ticks of the clock (some 0.4 ns).
+//! Adaptive steal policy: batch size and back-off, from the run time of earlier stolen tasks. Times
+//! are in clock ticks (about 0.4 ns).
 
-/// What a theft must bring to be worth the time that it takes from its owner.
-const WORTH: u64 = 2500;
+/// If a stolen task runs longer than this, its theft was worth the time that it cost the owner.
+const WORTHWHILE_TICKS: u64 = 2500;
 
-/// How many closures a thief takes at once, at most, and how long they take: a visit costs the thief a barrier (10 µs and more), if
-/// the owner is in a long body, or else the owner a scan.
-const MOST: u64 = 128;
-const TOGETHER: u64 = 1 << 17;
+/// Limits of one batch: its number of closures, and their total run time. A visit is expensive. If
+/// the owner is in a long body, the thief pays for a barrier (10 µs and more). Otherwise the owner
+/// pays for a scan.
+const MAX_BATCH_CLOSURES: u64 = 128;
+const MAX_BATCH_TICKS: u64 = 1 << 17;
 
-/// The least time between two looks of a thief, and the longest, in which it is idle.
-const BRIEFLY: u64 = 1 << 10;
-const LONGEST: u64 = 1 << 15;
+/// The pause of an idle thief between two scans: its start value, and its limit.
+const MIN_PAUSE_TICKS: u64 = 1 << 10;
+const MAX_PAUSE_TICKS: u64 = 1 << 15;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -22,32 +24,36 @@ pub(in crate::stack) struct StealPolicy {
 
 impl Default for StealPolicy {
     fn default() -> Self {
-        StealPolicy { several: 1, worth: true, pause: BRIEFLY }
+        StealPolicy { several: 1, worth: true, pause: MIN_PAUSE_TICKS }
     }
 }
 
 impl StealPolicy {
-    /// How many closures it takes at once where that costs their owner nothing: more and more while they are short.
+    /// How many closures a thief takes at once where that costs the owner nothing. The number grows
+    /// while the stolen tasks are short.
     pub(in crate::stack) fn several(&self) -> u64 {
         self.several
     }
 
-    /// How many it asks an owner for: one, if they are so short that an owner does them sooner than it gives them away.
+    /// How many closures a thief asks an owner for. It asks for one if an owner would run such
+    /// short tasks sooner than it can give them away.
     pub(in crate::stack) fn wish(&self) -> u64 {
         if self.worth { self.several } else { 1 }
     }
 
-    /// A leaf that it has stolen has run, for so many ticks; whether that was worth its theft.
+    /// Records that a stolen leaf has run for `took` ticks. Returns whether that was worth its
+    /// theft.
     pub(in crate::stack) fn has_run(&mut self, took: u64) -> bool {
-        let as_many = (TOGETHER / took.max(1)).clamp(1, MOST);
+        let as_many = (MAX_BATCH_TICKS / took.max(1)).clamp(1, MAX_BATCH_CLOSURES);
         self.several = as_many.min(self.several * 2);
-        self.worth = took > WORTH;
+        self.worth = took > WORTHWHILE_TICKS;
         self.worth
     }
 
-    /// For how long it does not look after a look that was worth it, or was not: then each time for longer.
+    /// How long the thief pauses after a scan. It does not pause if the scan was worth it.
+    /// Otherwise each pause is longer than the one before, up to the limit.
     pub(in crate::stack) fn pause_after(&mut self, worth: bool) -> u64 {
-        self.pause = if worth { BRIEFLY } else { (self.pause * 2).min(LONGEST) };
+        self.pause = if worth { MIN_PAUSE_TICKS } else { (self.pause * 2).min(MAX_PAUSE_TICKS) };
         if worth { 0 } else { self.pause }
     }
 }
@@ -59,10 +65,10 @@ mod tests {
     #[test]
     fn it_grows_with_short_tasks_and_not_with_those_too_short() {
         let mut steal_policy = StealPolicy::default();
-        // Tasks of 4 µs: it takes more of them the next time, and looks at once.
+        // Tasks of 4 µs: the thief takes more of them the next time, and scans again at once.
         assert!(steal_policy.has_run(10_000) && steal_policy.several() == 2 && steal_policy.wish() == 2);
         assert_eq!(steal_policy.pause_after(true), 0);
-        // Of shorter ones than it is worth an owner is asked for one, and not soon.
+        // If tasks are too short, the thief asks an owner for one, after a pause.
         assert!(!steal_policy.has_run(100) && steal_policy.wish() == 1);
         assert!(steal_policy.pause_after(false) < steal_policy.pause_after(false));
     }

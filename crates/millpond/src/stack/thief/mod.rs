@@ -1,4 +1,4 @@
-//! What a thief does with the stacks of others: find one, scan it, steal closures, run them.
+//! How a thief uses the stacks of others: it finds one, scans it, steals closures and runs them.
 
 pub(super) mod adaptive;
 pub(super) mod owner_lock;

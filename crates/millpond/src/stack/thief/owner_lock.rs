@@ -104,7 +104,7 @@ pub(crate) enum Met {
     /// It goes on.
     Thief,
     /// It looks whether somebody sleeps: this is its first step.
-    Nobody,
+    NoOwner,
 }
 
 impl<A> OwnerLock<A> {
@@ -155,7 +155,7 @@ impl<A> OwnerLock<A> {
         }
         loop {
             match self.word() {
-                FRESH if self.makes(FRESH, OWNED) => return Met::Nobody,
+                FRESH if self.makes(FRESH, OWNED) => return Met::NoOwner,
                 ASKED if self.makes(ASKED, SERVED) => {
                     let found = scan(self.wish.get());
                     let after = after(self.before.get(), found.is_some());

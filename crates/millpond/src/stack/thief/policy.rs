@@ -1,24 +1,27 @@
-//! At which end of a stack a thief begins, what is ready there, and random numbers for the choice of victims: pure functions, which
-//! the runtime and the simulator share ([DDS](crate#sources) §2, §3). Whom a thief of the runtime asks first, and how much it
-//! takes, is in `thief` and `steal_policy`; a simulated one asks one of the others, drawn anew for each request.
+//! The pure functions of stealing, which the runtime and the simulator share ([DDS](crate#sources)
+//! §2, §3): the end of a stack where a thief begins, which accesses conflict, and random victims.
+//!
+//! `search` says which stack a thief of the runtime scans first, and `adaptive` says how much it
+//! takes. A simulated thief draws a new victim for each request.
 
 use crate::depend::Mode;
 
-/// At which end of a victim's stack a thief begins to look.
+/// The end of a victim's stack where a thief begins its scan.
 ///
-/// The paper says both: a closure is stolen *from the bottom* (§2), stacks are scanned *from their top* (§4). The oldest
-/// closures stand for the most work, so that a thief comes back seldom.
+/// The paper says both: a thief steals a closure *from the bottom* (§2), and it scans stacks *from
+/// their top* (§4). The oldest closures represent the most work, so a thief that takes them rarely
+/// comes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// From the oldest frame on.
+    /// The oldest frame comes first.
     #[default]
     Oldest,
-    /// From the youngest frame on.
+    /// The youngest frame comes first.
     Newest,
 }
 
 impl End {
-    /// In which order a thief visits `frames` frames, which are numbered from the oldest on.
+    /// The order in which a thief visits `frames` frames. The oldest frame has number 0.
     ///
     /// ```
     /// use millpond::stack::policy::End;
@@ -34,7 +37,8 @@ impl End {
     }
 }
 
-/// Draws one of the others, all alike, each thief with a sequence of its own: the victim of a request, or where a round begins.
+/// Draws one of the other processors, each with the same probability. Each thief has its own
+/// sequence. A draw is the victim of a request, or the stack where a round begins.
 ///
 /// ```
 /// use millpond::stack::policy::Victims;
@@ -46,16 +50,16 @@ impl End {
 pub struct Victims(u64);
 
 impl Victims {
-    /// The sequence of one thief.
+    /// The sequence of thief number `thief`.
     pub fn of_thief(thief: usize) -> Self {
         Victims((thief as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// One of `processors`, other than the thief `not` itself.
+    /// One of `processors`, but never the thief `not` itself.
     ///
     /// # Panics
     ///
-    /// If there are fewer than two.
+    /// If there are fewer than two processors.
     #[inline]
     pub fn pick(&mut self, processors: usize, not: usize) -> usize {
         assert!(processors > 1, "a thief needs somebody to steal from");
@@ -68,7 +72,7 @@ impl Victims {
     }
 }
 
-/// Whether an access must wait for an earlier one of another task to the same datum, while that is unfinished.
+/// Whether an access must wait for an unfinished earlier access of another task to the same datum.
 ///
 /// ```
 /// use millpond::depend::Mode;

@@ -85,7 +85,7 @@ impl Worker<StackEngine> {
         // What comes now are tasks of another scope.
         self.flush_all();
         let leads_to = self.go_on_with(own);
-        debug_assert!(leads_to.is_none(), "it was stolen from nobody");
+        debug_assert!(leads_to.is_none(), "it is not a stolen closure");
     }
 
     /// Runs a stack until it is empty, or somebody else has to go on with it; the stack with which this worker has to, if

@@ -290,26 +290,26 @@ fn look_through(
     left: &mut u32,
     stolen_tasks: &mut StolenTasks,
 ) {
-    let mut in_vain = 0;
+    let mut misses = 0;
     for (nth, this) in link::closures(at, end).take(*left as usize).enumerate() {
         *left -= 1;
         let (state, task) = (theft::state(this), out_of_line::itself(this));
         if state != State::Done {
             let role = task.header().role();
             let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
-            in_vain += 1;
+            misses += 1;
             if may_be_taken && !conflicts_with(task, &trail.used) {
                 // A parent is taken alone, since it may stand for all the work that there is.
                 if !stolen_tasks.is_empty() && role != Role::Leaf {
                     return;
                 }
                 stolen_tasks.found.push(this);
-                in_vain = 0;
+                misses = 0;
             }
             note(task, &mut trail.used);
         }
         trail.last = Some(this);
-        if !stolen_tasks.is_empty() && (in_vain > FEW || stolen_tasks.is_full()) {
+        if !stolen_tasks.is_empty() && (misses > FEW || stolen_tasks.is_full()) {
             return;
         }
     }

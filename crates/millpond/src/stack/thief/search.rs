@@ -196,7 +196,7 @@ impl Worker<StackEngine> {
     #[inline(never)]
     pub(in crate::stack) fn meet(&self, frames: &Frames, stolen_tasks: fn(u64) -> StolenTasks) {
         let scan = |wish| self.scan(frames, stolen_tasks(wish));
-        if frames.guard().meet(scan) == Met::Nobody {
+        if frames.guard().meet(scan) == Met::NoOwner {
             // W1.
             self.shared().sleep.work_arrived();
         }

@@ -1,12 +1,15 @@
-//! All stacks of a runtime: those in use, among which thieves look for victims, and those that wait for a scope.
+//! All stacks of a runtime: stacks in use, where thieves look for victims, and free stacks, which
+//! wait for a scope.
 //!
-//! The latter lie behind a mutex. The list of all only grows, and its entries stay as long as the runtime, so that it needs none:
+//! A mutex protects the free stacks. The list of all stacks needs no mutex: it only grows, and its
+//! entries live as long as the runtime.
 //!
-//! - A1. who makes a stack links it to what it has seen as the youngest entry, and makes it that by a compare-and-swap, release; if
-//!   another one was quicker, again;
-//! - A2. then counts it, release;
-//! - A3. a thief loads the count, acquire, draws a place, and goes through the list from its youngest entry on, acquire: there are
-//!   as many as were counted, or more.
+//! - A1. A thread that makes a stack links it to the entry that it saw as the youngest. Then it
+//!   makes the new stack the youngest entry by a compare-and-swap, release. If another thread was
+//!   quicker, it tries again.
+//! - A2. Then it counts the stack, release.
+//! - A3. A thief loads the count, acquire, and draws a place. Then it goes through the list from
+//!   its youngest entry on, acquire. The list has at least as many entries as were counted.
 
 use std::ptr::NonNull;
 
@@ -20,15 +23,15 @@ mod loom_tests;
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// All that were ever made, the youngest first; they live as long as this.
+    /// All stacks that were ever made, the youngest first. They live as long as this list.
     all: AtomicPtr<Entry>,
     count: AtomicUsize,
     free: Mutex<Vec<NonNull<Frames>>>,
-    /// Whether some worker sleeps for a while only (`thief`, W2).
+    /// Whether a worker is the sentinel (`search`, W2).
     is_watched: AtomicBool,
 }
 
-// SAFETY: the entries are shared by design; `free` is locked.
+// SAFETY: threads share the entries by design, and `free` has a lock.
 unsafe impl Send for Stacks {}
 // SAFETY: as above.
 unsafe impl Sync for Stacks {}
@@ -40,11 +43,11 @@ struct Entry {
 }
 
 impl Stacks {
-    /// An empty stack, which the caller owns.
+    /// Takes an empty stack, and makes the caller its owner.
     pub(crate) fn take(&self) -> NonNull<Frames> {
         let free = self.free.lock().pop();
         let frames = free.unwrap_or_else(|| self.make());
-        // SAFETY: entries live as long as this.
+        // SAFETY: entries live as long as this list.
         unsafe { frames.as_ref() }.enter();
         frames
     }
@@ -65,37 +68,38 @@ impl Stacks {
         frames
     }
 
-    /// Takes an empty stack back, of which the caller is the owner.
+    /// Takes an empty stack back from the caller, its owner.
     pub(crate) fn put_back(&self, frames: NonNull<Frames>) {
-        // SAFETY: entries live as long as this.
+        // SAFETY: entries live as long as this list.
         let this = unsafe { frames.as_ref() };
         this.shrink();
         this.leave();
         self.free.lock().push(frames);
     }
 
-    /// How many there are.
+    /// The number of stacks.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    /// All of them, the youngest first.
+    /// All stacks, the youngest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Frames> {
         let mut next = self.all.load(Ordering::Acquire);
         std::iter::from_fn(move || {
-            // SAFETY: entries live as long as this.
+            // SAFETY: entries live as long as this list.
             let entry = unsafe { next.as_ref() }?;
             next = entry.next;
             Some(&entry.frames)
         })
     }
 
-    /// The caller becomes the sentinel, before it sleeps; false if somebody is.
+    /// Makes the caller the sentinel, before it sleeps. Returns false if there is a sentinel
+    /// already.
     pub(in crate::stack) fn watch(&self) -> bool {
         self.is_watched.compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// The sentinel is none any more.
+    /// Ends the caller's time as the sentinel.
     pub(in crate::stack) fn stop_watching(&self) {
         self.is_watched.store(false, Ordering::Relaxed);
     }
@@ -104,7 +108,7 @@ impl Stacks {
         self.is_watched.load(Ordering::Relaxed)
     }
 
-    /// Whether some stack holds a task that nobody runs.
+    /// Whether some stack may hold a task that no worker runs.
     pub(crate) fn may_have_work(&self) -> bool {
         self.iter().any(Frames::may_have_work)
     }
@@ -114,7 +118,7 @@ impl Drop for Stacks {
     fn drop(&mut self) {
         let mut next = self.all.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: `make` leaked it, and nobody uses it any more.
+            // SAFETY: `make` leaked the entry, and no thread uses it any more.
             let entry = unsafe { Box::from_raw(next) };
             next = entry.next;
         }

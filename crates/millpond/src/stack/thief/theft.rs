@@ -1,4 +1,5 @@
-//! Thefts: what a thief does to a closure, and how who comes to a stolen one waits for it (DDS §3, Fig. 3).
+//! Thefts: what a thief does to a closure, and how an owner waits for a stolen closure (DDS §3,
+//! Fig. 3).
 //!
 //! ```text
 //!              thief            thief, at the end           who runs the stack
@@ -8,13 +9,16 @@
 //!                     AWAITED ─────────────────────────┘ and the thief goes on with that stack
 //! ```
 //!
-//! 1. A thief makes a closure STOLEN under the stack's guard (`guard`).
-//! 2. Who comes to a closure that is STOLEN waits for a moment, then leaves the stack (`Frames::leave`), and makes it AWAITED by a
-//!    compare-and-swap. If that fails it is DONE, and it goes on with the stack. Else it does not touch the stack again.
-//! 3. The thief touches the closure last by a read-modify-write for DONE. If that shows AWAITED, the stack is the thief's: it goes
-//!    on with it, or, if a body waits on a thread's stack (`Frames::blocked`), wakes that.
+//! 1. A thief makes a closure STOLEN under the stack's owner lock (`owner_lock`).
+//! 2. If an owner's next closure is STOLEN, the owner waits for a moment. Then it leaves the stack
+//!    (`Frames::leave`), and makes the closure AWAITED by a compare-and-swap. If that fails, the
+//!    closure is DONE, and the owner continues with the stack. Otherwise it does not touch the
+//!    stack again.
+//! 3. The thief's last access to the closure is a read-modify-write that makes it DONE. If the old
+//!    value shows AWAITED, the stack is the thief's. If a body waits on a thread's stack
+//!    (`Frames::blocked`), the thief wakes that body. Otherwise the thief continues with the stack.
 //!
-//! Untouched or not, a closure may be WATCHED besides (`watch`).
+//! Before a closure is DONE, untouched or not, it can also be marked WATCHED (`waiters`).
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -28,22 +32,22 @@ use crate::worker::wait::Waiter;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Bits of `Header::theft`; a closure that no thief has touched has [`GUARD`] there.
+/// Bits of `Header::theft`. While no thief has touched a closure, [`GUARD`] is set there.
 const STOLEN: u32 = 1;
 const AWAITED: u32 = 2;
-/// A future waits for it.
+/// A future waits for the closure.
 pub(in crate::stack) const WATCHED: u32 = 4;
-/// Who has run it wakes that future.
+/// The worker that ran the closure is about to wake that future.
 pub(in crate::stack) const ENDING: u32 = 8;
 pub(in crate::stack) const DONE: u32 = 16;
-/// Nothing is left to do about it.
+/// Nothing is left to do for the closure.
 const PASSED: u32 = 32;
 
-/// For so many ticks of the clock (some 0.4 ns) who comes to a closure that is stolen waits until it leaves the stack: as long as
-/// it takes to leave one and to go on with another.
-const SOON: u64 = 1 << 13;
+/// How many clock ticks (about 0.4 ns) an owner waits for a stolen closure before it leaves the
+/// stack. Leaving one stack and continuing with another takes this long.
+const TICKS_BEFORE_LEAVE: u64 = 1 << 13;
 
-/// What has happened to a closure.
+/// The state of a closure, as its owner sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Untouched,
@@ -51,7 +55,7 @@ pub(crate) enum State {
     Done,
 }
 
-/// What has happened to a closure.
+/// The current state of a closure.
 pub(crate) fn state(closure: TaskRef) -> State {
     match closure.header().theft().load(Acquire) {
         word if word & GUARD != 0 => State::Untouched,
@@ -60,35 +64,38 @@ pub(crate) fn state(closure: TaskRef) -> State {
     }
 }
 
-/// Whether a closure that is stolen, and to which a stack comes, is done in a moment.
+/// Waits for a moment for a stolen closure that comes next in a stack. Returns whether it is done.
 pub(in crate::stack) fn ends_soon(closure: TaskRef) -> bool {
-    let until = clock::ticks() + SOON;
-    // A model has no time.
+    let until = clock::ticks() + TICKS_BEFORE_LEAVE;
+    // A loom model has no time.
     while cfg!(not(loom)) && state(closure) == State::Stolen && clock::ticks() < until {
         spin_loop();
     }
     state(closure) == State::Done
 }
 
-/// A thief takes a closure that is untouched, under the stack's guard.
+/// Marks an untouched closure as stolen. The caller scans under the stack's owner lock.
 pub(in crate::stack) fn take(closure: TaskRef) {
-    // The body that has spawned it may mark it meanwhile.
+    // The body that spawned the closure may mark it at the same time.
     closure.header().theft().fetch_xor(GUARD | STOLEN, Relaxed);
 }
 
-/// A future waits for the closure; false if it is done, or about to be.
+/// Marks a closure for which a future waits. Returns false if the closure is done, or about to be.
 pub(in crate::stack) fn mark(closure: TaskRef) -> bool {
     let marked = |word: u32| (word & (ENDING | DONE) == 0).then_some(word | WATCHED);
     closure.header().theft().fetch_update(AcqRel, Acquire, marked).is_ok()
 }
 
-/// Nothing is left to do about a closure that is done; false if that was so before.
+/// Records that nothing is left to do for a done closure. Returns false if that was recorded
+/// before.
 pub(in crate::stack) fn pass(closure: TaskRef) -> bool {
     closure.header().theft().swap(DONE | PASSED, Relaxed) & PASSED == 0
 }
 
-/// Leaves a stack whose next closure is stolen: `waiter` is woken when that is done, or, if it is none, the thief goes on
-/// with the stack. False if it is done: the stack is still the caller's, but left.
+/// Leaves a stack whose next closure is stolen. When that closure is done, the thief wakes
+/// `waiter`. If `waiter` is null, the thief continues with the stack instead.
+///
+/// Returns false if the closure is done. Then the stack is still the caller's, which has left it.
 pub(in crate::stack) fn wait_for(frames: &Frames, stolen: TaskRef, waiter: *const Waiter) -> bool {
     frames.blocked.set(waiter.cast_mut());
     frames.leave();
@@ -96,16 +103,19 @@ pub(in crate::stack) fn wait_for(frames: &Frames, stolen: TaskRef, waiter: *cons
     stolen.header().theft().fetch_update(AcqRel, Acquire, awaited).is_ok()
 }
 
-/// Takes back what `wait_for` has announced; false if the closure is done: the waiter is being woken.
+/// Takes back what `wait_for` announced. Returns false if the closure is done: then the thief wakes
+/// the waiter.
 pub(in crate::stack) fn wait_no_longer(stolen: TaskRef) -> bool {
     let not_awaited = |word: u32| (word & DONE == 0).then_some(word & !AWAITED);
     stolen.header().theft().fetch_update(AcqRel, Acquire, not_awaited).is_ok()
 }
 
-/// A thief is through with a closure of `frames`; the stack, if the thief is to go on with it.
+/// Ends a thief's work on a closure of `frames`. Returns the stack if the thief must continue with
+/// it.
 pub(in crate::stack) fn end(frames: &Frames, closure: TaskRef) -> Option<&Frames> {
     let is_awaited = waiters::end(closure) & AWAITED != 0;
-    // Behind the end, of which who sees the count knows; stacks live as long as the runtime.
+    // The count comes after the end, so that a thread that sees the count also sees the end. Stacks
+    // live as long as the runtime.
     frames.count_theft();
     if is_awaited {
         let waiter = frames.blocked.get();

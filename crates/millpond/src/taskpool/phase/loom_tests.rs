@@ -1,5 +1,5 @@
-//! Models of the end of a phase. A worker that is left asleep shows as a deadlock, a task that is left behind as a wrong
-//! count.
+//! Models of the end of a phase. A worker that is left asleep shows as a deadlock, and a task that
+//! is left behind as a wrong count.
 
 use loom::thread;
 
@@ -7,10 +7,10 @@ use super::*;
 use crate::sync::Arc;
 use crate::sync::atomic::Ordering::Relaxed;
 
-/// Tasks as numbers: how many others each still puts.
+/// Tasks as numbers: how many others each one will put.
 struct World {
     phase: Phase,
-    /// How many tasks of one and of no other to put there are.
+    /// How many tasks there are that put no other, and that put one.
     tasks: [AtomicUsize; 2],
     run: AtomicUsize,
 }
@@ -25,7 +25,7 @@ impl World {
         self.tasks.iter().any(|tasks| tasks.load(Relaxed) != 0)
     }
 
-    /// Takes one of two at most.
+    /// Takes a task, if there are at most two of its kind.
     fn take(&self) -> Option<usize> {
         let taken =
             |tasks: &AtomicUsize| [1, 2].iter().any(|&n| tasks.compare_exchange(n, n - 1, AcqRel, Relaxed).is_ok());
@@ -45,8 +45,8 @@ impl World {
     }
 }
 
-/// `first` tasks of each kind are there at the start, and `later` are put: all are run, whoever comes first. This thread
-/// is a member before the other one comes.
+/// `first` tasks of each kind exist at the start, and `later` are put. All are run, whichever
+/// thread comes first. This thread is a member before the other one comes.
 fn all_are_run(first: [usize; 2], later: usize, also: fn(&World, Member<'_>)) {
     loom::model(move || {
         let world =
@@ -60,7 +60,7 @@ fn all_are_run(first: [usize; 2], later: usize, also: fn(&World, Member<'_>)) {
         also(&world, member);
         other.join().unwrap();
         assert_eq!(world.run.load(Relaxed), first[0] + 2 * first[1] + later);
-        assert!(!world.has_work() && world.phase.nobody_works());
+        assert!(!world.has_work() && world.phase.all_are_idle());
         assert_eq!(world.phase.sleep.sleepers(), 0);
     });
 }
@@ -80,7 +80,7 @@ fn none_at_all() {
     all_are_run([0, 0], 0, |world, member| world.work(0, member));
 }
 
-/// A worker that panics: its phase ends in a drop. What it has put is shown before.
+/// A worker that panics: its phase ends in a drop. It shows the tasks that it put before that.
 #[test]
 fn one_that_leaves_a_task() {
     all_are_run([0, 0], 1, |world, member| {
@@ -89,7 +89,7 @@ fn one_that_leaves_a_task() {
     });
 }
 
-/// One whose phase begins when the other one's may have ended.
+/// A worker whose phase begins when the other worker's may have ended.
 #[test]
 fn one_that_begins_again() {
     all_are_run([0, 0], 1, |world, member| {

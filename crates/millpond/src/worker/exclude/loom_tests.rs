@@ -25,7 +25,7 @@ struct World {
     ran: AtomicU32,
 }
 
-// SAFETY: whether the cells are touched by one thread at a time is what the models are about.
+// SAFETY: the models check that one thread at a time touches the cells.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -57,7 +57,7 @@ impl World {
         task
     }
 
-    /// Runs a task that has its exclusions, and those that are handed all of theirs by it.
+    /// Runs a task that has its exclusions, and the tasks that get all of theirs from it.
     fn run(&self, task: TaskRef) {
         let mut todo = vec![task];
         while let Some(task) = todo.pop() {
@@ -65,7 +65,7 @@ impl World {
             assert!(!self.versions.iter().any(|version| version.exclusion.try_acquire()), "both are held");
             for cell in &self.guarded {
                 cell.with_mut(|guarded| {
-                    // SAFETY: loom checks it.
+                    // SAFETY: loom checks the access.
                     unsafe { *guarded += 1 };
                 });
             }

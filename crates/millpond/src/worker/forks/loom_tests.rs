@@ -1,4 +1,4 @@
-//! Loom models of what is shared: that a pop knows whether its fork was offered, and that no ask is lost.
+//! Loom models of the shared state: a pop knows whether its fork was offered, and no ask is lost.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ static TABLE: VTable = VTable {
     drop_result: |_| unreachable!("models run no forks"),
 };
 
-/// A worker that shows one fork at a time to its thief, and counts.
+/// A worker that shows one fork at a time to its thief, and counts its offers.
 #[derive(Default)]
 struct Shelf {
     shown: AtomicPtr<Head>,
@@ -30,7 +30,7 @@ struct Shelf {
 unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<Place>) {
     // SAFETY: as the caller promises.
     let shelf = unsafe { &*worker.cast::<Shelf>() };
-    // SAFETY: the fork is there, as the models keep it.
+    // SAFETY: the models keep the fork alive.
     unsafe { fork.as_ref() }.set_offer(NonNull::dangling());
     shelf.offers.fetch_add(1, Ordering::Relaxed);
     shelf.shown.store(fork.as_ptr(), Ordering::Release);
@@ -39,27 +39,27 @@ unsafe fn offer(worker: *const (), fork: NonNull<Head>, _recorded_at: Option<Pla
 static OPS: ForkOps = ForkOps {
     offer,
     is_hungry: |_| false,
-    seat: |_| unreachable!("nobody waits"),
+    seat: |_| unreachable!("no thread waits"),
     take_back: |_, _| unreachable!("the models pop only"),
     free: |_, _| unreachable!("the models pop only"),
-    wait: |_, _, _| unreachable!("nobody waits"),
-    step_back: |_| unreachable!("nobody waits"),
+    wait: |_, _, _| unreachable!("no thread waits"),
+    step_back: |_| unreachable!("no thread waits"),
     log: |_| unreachable!("nothing is recorded"),
 };
 
 /// What a thief may touch.
 struct Theft(NonNull<Limits>, Arc<Shelf>);
 
-// SAFETY: the limits are atomics; their forks outlive the thread, which the models join.
+// SAFETY: the limits are atomics. Their forks outlive the thread, which the models join.
 unsafe impl Send for Theft {}
 
 impl Theft {
-    /// Takes what is shown, if anything is, and asks for more.
+    /// Takes the shown fork, if there is one, and asks for more.
     fn steal(self) -> bool {
         let Theft(limits, shelf) = self;
         let stolen = !shelf.shown.swap(ptr::null_mut(), Ordering::AcqRel).is_null();
         if stolen {
-            // SAFETY: see above.
+            // SAFETY: as for `Send`.
             unsafe { limits.as_ref() }.ask();
         }
         stolen
@@ -85,7 +85,8 @@ fn an_ask_is_not_lost() {
         let heads: [Head; 5] = std::array::from_fn(|_| Head::new(&TABLE));
         push(forks, &heads[0]);
         let thief = thread::spawn(move || theft.steal());
-        // The second push offers the first fork; the third may meet the ask, or come before the theft.
+        // The second push offers the first fork; the third may meet the ask, or come before the
+        // theft.
         push(forks, &heads[1]);
         push(forks, &heads[2]);
         let stolen = thief.join().unwrap();

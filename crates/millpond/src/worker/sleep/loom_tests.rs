@@ -1,5 +1,5 @@
-//! Models of the protocol. A lost wake-up shows as a deadlock. What is published is relaxed, so that nothing but the
-//! protocol's fences orders it.
+//! Models of the protocol. A lost wake-up shows as a deadlock. The models publish with relaxed
+//! operations, so that only the protocol's fences order them.
 
 use loom::thread;
 
@@ -8,7 +8,7 @@ use crate::sync::Arc;
 
 struct World {
     sleep: Sleep,
-    /// Pieces of work for anybody.
+    /// Units of work that any worker may take.
     pool: AtomicUsize,
     /// Messages for one seat.
     inbox: [AtomicUsize; 2],
@@ -18,7 +18,7 @@ fn model(test: impl Fn(Arc<World>) + Sync + Send + 'static) {
     bounded_model(None, test);
 }
 
-/// With at most `preemptions`, if the environment does not say less.
+/// Allows at most `preemptions`, or fewer if the environment says so.
 fn bounded_model(preemptions: Option<usize>, test: impl Fn(Arc<World>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.into_iter().chain(preemptions).min();
@@ -34,8 +34,9 @@ fn bounded_model(preemptions: Option<usize>, test: impl Fn(Arc<World>) + Sync + 
     });
 }
 
-/// Takes one piece, of two at most. No load comes before the compare-and-swap: loom reorders an access only with the
-/// last one that conflicts with it, and would miss what that load hides.
+/// Takes one of at most two units. No load comes before the compare-and-swap. Loom reorders an
+/// access only with the last access that conflicts with it, so it would miss what such a load
+/// hides.
 fn take(from: &AtomicUsize) -> bool {
     [1, 2].iter().any(|&left| from.compare_exchange(left, left - 1, Relaxed, Relaxed).is_ok())
 }
@@ -46,7 +47,7 @@ impl World {
         self.sleep.work_arrived();
     }
 
-    /// The same by who needs no fence of its own.
+    /// Like `publish`, for a publisher that needs no fence of its own.
     fn publish_in_order(&self) {
         self.pool.fetch_add(1, SeqCst);
         self.sleep.work_arrived_in_order();
@@ -91,7 +92,7 @@ fn loom_a_publisher_in_order_and_a_sleeper() {
     a_publisher_and_a_sleeper(World::publish_in_order);
 }
 
-/// Sleeping again after a wake-up, and one publisher that hands over twice.
+/// The sleeper sleeps again after a wake-up. One publisher publishes twice.
 #[test]
 fn loom_a_sleeper_sleeps_twice() {
     model(|world| {
@@ -105,8 +106,8 @@ fn loom_a_sleeper_sleeps_twice() {
     });
 }
 
-/// Each sleeper takes one piece and leaves, so each arrival must wake another. With four threads, a third preemption
-/// would take minutes.
+/// Each sleeper takes one unit and leaves, so each arrival must wake another sleeper. With four
+/// threads, a third preemption would take minutes.
 #[test]
 fn loom_two_publishers_and_two_sleepers() {
     bounded_model(Some(2), |world| {
@@ -117,7 +118,7 @@ fn loom_two_publishers_and_two_sleepers() {
     });
 }
 
-/// As above, with both arrivals from one publisher.
+/// Like the model above, with both arrivals from one publisher.
 #[test]
 fn loom_a_publisher_and_two_sleepers() {
     model(|world| {
@@ -165,8 +166,8 @@ fn loom_a_call_and_an_arrival() {
     });
 }
 
-/// Seat 0 finds a message as it goes to sleep and is kept by it; the arrival may have chosen it meanwhile, and must
-/// then wake seat 1. Woken instead, seat 0 takes the piece.
+/// Seat 0 finds a message as it goes to sleep, and the message keeps it. If the arrival has chosen
+/// seat 0 in the meantime, seat 0 must wake seat 1. If seat 0 is woken instead, it takes the unit.
 #[test]
 fn loom_a_sleeper_finds_work_while_it_is_chosen() {
     model(|world| {
@@ -187,16 +188,18 @@ fn loom_a_sleeper_finds_work_while_it_is_chosen() {
         });
         world.inbox[0].fetch_add(1, Relaxed);
         world.publish();
-        // Seat 0 may have found neither: the arrival was for seat 1, and its message came too late.
+        // Seat 0 may have found neither: the arrival was for seat 1, and the message to seat 0 came
+        // too late.
         world.sleep.wake(0);
         join([first, second]);
-        // Only one of them took the piece; if seat 0 did, its message to seat 1 may be left.
+        // Only one of them took the unit. If seat 0 did, its message to seat 1 may be left.
         assert_eq!(world.pool.load(Relaxed), 0);
     });
 }
 
-/// Seat 0 as a worker's carrier: a message comes first, and keeps it for ever. One that comes after the seat was chosen
-/// for a piece, and woken, must not leave the piece to nobody while seat 1 sleeps.
+/// Seat 0 stands for a worker's carrier. A message comes first and keeps the carrier. A message may
+/// also come after seat 0 was chosen for a unit and woken. That unit must not stay untaken while
+/// seat 1 sleeps.
 #[test]
 fn loom_a_message_after_the_choice() {
     model(|world| {

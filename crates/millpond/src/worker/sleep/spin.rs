@@ -6,19 +6,20 @@ use std::time::{Duration, Instant};
 use super::Idle;
 use crate::sync::spin_loop;
 
-/// Longer than it takes to wake a thread (some 30 µs), so that a worker that gets work soon does not pay for that.
+/// How long a worker spins before it sleeps. Waking a thread takes about 30 µs. This time is
+/// longer, so a worker that soon gets work saves the wake-up.
 #[cfg(not(loom))]
-const PATIENCE: Duration = Duration::from_micros(50);
+const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
 
-/// Before that it does not yield, either: if the processors have other things to do besides, that may cost milliseconds. Longer
-/// than a thief's pause between two looks (`stack/thief/search`).
+/// How long a worker spins before it yields. On a busy machine a yield may cost milliseconds. This
+/// time is longer than a thief's pause between two attempts (`stack/thief/search`).
 #[cfg(not(loom))]
-const BRIEFLY: Duration = Duration::from_micros(20);
+const SPIN_BEFORE_YIELD: Duration = Duration::from_micros(20);
 
-/// The longest pause between two looks, as a power of two of spin-loop hints (each 10 to 40 ns).
-const LONGEST_PAUSE: u32 = 5;
+/// The longest pause between two looks, as a power of two of spin-loop hints (10 to 40 ns each).
+const MAX_PAUSE_SHIFT: u32 = 5;
 
-/// Looks for work as long as `idle` says; whether there was some.
+/// Looks for work for as long as `idle` says. Returns whether there was work.
 pub(super) fn spin(idle: Idle, found: &mut impl FnMut() -> bool) -> bool {
     match idle {
         Idle::Sleep => false,
@@ -27,11 +28,12 @@ pub(super) fn spin(idle: Idle, found: &mut impl FnMut() -> bool) -> bool {
     }
 }
 
-/// After some looks in vain.
+/// What to do after some looks that found nothing.
 #[cfg_attr(loom, allow(dead_code, reason = "a model has no time"))]
 enum Then {
     Look,
-    /// With more workers than cores, the one to wait for may be ready.
+    /// If there are more workers than cores, the thread that this worker waits for may be ready to
+    /// run.
     Yield,
     Stop,
 }
@@ -40,23 +42,23 @@ enum Then {
 fn look_for_a_while(found: &mut impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     look(found, || match start.elapsed() {
-        time if time < BRIEFLY => Then::Look,
-        time if time < PATIENCE => Then::Yield,
+        time if time < SPIN_BEFORE_YIELD => Then::Look,
+        time if time < SPIN_BEFORE_SLEEP => Then::Yield,
         _ => Then::Stop,
     })
 }
 
-/// A model has no time: what looking would find, the sleeper's last look finds.
+/// A model has no time. The sleeper's last look finds everything that spinning would find.
 #[cfg(loom)]
 fn look_for_a_while(_found: &mut impl FnMut() -> bool) -> bool {
     false
 }
 
-/// Pauses double, so that a short wait is seen soon and a long one leaves the work's cache lines to those who change
-/// them.
+/// Looks with pauses that double. A short wait ends soon. During a long wait, the cache lines of
+/// the work stay with the threads that change them.
 fn look(found: &mut impl FnMut() -> bool, then: impl Fn() -> Then) -> bool {
     loop {
-        for pause in 0..=LONGEST_PAUSE {
+        for pause in 0..=MAX_PAUSE_SHIFT {
             if found() {
                 return true;
             }

@@ -1,11 +1,11 @@
-//! The protocol's steps one by one, and the whole of it on real threads.
+//! Tests each step of the protocol, and the whole protocol on real threads.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// A hang is a lost wake-up: ends the test instead of waiting for ever.
+/// A hang means a lost wake-up. This ends the test then instead of waiting without end.
 fn within(limit: Duration, test: impl FnOnce() + Send + 'static) {
     let start = Instant::now();
     let runner = thread::spawn(test);
@@ -18,7 +18,7 @@ fn within(limit: Duration, test: impl FnOnce() + Send + 'static) {
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// As after S3 on every seat.
+/// The state after S3 on every seat.
 fn all_registered(seats: usize) -> Sleep {
     let sleep = Sleep::new(seats, Idle::Sleep);
     sleep.sleepers.fetch_add(seats, Relaxed);
@@ -88,7 +88,7 @@ fn a_sleeper_owes_a_look_if_it_was_chosen_last() {
 }
 
 #[test]
-fn nobody_asleep_nobody_woken() {
+fn without_sleepers_none_is_woken() {
     let sleep = Sleep::new(2, Idle::Hybrid);
     sleep.work_arrived();
     sleep.wake(1);
@@ -96,7 +96,8 @@ fn nobody_asleep_nobody_woken() {
     assert_eq!((states(&sleep), sleep.sleepers()), (vec![AWAKE, AWAKE], 0));
 }
 
-/// Two threads in turn, each asleep while the other moves, woken by a call and by an arrival alternately.
+/// Two threads take turns. Each sleeps during the other's turn. A call and an arrival wake them
+/// alternately.
 fn ping_pong(idle: Idle, rounds: usize) {
     within(LIMIT, move || {
         let sleep = Sleep::new(2, idle);
@@ -133,12 +134,12 @@ fn ping_pong_busy() {
     ping_pong(Idle::Busy, 1_000);
 }
 
-/// Takes one of `work`, if there is some.
+/// Takes one unit of `work`, if there is one.
 fn take(work: &AtomicUsize) -> bool {
     work.fetch_update(AcqRel, Acquire, |left| left.checked_sub(1)).is_ok()
 }
 
-/// More workers than cores share bursts of work; two publishers wait for each burst to be done.
+/// More workers than cores share bursts of work. Two publishers wait for the end of each burst.
 fn bursts(idle: Idle, workers: usize, rounds: usize) {
     const STOP: usize = usize::MAX / 2;
     within(LIMIT, move || {

@@ -1,4 +1,4 @@
-//! Slots that are lent and taken back while spare threads rest and are called.
+//! Models in which threads lend slots and take them back while spare threads rest and are called.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicIsize;
@@ -6,10 +6,11 @@ use loom::thread;
 
 use super::*;
 
-/// Runs a model with so many spares. Each is a thread that was started, in the model's beginning, and rests.
+/// The world of a model with a given number of spares. The spares are started and at rest when the
+/// model begins.
 struct World {
     spares: Spares,
-    /// Spares that may work, less slots that are lent, as the threads see it after each step of theirs.
+    /// The slots that are lent, as the threads count them after each of their steps.
     lent: AtomicIsize,
 }
 
@@ -28,7 +29,7 @@ impl World {
 
     fn lend(&self) -> Taker {
         let taker = self.spares.lend();
-        if taker != Taker::Nobody {
+        if taker != Taker::None {
             self.lent.fetch_add(1, AcqRel);
         }
         taker
@@ -43,15 +44,15 @@ impl World {
         (0..self.spares.up.len()).filter(|&seat| self.spares.is_up(seat)).count()
     }
 
-    /// When no thread is in the middle of a step.
+    /// Call this when no thread is in the middle of a step.
     fn check(&self) {
         let surplus = self.spares.surplus.load(Acquire) as isize;
         assert_eq!(self.up() as isize - self.lent.load(Acquire), surplus);
     }
 }
 
-/// Two threads lend their slots and take them back, with a spare for each: neither is refused, though a spare rests
-/// meanwhile, at one boundary of its tasks or another.
+/// Two threads lend their slots and take them back, with a spare for each. Neither is refused,
+/// although a spare rests in the meantime, between any two of its tasks.
 #[test]
 fn loom_a_slot_is_never_refused_while_a_spare_rests() {
     loom::model(|| {
@@ -59,7 +60,7 @@ fn loom_a_slot_is_never_refused_while_a_spare_rests() {
         let lender = |world: &Arc<World>| {
             let world = world.clone();
             move || {
-                assert_ne!(world.lend(), Taker::Nobody);
+                assert_ne!(world.lend(), Taker::None);
                 world.take_back();
             }
         };
@@ -72,14 +73,15 @@ fn loom_a_slot_is_never_refused_while_a_spare_rests() {
         other.join().unwrap();
         spare.join().unwrap();
         world.check();
-        // All rest in the end, if they look.
+        // In the end all rest, if they check.
         (0..2).for_each(|seat| _ = world.spares.is_up(seat) && world.spares.rest(seat));
         world.check();
         assert_eq!(world.up(), 0);
     });
 }
 
-/// As many slots are lent as there are spares, no more, whoever comes first; what is taken back can be lent again.
+/// The threads lend as many slots as there are spares, and no more, in any order. A slot that is
+/// taken back can be lent again.
 #[test]
 fn loom_no_spare_has_two_slots() {
     loom::model(|| {
@@ -91,10 +93,10 @@ fn loom_no_spare_has_two_slots() {
         let mine = world.lend();
         let theirs = other.join().unwrap();
         let takers = [mine, theirs];
-        assert!(takers.contains(&Taker::Call(0)) && takers.contains(&Taker::Nobody), "{takers:?}");
+        assert!(takers.contains(&Taker::Call(0)) && takers.contains(&Taker::None), "{takers:?}");
         world.check();
         world.take_back();
-        assert_eq!(world.lend(), Taker::Somebody, "it is up");
+        assert_eq!(world.lend(), Taker::Running, "it is up");
         world.check();
     });
 }

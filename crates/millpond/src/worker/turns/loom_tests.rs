@@ -1,4 +1,5 @@
-//! Models of turns: one member at a time has it, and none waits forever, whether the one that has it waits or not.
+//! Models of turns. One member at a time has the turn. No member waits without end, whether the
+//! member that has the turn waits or not.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -8,14 +9,14 @@ use crate::sync::Guarded;
 use crate::worker::sleep::{Idle, Sleep};
 use crate::worker::wait::Seat;
 
-/// What the members of a reduction look at, one at a time; loom checks that.
+/// What the members of a reduction look at, one at a time. Loom checks that.
 struct World {
     turns: Turns,
     value: Guarded<u32>,
     seats: [Seat; 2],
 }
 
-// SAFETY: the value is touched by the member that has the turn, which is what the model checks.
+// SAFETY: only the member that has the turn touches the value. The model checks that.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -26,7 +27,7 @@ impl World {
         Arc::new(World { turns: Turns::default(), value: Guarded::new(0), seats: [(); 2].map(|()| seat()) })
     }
 
-    /// A member on the worker of a seat; `parks` if it waits while it has the turn.
+    /// A member on the worker of a seat. If `parks`, it waits while it has the turn.
     fn look(&self, seat: usize, parks: bool) {
         let seat = &self.seats[seat];
         let wait = |waiter: &Waiter| {

@@ -1,5 +1,5 @@
-//! Models of waking. A lost wake-up shows as a deadlock. The end of a waiter is a write to a cell that its waker writes
-//! too, so that loom finds a waker that comes too late.
+//! Models of waking. A lost wake-up shows as a deadlock. A waiter ends with a write to a cell that
+//! its waker writes as well, so loom finds a waker that comes too late.
 
 use loom::thread;
 
@@ -13,12 +13,12 @@ struct World {
     fiber: NonNull<Fiber>,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check whether the threads access the cells in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
 
-/// A waiter on the way to its waker.
+/// A waiter that is sent to its waker.
 struct Sent(*mut Waiter);
 
 // SAFETY: a waiter may be woken from any thread.
@@ -33,7 +33,8 @@ impl World {
         })
     }
 
-    /// The worker's loop, as far as waiters go, until `waiters` were delivered.
+    /// The part of the worker's loop that handles waiters. Returns when all `waiters` were
+    /// delivered.
     fn carry_until_delivered(&self, waiters: &[&Waiter]) {
         let mut resumed = 0;
         loop {
@@ -52,7 +53,7 @@ impl World {
     }
 }
 
-/// A thread that does something for a waiter and wakes it.
+/// A thread that does something for a waiter and then wakes it.
 fn waker(world: &Arc<World>, number: usize, waiter: &Waiter) -> thread::JoinHandle<()> {
     let (world, sent) = (world.clone(), Sent(ptr::from_ref(waiter).cast_mut()));
     thread::spawn(move || {
@@ -80,7 +81,7 @@ fn loom_a_wake_and_a_park() {
     });
 }
 
-/// An owner that runs its own descendants looks at its state between them.
+/// An owner that runs its own descendants checks its state between them.
 #[test]
 fn loom_an_owner_that_has_not_parked() {
     loom::model(|| {
@@ -112,7 +113,8 @@ fn loom_two_waiters_of_one_seat() {
     });
 }
 
-/// A thread that is no worker waits at one seat again and again: an earlier waker that comes late finds the seat.
+/// A thread that is not a worker waits at one seat again and again. A waker of an earlier wait that
+/// comes late still finds the seat.
 #[test]
 fn loom_a_bench() {
     loom::model(|| {
@@ -131,8 +133,8 @@ fn loom_a_bench() {
     });
 }
 
-/// An owner abroad: when it goes on its seat may go, bell, sleep and all. A waker that works for another runtime has
-/// left it by then.
+/// An owner abroad. When it continues, its seat may end, with its bell and its sleep state. A waker
+/// that works for another runtime has left the seat by then.
 #[test]
 fn loom_a_seat_that_goes_with_its_owner() {
     loom::model(|| {
@@ -146,7 +148,8 @@ fn loom_a_seat_that_goes_with_its_owner() {
         waiter.return_home();
         assert_eq!(world.done[0].get(), 1);
         waiter.end();
-        // SAFETY: loom fails the model if the waker rings without an order between the two.
+        // SAFETY: if the waker rings without an order between the two accesses, loom fails the
+        // model.
         unsafe { abroad.bell.unsync_load() };
         abroad.inbox.with_mut(|_| ());
         Arc::get_mut(&mut abroad.sleep).expect("the seat's alone").end();
@@ -154,7 +157,7 @@ fn loom_a_seat_that_goes_with_its_owner() {
     });
 }
 
-/// The bell still rings when the inbox has something.
+/// The bell is still set when the inbox has something.
 #[test]
 fn loom_the_bell_announces_mail() {
     loom::model(|| {

@@ -93,7 +93,7 @@ fn nothing_is_long() {
 }
 
 #[test]
-fn the_runtime_ends_while_nobody_reads_the_error_output() {
+fn the_runtime_ends_while_the_error_output_is_not_read() {
     limit(60, "a watchdog", || {
         let program = std::env::current_exe().expect("this program has a path");
         let test = "dump::watchdog::the_error_output_is_full";
@@ -110,7 +110,7 @@ fn the_runtime_ends_while_nobody_reads_the_error_output() {
 }
 
 #[test]
-#[ignore = "run by `the_runtime_ends_while_nobody_reads_the_error_output`, in a process of its own"]
+#[ignore = "run by `the_runtime_ends_while_the_error_output_is_not_read`, in a process of its own"]
 fn the_error_output_is_full() {
     // Whoever is late could not say so.
     std::thread::spawn(|| {

@@ -24,7 +24,7 @@ macro_rules! programs {
 programs! {
     1 tasks_that_panic,
     2 closures_that_panic,
-    1 versions_that_nobody_writes,
+    1 versions_without_a_writer,
     1 handles_named_twice,
     1 handles_of_another_scope,
     1 cancelled_tasks,
@@ -103,7 +103,7 @@ fn closures_that_panic(rt: &Runtime) {
     rt.scope(|s| drop(s.spawn((), |()| attempt(inner)))).unwrap();
 }
 
-fn versions_that_nobody_writes(rt: &Runtime) {
+fn versions_without_a_writer(rt: &Runtime) {
     let (a, b) = (Handle::new(0), Handle::<u32>::unset());
     let failed = rt.scope(|s| {
         s.spawn(a.write(), |_unset| ());

@@ -173,7 +173,7 @@ pub async fn once<F: Future>(future: F) -> Option<F::Output> {
 pub fn poll_times<F: Future + ?Sized>(mut future: Pin<&mut F>, times: usize, panics: bool) -> Option<F::Output> {
     for _ in 0..times {
         // A waker of its own each time, so that the one before is dropped.
-        let waker = Waker::from(Arc::new(Nobody { panics }));
+        let waker = Waker::from(Arc::new(None { panics }));
         if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Some(output);
         }
@@ -182,11 +182,11 @@ pub fn poll_times<F: Future + ?Sized>(mut future: Pin<&mut F>, times: usize, pan
 }
 
 /// Whom a waker wakes that is left behind.
-struct Nobody {
+struct None {
     panics: bool,
 }
 
-impl Wake for Nobody {
+impl Wake for None {
     fn wake(self: Arc<Self>) {
         if self.panics {
             resume_unwind(Box::new("expected: a waker"));

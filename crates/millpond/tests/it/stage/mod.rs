@@ -203,7 +203,7 @@ impl<E: Engine> Play<'_, E> {
         let ((who, accesses), actors) = (self.enter(uses), self.actors.clone());
         self.session().task("stands").index([who]).nest(accesses, move |s, held| {
             let (mut reads, writes, mut inouts, mut turns, mut shares, mut sums, mut maxs) = held;
-            const THERE: &str = "nobody fails";
+            const THERE: &str = "no thread fails";
             let mut saw = Vec::new();
             saw.extend(reads.iter_mut().map(|datum| *s.wait_on(datum).expect(THERE)));
             saw.extend(inouts.iter_mut().map(|datum| *s.wait_on(datum).expect(THERE)));
@@ -288,10 +288,10 @@ impl<E: Engine> Play<'_, E> {
     pub fn end(mut self) -> (Vec<Vec<i64>>, Vec<i64>) {
         self.let_all_go();
         let session = self.session.take().expect("ends once");
-        session.close().wait().expect("nobody fails");
+        session.close().wait().expect("no thread fails");
         let saw = self.actors.0.lock().iter().map(|actor| actor.saw.clone()).collect();
         let data = std::mem::take(&mut self.data);
-        (saw, data.into_iter().map(|datum| datum.into_inner().expect("nobody fails")).collect())
+        (saw, data.into_iter().map(|datum| datum.into_inner().expect("no thread fails")).collect())
     }
 }
 

@@ -1,18 +1,18 @@
-//! Models of the meeting: parts are texts, so that what is lost, doubled or out of order shows.
+//! Models of how parts meet. Parts are strings, so that lost, duplicated or reordered parts show.
 
 use loom::thread;
 
 use super::*;
 use crate::sync::Arc;
 
-/// What member `member` does, as `Reduction` does it.
+/// What a member does, as in `Reduction`.
 fn contribute(parts: &Parts<String>, member: u32) {
     let mut part = match parts.spare() {
         Some(Spare::Identity(part)) => part,
         Some(Spare::Room(_)) => unreachable!("none is left empty"),
         None => String::new(),
     };
-    assert_eq!(part, "", "a spare part is the identity, and nobody else's");
+    assert_eq!(part, "", "a spare part is the identity, and no other thread's");
     part.push_str(&member.to_string());
     let (mut mine, mut spare) = (Block::new(member, part), None);
     while let Some((mut into, mut part)) = parts.meet(mine, spare) {
@@ -22,7 +22,7 @@ fn contribute(parts: &Parts<String>, member: u32) {
     }
 }
 
-/// The members of each thread, and what is left in the end.
+/// Runs the members of each thread, and checks the remaining parts.
 fn model(shape: Shape, threads: [&'static [u32]; 2], check: fn(&[String])) {
     loom::model(move || {
         let parts = Arc::new(Parts::new(shape));

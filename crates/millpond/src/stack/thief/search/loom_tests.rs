@@ -73,7 +73,7 @@ impl World {
 
     /// The end of each of the owner's steps, as `Worker::meet`.
     fn look(&self) {
-        if !self.guard.is_clear() && self.guard.meet(|_wish| self.scan()) == Met::Nobody {
+        if !self.guard.is_clear() && self.guard.meet(|_wish| self.scan()) == Met::NoOwner {
             self.sleep.work_arrived();
         }
     }
@@ -341,7 +341,7 @@ fn loom_an_owner_leaves_its_stack_at_a_parent() {
 /// An episode: what the parent's body spawns is called, and nothing is published before somebody asks or has left word. A thief that
 /// looks between the take and the first call finds nothing and leaves no word; then W4 ends the episode.
 #[test]
-fn loom_an_owner_calls_until_somebody_asks() {
+fn loom_an_owner_calls_until_a_thief_asks() {
     model_with(1, 2, true, |world| {
         world.is_parent.store(true, Relaxed);
         world.push();

@@ -1,4 +1,5 @@
-//! A model of A1 to A3, and of the watch: two workers make stacks while a thief looks for victims.
+//! Models of A1 to A3, and of the sentinel. Two workers make stacks while a thief looks for
+//! victims.
 
 use loom::thread;
 

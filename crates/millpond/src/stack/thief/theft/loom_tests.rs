@@ -1,5 +1,6 @@
-//! Models of a stolen closure's end (1 to 3). Who runs the victim's stack comes to the closure while the thief runs it. What is
-//! in the stack is a cell that loom watches, and so are what the closure has written, and who is to be woken.
+//! Models of the end of a stolen closure (1 to 3). The owner of the victim's stack comes to the
+//! closure while the thief runs it. Loom watches three cells: the contents of the stack, the result
+//! of the closure, and the waiter.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -21,19 +22,19 @@ struct World {
     _scope_state: Box<ScopeState>,
     _cancels: Box<Cancels>,
     seat: Seat,
-    /// What the closure has written.
+    /// The result of the closure.
     result: Guarded<u32>,
-    /// How often somebody went on with the stack.
+    /// How often a thread continued with the stack.
     went_on: Guarded<u32>,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check that the threads access the cells in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
 
 impl World {
-    /// A closure that was stolen from a stack, which the caller runs.
+    /// A stolen closure of a stack that the caller owns.
     fn stolen() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
         let scope_state = Box::new(ScopeState::root(&cancels, &Claimant::enter(true), 0, 0));
@@ -55,7 +56,7 @@ impl World {
         TaskRef(NonNull::from(&self.header))
     }
 
-    /// The thief, from the closure's body on.
+    /// The thief's part, from the closure's body on.
     fn thief(&self) {
         self.result.set(1);
         if let Some(frames) = end(&self.frames, self.closure()) {
@@ -64,13 +65,13 @@ impl World {
         }
     }
 
-    /// Goes on with the stack, which the caller has entered.
+    /// Continues with the stack, which the caller has entered.
     fn go_on(&self) {
         assert!(state(self.closure()) == State::Done && self.result.get() == 1);
         self.went_on.set(self.went_on.get() + 1);
     }
 
-    /// Leaves the stack to the thief; goes on with it if the closure is done.
+    /// Leaves the stack to the thief. If the closure is done, the caller continues with the stack.
     fn leave(&self) {
         if !wait_for(&self.frames, self.closure(), std::ptr::null()) {
             self.frames.enter();
@@ -78,7 +79,7 @@ impl World {
         }
     }
 
-    /// A body that waits until it was woken, and goes on.
+    /// A body waits until it is woken, and continues.
     fn wait(&self) {
         let waiter = Waiter::new(&self.seat);
         if wait_for(&self.frames, self.closure(), &waiter) && waiter.park() {
@@ -89,8 +90,8 @@ impl World {
         waiter.end();
     }
 
-    /// A body that stops waiting, as `stack::owner::room` does, and waits again.
-    fn wait_in_vain(&self) {
+    /// A body stops waiting, as in `stack::owner::room`, and waits again.
+    fn wait_for_the_stolen(&self) {
         let waiter = Waiter::new(&self.seat);
         if wait_for(&self.frames, self.closure(), &waiter) && waiter.park() {
             self.seat.take_mail(Waiter::deliver);
@@ -117,13 +118,13 @@ fn model(owner: fn(&World)) {
     });
 }
 
-/// One of the two goes on with the stack.
+/// One of the two threads continues with the stack.
 #[test]
 fn loom_a_stack_goes_to_the_thief() {
     model(World::leave);
 }
 
-/// As above with a closure that was polled (`watch`), whose thief takes the other way.
+/// The same with a closure that was polled (`waiters`). Its thief takes the other branch.
 #[test]
 fn loom_a_stack_of_a_watched_closure_goes_to_the_thief() {
     model(|world| {
@@ -139,10 +140,10 @@ fn loom_a_body_waits_for_a_thief() {
 
 #[test]
 fn loom_a_body_waits_no_longer() {
-    model(World::wait_in_vain);
+    model(World::wait_for_the_stolen);
 }
 
-/// A peek at the closure: what it has written is there if it is done.
+/// A peek at the closure: if it is done, its result is there.
 #[test]
 fn loom_a_body_sees_that_it_is_done() {
     model(|world| {
