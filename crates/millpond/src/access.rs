@@ -1,7 +1,7 @@
-//! The access words: what a task may do to a handle, and what its body is handed for it.
+//! Accesses: what a task may do to a handle, and what its body gets for it.
 //!
-//! The shapes here are what lets closures be written without types and handles hold borrows; the reasons are in
-//! `docs/decisions/0002-front-end.md`.
+//! These types let users write closures without types, and let handles hold borrows.
+//! `docs/decisions/0002-front-end.md` gives the reasons.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -14,17 +14,18 @@ use crate::task::{Modes, NestFrame, Record};
 
 mod compound;
 
-/// Brand of handles that any root scope may use, those of [`Handle::new`]; see [`Handle`]. Never a value.
+/// Brand of the handles that any root scope may use, as made by [`Handle::new`]. See [`Handle`].
+/// Never a value.
 #[derive(Debug)]
 pub enum Root {}
 
-/// Brand of the handles that one nested body was given, by that body's lifetime; see [`Handle`]. Never a value. Each
-/// body has a lifetime of its own, so that no other body's scope takes its handles.
+/// Brand of the handles that one nested body gets. `'t` is that body's lifetime. See [`Handle`].
+/// Never a value. Each body has its own lifetime, so no other body's scope accepts its handles.
 #[derive(Debug)]
 pub struct In<'t>(PhantomData<fn(&'t ()) -> &'t ()>);
 
-/// Right of a handle's owner, and of a body that declared `inout`, `commutative` or `reduce`: everything. Like the
-/// other rights it is a type parameter of [`Handle`], never a value.
+/// Right to do everything: of a handle's owner, and of a body that declared `inout`, `commutative`
+/// or `reduce`. Like the other rights, it is a type parameter of [`Handle`] and never a value.
 #[derive(Debug)]
 pub enum Full {}
 /// Right of a body that declared `read`: [`CanRead`].
@@ -37,9 +38,11 @@ pub enum WriteOnly {}
 #[derive(Debug)]
 pub enum ConcOnly {}
 
-/// Rights that include reading: what [`Handle::read`] and [`Spawn::wait_on`](crate::Spawn::wait_on) need.
+/// Rights that include reading. [`Handle::read`] and [`Spawn::wait_on`](crate::Spawn::wait_on) need
+/// one.
 ///
-/// Met by [`Full`], [`ReadOnly`] and [`ConcOnly`]. A function that is generic over a handle's right asks for it:
+/// These are [`Full`], [`ReadOnly`] and [`ConcOnly`]. A function that is generic over a handle's
+/// right asks for it:
 ///
 /// ```
 /// use millpond::{CanRead, Handle, Spawn};
@@ -57,7 +60,7 @@ pub enum ConcOnly {}
     note = "declare `inout` (or `read`) in the `nest` that gave this handle"
 )]
 pub trait CanRead {
-    /// The access for which a body that waits on the datum waits.
+    /// The mode of access that a body waits for if it waits on the datum.
     #[doc(hidden)]
     const WAIT: Mode;
 }
@@ -74,10 +77,10 @@ impl CanRead for ConcOnly {
     const WAIT: Mode = Mode::Inout;
 }
 
-/// Rights that include writing: what [`Handle::write`] and [`Spawn::set`](crate::Spawn::set) need, and, with
-/// [`CanRead`], [`Handle::inout`], [`Handle::commutative`] and [`Handle::reduce`].
+/// Rights that include writing. [`Handle::write`] and [`Spawn::set`](crate::Spawn::set) need one.
+/// [`Handle::inout`], [`Handle::commutative`] and [`Handle::reduce`] also need [`CanRead`].
 ///
-/// Met by [`Full`] and [`WriteOnly`].
+/// These are [`Full`] and [`WriteOnly`].
 #[diagnostic::on_unimplemented(
     message = "the task declared `read` or `concurrent` only: it may neither write the datum nor pass on a write",
     label = "needs the right to write",
@@ -89,9 +92,9 @@ impl CanWrite for Full {}
 #[diagnostic::do_not_recommend]
 impl CanWrite for WriteOnly {}
 
-/// Rights that include concurrent updates: what [`Handle::concurrent`] needs.
+/// Rights that include concurrent updates. [`Handle::concurrent`] needs one.
 ///
-/// Met by [`Full`] and [`ConcOnly`].
+/// These are [`Full`] and [`ConcOnly`].
 #[diagnostic::on_unimplemented(
     message = "the task declared neither `concurrent` nor `inout`, and may not pass on a concurrent update",
     label = "needs the right to update concurrently",
@@ -103,11 +106,11 @@ impl CanShare for Full {}
 #[diagnostic::do_not_recommend]
 impl CanShare for ConcOnly {}
 
-/// A declared access: what [`Handle::read`] and its siblings return and a spawn takes.
+/// A declared access. [`Handle::read`] and its siblings return it, and a spawn takes it.
 ///
-/// It borrows the handle, and counts nothing: a word (and a reducer), made and dropped at no cost. `T` is the datum's
-/// type, `M` the mode ([`Read`], [`Write`], …), `B` says which scopes take it ([`Root`], [`In`], or `S::Brand` in a
-/// function for any scope `S`):
+/// It borrows the handle and counts nothing. It is one word (and a reducer), and costs nothing to
+/// make or drop. `T` is the datum's type and `M` the mode ([`Read`], [`Write`], …). `B` says which
+/// scopes accept it: [`Root`], [`In`], or `S::Brand` in a function for any scope `S`:
 ///
 /// ```
 /// use millpond::{Access, Handle, Inout, Runtime, Spawn};
@@ -126,7 +129,7 @@ impl CanShare for ConcOnly {}
 pub struct Access<'h, T, M, B> {
     datum: NonNull<Datum>,
     mode: M,
-    /// Invariant in `T`, as the handle.
+    /// Invariant in `T`, like the handle.
     _of: PhantomData<(&'h T, fn(T) -> T, fn(B) -> B)>,
 }
 
@@ -139,28 +142,30 @@ impl<T, M, B> Access<'_, T, M, B> {
 /// Mode of [`Handle::read`]: a leaf gets `&T`, a parent a handle with the right [`ReadOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Read;
-/// Mode of [`Handle::write`]: a leaf gets [`Out<T>`](Out), a parent a handle with the right [`WriteOnly`].
+/// Mode of [`Handle::write`]: a leaf gets [`Out<T>`](Out), a parent a handle with the right
+/// [`WriteOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Write;
 /// Mode of [`Handle::inout`]: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Clone, Copy, Debug)]
 pub struct Inout;
-/// Mode of [`Handle::commutative`]: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
+/// Mode of [`Handle::commutative`]: a leaf gets `&mut T`, a parent a handle with the right
+/// [`Full`].
 #[derive(Clone, Copy, Debug)]
 pub struct Commutative;
 /// Mode of [`Handle::concurrent`]: a leaf gets `&T`, a parent a handle with the right [`ConcOnly`].
 #[derive(Clone, Copy, Debug)]
 pub struct Concurrent;
-/// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T` and a parent a handle with the right [`Full`],
-/// both of a private copy.
+/// Mode of [`Handle::reduce`] with reducer `O`: a leaf gets `&mut T`, a parent a handle with the
+/// right [`Full`]. Both refer to a private copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduce<O>(pub(crate) O, pub(crate) Describe<O>);
 
-/// The place of a version that a `write` task must fill.
+/// The storage of a version that a `write` task must fill.
 ///
 /// A task that ends without [`set`](Out::set) or [`insert`](Out::insert) fails as
-/// [`Kind::Unwritten`](crate::Kind::Unwritten). The old version is untouched, and serves its readers meanwhile; if the
-/// write goes [in place](Handle::in_place) of it, they have ended.
+/// [`Kind::Unwritten`](crate::Kind::Unwritten). Readers of the old version still use it, and it is
+/// unchanged. If the write goes [in place](Handle::in_place), those readers have ended.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -183,7 +188,8 @@ pub struct Out<'t, T> {
     _writes: PhantomData<&'t mut T>,
 }
 
-// SAFETY: the task has the version alone while its body runs, so an `Out` is as good as a `&mut Option<T>`.
+// SAFETY: the task has the version alone while its body runs, so an `Out` behaves like a
+// `&mut Option<T>`.
 unsafe impl<T: Send> Send for Out<'_, T> {}
 
 impl<'t, T> Out<'t, T> {
@@ -196,8 +202,8 @@ impl<'t, T> Out<'t, T> {
     ///
     /// # Panics
     ///
-    /// If a spent value is in the place, was not taken by [`recycled`](Out::recycled), and its drop panics; the task
-    /// fails with that.
+    /// If the storage holds a spent value that [`recycled`](Out::recycled) did not take, and its
+    /// drop panics. The task then fails with that panic.
     #[inline]
     pub fn set(self, value: T) {
         self.insert(value);
@@ -207,50 +213,54 @@ impl<'t, T> Out<'t, T> {
     ///
     /// # Panics
     ///
-    /// As [`set`](Out::set).
+    /// As for [`set`](Out::set).
     #[inline]
     pub fn insert(self, value: T) -> &'t mut T {
-        // SAFETY: the task has the version alone, so nobody uses an old value.
+        // SAFETY: the task has the version alone, so no other code uses an old value.
         unsafe { self.version.drop_value_here() };
         let place = self.version.value().cast::<T>();
         // SAFETY: the storage has room for a `T` and holds none.
         unsafe { place.write(value) };
         self.version.produce();
-        // SAFETY: the storage holds a `T` that the task has alone for `'t`; `self` is used up.
+        // SAFETY: the storage holds a `T` that the task has alone for `'t`. `self` is consumed.
         unsafe { &mut *place.as_ptr() }
     }
 
-    /// A spent value of the same datum, if there is one, so that its memory can be used again. Its contents, and
-    /// whether there is one, depend on the schedule: overwrite it all.
+    /// Takes a spent value of the same datum, if there is one, so that the task can reuse its
+    /// memory. Its contents, and whether there is one, depend on the schedule: overwrite all of it.
     pub fn recycled(&mut self) -> Option<T> {
         let full = self.version.is_full();
         self.version.set_full(false);
-        // SAFETY: the storage held a value that the task has alone; it was marked as moved away.
+        // SAFETY: the storage held a value that the task has alone, and it was marked as moved
+        // away.
         full.then(|| unsafe { self.version.value().cast().read() })
     }
 }
 
-/// What accesses become in a body with lifetime `'t`: references for a leaf, handles for a parent.
+/// The arguments of a body with lifetime `'t`: references for a leaf, handles for a parent.
 ///
-/// Users need not name it: closures get their types from it. It is implemented by what implements [`Accesses`]:
-/// `(a.read(), b.inout())` becomes `(&A, &mut B)` in a leaf.
+/// Users need not name it: closures infer their types from it. Every type that implements
+/// [`Accesses`] implements it. For example, `(a.read(), b.inout())` becomes `(&A, &mut B)` in a
+/// leaf.
 ///
-/// The second parameter is not to be named; it carries `Self: 't`, so that handles may hold borrows.
+/// Do not name the second parameter. It carries `Self: 't`, so that handles may hold borrows.
 pub trait ArgsOf<'t, Implied = &'t Self> {
-    /// What a leaf's closure takes.
+    /// The argument of a leaf's closure.
     type Leaf;
-    /// What a parent's closure takes.
+    /// The argument of a parent's closure.
     type Held;
 }
 
-/// What a task may declare: an access, a tuple of up to 20, an array or a `Vec` of them, nested at will.
+/// The accesses that a task may declare: one access, a tuple of up to 20, an array or a `Vec` of
+/// them. They can be nested.
 ///
-/// `'s` is the scope's lifetime, which the data must outlive, and `B` the scope's brand. A spawn takes time and memory
-/// in proportion to the number of accesses (32 bytes each), however many tasks use the same data.
+/// `'s` is the scope's lifetime, which the data must outlive. `B` is the scope's brand. A spawn
+/// takes time and memory proportional to the number of accesses (32 bytes each). The number of
+/// tasks that use the same data does not matter.
 ///
-/// A task may `read` one handle several times, or declare it `concurrent` several times. Any other repetition fails the task
-/// as [`Kind::Duplicate`](crate::Kind::Duplicate). ([TG](crate#sources) §2.2 allows no repetition; OpenMP and StarPU allow
-/// these.)
+/// A task may `read` one handle several times, or declare it `concurrent` several times. Any other
+/// repetition fails the task as [`Kind::Duplicate`](crate::Kind::Duplicate). ([TG](crate#sources)
+/// §2.2 allows no repetition; OpenMP and StarPU allow these.)
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -276,7 +286,8 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
 ///
 /// # Safety
 ///
-/// The associated functions visit the same accesses in the same order, and type each as the record of its place.
+/// The associated functions visit the same accesses in the same order. Each function types an
+/// access as the record at its position.
 #[diagnostic::on_unimplemented(
     message = "this scope may not spawn on `{Self}`",
     label = "not an access that this scope can take",
@@ -286,10 +297,12 @@ pub trait ArgsOf<'t, Implied = &'t Self> {
             data of its own (`s.handle(…)`); a function for any scope takes a `&Handle<T, S::Brand>`"
 )]
 pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
-    /// What is remembered between spawn and start besides the records: the lengths of `Vec`s.
+    /// The data that a task keeps between spawn and start, apart from the records: the lengths of
+    /// `Vec`s.
     #[doc(hidden)]
     type Shape: Send;
-    /// The modes, if the type says how many accesses there are, and all are read, written or both.
+    /// The modes, if the type fixes the number of accesses, and each of them is `read`, `write` or
+    /// `inout`.
     #[doc(hidden)]
     const MODES: Option<Modes>;
     #[doc(hidden)]
@@ -297,20 +310,20 @@ pub unsafe trait Accesses<'s, B>: for<'t> ArgsOf<'t> {
     #[doc(hidden)]
     fn visit(&self, visitor: &mut impl Visitor) -> Self::Shape;
     /// # Safety
-    /// The records that `args` scans were made by `visit` of a value of this type, and the task may run.
+    /// `visit` of a value of this type made the records that `args` visits, and the task may run.
     #[doc(hidden)]
     unsafe fn leaf<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Leaf
     where
         Self: 't;
     /// # Safety
-    /// As `leaf`; and `args` has a frame, or views.
+    /// As for `leaf`. Also, `args` has a frame or views.
     #[doc(hidden)]
     unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
     where
         Self: 't;
 }
 
-/// Who looks at the accesses of a spawn, one by one.
+/// Visits the accesses of a spawn, one by one.
 #[doc(hidden)]
 #[expect(private_interfaces, reason = "named by no user: the trait is hidden and has one implementor")]
 pub trait Visitor {
@@ -318,7 +331,7 @@ pub trait Visitor {
     fn reduce(&mut self, datum: NonNull<Datum>, reducer: ReducerRef<'_>);
 }
 
-/// Walks the accesses of a task that starts.
+/// Iterates over the accesses of a task that starts.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Args<'t> {
@@ -327,12 +340,12 @@ pub struct Args<'t> {
     index: usize,
 }
 
-/// The accesses of a task, in either of its forms.
+/// The accesses of a task, in one of its forms.
 #[derive(Debug)]
 enum Walked<'t> {
     Records(std::slice::Iter<'t, Record>),
     CompactKind(std::slice::Iter<'t, NonNull<Version>>),
-    /// Of a parent in short form: its view of the next one's datum.
+    /// Of a parent that is a compact task: its view of the datum of the next access.
     Views(NonNull<Datum>),
 }
 
@@ -341,21 +354,22 @@ impl<'t> Args<'t> {
         Args { accesses: Walked::Records(records.iter()), frame, index: 0 }
     }
 
-    /// Those of a leaf in short form.
+    /// The accesses of a leaf that is a compact task.
     ///
     /// # Safety
     ///
-    /// The versions are in use by it.
+    /// The leaf has the versions in use.
     #[inline(always)]
     pub(crate) unsafe fn compact(versions: &'t [NonNull<Version>]) -> Self {
         Args { accesses: Walked::CompactKind(versions.iter()), frame: None, index: 0 }
     }
 
-    /// Those of a parent in short form.
+    /// The accesses of a parent that is a compact task.
     ///
     /// # Safety
     ///
-    /// There is a view for each of its accesses, one behind the other, for as long as the parent and its descendants run.
+    /// Each of its accesses has a view, and the views are contiguous. They live as long as the
+    /// parent and its descendants run.
     #[inline(always)]
     pub(crate) unsafe fn views(first: NonNull<Datum>) -> Self {
         Args { accesses: Walked::Views(first), frame: None, index: 0 }
@@ -370,20 +384,20 @@ impl<'t> Args<'t> {
         }
     }
 
-    /// The version of the next access, which is no reduction.
+    /// The version of the next access, which is not a reduction.
     #[inline(always)]
     fn version(&mut self) -> &'t Version {
         match &mut self.accesses {
             Walked::Records(_) | Walked::Views(_) => self.next().own_version(),
             Walked::CompactKind(versions) => {
                 let version = versions.next().expect("a task has a version for each access");
-                // SAFETY: in use by the task (`compact`).
+                // SAFETY: the task has the version in use (`compact`).
                 unsafe { version.as_ref() }
             }
         }
     }
 
-    /// Where the value of the next access is: the version's storage, or a new private copy.
+    /// The address of the next access's value: the version's storage, or a new private copy.
     fn place(&mut self) -> (&'t Record, NonNull<()>) {
         let record = self.next();
         match record.reduction() {
@@ -400,7 +414,7 @@ impl<'t> Args<'t> {
     fn handle<T, R>(&mut self) -> Handle<T, In<'t>, R> {
         if let Walked::Views(view) = &mut self.accesses {
             let this = *view;
-            // SAFETY: one behind the other (`views`).
+            // SAFETY: the views are contiguous (`views`).
             *view = unsafe { view.add(1) };
             return Handle::held(this);
         }
@@ -454,7 +468,7 @@ macro_rules! modes {
 
 /// # Safety
 ///
-/// The next access is no reduction, and has a `T` that may be shared for `'t`.
+/// The next access is not a reduction, and has a `T` that may be shared for `'t`.
 #[inline]
 unsafe fn shared<'t, T>(args: &mut Args<'t>) -> &'t T {
     // SAFETY: as the caller promises.
@@ -463,25 +477,27 @@ unsafe fn shared<'t, T>(args: &mut Args<'t>) -> &'t T {
 
 /// # Safety
 ///
-/// The next access is no reduction, and has a `T` that the task has alone for `'t`.
+/// The next access is not a reduction, and has a `T` that the task has alone for `'t`.
 #[inline]
 unsafe fn exclusive<'t, T>(args: &mut Args<'t>) -> &'t mut T {
     // SAFETY: as the caller promises.
     unsafe { &mut *args.version().value().cast().as_ptr() }
 }
 
-// What each mode hands to a leaf. The scheme has granted the access, the version was checked to be produced, and
-// conflicting accesses wait until it is released: that makes the references below sound. That `T` may be used on the
-// worker's thread, `Handle::read` and its siblings have checked; said here again, it would be a second error.
+// The argument of a leaf for each mode. These references are sound: the scheme has granted the
+// access, the version was checked to be produced, and conflicting accesses wait for its release.
+// `Handle::read` and its siblings check that `T` may be used on the worker's thread. A second check
+// here would report a second error.
 modes! {
-    // SAFETY: granted `read`: nobody writes meanwhile.
+    // SAFETY: `read` was granted: no task writes meanwhile.
     Read, Mode::Read, ReadOnly, &'t T, |args| unsafe { shared(args) };
     Write, Mode::Write, WriteOnly, Out<'t, T>, |args| Out::new(args.version());
-    // SAFETY: granted `inout`: nobody else uses the value.
+    // SAFETY: `inout` was granted: no other task uses the value.
     Inout, Mode::Inout, Full, &'t mut T, |args| unsafe { exclusive(args) };
-    // SAFETY: granted `commutative`, and the exclusion was taken: nobody else uses the value.
+    // SAFETY: `commutative` was granted, and the task holds the exclusion: no other task uses the
+    // value.
     Commutative, Mode::Commutative, Full, &'t mut T, |args| unsafe { exclusive(args) };
-    // SAFETY: granted `concurrent`: others have shared references too, nobody an exclusive one.
+    // SAFETY: `concurrent` was granted: other tasks have only shared references.
     Concurrent, Mode::Concurrent, ConcOnly, &'t T, |args| unsafe { shared(args) };
 }
 
@@ -506,7 +522,7 @@ unsafe impl<'s, T: 's, O: Copy, B> Accesses<'s, B> for Access<'_, T, Reduce<O>, 
     where
         Self: 't,
     {
-        // SAFETY: the private copy is this task's alone.
+        // SAFETY: the private copy belongs to this task alone.
         unsafe { &mut *args.place().1.cast().as_ptr() }
     }
     unsafe fn held<'t>((): &(), args: &mut Args<'t>) -> Handle<T, In<'t>, Full>

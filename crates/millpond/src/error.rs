@@ -1,4 +1,4 @@
-//! What a task that did not succeed leaves behind.
+//! Errors: the label of a task that failed, and why it failed.
 
 use std::fmt;
 use std::panic::Location;
@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use crate::depend::Mode;
 
-/// Which task: a name with indices if one was given, else the place of the spawn.
+/// Names a task: by its name and indices if it has a name, otherwise by the source location of its
+/// spawn.
 ///
-/// Formatted only when shown: a task without a name keeps one word, the place of its spawn.
+/// A label is formatted only when shown. A task without a name stores one word, the location of its
+/// spawn.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -29,7 +31,7 @@ pub struct Label {
     count: u8,
 }
 
-/// The most indices that a label holds.
+/// The maximum number of indices in a label.
 pub(crate) const MAX_INDICES: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Label {
         self
     }
 
-    /// The name that was given at the spawn, if one was.
+    /// The name that was given at the spawn, if any.
     pub fn name(&self) -> Option<&'static str> {
         match self.name {
             Name::Given(name) => Some(name),
@@ -62,7 +64,7 @@ impl Label {
         }
     }
 
-    /// Where the task was spawned, unless it has a name.
+    /// The source location of the spawn, unless the task has a name.
     pub(crate) fn location(&self) -> Option<&'static Location<'static>> {
         match self.name {
             Name::Given(_) => None,
@@ -70,7 +72,7 @@ impl Label {
         }
     }
 
-    /// The indices that were given at the spawn; one beyond `u32` is shown as `u32::MAX`.
+    /// The indices that were given at the spawn. An index beyond `u32` is shown as `u32::MAX`.
     pub fn indices(&self) -> &[u32] {
         &self.indices[..usize::from(self.count)]
     }
@@ -93,7 +95,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// Why a task did not succeed.
+/// Why a task failed.
 ///
 /// ```
 /// use millpond::{Handle, Kind, Runtime, Spawn};
@@ -114,7 +116,8 @@ impl fmt::Display for Label {
 pub enum Kind {
     /// The body panicked, with this message.
     Panicked(String),
-    /// The body returned an error ([`try_spawn`](crate::Spawn::try_spawn), [`try_nest`](crate::Spawn::try_nest)), which is the
+    /// The body returned an error ([`try_spawn`](crate::Spawn::try_spawn),
+    /// [`try_nest`](crate::Spawn::try_nest)). That error is the
     /// [`source`](std::error::Error::source) of this one.
     Failed,
     /// A version that the task reads was not produced, because task `by` failed.
@@ -122,50 +125,59 @@ pub enum Kind {
         /// The task that failed first.
         by: Label,
     },
-    /// The scope, or the task ([`SessionJoin::cancel`](crate::SessionJoin::cancel)), was cancelled before the task started; or its
-    /// runtime was dropped.
+    /// The scope or the task ([`SessionJoin::cancel`](crate::SessionJoin::cancel)) was cancelled
+    /// before the task started, or its runtime was dropped.
     Cancelled,
-    /// The body ended without setting what it declared to [`write`](crate::Handle::write).
+    /// The body ended without setting a handle that it declared to [`write`](crate::Handle::write).
     Unwritten {
-        /// The place among the task's accesses, from 0.
+        /// The position among the task's accesses, from 0.
         arg: usize,
     },
     /// The task reads a handle that no task has written.
     NeverWritten {
-        /// The place among the task's accesses, from 0.
+        /// The position among the task's accesses, from 0.
         arg: usize,
     },
-    /// One handle occurs twice among the accesses of the task, and not only as [`read`](crate::Handle::read) or only as
-    /// [`concurrent`](crate::Handle::concurrent).
+    /// One handle occurs twice among the accesses of the task. Only repeated
+    /// [`read`](crate::Handle::read)s, or repeated [`concurrent`](crate::Handle::concurrent)
+    /// accesses, are allowed.
     Duplicate {
-        /// Both places among the task's accesses, from 0.
+        /// Both positions among the task's accesses, from 0.
         args: (usize, usize),
     },
     /// The handle belongs to another scope.
     ///
-    /// It belongs to the scope that last used it, until that scope has ended; one that belongs to nobody is free. A
-    /// scope that is still open gives a handle away only if nothing is outstanding on it, and only on the thread of its
-    /// own closure, where it cannot spawn at the same time; not while it runs a leaf at its spawn, and never if it is a
-    /// session. So a scope in the closure of another one may use what is idle there, while a scope in the *body* of a
-    /// task may or may not: it depends on which thread runs the body. Give such a body handles of its own.
+    /// A handle belongs to the scope that last used it, until that scope has ended. A handle
+    /// without such a scope is free. An open scope gives a handle away only if all of these hold:
     ///
-    /// From [`into_inner`](crate::Handle::into_inner) and [`get_mut`](crate::Handle::get_mut): accesses are
-    /// outstanding.
+    /// * no access to the handle is outstanding;
+    /// * the other scope runs on the thread of the open scope's closure, so the open scope cannot
+    ///   spawn at the same time;
+    /// * the open scope runs no leaf at its spawn;
+    /// * the open scope is not a session.
+    ///
+    /// So a scope in the closure of another scope may use its idle handles. For a scope in the
+    /// *body* of a task, this depends on the thread that runs the body. Give such a body its own
+    /// handles.
+    ///
+    /// From [`into_inner`](crate::Handle::into_inner) and [`get_mut`](crate::Handle::get_mut), this
+    /// error means that accesses are outstanding.
     Busy {
-        /// The place among the task's accesses, from 0.
+        /// The position among the task's accesses, from 0.
         arg: usize,
     },
     /// A precondition of a pending task was dropped instead of satisfied.
     Abandoned,
-    /// The body cannot wait: the system has no other stack on which its worker could go on meanwhile. So it is where some 30,000
-    /// bodies wait at once (`vm.max_map_count`), or where a limit on memory leaves no room. Nothing has been waited for; the body may
-    /// go on. See [`Builder::stack_size`](crate::Builder::stack_size).
+    /// The body cannot wait: the system has no other stack on which its worker could continue
+    /// meanwhile. This happens if some 30,000 bodies wait at once (`vm.max_map_count`), or if a
+    /// memory limit leaves no room. The body has not waited, and may continue. See
+    /// [`Builder::stack_size`](crate::Builder::stack_size).
     NoStack {
-        /// How many bodies wait on this worker.
+        /// The number of bodies that wait on this worker.
         waiting: usize,
     },
-    /// The runtime was built before a fork of the process, and this is the child, where none of its threads exists. See
-    /// [`Runtime`](crate::Runtime#forks).
+    /// The runtime was built before the process forked. This is the child, where none of its
+    /// threads exist. See [`Runtime`](crate::Runtime#forks).
     Forked,
     /// The runtime's dependence scheme does not order accesses of this mode
     /// ([`Scheme::MODES`](crate::depend::Scheme::MODES)).
@@ -174,7 +186,7 @@ pub enum Kind {
         scheme: &'static str,
         /// The mode.
         mode: Mode,
-        /// The place among the task's accesses, from 0.
+        /// The position among the task's accesses, from 0.
         arg: usize,
     },
 }
@@ -206,15 +218,16 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A task that failed: its label and why. Cheap to clone.
+/// A task that failed: its label and the reason. Cheap to clone.
 ///
-/// [`source`](std::error::Error::source) of a task that returned an error is that error. Of a poisoned task it is the failure
-/// that poisoned it: where the chain began, and not a link of it.
+/// If a task returned an error, [`source`](std::error::Error::source) is that error. For a poisoned
+/// task, `source` is the failure where the chain began, not the previous task in the chain.
 ///
-/// A scope, and a parent, return the first failure in reference order that is a *cause*. [`Kind::Poisoned`],
-/// [`Kind::Cancelled`] and [`Kind::Unwritten`] count as *consequences*: only if there is no cause, the first of these is
-/// returned. So does an error that a body returned and that is such a failure of another task. The failure of a body comes after
-/// those of the tasks that it spawned.
+/// A scope or a parent returns the first failure in reference order that is a *cause*.
+/// [`Kind::Poisoned`], [`Kind::Cancelled`] and [`Kind::Unwritten`] are *consequences*. If a body
+/// returns such a failure of another task, that error is a consequence too. If there is no cause,
+/// the first consequence is returned. The failure of a body comes after the failures of the tasks
+/// that it spawned.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -245,7 +258,7 @@ struct Failure {
 enum Source {
     /// The failure that poisoned the task.
     Poison(Error),
-    /// What the body returned.
+    /// The error that the body returned.
     Returned(Arc<dyn std::error::Error + Send + Sync>),
 }
 
@@ -254,19 +267,19 @@ impl Error {
         Error(Arc::new(Failure { task, kind, source: None }))
     }
 
-    /// The failure of a task that reads what `cause` failed to produce.
+    /// Makes the failure of a task that reads what `cause` failed to produce.
     pub(crate) fn poisoned(task: Label, cause: &Error) -> Self {
         let cause = cause.root();
         let kind = Kind::Poisoned { by: cause.0.task };
         Error(Arc::new(Failure { task, kind, source: Some(Source::Poison(cause.clone())) }))
     }
 
-    /// The failure of a task whose body returned an error.
+    /// Makes the failure of a task whose body returned an error.
     pub(crate) fn returned(task: Label, error: Arc<dyn std::error::Error + Send + Sync>) -> Self {
         Error(Arc::new(Failure { task, kind: Kind::Failed, source: Some(Source::Returned(error)) }))
     }
 
-    /// Where the chain of poisonings began.
+    /// The failure where the chain of poisonings began.
     pub(crate) fn root(&self) -> &Error {
         match &self.0.source {
             Some(Source::Poison(cause)) => cause,
@@ -278,7 +291,7 @@ impl Error {
     pub(crate) fn is_consequence(&self) -> bool {
         match (&self.0.kind, &self.0.source) {
             (Kind::Poisoned { .. } | Kind::Cancelled | Kind::Unwritten { .. }, _) => true,
-            // A body that passed on what it was told of another task.
+            // The body passed on the failure of another task.
             (_, Some(Source::Returned(error))) => error.downcast_ref::<Error>().is_some_and(Error::is_consequence),
             _ => false,
         }
@@ -300,9 +313,10 @@ impl Error {
 
     /// # Safety
     ///
-    /// `raw` came from [`into_raw`](Error::into_raw); each call takes over one count.
+    /// `raw` came from [`into_raw`](Error::into_raw). Each call takes over one count.
     pub(crate) unsafe fn from_raw(raw: *const ()) -> Self {
-        // SAFETY: `raw` came from `Arc::into_raw` of an `Arc<Failure>` and the caller gives its count away.
+        // SAFETY: `raw` came from `Arc::into_raw` of an `Arc<Failure>`, and the caller gives its
+        // count away.
         Error(unsafe { Arc::from_raw(raw.cast()) })
     }
 }

@@ -3,7 +3,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-#[doc = include_str!("../../../docs/stack.md")]
+#[doc = include_str!("../../../docs/guide/papers/dds.md")]
 struct Stack;
 
 #[doc = include_str!("../../../docs/guide/tour.md")]

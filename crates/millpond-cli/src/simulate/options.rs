@@ -77,7 +77,32 @@ pub const EXPERIMENTS: &[&str] = &["table1", "fig4", "theorem2"];
 
 /// The command.
 pub fn command() -> Command {
-    let machine = [
+    let subjects = SUBJECTS.iter().map(|subject| {
+        let options = subject.options.iter().map(|&(name, least, most, default, help)| {
+            integer(name, "N", least, most, format!("{help} [default: {default}]"))
+        });
+        Command::new(subject.name).about(subject.summary).args(options)
+    });
+    Command::new("simulate")
+        .about("Simulate a program, or a recording, on processors that one does not have")
+        .subcommand_value_name("PROGRAM")
+        .subcommand_help_heading("Programs")
+        .disable_help_subcommand(true)
+        .args(machine_args())
+        .mut_args(|arg| arg.global(true))
+        .arg(file("trace", "Simulate a recording that `millpond profile --record` wrote, instead of a program"))
+        .arg(words(
+            "experiment",
+            "NAME",
+            EXPERIMENTS,
+            "Simulate an experiment of the paper, and compare it with what was published",
+        ))
+        .subcommands(subjects)
+}
+
+/// What the simulated machine is like.
+fn machine_args() -> [Arg; 14] {
+    [
         integer("processors", "P", 1, MAX_PROCESSORS, "Simulated processors [default: 32]"),
         Arg::new("speeds").long("speeds").value_name("FILE|GENERATOR").allow_hyphen_values(true).help(
             "Their speeds over time, 0 or from 1e-3 to 1e6: constant[:S], uniform:LOW..HIGH[:SECONDS], churn:UP:DOWN, or \
@@ -120,28 +145,7 @@ pub fn command() -> Command {
         integer("seed", "N", 0, u64::MAX, "Decides whom thieves ask, and what is drawn [default: 1]"),
         flag("json", "Print one JSON object"),
         file("svg", "Draw CPU and network load over time"),
-    ];
-    let subjects = SUBJECTS.iter().map(|subject| {
-        let options = subject.options.iter().map(|&(name, least, most, default, help)| {
-            integer(name, "N", least, most, format!("{help} [default: {default}]"))
-        });
-        Command::new(subject.name).about(subject.summary).args(options)
-    });
-    Command::new("simulate")
-        .about("Simulate a program, or a recording, on processors that one does not have")
-        .subcommand_value_name("PROGRAM")
-        .subcommand_help_heading("Programs")
-        .disable_help_subcommand(true)
-        .args(machine)
-        .mut_args(|arg| arg.global(true))
-        .arg(file("trace", "Simulate a recording that `millpond profile --record` wrote, instead of a program"))
-        .arg(words(
-            "experiment",
-            "NAME",
-            EXPERIMENTS,
-            "Simulate an experiment of the paper, and compare it with what was published",
-        ))
-        .subcommands(subjects)
+    ]
 }
 
 /// An option with a number of a range.

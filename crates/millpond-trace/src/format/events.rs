@@ -59,71 +59,10 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels:
     before.at = event.at;
     let mut put = Put { out, before };
     let kind = match event.what {
-        What::Opened { scope, within, place } => {
-            put.ids(&[scope, within]);
-            put_number(put.out, labels.place(place).into());
-            0
+        What::Opened { .. } | What::Session { .. } | What::Spawned { .. } | What::Named { .. } => {
+            put.labelled(event.what, labels)
         }
-        What::Session { scope, place } => {
-            put.ids(&[scope]);
-            put_number(put.out, labels.place(place).into());
-            34
-        }
-        What::Spawning { body } => put.id(body, 1),
-        What::Spawned { role, task, spawner, order, place } => {
-            put.ids(&[task, spawner]);
-            put_number(put.out, order);
-            put_number(put.out, labels.place(place).into());
-            2 + role as u8
-        }
-        What::Named { name } => {
-            put_number(put.out, labels.name(name).into());
-            6
-        }
-        What::Indexed { count, indices } => {
-            put_number(put.out, count.into());
-            indices.iter().take(count.into()).for_each(|&index| put_number(put.out, index.into()));
-            7
-        }
-        What::Declared { mode, datum } => {
-            put.datum(datum);
-            8 + mode as u8
-        }
-        What::Issued { body } => put.id(body, 16),
-        What::Granted { task, by, access } => put.release(task, by, access, 17),
-        What::Handed { task, by, access } => put.release(task, by, access, 18),
-        What::Started { task } => put.id(task, 19),
-        What::Ended { body, ok } => put.id(body, 20 + u8::from(ok)),
-        What::Completed { body } => put.id(body, 22),
-        What::Waits { body, cause, on } => {
-            put.ids(&[body]);
-            match cause {
-                Cause::Datum | Cause::Written => put.datum(on),
-                _ => put.ids(&[on]),
-            }
-            23 + cause as u8
-        }
-        What::Resumed { body } => put.id(body, 28),
-        What::Joined { body, task } => {
-            put.ids(&[body, task]);
-            29
-        }
-        What::Set { body, order, datum } => {
-            put.ids(&[body]);
-            put_number(put.out, order);
-            put.datum(datum);
-            30
-        }
-        What::Stole => 31,
-        What::Looted { closures } => {
-            put_number(put.out, closures.into());
-            35
-        }
-        What::AtTheft => 36,
-        What::Idle => 32,
-        What::Awake => 33,
-        // This crate is built with the runtime that it records.
-        _ => unreachable!("an event that the format has no kind for"),
+        what => put.numbers(what),
     };
     out[kind_at] = kind;
 }
@@ -140,6 +79,75 @@ struct Put<'a> {
 }
 
 impl Put<'_> {
+    /// An event that has a label; its kind.
+    fn labelled(&mut self, what: What, labels: &mut impl Labels) -> u8 {
+        let (label, kind) = match what {
+            What::Opened { scope, within, place } => {
+                self.ids(&[scope, within]);
+                (labels.place(place), 0)
+            }
+            What::Session { scope, place } => {
+                self.ids(&[scope]);
+                (labels.place(place), 34)
+            }
+            What::Spawned { role, task, spawner, order, place } => {
+                self.ids(&[task, spawner]);
+                put_number(self.out, order);
+                (labels.place(place), 2 + role as u8)
+            }
+            What::Named { name } => (labels.name(name), 6),
+            _ => unreachable!("an event without a label"),
+        };
+        put_number(self.out, label.into());
+        kind
+    }
+
+    /// An event that consists of numbers; its kind.
+    fn numbers(&mut self, what: What) -> u8 {
+        match what {
+            What::Spawning { body } => self.id(body, 1),
+            What::Indexed { count, indices } => {
+                put_number(self.out, count.into());
+                indices.iter().take(count.into()).for_each(|&index| put_number(self.out, index.into()));
+                7
+            }
+            What::Declared { mode, datum } => self.datum(datum, 8 + mode as u8),
+            What::Issued { body } => self.id(body, 16),
+            What::Granted { task, by, access } => self.release(task, by, access, 17),
+            What::Handed { task, by, access } => self.release(task, by, access, 18),
+            What::Started { task } => self.id(task, 19),
+            What::Ended { body, ok } => self.id(body, 20 + u8::from(ok)),
+            What::Completed { body } => self.id(body, 22),
+            What::Waits { body, cause, on } => {
+                self.ids(&[body]);
+                match cause {
+                    Cause::Datum | Cause::Written => self.datum(on, 23 + cause as u8),
+                    _ => self.id(on, 23 + cause as u8),
+                }
+            }
+            What::Resumed { body } => self.id(body, 28),
+            What::Joined { body, task } => {
+                self.ids(&[body, task]);
+                29
+            }
+            What::Set { body, order, datum } => {
+                self.ids(&[body]);
+                put_number(self.out, order);
+                self.datum(datum, 30)
+            }
+            What::Stole => 31,
+            What::Looted { closures } => {
+                put_number(self.out, closures.into());
+                35
+            }
+            What::AtTheft => 36,
+            What::Idle => 32,
+            What::Awake => 33,
+            // This crate is built with the runtime that it records.
+            _ => unreachable!("an event that the format has no kind for"),
+        }
+    }
+
     fn ids(&mut self, ids: &[u64]) {
         for &id in ids {
             put_difference(self.out, self.before.id, id);
@@ -152,9 +160,10 @@ impl Put<'_> {
         kind
     }
 
-    fn datum(&mut self, datum: u64) {
+    fn datum(&mut self, datum: u64, kind: u8) -> u8 {
         put_difference(self.out, self.before.datum, datum);
         self.before.datum = datum;
+        kind
     }
 
     fn release(&mut self, task: u64, by: u64, access: u16, kind: u8) -> u8 {

@@ -1,4 +1,4 @@
-//! Accesses made of accesses: tuples of up to 20, `Vec`s and arrays.
+//! Compound accesses: tuples of up to 20, `Vec`s and arrays.
 
 use super::{Accesses, Args, ArgsOf, Visitor};
 use crate::task::Modes;
@@ -34,7 +34,7 @@ macro_rules! tuples {
             where
                 Self: 't,
             {
-                // SAFETY: passed on.
+                // SAFETY: as the caller promises.
                 ($(unsafe { $a::leaf(&shape.$i, args) },)*)
             }
             #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple uses neither")]
@@ -42,7 +42,7 @@ macro_rules! tuples {
             where
                 Self: 't,
             {
-                // SAFETY: passed on.
+                // SAFETY: as the caller promises.
                 ($(unsafe { $a::held(&shape.$i, args) },)*)
             }
         }
@@ -78,14 +78,14 @@ unsafe impl<'s, B, A: Accesses<'s, B>> Accesses<'s, B> for Vec<A> {
     where
         Self: 't,
     {
-        // SAFETY: passed on.
+        // SAFETY: as the caller promises.
         shape.iter().map(|shape| unsafe { A::leaf(shape, args) }).collect()
     }
     unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
     where
         Self: 't,
     {
-        // SAFETY: passed on.
+        // SAFETY: as the caller promises.
         shape.iter().map(|shape| unsafe { A::held(shape, args) }).collect()
     }
 }
@@ -120,14 +120,14 @@ unsafe impl<'s, B, A: Accesses<'s, B>, const N: usize> Accesses<'s, B> for [A; N
     where
         Self: 't,
     {
-        // SAFETY: passed on.
+        // SAFETY: as the caller promises.
         std::array::from_fn(|i| unsafe { A::leaf(&shape[i], args) })
     }
     unsafe fn held<'t>(shape: &Self::Shape, args: &mut Args<'t>) -> <Self as ArgsOf<'t>>::Held
     where
         Self: 't,
     {
-        // SAFETY: passed on.
+        // SAFETY: as the caller promises.
         std::array::from_fn(|i| unsafe { A::held(&shape[i], args) })
     }
 }

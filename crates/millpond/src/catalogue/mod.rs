@@ -1,5 +1,6 @@
-//! The members of each family, as rows: what a command lists and a test scans; and runtimes whose parts are chosen by
-//! name ([`AnyRuntime`], [`Registry`]). Cargo feature `catalogue`.
+//! The members of each family, as rows: a command lists them, and tests iterate over them. Also
+//! runtimes whose parts are selected by name ([`AnyRuntime`], [`Registry`]). Cargo feature
+//! `catalogue`.
 
 mod registry;
 mod runtime;
@@ -23,21 +24,21 @@ use crate::pool::variants as pools;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The name by which the command line chooses it.
+    /// The name that selects it on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// The source that describes it.
     pub source: &'static str,
-    /// Of a pool: whether priorities change the order in which tasks are taken.
+    /// For a pool: whether priorities change the order in which tasks are taken.
     pub honours_priority: Option<bool>,
-    /// Of a scheme: what an issue and a release cost, in words.
+    /// For a scheme: the cost of an issue and a release, in words.
     pub complexity: Option<&'static str>,
-    /// Of a scheme: the access modes that it orders.
+    /// For a scheme: the access modes that it orders.
     pub modes: Option<&'static [Mode]>,
-    /// Of a memory manager or a pool: its parts, as the columns of the paper's tables name them.
+    /// For a memory manager or a pool: its parts, by the column names of the paper's tables.
     pub columns: &'static [(&'static str, &'static str)],
-    /// Of a pool: which of the [`Params`](crate::pool::params::Params) it has, by the names of their fields.
+    /// For a pool: the field names of the [`Params`](crate::pool::params::Params) that it supports.
     pub params: &'static [&'static str],
 }
 
@@ -47,37 +48,37 @@ impl Row {
         Row { name, summary, source, honours_priority: None, complexity: None, modes: None, columns, params }
     }
 
-    /// A row for a scheme of your own; its fields can be changed.
+    /// A row for your own scheme. You can change its fields.
     pub const fn of_scheme<D: Scheme>(summary: &'static str, source: &'static str) -> Row {
         Row { modes: Some(D::MODES), ..Row::new(D::NAME, summary, source) }
     }
 
-    /// A row for a pool of your own.
+    /// A row for your own pool.
     pub const fn of_pool<P: Pool>(summary: &'static str, source: &'static str) -> Row {
         Row { honours_priority: Some(P::HONOURS_PRIORITY), ..Row::new(P::NAME, summary, source) }
     }
 
-    /// A row for a memory manager of your own.
+    /// A row for your own memory manager.
     pub const fn of_memory<M: Memory>(summary: &'static str, source: &'static str) -> Row {
         Row::new(M::NAME, summary, source)
     }
 }
 
-/// The parts of a runtime by their names; by default, each the default one.
+/// The names of a runtime's parts. By default, each is the default part.
 ///
 /// ```
 /// use millpond::catalogue::Names;
 ///
-/// // Each member of each family, the others being the default ones.
+/// // Each member of each family, with defaults for the others.
 /// assert!(Names::star().any(|names| names == Names { memory: "dgbkof", ..Names::default() }));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names<'a> {
-    /// Of [`SCHEMES`].
+    /// A name in [`SCHEMES`].
     pub scheme: &'a str,
-    /// Of [`POOLS`].
+    /// A name in [`POOLS`].
     pub pool: &'a str,
-    /// Of [`MEMORY`].
+    /// A name in [`MEMORY`].
     pub memory: &'a str,
 }
 
@@ -88,9 +89,10 @@ impl Default for Names<'static> {
 }
 
 impl Names<'static> {
-    /// Each member of each family with the others at their defaults; all defaults once, first.
+    /// Yields each member of each family, with the defaults for the other families. The combination
+    /// of all defaults comes once, first.
     pub fn star() -> impl Iterator<Item = Self> {
-        // The stack takes no other pool and memory manager.
+        // The stack accepts no other pool and no other memory manager.
         let scheme = if DEFAULT_SCHEME == StackEngine::NAME { SCHEMES[0].name } else { DEFAULT_SCHEME };
         let (schemes, with) = (SCHEMES.iter(), Names { scheme, ..Names::default() });
         let schemes = schemes.map(|row| Names { scheme: row.name, ..Names::default() });
@@ -100,8 +102,8 @@ impl Names<'static> {
         std::iter::once(Names::default()).chain(away)
     }
 
-    /// Every combination of members: each scheme with each pool and each memory manager, and the stack, which has no
-    /// other parts than its own.
+    /// Yields every combination of members: each scheme with each pool and each memory manager. The
+    /// stack comes once, since it has only its own parts.
     ///
     /// ```
     /// use millpond::catalogue::{MEMORY, Names, POOLS, SCHEMES};
@@ -127,7 +129,7 @@ impl std::fmt::Display for Names<'_> {
     }
 }
 
-/// Where task blocks come from; the first is the default.
+/// The memory managers, which provide task blocks. The first is the default.
 pub const MEMORY: &[Row] = &memory();
 
 const fn memory() -> [Row; 1 + managers::ROWS.len()] {
@@ -151,7 +153,7 @@ const fn memory() -> [Row; 1 + managers::ROWS.len()] {
     rows
 }
 
-/// Where ready tasks wait; the first is the default.
+/// The pools, which hold ready tasks. The first is the default.
 pub const POOLS: &[Row] = &pools();
 
 const fn pools() -> [Row; 1 + pools::ROWS.len()] {
@@ -183,11 +185,11 @@ const fn pools() -> [Row; 1 + pools::ROWS.len()] {
     rows
 }
 
-/// Makes the table of the schemes, and each as a choice at run time.
+/// Makes the table of the schemes, and a run-time choice for each.
 macro_rules! schemes {
     ($($file:ident :: $scheme:ident, $name:literal, $source:literal, $complexity:literal, $summary:literal;)*) => {
-        /// When a task is ready; the first is the default. The stack is the last: an engine of its own, which has neither
-        /// of the other parts.
+        /// The schemes, which decide when a task is ready. The first is the default. The last is
+        /// the stack: a separate engine without the two other parts.
         pub const SCHEMES: &[Row] = &[
             $(Row {
                 name: {
@@ -209,12 +211,12 @@ macro_rules! schemes {
             },
         ];
 
-        /// The schemes of the table but the stack, in its order.
+        /// The schemes of the table without the stack, in the same order.
         const TRACKERS: &[AnyScheme] = &[$(AnyScheme::of::<crate::depend::$file::$scheme>()),*];
     };
 }
 
-/// Whether two names are the same, where they are compiled.
+/// Whether two names are equal, in a `const` context.
 const fn is_same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut same = a.len() == b.len();

@@ -1,4 +1,4 @@
-//! The catalogue, and what a program adds to it.
+//! The catalogue, and the parts that a program adds to it.
 
 use std::fmt;
 use std::panic::Location;
@@ -48,7 +48,7 @@ enum SchemeChoice {
 struct Entry<C> {
     row: Row,
     choice: C,
-    /// Where it was added; none for members of the catalogue.
+    /// Where the program added it. `None` for members of the catalogue.
     place: Option<&'static Location<'static>>,
 }
 
@@ -65,24 +65,24 @@ struct Entry<C> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// The family has a member of this name.
+    /// The family already has a member of this name.
     Taken {
-        /// What the family is called.
+        /// The name of the family.
         family: &'static str,
         /// The name.
         name: &'static str,
-        /// Where the first member was added; none for a member of the catalogue.
+        /// Where the first member was added. `None` for a member of the catalogue.
         first: Option<&'static Location<'static>>,
-        /// Where the second one was to be added.
+        /// Where the program tried to add the second one.
         second: &'static Location<'static>,
     },
-    /// The name cannot be typed as the value of an option.
+    /// The name cannot be the value of a command-line option.
     BadName {
-        /// What the family is called.
+        /// The name of the family.
         family: &'static str,
         /// The name.
         name: &'static str,
-        /// Where the part was to be added.
+        /// Where the program tried to add the part.
         place: &'static Location<'static>,
     },
 }
@@ -109,12 +109,12 @@ impl fmt::Display for RegistryError {
 
 impl std::error::Error for RegistryError {}
 
-/// What a message calls a family.
+/// The names of the families in messages.
 const SCHEME: &str = "scheme";
 const POOL: &str = "pool";
 const MANAGER: &str = "memory manager";
 
-/// The catalogue, and nothing else.
+/// The catalogue without additions.
 impl Default for Registry {
     fn default() -> Self {
         let entry = |row: &Row| *row;
@@ -136,11 +136,11 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a scheme, whose name is that of its type.
+    /// Adds a scheme. Its name is that of its type.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`], if there is a scheme of that name, or if it is no valid name.
+    /// [`RegistryError`], if a scheme has that name already, or the name is not valid.
     #[track_caller]
     pub fn with_scheme<D: Scheme>(mut self, row: Row) -> Result<Self, RegistryError> {
         let row = Row { name: D::NAME, modes: Some(D::MODES), ..row };
@@ -148,19 +148,20 @@ impl Registry {
         Ok(self)
     }
 
-    /// Adds a pool with its default parameters. It has none of the [`Params`]: for a pool that has some, see
-    /// [`with_tuned_pool`](Registry::with_tuned_pool).
+    /// Adds a pool with its default parameters. The pool supports none of the [`Params`]. For a
+    /// pool that supports some, see [`with_tuned_pool`](Registry::with_tuned_pool).
     ///
     /// # Errors
     ///
-    /// [`RegistryError`], if there is a pool of that name, or if it is no valid name.
+    /// [`RegistryError`], if a pool has that name already, or the name is not valid.
     #[track_caller]
     pub fn with_pool<P: Pool>(self, row: Row) -> Result<Self, RegistryError> {
         self.with_tuned_pool::<P>(Row { params: &[], ..row }, |_| P::Choice::default())
     }
 
-    /// Adds a pool that has some of the [`Params`]: [`Row::params`] names them, and `choose` makes the pool's own parameters
-    /// of them. The command refuses an option for any other parameter.
+    /// Adds a pool that supports some of the [`Params`]. [`Row::params`] names them, and `choose`
+    /// converts them to the pool's own parameters. The command rejects an option for any other
+    /// parameter.
     ///
     /// ```
     /// use millpond::catalogue::{Registry, Row};
@@ -183,7 +184,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`with_pool`](Registry::with_pool).
+    /// The same as [`with_pool`](Registry::with_pool).
     #[track_caller]
     pub fn with_tuned_pool<P: Pool>(
         mut self,
@@ -199,7 +200,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError`], if there is a memory manager of that name, or if it is no valid name.
+    /// [`RegistryError`], if a memory manager has that name already, or the name is not valid.
     #[track_caller]
     pub fn with_memory<M: Memory>(mut self, row: Row) -> Result<Self, RegistryError> {
         let row = Row { name: M::NAME, ..row };
@@ -207,36 +208,38 @@ impl Registry {
         Ok(self)
     }
 
-    /// The rows of the schemes, those of the catalogue first.
+    /// The rows of the schemes. Those of the catalogue come first.
     pub fn schemes(&self) -> impl Iterator<Item = &Row> {
         self.schemes.iter().map(|entry| &entry.row)
     }
 
-    /// The rows of the pools, those of the catalogue first.
+    /// The rows of the pools. Those of the catalogue come first.
     pub fn pools(&self) -> impl Iterator<Item = &Row> {
         self.pools.iter().map(|entry| &entry.row)
     }
 
-    /// The rows of the memory managers, those of the catalogue first.
+    /// The rows of the memory managers. Those of the catalogue come first.
     pub fn memory(&self) -> impl Iterator<Item = &Row> {
         self.memory.iter().map(|entry| &entry.row)
     }
 
-    /// Builds a runtime of the parts of these names.
+    /// Builds a runtime of the parts with these names.
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`]; [`BuildError::NoSuch`], which names the valid ones; and [`BuildError::NotWithStack`], if a
-    /// pool or a memory manager is named with the scheme `stack`.
+    /// The errors of [`Builder::build`]. [`BuildError::NoSuch`], which lists the valid names.
+    /// [`BuildError::NotWithStack`], if a pool or a memory manager is named with the scheme
+    /// `stack`.
     pub fn build(&self, builder: Builder, names: Names<'_>) -> Result<AnyRuntime, BuildError> {
         self.build_of(builder, names, Params::default())
     }
 
-    /// As [`build`](Registry::build), with parameters of the pool, if it has some ([`Row::params`]).
+    /// Like [`build`](Registry::build), with parameters for the pool if it supports some
+    /// ([`Row::params`]).
     ///
     /// # Errors
     ///
-    /// As [`build`](Registry::build).
+    /// The same as [`build`](Registry::build).
     pub fn build_of(&self, builder: Builder, names: Names<'_>, params: Params) -> Result<AnyRuntime, BuildError> {
         let scheme = find(&self.schemes, SCHEME, names.scheme)?;
         let pool = find(&self.pools, POOL, names.pool)?;
@@ -260,7 +263,8 @@ impl Registry {
         }
     }
 
-    /// The pool of a name, with parameters if it has some: for a [`TaskPool`](crate::taskpool::TaskPool).
+    /// The pool with this name, with parameters if it supports some. For a
+    /// [`TaskPool`](crate::taskpool::TaskPool).
     ///
     /// # Errors
     ///
@@ -269,7 +273,7 @@ impl Registry {
         find(&self.pools, POOL, name).map(|entry| (entry.choice)(params))
     }
 
-    /// The memory manager of a name: for a [`TaskPool`](crate::taskpool::TaskPool).
+    /// The memory manager with this name. For a [`TaskPool`](crate::taskpool::TaskPool).
     ///
     /// # Errors
     ///
@@ -303,7 +307,7 @@ fn add<C>(entries: &mut Vec<Entry<C>>, family: &'static str, row: Row, choice: C
     Ok(())
 }
 
-/// Whether an option can have this value without quotes.
+/// Whether the name can be an option's value without quotes.
 fn is_valid(name: &str) -> bool {
     let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !name.is_empty() && !name.starts_with('-') && name.bytes().all(valid)

@@ -1,4 +1,4 @@
-//! A runtime whose parts were chosen by name.
+//! A runtime whose parts are selected by name.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::runtime::{BuildError, Builder, Runtime};
 
-/// A runtime whose parts were chosen by name, at run time.
+/// A runtime whose parts are selected by name, at run time.
 ///
-/// What is done with one is compiled three times, and chosen between by [`on_runtime!`](crate::on_runtime): for the
-/// default parts, for the stack, and for all others together.
+/// [`on_runtime!`](crate::on_runtime) runs an expression on it. That expression is compiled three
+/// times: for the default parts, for the stack, and for all others together.
 ///
 /// ```
 /// use millpond::catalogue::{AnyRuntime, Names};
@@ -25,22 +25,23 @@ use crate::runtime::{BuildError, Builder, Runtime};
 /// ```
 #[derive(Debug)]
 pub enum AnyRuntime {
-    /// Of the default parts.
+    /// A runtime of the default parts.
     Default(Runtime),
-    /// Of the dataflow stack.
+    /// A runtime of the dataflow stack.
     Stack(Runtime<StackEngine>),
-    /// Of any other parts.
+    /// A runtime of any other parts.
     Catalogue(Runtime<Catalogue>),
 }
 
 impl AnyRuntime {
-    /// Builds a runtime of the parts of these names, all of them of the catalogue ([`Registry::build`] takes others too).
+    /// Builds a runtime of the parts with these names, all of them from the catalogue.
+    /// [`Registry::build`] accepts other parts too.
     ///
     /// # Errors
     ///
-    /// As [`Registry::build`].
+    /// The same as [`Registry::build`].
     pub fn build(builder: Builder, names: Names<'_>) -> Result<Self, BuildError> {
-        /// Made once: a runtime needs three of its members.
+        /// Built once: a runtime needs three of its members.
         static CATALOGUE: LazyLock<Registry> = LazyLock::new(Registry::default);
         CATALOGUE.build(builder, names)
     }
@@ -59,9 +60,9 @@ impl AnyRuntime {
     }
 }
 
-/// Evaluates an expression with the runtime in an [`AnyRuntime`](crate::catalogue::AnyRuntime): `on_runtime!(any, rt =>
-/// …)`, where `any` is a reference. The expression is compiled three times: for the default parts, for the stack, and for
-/// all others together.
+/// Evaluates an expression with the runtime in an [`AnyRuntime`](crate::catalogue::AnyRuntime):
+/// `on_runtime!(any, rt => …)`, where `any` is a reference. The expression is compiled three times:
+/// for the default parts, for the stack, and for all others together.
 ///
 /// ```
 /// # use millpond::{Runtime, catalogue::{AnyRuntime, Names}, on_runtime};

@@ -4,7 +4,8 @@ use super::limit::limit;
 use crate::memory::testing::{everybody_frees_everybodys, fill, first_word, free, one_seat, set_first_word};
 use crate::memory::{BLOCK_ALIGN, LINE, Memory};
 
-/// Tests the contract of a memory manager: blocks are aligned, large enough and apart, and any worker may free them.
+/// Tests the contract of a memory manager. Blocks are aligned, large enough and disjoint, and any
+/// worker may free them.
 ///
 /// # Panics
 ///
@@ -38,7 +39,7 @@ fn blocks_are_aligned_and_apart<M: Memory>() {
     blocks.into_iter().for_each(|block| free(&manager, &mut local, block));
 }
 
-/// A stale reader may load the first word of a block that is free, or in use again, until the manager is dropped.
+/// A stale reader may load the first word of a free or reused block, until the manager is dropped.
 fn stable_blocks_keep_their_first_word<M: Memory>() {
     let (manager, mut local) = one_seat::<M>(&M::Choice::default());
     let size = manager.largest_stable().min(200);
@@ -77,7 +78,7 @@ fn parts_end_in_any_order<M: Memory>() {
     let (manager, mut locals) = M::new(3);
     let block = manager.alloc(&mut locals[0], 64);
     drop(locals.remove(0));
-    // SAFETY: the block came from the manager, and nothing uses it.
+    // SAFETY: the block came from the manager, and no code uses it.
     unsafe { manager.free(&mut locals[1], block) };
     locals.iter_mut().for_each(|local| manager.idle(local));
     drop(locals);

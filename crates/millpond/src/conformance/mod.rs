@@ -2,18 +2,20 @@
 //!
 //! Needs the Cargo feature `conformance`.
 //!
-//! Call the functions from a test, each with your type. The members of the catalogue pass the same tests.
+//! Call the functions from a test, each with your type. The members of the catalogue pass the same
+//! tests.
 //!
 //! | function | tests |
 //! |---|---|
-//! | [`pool`] | each task goes to one taker; what others must find, they find |
+//! | [`pool`] | each task goes to one taker; other workers find the tasks that they must find |
 //! | [`memory`](fn@memory) | blocks are aligned, apart, and usable on all threads |
 //! | [`scheme`](fn@scheme) | an access is granted when, and only when, it may be |
 //! | [`runtime`](fn@runtime) | programs on a runtime of parts chosen by name give the serial result |
 //!
-//! A function panics if the part breaks its contract, and says how. If the part hangs, the function aborts the process
-//! after a minute or two. ThreadSanitizer also finds a missing order between a put and a take: run the tests under it. Use
-//! `-Zbuild-std`, since it must see into the locks of std.
+//! If the part breaks its contract, the function panics and says how. If the part hangs, the
+//! function aborts the process after a minute or two. Run the tests under ThreadSanitizer, too: it
+//! also finds a missing order between a put and a take. Use `-Zbuild-std`, since ThreadSanitizer
+//! must see the locks inside std.
 //!
 //! ```
 //! use millpond::{DefaultMemory, DefaultPool, DefaultScheme, conformance};

@@ -11,7 +11,8 @@ use crate::pool::{Leave, Pool, Put, TaskRef};
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::task::{Header, VTable};
 
-/// Tests the contract of a pool: each task goes to one taker, and what other workers must find, they find.
+/// Tests the contract of a pool: each task goes to one taker, and other workers find the tasks that
+/// they must find.
 ///
 /// # Panics
 ///
@@ -26,18 +27,18 @@ pub fn pool<P: Pool>() {
     });
 }
 
-/// Tasks that no runtime runs, numbered from 0. Every fifth has a priority.
+/// Tasks that no runtime runs, numbered from 0. Some have a priority.
 struct Tasks(Box<[Task]>);
 
 #[repr(C)]
 struct Task {
     header: Header,
-    /// 0; 1 once it was put; 2 once it was taken. Not atomic: ThreadSanitizer complains if the put did not happen before
-    /// the take, or if there were two takers.
+    /// 0 at first, 1 after the put, 2 after the take. Not atomic: ThreadSanitizer reports a take
+    /// that is not ordered after its put, and a second take.
     step: UnsafeCell<u8>,
 }
 
-// SAFETY: a pool reads headers only. Whether the accesses of a cell are ordered is what is tested.
+// SAFETY: a pool reads only headers. The test checks whether the accesses of a cell are ordered.
 unsafe impl Sync for Tasks {}
 
 impl Tasks {
@@ -60,13 +61,13 @@ impl Tasks {
         number
     }
 
-    /// Task `n`, to be put.
+    /// Returns task `n`, to be put.
     fn make(&self, n: usize) -> TaskRef {
         self.advance(n, 0);
         self.at(n)
     }
 
-    /// A task was taken; its number.
+    /// Records that a task was taken. Returns its number.
     fn taken(&self, task: TaskRef) -> usize {
         let number = self.number(task);
         self.advance(number, 1);
@@ -74,7 +75,8 @@ impl Tasks {
     }
 
     fn advance(&self, n: usize, from: u8) {
-        // SAFETY: the thread that makes a task, or takes it, has it alone, unless the pool breaks its contract.
+        // SAFETY: the thread that makes or takes a task has it alone, unless the pool breaks its
+        // contract.
         let step = unsafe { &mut *self.0[n].step.get() };
         assert_eq!(*step, from, "task {n} was taken {} times before", step.saturating_sub(1));
         *step += 1;
@@ -103,7 +105,7 @@ fn an_empty_pool_has_nothing<P: Pool>() {
     assert!(!pool.is_hungry());
 }
 
-/// What a put has shown, and after the owner has left its seat all there is.
+/// Other workers find what a put has shown. After the owner has left its seat, they find all tasks.
 fn others_find_what_they_must<P: Pool>() {
     const COUNT: usize = 50;
     let tasks = Tasks::new(COUNT);
@@ -138,7 +140,7 @@ fn only_what_is_wanted<P: Pool>() {
         });
         assert_eq!(taken.0, shown.get(), "`take_if` returns the task that it has shown");
         let task = taken.0.or_else(|| pool.take(local)).expect("a task is left");
-        // A hint, but never a task that is not there.
+        // `next` is a hint, but never names a task that is not there.
         next.into_iter().for_each(|next| _ = tasks.number(next));
         tasks.taken(task);
         left -= 1;
@@ -147,7 +149,7 @@ fn only_what_is_wanted<P: Pool>() {
     tasks.check();
 }
 
-/// On as many threads as seats, each of which puts, takes and steals, as a worker does.
+/// Runs as many threads as seats. Each thread puts, takes and steals, like a worker.
 pub(crate) fn each_task_once<P: Pool>(choice: &P::Choice, seats: usize, name: &str) {
     let count = if cfg!(any(millpond_tsan, millpond_asan)) { 200 } else { 2000 };
     let (pool, locals) = P::with(seats, choice);

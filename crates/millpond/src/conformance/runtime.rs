@@ -1,4 +1,4 @@
-//! Programs on a runtime whose parts are chosen by name.
+//! Programs on a runtime whose parts are selected by name.
 
 use std::panic::resume_unwind;
 use std::process::abort;
@@ -9,10 +9,12 @@ use crate::depend::Mode;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::{Engine, Handle, Inline, Kind, Runtime, Spawn, Sum, on_runtime};
 
-/// Tests a runtime of these parts: random programs give the result of the serial program, and sessions, failures and
-/// cancellation work. It uses several numbers of workers, windows, and rules for tasks that run at their spawn.
+/// Tests a runtime of these parts. Random programs give the result of the serial program, and
+/// sessions, failures and cancellation work. The test uses several numbers of workers, windows, and
+/// rules for inline leaves.
 ///
-/// Test your part with default ones first, then with others: a part relies on the contracts of the other two.
+/// First test your part with default parts, then with others: a part relies on the contracts of the
+/// other two.
 ///
 /// # Panics
 ///
@@ -65,7 +67,7 @@ fn mix(a: u64, b: u64) -> u64 {
     (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB) ^ (x >> 31)
 }
 
-/// Tasks on a few data, in the order of their spawns.
+/// Tasks on a few data, in spawn order.
 #[derive(Debug)]
 struct Program {
     tasks: Vec<Task>,
@@ -75,15 +77,16 @@ const DATA: usize = 4;
 
 #[derive(Debug)]
 struct Task {
-    /// The data that it uses: a list for each mode, in the order of [`Mode::ALL`].
+    /// The data that the task uses: one list per mode, in the order of [`Mode::ALL`].
     uses: [Vec<usize>; Mode::ALL.len()],
-    /// A parent, with a child for each datum that it reads and two for each that it changes.
+    /// Whether it is a parent. It then has a child for each datum that it reads, and two for each
+    /// that it changes.
     nest: bool,
-    /// The body of the scope waits for this datum after the spawn.
+    /// The datum that the scope's body waits for after the spawn.
     wait: Option<usize>,
 }
 
-/// What each task saw, and the last values of the data.
+/// The value that each task saw, and the last values of the data.
 type Outcome = (Vec<u64>, Vec<u64>);
 
 impl Task {
@@ -104,7 +107,7 @@ impl Task {
     }
 }
 
-/// What a task makes of the values that it is given to read.
+/// Combines the values that a task reads.
 fn fold<'a>(number: u64, values: impl IntoIterator<Item = &'a u64>) -> u64 {
     values.into_iter().fold(number, |seen, value| mix(seen, *value))
 }
@@ -112,7 +115,7 @@ fn fold<'a>(number: u64, values: impl IntoIterator<Item = &'a u64>) -> u64 {
 impl Program {
     fn random(seed: u64, modes: &[Mode]) -> Program {
         let random = &mut Random(seed);
-        // A few modes for each program, so that generations get long.
+        // Each program uses only a few modes, so that generations get long.
         let few: Vec<_> = (0..3).map(|_| modes[random.below(modes.len())]).collect();
         Program { tasks: (0..60).map(|_| Task::random(random, &few)).collect() }
     }
@@ -183,7 +186,8 @@ impl Program {
     }
 }
 
-/// In a body that must not run. Not a panic, which the scope would report as one of its failures.
+/// Called in a body that must not run. It aborts: the scope would report a panic as one of its
+/// failures.
 fn must_not_run() -> ! {
     eprintln!("a body has run that must not: {}", std::backtrace::Backtrace::force_capture());
     abort();
@@ -226,7 +230,7 @@ fn failure<E: Engine>(rt: &Runtime<E>) {
     assert_eq!(values, [Some(10), None, None, Some(13)]);
 }
 
-/// A task cancels its scope: the tasks behind it do not run.
+/// A task cancels its scope: the later tasks do not run.
 fn cancellation<E: Engine>(rt: &Runtime<E>) {
     let (data, other, untouched) = (Handle::new(0), Handle::new(0), Handle::new(0));
     let result = rt.scope(|s| {

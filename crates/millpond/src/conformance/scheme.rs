@@ -1,4 +1,5 @@
-//! The contract of a scheme, step by step. Where a figure is wrong (TG Figs. 2–5), the steps are what must happen instead.
+//! The contract of a scheme, step by step. If a figure is wrong (TG Figs. 2–5), the steps show what
+//! must happen instead.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -9,7 +10,8 @@ use crate::handle::Handle;
 use crate::task::{Header, VTable};
 use Mode::{Commutative, Concurrent, Inout, Read, Reduce, Write};
 
-/// Tests the contract of a scheme: when an access is granted, when a task is ready, and when a version is idle.
+/// Tests the contract of a scheme: when an access is granted, when a task is ready, and when a
+/// version is idle.
 ///
 /// The steps run on one thread. [`runtime`](super::runtime) tests a scheme on several.
 ///
@@ -34,15 +36,15 @@ pub fn scheme<D: Scheme>() {
     });
 }
 
-const MOST: usize = 3;
+const MAX_ACCESSES: usize = 3;
 
 #[repr(C)]
 struct Block {
     header: Header,
-    records: [Record; MOST],
+    records: [Record; MAX_ACCESSES],
 }
 
-/// Versions, and tasks that access them, one step at a time.
+/// Versions and tasks that access them, one step at a time.
 struct Steps<D: Scheme> {
     handles: Vec<Handle<u32>>,
     blocks: Vec<NonNull<Block>>,
@@ -64,12 +66,12 @@ impl<D: Scheme> Steps<D> {
         }
     }
 
-    /// A task that declares these accesses, of which none is issued; its number.
+    /// Makes a task that declares these accesses, and issues none of them. Returns its number.
     fn task(&mut self, accesses: &[(usize, Mode)]) -> usize {
         let record = |place: usize| {
             let (version, mode) = accesses.get(place).copied().unwrap_or(accesses[0]);
             let target = self.handles[version].datum().current().cast();
-            // A reduction is known to a scheme by its mode alone; its target would be a thing of its own.
+            // A scheme knows a reduction only by its mode. Its target would be a separate object.
             let declared = if mode == Reduce { Mode::Concurrent } else { mode };
             Record::new(target, size_of::<Header>() + place * size_of::<Record>(), 0, declared, false)
         };
@@ -86,38 +88,38 @@ impl<D: Scheme> Steps<D> {
         TaskRef(self.blocks[number].cast())
     }
 
-    /// Issues one access; whether it is granted.
+    /// Issues one access. Returns whether it is granted.
     fn issue(&mut self, number: usize, place: usize) -> bool {
         let record = &self.at(number).records()[place];
-        // SAFETY: this thread issues; blocks and handles live as long as `self`.
+        // SAFETY: only this thread issues. Blocks and handles live as long as `self`.
         unsafe { D::issue(&mut self.local, record.own_version().meta().of::<D>(), record) }
     }
 
-    /// Says that all accesses were issued; whether the task is ready.
+    /// Tells the scheme that all accesses were issued. Returns whether the task is ready.
     fn enter(&mut self, number: usize, waiting: usize) -> bool {
-        // SAFETY: they were, by this thread.
+        // SAFETY: this thread issued them.
         unsafe { D::enter(&self.shared, self.at(number), waiting) }
     }
 
-    /// Makes a task of these accesses and issues it: its number, and whether it is ready.
+    /// Makes a task of these accesses and issues it. Returns its number, and whether it is ready.
     fn spawn(&mut self, accesses: &[(usize, Mode)]) -> (usize, bool) {
         let task = self.task(accesses);
         let waiting = (0..accesses.len()).filter(|&place| !self.issue(task, place)).count();
         (task, self.enter(task, waiting))
     }
 
-    /// Releases one access; notes which tasks are ready by that.
+    /// Releases one access, and records the tasks that become ready by it.
     fn release_one(&mut self, number: usize, place: usize) {
         let record = &self.at(number).records()[place];
         let meta = record.own_version().meta().of::<D>();
-        // SAFETY: issued, granted, and released once by each test.
+        // SAFETY: the access was issued and granted, and each test releases it once.
         let released = unsafe { D::release(&self.shared, &mut self.local, meta, record) };
         let mut next = released.granted;
         while let Some(granted) = next {
-            // SAFETY: it was granted just now, so it was not released.
+            // SAFETY: the access was just granted, so it was not released.
             let granted = unsafe { granted.as_ref() };
             next = NonNull::new(granted.link().cast());
-            // SAFETY: from a release, once.
+            // SAFETY: the record came from a release, once.
             if unsafe { D::granted(granted) } {
                 self.note(granted.task());
             }
@@ -132,7 +134,8 @@ impl<D: Scheme> Steps<D> {
         self.ready.push(number.expect("one of ours"));
     }
 
-    /// Releases all accesses of a task; the tasks that are ready by that, in ascending order.
+    /// Releases all accesses of a task. Returns the tasks that become ready by it, in ascending
+    /// order.
     fn release(&mut self, number: usize) -> Vec<usize> {
         (0..self.at(number).records().len()).for_each(|place| self.release_one(number, place));
         let mut ready = std::mem::take(&mut self.ready);
@@ -146,7 +149,7 @@ impl<D: Scheme> Drop for Steps<D> {
         for handle in &self.handles {
             let meta = handle.datum().version().meta().of::<D>();
             assert!(D::is_idle(meta) || std::thread::panicking(), "{}: not idle at the end", D::NAME);
-            // SAFETY: nothing is issued any more; the version is freed with its handle.
+            // SAFETY: no access is issued any more. The version is freed with its handle.
             let _idle = unsafe { D::retire(meta) };
             // SAFETY: no access is outstanding.
             unsafe { handle.datum().version().meta().reset() };
@@ -158,8 +161,8 @@ impl<D: Scheme> Drop for Steps<D> {
     }
 }
 
-/// Fig. 3, lines 13 and 14: as printed, a task after a generation that has become empty counts an edge and is put on no
-/// list, so that it never becomes ready.
+/// Fig. 3, lines 13 and 14: as printed, a task after an emptied generation counts an edge but is
+/// put on no list. So it never becomes ready.
 pub(crate) fn a_task_after_an_emptied_generation<D: Scheme>() {
     for (first, second) in [(Read, Inout), (Inout, Read), (Commutative, Read), (Read, Reduce)] {
         let mut steps = Steps::<D>::new(1);
@@ -170,7 +173,7 @@ pub(crate) fn a_task_after_an_emptied_generation<D: Scheme>() {
         assert!(ready, "{}: {second} after an emptied generation of {first}", D::NAME);
         assert_eq!(steps.release(other), []);
     }
-    // The emptied one has another before it, where the figure counts the edge.
+    // Another generation precedes the emptied one, where the figure counts the edge.
     for second in [Read, Inout, Commutative] {
         let mut steps = Steps::<D>::new(1);
         let (writer, _) = steps.spawn(&[(0, Inout)]);
@@ -183,7 +186,7 @@ pub(crate) fn a_task_after_an_emptied_generation<D: Scheme>() {
     }
 }
 
-/// The same with the emptied generation between: its members were woken, and have gone.
+/// The same with the emptied generation in between: its members were woken and have ended.
 pub(crate) fn a_generation_that_empties_behind_another<D: Scheme>() {
     let mut steps = Steps::<D>::new(1);
     let (writer, _) = steps.spawn(&[(0, Inout)]);
@@ -199,8 +202,9 @@ pub(crate) fn a_generation_that_empties_behind_another<D: Scheme>() {
     assert_eq!(steps.release(last), []);
 }
 
-/// Fig. 3, line 6: `next` is seen by every release after the issue that sets it. Of a release *while* it is set, the models
-/// `a_chain` and `readers_writer_readers_writer` tell (`depend/loom_tests.rs`).
+/// Fig. 3, line 6: every release after the issue that sets `next` sees it. For a release *during*
+/// that issue, see the models `a_chain` and `readers_writer_readers_writer`
+/// (`depend/loom_tests.rs`).
 pub(crate) fn the_next_generation_is_seen<D: Scheme>() {
     let mut steps = Steps::<D>::new(1);
     let (one, _) = steps.spawn(&[(0, Read)]);
@@ -212,7 +216,8 @@ pub(crate) fn the_next_generation_is_seen<D: Scheme>() {
     assert_eq!(steps.release(writer), []);
 }
 
-/// Figs. 2 to 4: a task whose first access is granted before its second is issued is not ready, and becomes so once.
+/// Figs. 2 to 4: a task whose first access is granted before its second is issued is not ready. It
+/// becomes ready once.
 pub(crate) fn a_task_is_guarded_until_it_is_issued<D: Scheme>() {
     let mut steps = Steps::<D>::new(2);
     let (a, _) = steps.spawn(&[(0, Inout)]);
@@ -224,7 +229,7 @@ pub(crate) fn a_task_is_guarded_until_it_is_issued<D: Scheme>() {
     assert!(!steps.enter(both, 2));
     assert_eq!(steps.release(b), [both]);
     assert_eq!(steps.release(both), []);
-    // Both are granted before the task is issued as a whole.
+    // Both accesses are granted before the task is issued as a whole.
     let (a, _) = steps.spawn(&[(0, Inout)]);
     let both = steps.task(&[(0, Inout), (1, Inout)]);
     let waiting = usize::from(!steps.issue(both, 0)) + usize::from(!steps.issue(both, 1));
@@ -234,8 +239,8 @@ pub(crate) fn a_task_is_guarded_until_it_is_issued<D: Scheme>() {
     assert_eq!(steps.release(both), []);
 }
 
-/// §4.4: issue and release need not exclude one another; a release between the steps of an issue is not lost. Of releases
-/// within one step, all models of `depend/loom_tests.rs` tell.
+/// §4.4: issue and release need not exclude each other. A release between the steps of an issue is
+/// not lost. For releases within one step, see all models of `depend/loom_tests.rs`.
 pub(crate) fn a_release_between_issues<D: Scheme>() {
     let mut steps = Steps::<D>::new(1);
     let (writer, _) = steps.spawn(&[(0, Inout)]);
@@ -247,7 +252,7 @@ pub(crate) fn a_release_between_issues<D: Scheme>() {
     assert_eq!((steps.release(one), steps.release(two)), (vec![], vec![]));
 }
 
-/// §3.3: a `write` is the first of its version: it is granted, and what follows waits for it.
+/// §3.3: a `write` is the first of its version. It is granted, and later accesses wait for it.
 pub(crate) fn a_write_never_waits<D: Scheme>() {
     let mut steps = Steps::<D>::new(1);
     let (writer, ready) = steps.spawn(&[(0, Write)]);
@@ -276,8 +281,8 @@ pub(crate) fn generations_follow_one_another<D: Scheme>() {
     }
 }
 
-/// A task that reads a version twice is two members of one generation: it becomes ready once, and what follows waits for
-/// both.
+/// A task that reads a version twice is two members of one generation. It becomes ready once, and
+/// later tasks wait for both members.
 pub(crate) fn a_task_is_in_a_generation_twice<D: Scheme>() {
     let repeated = [Read, Concurrent].into_iter().filter(|mode| D::MODES.contains(mode));
     for mode in repeated {
@@ -295,7 +300,7 @@ pub(crate) fn a_task_is_in_a_generation_twice<D: Scheme>() {
         steps.release_one(twice, 2);
         assert_eq!(std::mem::take(&mut steps.ready), [after]);
         assert_eq!(steps.release(after), []);
-        // Into a generation that is granted.
+        // The task joins a generation that is already granted.
         let (twice, ready) = steps.spawn(&[(0, mode), (0, mode)]);
         assert!(ready, "{}: {mode} twice of an idle version", D::NAME);
         let (beside, ready) = steps.spawn(&[(0, mode), (0, mode)]);

@@ -1,4 +1,4 @@
-//! Members of the catalogue pass.
+//! Checks that members of the catalogue pass.
 
 use crate::catalogue::{Names, Registry};
 use crate::memory::named::Named as Manager;
@@ -28,7 +28,7 @@ fn of_a_scheme() {
     super::scheme::<DefaultScheme>();
 }
 
-/// Also the stack, which has no parts to call by hand.
+/// Includes the stack, which has no parts to call directly.
 #[test]
 fn of_runtimes() {
     let registry = Registry::default();

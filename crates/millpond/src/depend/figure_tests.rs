@@ -1,4 +1,4 @@
-//! The steps of `conformance::scheme`, under every scheme.
+//! Runs the steps of `conformance::scheme` under every scheme.
 
 use super::Scheme;
 use crate::conformance::scheme::*;

@@ -1,15 +1,19 @@
-//! Accesses of tasks that a stack holds: noted, not ordered, since the stack runs tasks in reference order (DDS §3).
+//! Accesses of tasks in a stack. They are noted but not ordered, since the stack runs tasks in
+//! reference order (DDS §3).
 //!
-//! What waits for what, a thief finds out (`stack::thief::scan`). Here is only what handles must know: whether a frame uses a version,
-//! and who frees one whose handle is gone. A task's end costs nothing here: a frame keeps a list of the versions that it uses,
-//! and lets go of them when all its closures have ended (`Frames::end_uses`).
+//! A thief finds out which tasks wait for which (`stack::thief::scan`). This module holds only what
+//! handles must know: whether a frame uses a version, and which code frees a version whose handle
+//! is gone. The end of a task costs nothing here. A frame keeps a list of the versions that it
+//! uses, and releases them when all its closures have ended (`Frames::end_uses`).
 //!
-//! 1. The note is the stack's owner's, who writes it without a read-modify-write. Hand-overs of a stack order these writes.
-//! 2. `retire` on the owner's thread leaves a mark; the frame's end finds it.
-//! 3. On another thread, which a handle may be moved to, there is no mark, since the owner's look at it would need a
-//!    fence. If the version is not in use there (acquire), no access can be issued any more: the handle was the only one. Else
-//!    the version waits on the stack's list of orphans, if it still is in use under the list's lock, and is freed when the
-//!    stack is empty.
+//! 1. The stack's owner writes the note, without a read-modify-write. Hand-overs of a stack order
+//!    these writes.
+//! 2. `retire` on the owner's thread sets a mark. The end of the frame finds it.
+//! 3. A handle may move to another thread. There, `retire` sets no mark, since the owner would need
+//!    a fence to read it. If the version is not in use there (acquire), no access can be issued any
+//!    more: the handle was the only one. Otherwise `retire` takes the lock of the stack's list of
+//!    orphans. If the version is still in use, it goes on that list, and is freed when the stack is
+//!    empty.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -23,20 +27,21 @@ use crate::task::Record;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// See the [module](self). No member of the family: a stack's scopes use it for their own data.
+/// See the [module](self). It is not in the scheme catalogue: a stack's scopes use it for their own
+/// data.
 pub(crate) enum InOrder {}
 
-/// What is kept beside a version.
+/// The data in a version.
 #[derive(Default)]
 pub(crate) struct Noted {
-    /// Whether a frame uses it.
+    /// Whether a frame uses the version.
     in_use: AtomicU32,
     retired: Cell<bool>,
     /// The stack of the frame.
     frames: Cell<Option<NonNull<Frames>>>,
 }
 
-// SAFETY: the cells are the stack's owner's; see the module.
+// SAFETY: only the stack's owner uses the cells. See the module.
 unsafe impl Send for Noted {}
 // SAFETY: as above.
 unsafe impl Sync for Noted {}
@@ -47,28 +52,29 @@ impl Noted {
         self.in_use.load(Relaxed) != 0
     }
 
-    /// Whether no frame uses it; what its tasks did is seen.
+    /// Whether no frame uses the version. If so, the effects of its tasks are visible.
     pub(crate) fn is_unused(&self) -> bool {
         self.in_use.load(Acquire) == 0
     }
 
-    /// A frame of this stack uses it.
+    /// Notes that a frame of this stack uses the version.
     pub(crate) fn begin_use(&self, frames: &Frames) {
         self.frames.set(Some(NonNull::from(frames)));
         self.in_use.store(1, Relaxed);
     }
 
-    /// No frame uses it any more; whether the handle is gone, so that the version is the caller's.
+    /// Notes that no frame uses the version any more. Returns whether the handle is gone, so that
+    /// the caller owns the version.
     pub(crate) fn end_use(&self) -> bool {
         let retired = self.retired.get();
-        // Release: who finds it so on another thread frees the version (3).
+        // Release: another thread that reads 0 frees the version (3).
         self.in_use.store(0, Release);
         retired
     }
 }
 
-// SAFETY: a task whose accesses were noted here is run when all before it have ended, or when a thief has found that
-// none of them conflicts (`stack`). Zeros are a version that nobody uses.
+// SAFETY: a task whose accesses were noted here runs when all earlier tasks have ended, or when a
+// thief has found that none of them conflicts (`stack`). Zeros are an unused version.
 unsafe impl Scheme for InOrder {
     type Meta = Noted;
     type Local = ();
@@ -80,7 +86,7 @@ unsafe impl Scheme for InOrder {
             return true;
         }
         let frames = meta.frames.get().expect("set with the note");
-        // SAFETY: a stack lives as long as its runtime, and a frame of it uses the version.
+        // SAFETY: a stack lives as long as its runtime, and one of its frames uses the version.
         let frames = unsafe { frames.as_ref() };
         frames.is_here() && !frames.uses(NonNull::from(meta).cast())
     }
@@ -102,7 +108,7 @@ unsafe impl Scheme for InOrder {
     unsafe fn forget(meta: &Noted) {
         if !meta.is_unused() {
             let frames = meta.frames.get().expect("set with the note");
-            // SAFETY: as in `is_idle`, which has said that the stack is here.
+            // SAFETY: as in `is_idle`, which said that the stack is on this thread.
             unsafe { frames.as_ref() }.forget(meta);
         }
     }

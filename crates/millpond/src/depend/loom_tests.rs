@@ -1,5 +1,5 @@
-//! Models of the schemes. The value of a version is a cell that loom watches: a task that runs touches those of its
-//! accesses, and so does the issuer when the scheme says that it may.
+//! Models of the schemes. The value of a version is a cell that loom watches. A task that runs
+//! touches the cells of its accesses. The issuer touches a cell when the scheme says that it may.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::task::{Header, Record, TaskRef, VTable};
 use Mode::{Concurrent, Inout, Read, Write};
 
-/// What a model needs of a scheme beyond the trait.
+/// The operations that a model needs of a scheme, apart from the trait.
 trait Modelled: Scheme<Meta: Default> {
-    /// The version's memory is used for something else: loom finds who touches it later.
+    /// Reuses the version's memory: loom finds any thread that touches it later.
     fn end(meta: &mut Self::Meta);
 }
 
@@ -36,10 +36,10 @@ macro_rules! modelled {
 }
 modelled!(Parked, Graph, EmbeddedGraph, Hypergraph, EmbeddedHypergraph, List, TwoLocks, Tickets);
 
-/// An access of a task: to which version, and how.
+/// An access of a task: the version and the mode.
 type Declared = (usize, Mode);
 
-/// A task of at most two accesses, laid out as a block.
+/// A task of at most two accesses, with the layout of a task block.
 #[repr(C)]
 struct Block {
     header: Header,
@@ -48,20 +48,20 @@ struct Block {
 
 const VERSIONS: usize = 2;
 
-/// Versions, and the tasks of a program on them, in order of issue.
+/// Versions, and the tasks of a program on them, in issue order.
 struct World<D: Modelled> {
     program: Vec<Vec<Declared>>,
     /// On the heap: the records of a scheme that searches point there.
     metas: Box<[std::cell::UnsafeCell<D::Meta>; VERSIONS]>,
     shared: D::Shared,
     values: [UnsafeCell<usize>; VERSIONS],
-    /// How often version 0 was freed.
+    /// The number of times that version 0 was freed.
     freed: UnsafeCell<u32>,
     tasks: Vec<TaskRef>,
     ran: Vec<AtomicU32>,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check whether the cells are used in order.
 unsafe impl<D: Modelled> Sync for World<D> {}
 // SAFETY: as above.
 unsafe impl<D: Modelled> Send for World<D> {}
@@ -69,7 +69,7 @@ unsafe impl<D: Modelled> Send for World<D> {}
 fn block<M>(accesses: &[Declared], metas: &[std::cell::UnsafeCell<M>; VERSIONS]) -> TaskRef {
     let record = |place: usize| {
         let (version, mode) = *accesses.get(place).unwrap_or(&(0, Read));
-        // The target is what lies beside the version (`tickets::meta`).
+        // The target is the scheme's data itself (`tickets::meta`).
         let at = metas[version].get();
         let _ = at.expose_provenance();
         let target = NonNull::new(at).unwrap().cast();
@@ -96,18 +96,19 @@ impl<D: Modelled> World<D> {
         })
     }
 
-    /// Tasks of one access each, to version 0.
+    /// Makes tasks of one access each, to version 0.
     fn new(modes: &[Mode]) -> Arc<Self> {
         let program: Vec<_> = modes.iter().map(|&mode| [(0, mode)]).collect();
         Self::of(&program.iter().map(<[Declared; 1]>::as_slice).collect::<Vec<_>>())
     }
 
     fn meta(&self, version: usize) -> &D::Meta {
-        // SAFETY: exclusive only in `free`, and there loom looks whether somebody else uses it.
+        // SAFETY: only `free` borrows it exclusively, and there loom checks that no other thread
+        // uses it.
         unsafe { &*self.metas[version].get() }
     }
 
-    /// Frees version 0: from here on, loom finds who still touches it.
+    /// Frees version 0. From here on, loom finds any thread that still touches it.
     fn free(&self) {
         self.freed.with_mut(|freed| {
             // SAFETY: loom checks it.
@@ -117,7 +118,8 @@ impl<D: Modelled> World<D> {
         D::end(unsafe { &mut *self.metas[0].get() });
     }
 
-    /// What task `number` must find in a version: the number of the last one before it that writes, plus 1.
+    /// The value that task `number` must find in a version: the number of the last earlier writer,
+    /// plus 1.
     fn expected(&self, version: usize, number: usize) -> usize {
         let writes = |accesses: &Vec<Declared>| accesses.iter().any(|&(v, mode)| v == version && !mode.shares());
         self.program[..number].iter().rposition(writes).map_or(0, |last| last + 1)
@@ -142,10 +144,10 @@ impl<D: Modelled> World<D> {
     fn issue(&self, number: usize) -> bool {
         let (task, mut waiting, mut local) = (self.tasks[number], 0, D::Local::default());
         for (record, &(version, _)) in task.records().iter().zip(&self.program[number]) {
-            // SAFETY: one thread issues; the records outlive the model.
+            // SAFETY: only this thread issues, and the records outlive the model.
             waiting += usize::from(!unsafe { D::issue(&mut local, self.meta(version), record) });
         }
-        // SAFETY: just issued.
+        // SAFETY: the accesses were just issued.
         unsafe { D::enter(&self.shared, task, waiting) }
     }
 
@@ -153,7 +155,7 @@ impl<D: Modelled> World<D> {
         self.tasks.iter().position(|&known| known == task).expect("one of ours")
     }
 
-    /// Runs a ready task and all that become ready by it.
+    /// Runs a ready task, and all tasks that become ready by it.
     fn run(&self, number: usize) {
         let mut todo = vec![number];
         while let Some(number) = todo.pop() {
@@ -176,15 +178,15 @@ impl<D: Modelled> World<D> {
 
     fn release(&self, version: usize, record: &Record, todo: &mut Vec<usize>) {
         let mut local = D::Local::default();
-        // SAFETY: issued, granted, and released once.
+        // SAFETY: the access was issued and granted, and is released once.
         let Released { granted, last } = unsafe { D::release(&self.shared, &mut local, self.meta(version), record) };
         let mut next = granted;
         while let Some(record) = next {
-            // SAFETY: granted below, so not released yet.
+            // SAFETY: the access is granted below, so it is not released yet.
             let record = unsafe { record.as_ref() };
             next = NonNull::new(record.link().cast());
             let task = record.task();
-            // SAFETY: it came from a release.
+            // SAFETY: the record came from a release.
             if unsafe { D::granted(record) } {
                 todo.push(self.number(task));
             }
@@ -194,7 +196,7 @@ impl<D: Modelled> World<D> {
         }
     }
 
-    /// Issues tasks; runs those that are ready at once after that.
+    /// Issues tasks, then runs those that were ready at once.
     fn issue_and_run(&self, numbers: impl Iterator<Item = usize>) {
         let ready: Vec<_> = numbers.filter(|&number| self.issue(number)).collect();
         ready.into_iter().for_each(|number| self.run(number));
@@ -206,7 +208,7 @@ impl<D: Modelled> World<D> {
     }
 
     fn retire(&self) {
-        // SAFETY: this thread issues, and nothing afterwards.
+        // SAFETY: this thread issues, and issues nothing afterwards.
         if unsafe { D::retire(self.meta(0)) } {
             self.free();
         }
@@ -237,7 +239,7 @@ fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Two readers run while a writer, two readers and a writer are issued behind them.
+/// Two readers run while the issuer adds a writer, two readers and a writer behind them.
 fn readers_writer_readers_writer<D: Modelled>() {
     let world = World::<D>::new(&[Read, Read, Inout, Read, Read, Inout]);
     let threads = issue_and_start::<D, 2>(&world);
@@ -246,7 +248,7 @@ fn readers_writer_readers_writer<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// Readers join a generation that is open, and empties meanwhile.
+/// Readers join a generation that is open and becomes empty meanwhile.
 fn readers_join_while_it_empties<D: Modelled>() {
     let world = World::<D>::new(&[Read, Read, Read, Read, Inout]);
     let threads = issue_and_start::<D, 2>(&world);
@@ -255,7 +257,8 @@ fn readers_join_while_it_empties<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// A chain of inouts is issued while its head runs; a generation of another kind of sharers is at its end.
+/// A chain of inouts is issued while its head runs. A generation of another sharing mode is at its
+/// end.
 fn a_chain<D: Modelled>() {
     let world = World::<D>::new(&[Inout, Inout, Inout, Concurrent, Read]);
     let threads = issue_and_start::<D, 1>(&world);
@@ -264,7 +267,7 @@ fn a_chain<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// Tasks wait for two data that two threads work on.
+/// Tasks wait for two data that two threads use.
 fn two_data<D: Modelled>() {
     let world = World::<D>::of(&[
         &[(0, Inout)],
@@ -279,7 +282,7 @@ fn two_data<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// As above, with readers of one datum between.
+/// Like `two_data`, with readers of one datum in between.
 fn two_data_and_readers<D: Modelled>() {
     let world = World::<D>::of(&[&[(0, Inout)], &[(1, Read)], &[(0, Read), (1, Read)], &[(1, Inout), (0, Read)]]);
     let threads = issue_and_start::<D, 2>(&world);
@@ -288,7 +291,8 @@ fn two_data_and_readers<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// The issuer does at once what the scheme says would be granted at once, without issuing it.
+/// If the scheme says that an access would be granted at once, the issuer performs it without
+/// issuing it.
 fn the_issuer_looks<D: Modelled>() {
     let world = World::<D>::new(&[Inout, Read, Read]);
     assert!(world.issue(0));
@@ -313,7 +317,7 @@ fn the_issuer_looks<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// As above with readers that run at once on two threads: the issuer writes the value when the version is idle.
+/// Readers run at once on two threads. The issuer writes the value when the version is idle.
 fn the_issuer_writes_when_idle<D: Modelled>() {
     let world = World::<D>::new(&[Read, Read, Inout]);
     let threads = issue_and_start::<D, 2>(&world);
@@ -331,7 +335,8 @@ fn the_issuer_writes_when_idle<D: Modelled>() {
     world.all_ran_once();
 }
 
-/// The issuer retires the version while its last accesses are released: it is freed once, and nobody touches it later.
+/// The issuer retires the version while its last accesses are released. The version is freed once,
+/// and no thread touches it later.
 fn retire_races_with_releases<D: Modelled>() {
     let world = World::<D>::new(&[Read, Read]);
     let threads = issue_and_start::<D, 2>(&world);
@@ -340,7 +345,7 @@ fn retire_races_with_releases<D: Modelled>() {
     world.freed_once();
 }
 
-/// As above with an access that waits.
+/// Like `retire_races_with_releases`, with a waiting access.
 fn retire_with_one_waiting<D: Modelled>() {
     let world = World::<D>::new(&[Inout, Inout]);
     let threads = issue_and_start::<D, 1>(&world);
@@ -353,7 +358,8 @@ fn retire_with_one_waiting<D: Modelled>() {
     world.freed_once();
 }
 
-/// As above with readers that wait, and join a generation that waits no longer.
+/// Like `retire_races_with_releases`, with waiting readers, which join a generation that no longer
+/// waits.
 fn retire_with_readers_waiting<D: Modelled>() {
     let world = World::<D>::new(&[Inout, Read, Read]);
     let threads = issue_and_start::<D, 1>(&world);
@@ -364,7 +370,8 @@ fn retire_with_readers_waiting<D: Modelled>() {
     world.freed_once();
 }
 
-/// A version that may be idle is written (TG §3.3): where it is, and the next waits for that.
+/// If the version is idle, the issuer issues a `write` in place (TG §3.3), and the next task waits
+/// for it.
 fn a_write_when_idle<D: Modelled>() {
     let world = World::<D>::new(&[Read, Write, Read]);
     let threads = issue_and_start::<D, 1>(&world);
@@ -379,7 +386,8 @@ fn a_write_when_idle<D: Modelled>() {
     join(threads);
 }
 
-/// A scheme that searches has more steps than anybody would wait for in the largest models: they go as far as they come.
+/// The largest models have too many steps for a scheme that searches, so these models run for a
+/// limited time.
 fn model<D: Scheme>(model: fn()) {
     let mut builder = loom::model::Builder::new();
     if D::SEARCHES {

@@ -1,8 +1,9 @@
-//! The parked scheme, ours: a task waits at one place at a time.
+//! The parked scheme, which is our own: a task waits at one place at a time.
 //!
-//! [TG](crate#sources) §4.4 gives every access a ticket and finds ready tasks by a search among those that wait; what to put in
-//! the place of that search it leaves open. Here a task *parks* at the first of its accesses that is not granted, and whoever
-//! ends the generation before that one wakes it: it goes on to its next access, and is ready after the last.
+//! [TG](crate#sources) §4.4 gives every access a ticket, and searches the waiting tasks for ready
+//! ones. It leaves open how to replace that search. Here a task *parks* at the first of its
+//! accesses that is not granted. The thread that ends the generation before that access wakes the
+//! task. The task goes on to its next access, and is ready after the last.
 //!
 //! ```text
 //!   version   tail ──────────────────────────────────────────────┐      (the issuer's: youngest generation,
@@ -15,37 +16,49 @@
 //!                    r ─▶ r               w          parked accesses, of the generation after
 //! ```
 //!
-//! A generation's `word` is null while nobody is parked at it, a chain of access records that are parked at it, `DONE`
-//! when all its members were released, or `RETIRED` when it is the last of its version. (A task parks at the generation
-//! *before* its own, as a thread waits at its predecessor's node in the queue lock of T. Craig, *Building FIFO and
-//! priority-queuing spin locks from atomic swap*, 1993, and of P. Magnusson et al., *Queue locks on cache coherent
-//! multiprocessors*, IPPS 1994. How others wake those that wait for data is in [decision 14].) So an access is granted if it has no generation before its own, or that one is `DONE`.
+//! A generation's `word` has one of four values:
 //!
-//! Issuing costs no read-modify-write but one for a generation of several members that ends; parking costs one, releasing
-//! one, and one more for the last of several members. All is O(1); a wake-up is O(accesses) of the woken task in all.
+//! * null while no task is parked at it;
+//! * a chain of the access records parked at it;
+//! * `DONE` when all its members were released;
+//! * `RETIRED` when it is the last of its version.
+//!
+//! So an access is granted if no generation precedes its own, or if the preceding one is `DONE`. A
+//! task parks at the generation *before* its own, as a thread waits at its predecessor's node in a
+//! queue lock. See T. Craig, *Building FIFO and priority-queuing spin locks from atomic swap*,
+//! 1993, and P. Magnusson et al., *Queue locks on cache coherent multiprocessors*, IPPS 1994.
+//! [Decision 14][decision 14] describes how other systems wake tasks that wait for data.
+//!
+//! An issue costs no read-modify-write, except one when it ends a generation of several members.
+//! Parking costs one. A release costs one, and one more for the last of several members. All
+//! operations are O(1). The wake-ups of a task cost O(its accesses) in total.
 //!
 //! Protocol:
 //!
-//! 1. `issue` (one thread) joins the youngest generation, if that is open and of the same mode, or closes it and adds
-//!    another: the embedded one if the version has none yet, the youngest itself if that is `DONE` (nobody else knows it
-//!    then), else a new one. It writes a generation before anybody else can know it.
-//! 2. Members count themselves down in `left`, from 0; the issuer counts them in a cell, and adds its count when it
-//!    closes the generation. Who brings `left` to 0 by that ends the generation. (Before it is closed, `left` is 0 or
-//!    less, and no subtraction makes it 0.) A generation of one `write` or `inout` needs no count.
-//! 3. Who ends a generation gives the one before back, which none of its members needs any more (they have all passed
-//!    it), then exchanges its `word` for `DONE`, and wakes what it got. After the exchange it does not touch the
-//!    generation again: the issuer may use it anew, or the last member of the next give it back.
-//! 4. `issue` has set the link of a record that waits to the generation before its own. `enter` and `granted` scan over
-//!    a task's accesses, in order: they load the word at each link, *acquire*, and if that is not `DONE`, push the
-//!    access by a compare-and-swap, *release*; which fails if it has become `DONE`, and the scan goes on. Once pushed,
-//!    the task is whose exchange takes it out. All its records were issued before.
-//! 5. `retire` makes the youngest word `RETIRED`, if it is not `DONE`; who ends that generation finds it in the exchange,
-//!    and has the version.
+//! 1. `issue` (one thread) joins the youngest generation if that is open and of the same mode.
+//!    Otherwise it closes it and adds another: the embedded one if the version has none yet; the
+//!    youngest itself if that is `DONE` (then no other thread knows it); else a new one. It writes
+//!    a generation before any other thread can know it.
+//! 2. Members count themselves down in `left`, from 0. The issuer counts them in a cell, and adds
+//!    its count when it closes the generation. The thread that brings `left` to 0 by this ends the
+//!    generation. (Before the generation is closed, `left` is 0 or less, and no subtraction makes
+//!    it 0.) A generation of one `write` or `inout` needs no count.
+//! 3. The thread that ends a generation first gives back the preceding one. No member needs it any
+//!    more: all have passed it. Then the thread exchanges `word` for `DONE`, and wakes the tasks
+//!    that it got. After the exchange it does not touch the generation again: the issuer may reuse
+//!    it, or the last member of the next generation may give it back.
+//! 4. `issue` sets the link of a waiting record to the generation before its own. `enter` and
+//!    `granted` scan a task's accesses in order. They load the word at each link, *acquire*. If it
+//!    is not `DONE`, they push the access by a compare-and-swap, *release*. If that fails because
+//!    the word has become `DONE`, the scan goes on. Once pushed, the task belongs to the thread
+//!    whose exchange takes it out. All its records were issued before.
+//! 5. `retire` sets the youngest word to `RETIRED`, if it is not `DONE`. The thread that ends that
+//!    generation finds `RETIRED` in the exchange, and owns the version.
 //!
 //! [decision 14]: ../../../../docs/decisions/0014-parked.md
 //!
-//! What happened before a release happens before the exchange (the count's changes form one release sequence), and so
-//! before who reads `DONE`, or is woken.
+//! What happened before a release happens before the exchange: the changes of the count form one
+//! release sequence. So it also happens before a thread reads `DONE`, or a task is woken.
 
 use std::ptr::{self, NonNull};
 
@@ -62,13 +75,13 @@ mod generation;
 #[derive(Debug)]
 pub struct Parked;
 
-/// What the parked scheme keeps beside a version.
+/// The parked scheme's data in a version.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct ParkedMeta {
-    /// The youngest generation. This and what follows is the issuer's.
+    /// The youngest generation. Only the issuer uses this field and the next three.
     tail: Guarded<Link>,
-    /// The accesses that were issued to it.
+    /// The number of accesses that were issued to it.
     members: Guarded<u64>,
     /// Its mode, as a number.
     mode: Guarded<u8>,
@@ -78,36 +91,39 @@ pub struct ParkedMeta {
     first: Generation,
 }
 
-// SAFETY: the cells are the issuer's; `first` is a generation, see there.
+// SAFETY: only the issuer uses the cells. For `first`, see `Generation`.
 unsafe impl Send for ParkedMeta {}
 // SAFETY: as above.
 unsafe impl Sync for ParkedMeta {}
 
-/// The generation of an access that was issued.
+/// The generation of an issued access.
 #[inline]
 fn own(record: &Record) -> &Generation {
-    // SAFETY: `issue` set it; a generation stays until all its members were released, and the next one's after that.
+    // SAFETY: `issue` set it. A generation stays until all its members, and those of the next one,
+    // were released.
     unsafe { &*record.own().cast() }
 }
 
-/// Whether an access is granted; else its task is parked at the generation before.
+/// Returns whether an access is granted. If not, parks its task at the preceding generation.
 ///
-/// Where that is, the record's link says, so that nobody waits for the line of the access's own generation.
+/// The record's link holds the address of that generation, so no thread waits for the line of the
+/// access's own generation.
 #[inline]
 fn pass(record: &Record) -> bool {
     let before: Link = NonNull::new(record.link().cast());
-    // SAFETY: it is given back by who ends the access's own generation, not before that was released.
+    // SAFETY: the thread that ends the access's own generation gives it back, which is not before
+    // that access was released.
     before.is_none_or(|before| !unsafe { before.as_ref() }.park(record))
 }
 
-/// The access waits for a generation before its own; see `pass`.
+/// Makes the access wait for the generation before its own. See `pass`.
 #[inline]
 fn wait_for(record: &Record, before: &Generation) {
     record.set_link(ptr::from_ref(before).cast_mut().cast());
 }
 
 impl ParkedMeta {
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(super) fn end(&mut self) {
         self.tail.set(None);
@@ -116,11 +132,11 @@ impl ParkedMeta {
 
     #[inline]
     fn tail(&self) -> Option<&Generation> {
-        // SAFETY: the youngest generation has none after it that could give it back.
+        // SAFETY: the youngest generation has no successor that could give it back.
         self.tail.get().map(|tail| unsafe { tail.as_ref() })
     }
 
-    /// Whether all that were issued to the open generation `tail` were released.
+    /// Whether all accesses that were issued to the open generation `tail` were released.
     #[inline]
     fn is_empty(&self, tail: &Generation) -> bool {
         tail.left.load(Acquire) == self.members.get().wrapping_neg()
@@ -134,15 +150,15 @@ impl ParkedMeta {
         }
     }
 
-    /// As `give`, by a thread that need not be a worker.
+    /// Like `give`, for a thread that need not be a worker.
     fn give_from_anywhere(&self, generation: Link) {
         if let Some(generation) = generation.filter(|at| !ptr::eq(at.as_ptr(), &raw const self.first)) {
             give_back(generation);
         }
     }
 
-    /// No access joins the open generation `tail` any more; whether all its members were released: then it is the
-    /// caller's to end it.
+    /// Closes the open generation `tail`: no access joins it any more. Returns whether all its
+    /// members were released. If so, the caller must end it.
     #[inline]
     fn close(&self, tail: &Generation) -> bool {
         self.open.set(false);
@@ -150,7 +166,7 @@ impl ParkedMeta {
         self.is_empty(tail) || tail.left.fetch_add(members, AcqRel).wrapping_add(members) == 0
     }
 
-    /// The generation after `tail`, which is closed, for its first access.
+    /// Returns the generation after `tail`, which is closed, for its first access.
     #[inline]
     fn next(local: &mut Local<Generation>, tail: &Generation, record: &Record) -> NonNull<Generation> {
         if tail.is_done() {
@@ -158,14 +174,14 @@ impl ParkedMeta {
             return tail.into();
         }
         let next = local.take();
-        // SAFETY: just taken: nobody else knows it.
+        // SAFETY: the generation was just taken, and no other thread knows it.
         unsafe { next.as_ref() }.begin(Some(tail.into()));
         wait_for(record, tail);
         next
     }
 }
 
-/// Takes the lock of the store, for a fork.
+/// Takes the lock of the store for a fork.
 pub(super) fn take_lock() -> Box<dyn std::any::Any> {
     super::store::take_lock::<Generation>()
 }
@@ -181,10 +197,11 @@ impl Kept for Generation {
     }
 }
 
-// SAFETY: an access is granted when the generation before its own is done, or there is none: members of one generation
-// do not conflict, and a generation is only done when all its members were released, which were granted before. A task
-// is ready when its scan has passed all its accesses; the scan is one thread's at a time, which hands it over by the
-// word (protocol 4), so it becomes ready once. Zeros are a version without a generation.
+// SAFETY: an access is granted when the preceding generation is done, or there is none. Members of
+// one generation do not conflict. A generation is done only when all its members were released, and
+// those were granted before. A task is ready when its scan has passed all its accesses. One thread
+// at a time runs the scan, and hands it over through the word (protocol 4). So the task becomes
+// ready once. Zeros are a version without a generation.
 unsafe impl Scheme for Parked {
     type Meta = ParkedMeta;
     type Local = Local<Generation>;
@@ -209,7 +226,8 @@ unsafe impl Scheme for Parked {
         own(record).prefetch();
     }
 
-    // The table of `AnyScheme` is a second caller: without this the default engine would call it too.
+    // The table of `AnyScheme` is a second caller. Without this attribute, the default engine would
+    // call `issue` out of line too.
     #[inline(always)]
     unsafe fn issue(local: &mut Local<Generation>, meta: &ParkedMeta, record: &Record) -> bool {
         let mode = record.mode();
@@ -226,7 +244,7 @@ unsafe impl Scheme for Parked {
                         return record.link().is_null();
                     }
                     if meta.close(tail) {
-                        // Nobody is parked at it: there was none after it.
+                        // No task is parked at it, since it has no successor.
                         if let Some(before) = tail.take_before() {
                             meta.give(local, before);
                         }

@@ -1,21 +1,23 @@
-//! How many atomic read-modify-writes dependence tracking makes for a task, when every task goes through the pool: what
-//! it costs that no number of processors makes cheaper. `.ci/run counted` prints the table.
+//! The number of atomic read-modify-writes that dependence tracking costs per task, if every task
+//! goes through the pool. More processors do not make these cheaper. `.ci/run counted` prints the
+//! table.
 
 use super::Scheme;
 use crate::sync::global::Mutex;
 use crate::sync::tracked::read_modify_writes;
 use crate::{DefaultMemory, DefaultPool, Engine, Handle, Inline, Parts, Runtime, Spawn, StackEngine};
 
-/// A program: spawns its tasks, and says how many there are.
+/// A program: it spawns its tasks, and returns their number.
 struct Shape {
     name: &'static str,
-    /// The bar for the default scheme.
+    /// The limit for the default scheme.
     most: f64,
     handles: usize,
     spawn: fn(&dyn Spawner, usize) -> u32,
 }
 
-/// Spawns a task by its accesses: places of handles that it reads, and that it changes.
+/// Spawns a task by its accesses: the indices of the handles that it reads, and of those that it
+/// changes.
 trait Spawner {
     fn spawn(&self, reads: &[usize], changes: &[usize]);
 }
@@ -72,7 +74,7 @@ static SHAPES: &[Shape] = &[
     Shape { name: "20 accesses", most: 22.0, handles: MANY, spawn: many_accesses },
 ];
 
-/// Read-modify-writes a task.
+/// Returns the number of read-modify-writes per task.
 fn measure<E: Engine>(shape: &Shape, runtime: &Runtime<E>) -> f64 {
     let handles: Vec<_> = (0..shape.handles).map(|_| Handle::new(0_u64)).collect();
     let before = read_modify_writes();
@@ -85,7 +87,7 @@ fn read_modify_writes_a_task<D: Scheme>() {
 }
 
 fn of_engine<E: Engine>(name: &str) {
-    // The count is the process's.
+    // The count belongs to the process, so only one test may run at a time.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
     for workers in [1, 2] {
@@ -94,11 +96,11 @@ fn of_engine<E: Engine>(name: &str) {
         for shape in SHAPES {
             let found = measure(shape, &runtime);
             println!("{workers} workers  {:20} {:15} {found:6.2} read-modify-writes a task", name, shape.name);
-            // With others at work, a compare-and-swap that fails counts too.
+            // With other workers, a failed compare-and-swap counts too.
             let most = if workers == 1 { shape.most } else { shape.most * 1.15 };
             let most = match name {
                 "parked" => most,
-                // Its owner makes none; thieves come, with two.
+                // The owner makes none. With two workers there are thieves, which make some.
                 StackEngine::NAME if workers == 1 => 0.0,
                 _ => f64::INFINITY,
             };

@@ -1,49 +1,51 @@
-//! Where a scheme keeps what it needs beside versions and records: generations, nodes of lists.
+//! The store for a scheme's objects outside versions and records: generations, list nodes.
 //!
-//! They come from a store of the process, not of a runtime: a handle keeps its youngest generation between scopes, and
-//! may outlive the runtime that gave it. A worker takes and gives through a store of its own, which exchanges batches with
-//! that of the process; memory goes back to nobody.
+//! The store belongs to the process, not to a runtime: a handle keeps its youngest generation
+//! between scopes, and may outlive its runtime. A worker takes and gives objects through a local
+//! store, which exchanges batches with the process's store. Memory never goes back to the system.
 //!
-//! A store is a list of addresses beside the things, not a chain through them: who gives one back does not touch it, and
-//! who takes one knows in time which comes next, and asks for its line. Both would wait for another processor.
+//! A store is a separate list of addresses, not a chain through the objects. So a thread that gives
+//! an object back does not touch it. A thread that takes one knows the next ones early, and
+//! prefetches them. Either access would otherwise wait for another processor.
 
 use std::ptr::NonNull;
 
 use crate::sync::{global, prefetch_for_write};
 
-/// Things that are handed from store to store together.
+/// The number of objects that move between stores at once.
 const BATCH: usize = if cfg!(loom) { 1 } else { 64 };
-/// Batches whose memory comes from the system together: 48 KiB, so that what it adds is nothing beside.
+/// The number of batches that are allocated at once: 48 KiB, so that the allocation's overhead is
+/// small.
 const BATCHES: usize = 32;
-/// Who takes a thing asks for the one that will be taken so many later.
-const AHEAD: usize = 2;
+/// A thread that takes an object prefetches the object that it takes this many later.
+const PREFETCH_DISTANCE: usize = 2;
 
-/// What is kept.
+/// An object that a store keeps.
 pub trait Kept: Default + 'static {
-    /// The store of the process for things of this type: a static.
+    /// The process's store for objects of this type: a static.
     fn store() -> &'static Store<Self>;
 
-    /// A model's sign that the memory is used for something else. Nothing outside of models.
+    /// Tells a model that the memory is reused. Does nothing outside of models.
     fn end_model(&self);
 }
 
-/// Things that nobody knows, those that were given last at the end.
+/// Free objects, the most recently freed at the end. No thread uses them.
 #[derive(Debug)]
 struct Free<T>(Vec<NonNull<T>>);
 
-// SAFETY: free things are their holder's alone, and hold nothing of a thread's.
+// SAFETY: free objects belong to their holder alone, and hold no data of a thread.
 unsafe impl<T> Send for Free<T> {}
 
-/// A store of the process.
+/// The process's store for objects of one type.
 pub struct Store<T: 'static>(global::Mutex<Stock<T>>);
 
 struct Stock<T: 'static> {
     free: Free<T>,
-    /// What is left of the newest memory.
+    /// The unused rest of the newest allocation.
     uncut: &'static [T],
 }
 
-// SAFETY: what is not cut yet is the stock's alone.
+// SAFETY: the unused rest belongs to the stock alone.
 unsafe impl<T> Send for Stock<T> {}
 
 impl<T> Store<T> {
@@ -52,7 +54,7 @@ impl<T> Store<T> {
     }
 }
 
-/// Takes the lock of a store, for a fork.
+/// Takes the lock of a store for a fork.
 pub(crate) fn take_lock<T: Kept>() -> Box<dyn std::any::Any> {
     Box::new(T::store().0.lock())
 }
@@ -73,7 +75,7 @@ impl<T: Kept> Stock<T> {
     }
 }
 
-/// Gives a thing back, on any thread.
+/// Gives an object back, on any thread.
 #[cold]
 pub(super) fn give_back<T: Kept>(thing: NonNull<T>) {
     if cfg!(loom) {
@@ -83,7 +85,7 @@ pub(super) fn give_back<T: Kept>(thing: NonNull<T>) {
     T::store().0.lock().free.0.push(thing);
 }
 
-/// What a worker keeps of free things: two batches at most.
+/// The free objects of a worker: at most two batches.
 #[derive(Debug)]
 pub struct Local<T: Kept>(Free<T>);
 
@@ -94,10 +96,10 @@ impl<T: Kept> Default for Local<T> {
 }
 
 impl<T: Kept> Local<T> {
-    /// A thing that nobody knows; what it says means nothing.
+    /// Takes an object that no other thread uses. Its contents are arbitrary.
     #[inline]
     pub(super) fn take(&mut self) -> NonNull<T> {
-        // What a model has made cannot be used in the next.
+        // A model cannot use objects of an earlier model.
         if cfg!(loom) {
             return NonNull::from(&fresh(1)[0]);
         }
@@ -106,7 +108,7 @@ impl<T: Kept> Local<T> {
         }
         let Free(free) = &mut self.0;
         let taken = free.pop().expect("a batch is not empty");
-        if let Some(ahead) = free.len().checked_sub(AHEAD) {
+        if let Some(ahead) = free.len().checked_sub(PREFETCH_DISTANCE) {
             prefetch_for_write(free[ahead].cast(), 1);
         }
         taken
@@ -118,11 +120,11 @@ impl<T: Kept> Local<T> {
         T::store().0.lock().fill(&mut self.0);
     }
 
-    /// Gives back a thing that nobody knows any more.
+    /// Gives back an object that no other thread uses.
     #[inline]
     pub(super) fn give(&mut self, thing: NonNull<T>) {
         if cfg!(loom) {
-            // SAFETY: nobody knows it; here loom finds who does.
+            // SAFETY: no other thread uses it. If one does, loom finds it here.
             return unsafe { thing.as_ref() }.end_model();
         }
         if self.0.0.len() == 2 * BATCH {
@@ -144,7 +146,7 @@ impl<T: Kept> Drop for Local<T> {
     }
 }
 
-/// New ones, in memory of their own.
+/// Allocates new objects.
 fn fresh<T: Kept>(count: usize) -> &'static [T] {
     Box::leak((0..count).map(|_| T::default()).collect())
 }

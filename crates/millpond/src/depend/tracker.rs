@@ -1,7 +1,9 @@
-//! How an engine reaches its scheme: by static calls, or through a table of functions that was chosen at run time.
+//! How an engine calls its scheme: by static calls, or through a table of functions selected at run
+//! time.
 //!
-//! A scheme's functions take no `self`, so that a scheme is only a type. An engine holds a *tracker*, a value that is
-//! copied freely: [`Of<D>`] has no size and calls `D` directly, [`AnyScheme`] points at the table of one scheme.
+//! A scheme's functions take no `self`, so a scheme is only a type. An engine holds a *tracker*, a
+//! small `Copy` value. [`Of<D>`] has no size and calls `D` directly. [`AnyScheme`] points to the
+//! table of one scheme.
 
 use std::any::TypeId;
 use std::fmt;
@@ -11,11 +13,11 @@ use std::ptr::NonNull;
 use super::{Meta, Mode, Released, Scheme};
 use crate::task::{Record, TaskRef};
 
-/// A scheme as its engine sees it; the functions are those of [`Scheme`].
+/// A scheme as its engine sees it. The functions are those of [`Scheme`].
 pub trait Tracker: Copy + Default + Send + Sync + 'static {
-    /// What the scheme keeps with a worker.
+    /// The scheme's data in a worker.
     type Local: Send;
-    /// What the scheme keeps with a runtime.
+    /// The scheme's data in a runtime.
     type Shared: Send + Sync;
 
     fn local(self) -> Self::Local;
@@ -33,31 +35,32 @@ pub trait Tracker: Copy + Default + Send + Sync + 'static {
 
     /// # Safety
     ///
-    /// As [`Scheme::issue`]; `local` was made by this tracker.
+    /// As for [`Scheme::issue`]. This tracker made `local`.
     unsafe fn issue(self, local: &mut Self::Local, meta: &Meta, record: &Record) -> bool;
 
     /// # Safety
     ///
-    /// As [`Scheme::enter`]; `shared` was made by this tracker.
+    /// As for [`Scheme::enter`]. This tracker made `shared`.
     unsafe fn enter(self, shared: &Self::Shared, task: TaskRef, waiting: usize) -> bool;
 
     /// # Safety
     ///
-    /// As [`Scheme::granted`].
+    /// As for [`Scheme::granted`].
     unsafe fn granted(self, record: &Record) -> bool;
 
     /// # Safety
     ///
-    /// As [`Scheme::release`]; `shared` and `local` were made by this tracker.
+    /// As for [`Scheme::release`]. This tracker made `shared` and `local`.
     unsafe fn release(self, shared: &Self::Shared, local: &mut Self::Local, meta: &Meta, record: &Record) -> Released;
 
     /// # Safety
     ///
-    /// As [`Scheme::retire`].
+    /// As for [`Scheme::retire`].
     unsafe fn retire(self, meta: &Meta) -> bool;
 }
 
-/// A handle's drop knows no engine: it reaches the scheme of the scope that claimed the handle through these.
+/// The functions of a scheme that work without its engine. A handle's drop calls the scheme of the
+/// claiming scope through them.
 #[derive(Debug)]
 pub struct SchemeOps {
     pub(crate) is_idle: fn(&Meta) -> bool,
@@ -69,7 +72,7 @@ impl SchemeOps {
     pub(crate) const fn of<D: Scheme>() -> &'static Self {
         &SchemeOps {
             is_idle: |meta| D::is_idle(meta.of::<D>()),
-            // SAFETY: the obligations are those of the trait's method, passed on to the caller.
+            // SAFETY: the caller has the obligations of the trait's method.
             retire: |meta| unsafe { D::retire(meta.of::<D>()) },
             // SAFETY: as above.
             forget: |meta| unsafe { D::forget(meta.of::<D>()) },
@@ -155,7 +158,7 @@ impl<D: Scheme> Tracker for Of<D> {
 
     #[inline(always)]
     unsafe fn issue(self, local: &mut D::Local, meta: &Meta, record: &Record) -> bool {
-        // SAFETY: the caller's; so below.
+        // SAFETY: as the caller promises. The same holds below.
         unsafe { D::issue(local, meta.of::<D>(), record) }
     }
 
@@ -193,7 +196,7 @@ const fn bits(modes: &[Mode]) -> u8 {
     bits
 }
 
-/// The modes that a scheme orders, a bit for each.
+/// The modes that a scheme orders, one bit each.
 const fn modes_of<D: Scheme>() -> u8 {
     let (modes, needed) = (bits(D::MODES), bits(&[Mode::Read, Mode::Inout]));
     assert!(modes & needed == needed, "every scheme orders `read` and `inout`");
@@ -212,7 +215,7 @@ impl Hidden {
         Hidden {
             at: NonNull::from(Box::leak(Box::new(value))).cast(),
             of: TypeId::of::<T>(),
-            // SAFETY: passed on to `Drop`, which calls it once with the value that was leaked above.
+            // SAFETY: `Drop` calls it once, with the value that was leaked above.
             drop: |at| drop(unsafe { Box::from_raw(at.cast::<T>().as_ptr()) }),
         }
     }
@@ -221,7 +224,7 @@ impl Hidden {
     ///
     /// # Panics
     ///
-    /// If it is of another type.
+    /// If the value has another type.
     #[inline]
     fn get<T: 'static>(&self) -> NonNull<T> {
         assert!(self.of == TypeId::of::<T>(), "a part of another scheme");
@@ -231,20 +234,20 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // SAFETY: `new` has leaked the value for this; nothing uses it any more.
+        // SAFETY: `new` leaked the value for this, and no code uses it any more.
         unsafe { (self.drop)(self.at) }
     }
 }
 
-/// What the scheme of an [`AnyScheme`] keeps with a worker.
+/// The data of an [`AnyScheme`]'s scheme in a worker.
 pub struct AnyLocal(Hidden);
 
-/// What the scheme of an [`AnyScheme`] keeps with a runtime.
+/// The data of an [`AnyScheme`]'s scheme in a runtime.
 pub struct AnyShared(Hidden);
 
-// SAFETY: it is made of a `Scheme::Local`, which is `Send`.
+// SAFETY: it holds a `Scheme::Local`, which is `Send`.
 unsafe impl Send for AnyLocal {}
-// SAFETY: it is made of a `Scheme::Shared`, which is `Send` and `Sync`.
+// SAFETY: it holds a `Scheme::Shared`, which is `Send` and `Sync`.
 unsafe impl Send for AnyShared {}
 // SAFETY: as above.
 unsafe impl Sync for AnyShared {}
@@ -252,7 +255,7 @@ unsafe impl Sync for AnyShared {}
 impl AnyLocal {
     #[inline]
     fn get<D: Scheme>(&mut self) -> &mut D::Local {
-        // SAFETY: of this type, and borrowed as long as `self` is.
+        // SAFETY: the value has this type, and is borrowed as long as `self` is.
         unsafe { self.0.get::<D::Local>().as_mut() }
     }
 }
@@ -297,7 +300,7 @@ impl<D: Scheme> Of<D> {
         prefetch: |meta, record| D::prefetch(meta.of::<D>(), record),
         find: |shared| D::find(shared.get::<D>()),
         has_ready: |shared| D::has_ready(shared.get::<D>()),
-        // SAFETY: the obligations are those of the trait's method, passed on to the caller; so below.
+        // SAFETY: the caller has the obligations of the trait's method. The same holds below.
         issue: |local, meta, record| unsafe { D::issue(local.get::<D>(), meta.of::<D>(), record) },
         // SAFETY: as above.
         enter: |shared, task, waiting| unsafe { D::enter(shared.get::<D>(), task, waiting) },
@@ -310,7 +313,7 @@ impl<D: Scheme> Of<D> {
     };
 }
 
-/// A scheme that was chosen at run time: of this crate, or of any other that implements [`Scheme`].
+/// A scheme selected at run time: of this crate, or of any other that implements [`Scheme`].
 ///
 /// ```
 /// use millpond::depend::AnyScheme;
@@ -327,7 +330,7 @@ impl AnyScheme {
         AnyScheme(Of::<D>::TABLE)
     }
 
-    /// The name by which the command line chooses it ([`Scheme::NAME`]).
+    /// The name that selects it on the command line ([`Scheme::NAME`]).
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -408,7 +411,7 @@ impl Tracker for AnyScheme {
 
     #[inline]
     unsafe fn issue(self, local: &mut AnyLocal, meta: &Meta, record: &Record) -> bool {
-        // SAFETY: the caller's; so below.
+        // SAFETY: as the caller promises. The same holds below.
         unsafe { (self.0.issue)(local, meta, record) }
     }
 

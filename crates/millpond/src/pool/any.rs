@@ -1,9 +1,10 @@
-//! A pool that was chosen at run time: of this crate, or of any other that implements [`Pool`].
+//! A pool that is chosen at run time: one of this crate's, or any other type that implements
+//! [`Pool`].
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! A worker's part is an object that holds the pool and the part of the pool's own type, so that each call needs one
-//! look into a table of functions and no check.
+//! A worker's part is an object. It holds the pool and the local part of the pool's own type. So a
+//! call needs one virtual call and no check.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::split::Split;
 use super::{Leave, Pool, Put};
 use crate::task::TaskRef;
 
-/// What workers call without a part of their own.
+/// The methods of a pool that need no local part.
 trait Common: Send + Sync {
     fn hungry(&self, searching: bool);
     fn is_hungry(&self) -> bool;
@@ -48,7 +49,7 @@ impl<P: Pool> Common for P {
     }
 }
 
-/// What workers call with their part.
+/// The methods of a pool that need the worker's local part.
 trait Part: Send {
     fn put(&mut self, task: TaskRef, why: Put) -> bool;
     fn take(&mut self) -> Option<TaskRef>;
@@ -61,7 +62,7 @@ trait Part: Send {
 }
 
 struct PartOf<P: Pool> {
-    // First: the parts of a pool go before the pool.
+    // Declared first: Rust drops a pool's local parts before the pool.
     local: P::Local,
     pool: Arc<P>,
 }
@@ -100,7 +101,7 @@ impl<P: Pool> Part for PartOf<P> {
     }
 }
 
-/// A pool that was chosen at run time ([`Chosen`]).
+/// A pool that is chosen at run time ([`Chosen`]).
 ///
 /// ```
 /// use millpond::pool::Pool;
@@ -113,10 +114,10 @@ impl<P: Pool> Part for PartOf<P> {
 /// ```
 pub struct AnyPool(Arc<dyn Common>);
 
-/// What a worker keeps of an [`AnyPool`]. A call with it reaches the pool that it was made with.
+/// A worker's local part of an [`AnyPool`]. A call with it reaches the pool that made it.
 pub struct AnyLocal(Box<dyn Part>);
 
-/// A pool that was chosen, and its parameters; by default the default pool.
+/// The choice of a pool and its parameters. The default is the default pool.
 #[derive(Clone)]
 pub struct Chosen {
     name: &'static str,
@@ -160,7 +161,8 @@ impl fmt::Debug for Chosen {
     }
 }
 
-// SAFETY: a task goes into the pool that the worker's part was made with, and comes out of it as that pool promises.
+// SAFETY: a task goes into the pool that made the worker's local part. It comes out of that pool as
+// that pool promises.
 unsafe impl Pool for AnyPool {
     type Local = AnyLocal;
     type Choice = Chosen;

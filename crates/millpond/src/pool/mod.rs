@@ -1,4 +1,4 @@
-//! Pools: where ready tasks wait, and who finds them ([TP](crate#sources) §3).
+//! Pools: where ready tasks wait, and how workers find them ([TP](crate#sources) §3).
 
 pub use crate::task::TaskRef;
 
@@ -16,34 +16,35 @@ mod tests;
 #[cfg(feature = "catalogue")]
 pub use paper::{named, params, variants};
 
-/// Why a task is put, a hint for when the owner will look at the pool again.
+/// Why a task is put. It hints when the owner will look at the pool again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// By a body that spawned it and goes on: the owner may not come back for long.
+    /// A running body spawned the task and goes on. The owner may not come back for long.
     Spawned,
-    /// By a worker that released it and takes the next task right away.
+    /// A worker released the task and takes its next task right away.
     Released,
 }
 
-/// Why a worker leaves what it has put to others.
+/// Why a worker leaves its tasks to other workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It goes on with a body that may take long, and comes back to its pool.
+    /// The worker continues with a body that may take long, and then comes back to its pool.
     Body,
-    /// It gives up its seat; or does something else, which may wait for what others do.
+    /// The worker gives up its seat, or does something else that may wait for other workers.
     Seat,
 }
 
-/// Where ready tasks wait, and who finds them.
+/// Holds ready tasks until workers take them.
 ///
-/// A pool is shared by *seats* (workers, numbered from 0); each seat has a [`Local`](Pool::Local) that only its worker
-/// touches.
+/// The *seats* (workers, numbered from 0) share a pool. Each seat has a [`Local`](Pool::Local) that
+/// only its worker touches.
 ///
-/// [`split::Split`] and `named::Named` implement it, and so can other crates. Only the runtime calls the methods. No
-/// method calls back into the runtime. A method may hold a lock of the pool's own while it calls `wanted`.
+/// [`split::Split`] and `named::Named` implement this trait, and other crates can, too. Only the
+/// runtime calls the methods. No method calls back into the runtime. A method may hold a lock of
+/// the pool while it calls `wanted`.
 ///
-/// A `Local` goes from thread to thread with its seat, and one thread uses it at a time. The runtime drops a pool when no
-/// task is in it.
+/// A `Local` moves from thread to thread with its seat. One thread at a time uses it. The runtime
+/// drops a pool only when the pool holds no task.
 ///
 /// ```
 /// use millpond::pool::{Pool, split::Split};
@@ -55,94 +56,100 @@ pub enum Leave {
 ///
 /// # Safety
 ///
-/// An implementor hands every task that was put to exactly one taker, and what happened before the
-/// put happens before the take. The runtime dereferences what it takes. `take_if` calls `wanted` with a task that the
-/// pool holds, and returns no other one.
+/// An implementation hands each task that was put to exactly one taker. What happened before the
+/// put happens before the take. The runtime dereferences the tasks that it takes. `take_if` calls
+/// `wanted` with a task that the pool holds, and returns no other task.
 pub unsafe trait Pool: Send + Sync + Sized + 'static {
-    /// What one worker keeps for itself.
+    /// The part of the pool that belongs to one worker.
     type Local: Send + 'static;
 
-    /// What is left to choose when the type is named; `()` if there is nothing.
+    /// The parameters of this type of pool; `()` if it has none.
     type Choice: Clone + std::fmt::Debug + Default + Send + Sync + 'static;
 
-    /// The name by which the command line chooses it.
+    /// The name of this pool on the command line.
     const NAME: &'static str;
 
     /// Whether a task's priority changes the order in which tasks are taken.
     const HONOURS_PRIORITY: bool;
 
-    /// A pool for `seats` workers, and the local part of each.
+    /// Makes a pool for `seats` workers, and the local part of each.
     fn with(seats: usize, choice: &Self::Choice) -> (Self, Vec<Self::Local>);
 
-    /// As [`with`](Pool::with) the default choice.
+    /// Like [`with`](Pool::with), with the default choice.
     fn new(seats: usize) -> (Self, Vec<Self::Local>) {
         Self::with(seats, &Self::Choice::default())
     }
 
-    /// Adds a ready task. True if another worker can now find a task where before it could find none: the caller
-    /// then wakes a sleeper.
+    /// Adds a ready task. Returns true if another worker can now find a task where it could find
+    /// none before. The caller then wakes a sleeping worker.
     fn put(&self, local: &mut Self::Local, task: TaskRef, why: Put) -> bool;
 
     /// Takes the task at the working end of the worker's own queue.
     fn take(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    /// As [`take`](Pool::take), but only if the task at the working end is `wanted`; and whether others cannot find
-    /// tasks any more that they could find before: then a worker that goes on with something else calls
-    /// [`leave`](Pool::leave).
+    /// Like [`take`](Pool::take), but only if the task at the working end is `wanted`. The second
+    /// value is true if other workers can no longer find tasks that they could find before. If the
+    /// worker then does something else, it calls [`leave`](Pool::leave).
     fn take_if(&self, local: &mut Self::Local, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool);
 
-    /// Takes a task from another worker or from outside, and perhaps more of them into `local`; `None` if nothing was
-    /// found in one round.
+    /// Takes a task from another worker or from outside, and perhaps moves more of them into
+    /// `local`. Returns `None` if one round found nothing.
     fn steal(&self, local: &mut Self::Local) -> Option<TaskRef>;
 
-    /// Takes the task that has waited longest of those that the worker of `seat` has put, and that others can see: asked now and
-    /// then, so that tasks that spawn tasks without end let all others run as well. `None`: no such task, or the pool's order is its
-    /// own, as that of the papers' pools.
+    /// Takes the oldest task among those that the worker of `seat` has put and that other workers
+    /// can see. The runtime calls this now and then, so that tasks that spawn tasks without end do
+    /// not starve the others. Returns `None` if there is no such task, or if the pool has an order
+    /// of its own, as the papers' pools do.
     fn take_oldest(&self, seat: usize) -> Option<TaskRef> {
         _ = seat;
         None
     }
 
-    /// Puts a task for which others have waited long enough: whoever takes one next should take this one, if the pool's order
-    /// allows. Returns as [`put`](Pool::put) does.
+    /// Puts a task that has waited long enough. If the pool's order allows, the next worker that
+    /// takes a task takes this one. Returns the same as [`put`](Pool::put).
     fn put_first(&self, local: &mut Self::Local, task: TaskRef) -> bool {
         self.put(local, task, Put::Spawned)
     }
 
-    /// Makes what waits behind the working end visible to others, before the worker disappears into a body; it may
-    /// leave it at what they can see already. Returns as [`put`](Pool::put) does.
+    /// Makes the tasks behind the working end visible to other workers, before the worker starts a
+    /// body. It may do nothing if other workers can already see tasks. Returns the same as
+    /// [`put`](Pool::put).
     fn expose(&self, local: &mut Self::Local) -> bool;
 
-    /// The task that [`take`](Pool::take) would probably return, if nobody else can take it before the next call: the
-    /// worker fetches its lines early. `None` is always right.
+    /// The task that [`take`](Pool::take) would probably return, if no other worker can take it
+    /// before the next call. The worker prefetches its cache lines. `None` is always right.
     fn next(&self, local: &Self::Local) -> Option<TaskRef> {
         _ = local;
         None
     }
 
-    /// Makes everything visible to others, before the worker disappears for long. A pool whose rule is that tasks are not
-    /// shared may keep them before a [body](Leave::Body), never before the [seat](Leave::Seat) is left: then nobody else
-    /// would run them. Returns as [`put`](Pool::put) does.
+    /// Makes all tasks visible to other workers, before the worker is away for long. A pool whose
+    /// rule is not to share tasks may keep them before a [body](Leave::Body). It must not keep them
+    /// when the worker leaves its [seat](Leave::Seat): no other worker would run them. Returns the
+    /// same as [`put`](Pool::put).
     fn leave(&self, local: &mut Self::Local, leave: Leave) -> bool;
 
-    /// Tells the pool that a worker has nothing to do from now on (`true`), or no longer; it may be asleep meanwhile.
+    /// Tells the pool that a worker has nothing to do from now on (`true`), or has work again
+    /// (`false`). The worker may sleep in between.
     fn hungry(&self, searching: bool);
 
-    /// Whether some worker has nothing to do, by what [`hungry`](Pool::hungry) was told.
+    /// Whether some worker has nothing to do, according to the calls of [`hungry`](Pool::hungry).
     fn is_hungry(&self) -> bool;
 
-    /// Whether [`steal`](Pool::steal) might find something: the last look before a worker sleeps. It may err
-    /// towards `true`, never towards `false` for a task whose put returned `true` before the sleeper's fence, unless
-    /// its owner, who is awake then, has taken it back or is about to.
+    /// Whether [`steal`](Pool::steal) might find a task. A worker checks this last, before it
+    /// sleeps. The answer may be a wrong `true`. It must not be `false` if there is a task whose
+    /// put returned `true` before the sleeper's fence. One exception is allowed: the owner of that
+    /// task has taken it back or is about to. The owner is awake then.
     fn has_work(&self) -> bool;
 
-    /// Whether a worker gets what another one has put. If not, a worker that has run its own is done; only what is left
-    /// [with the seat](Leave::Seat) is for all.
+    /// Whether a worker can get the tasks that another worker has put. If not, a worker that has
+    /// run its own tasks is done. Only tasks that were left [with the seat](Leave::Seat) are for
+    /// all workers.
     fn balances(&self) -> bool {
         true
     }
 
-    /// Whether workers that have nothing to do look for work all the time, instead of sleeping.
+    /// Whether idle workers search for work all the time instead of sleeping.
     fn waits_busily(&self) -> bool {
         false
     }

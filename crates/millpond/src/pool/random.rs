@@ -1,15 +1,15 @@
 //! Random numbers that choose among queues.
 
-/// Draws numbers, each worker its own.
+/// Draws random numbers. Each worker has its own stream.
 pub trait Draw: Send + 'static {
-    /// A stream of its own for each seat.
+    /// Makes the stream of a seat. Each seat has a different one.
     fn new(seat: usize) -> Self;
 
     /// A number below `bound`.
     fn below(&mut self, bound: usize) -> usize;
 }
 
-/// G. Marsaglia, *Xorshift RNGs*, 2003: good enough to spread thieves.
+/// G. Marsaglia, *Xorshift RNGs*, 2003. It is good enough to spread thieves over victims.
 pub struct XorShift(u64);
 
 impl Draw for XorShift {

@@ -1,10 +1,10 @@
-//! Tasks for tests: numbers that nobody dereferences.
+//! Tasks for tests: numbers that are never dereferenced.
 
 use std::ptr::{self, NonNull};
 
 use crate::task::{Header, TaskRef};
 
-/// Task number `n`, from 1.
+/// Task number `n`; the first is 1.
 pub(in crate::pool) fn task(n: usize) -> TaskRef {
     let address: *mut Header = ptr::without_provenance_mut(n);
     TaskRef(NonNull::new(address).expect("tasks are numbered from 1"))
@@ -15,14 +15,14 @@ pub(in crate::pool) fn number(task: TaskRef) -> usize {
     task.0.as_ptr().addr()
 }
 
-/// Joins each thread: the first panic is passed on with what it says.
+/// Joins each thread. If a thread has panicked, raises its panic again.
 #[cfg(not(loom))]
 pub(in crate::pool) fn join(threads: Vec<std::thread::ScopedJoinHandle<'_, ()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
 }
 
-/// One cell a task, which its putter fills and its taker empties: ThreadSanitizer and loom complain if the one did not
-/// happen before the other, or if there were two takers.
+/// One cell per task. The putter fills it, and the taker empties it. ThreadSanitizer and loom
+/// complain if the fill does not happen before the emptying, or if a task has two takers.
 pub(in crate::pool) struct Payloads(Box<[Cell]>);
 
 #[cfg(loom)]
@@ -30,8 +30,8 @@ type Cell = loom::cell::UnsafeCell<usize>;
 #[cfg(not(loom))]
 type Cell = std::cell::UnsafeCell<usize>;
 
-// SAFETY: whether the accesses of a cell are ordered is what the tests are about; a pool that breaks its contract is
-// found by the checkers, or by a wrong count in a cell.
+// SAFETY: the tests check whether the accesses to a cell are ordered. If a pool breaks its
+// contract, the checkers or a wrong count in a cell show it.
 unsafe impl Sync for Payloads {}
 
 impl Payloads {
@@ -39,13 +39,13 @@ impl Payloads {
         Payloads((0..=tasks).map(|_| Cell::new(0)).collect())
     }
 
-    /// Fills the cell of task `n`, and gives the task.
+    /// Fills the cell of task `n`, and returns the task.
     pub(in crate::pool) fn fill(&self, n: usize) -> TaskRef {
         self.change(n, 0, 1);
         task(n)
     }
 
-    /// Empties the cell of a task that was taken.
+    /// Empties the cell of a taken task.
     pub(in crate::pool) fn empty(&self, taken: TaskRef) {
         self.change(number(taken), 1, 2);
     }

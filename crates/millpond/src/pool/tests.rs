@@ -1,4 +1,4 @@
-//! What all pools promise, and what tells those of the paper apart.
+//! What all pools promise, and how the paper's pools differ.
 
 use super::any::{AnyLocal, AnyPool, Chosen};
 use super::testing::{number, task};
@@ -8,7 +8,8 @@ use crate::limit::limit;
 use crate::pool::paper::params::{Filling, LockKind, Params, Share};
 use crate::pool::paper::variants::{ROWS, by_name};
 
-/// The pools of the tables with several parameters. (`conformance::pool` tests the default one.)
+/// The pools of the tables, each with several sets of parameters. (`conformance::pool` tests the
+/// default pool.)
 fn all() -> impl Iterator<Item = Chosen> {
     let params = [
         Params::default(),
@@ -19,7 +20,7 @@ fn all() -> impl Iterator<Item = Chosen> {
     params.into_iter().flat_map(|params| ROWS.iter().map(move |row| by_name(row.name, params).unwrap()))
 }
 
-/// A row of the table.
+/// The pool of a row of the table.
 fn pool(name: &str, seats: usize) -> (AnyPool, Vec<AnyLocal>) {
     pool_with(name, seats, Params::default())
 }
@@ -50,7 +51,7 @@ fn the_tables_are_the_papers() {
     assert_eq!(names, all);
 }
 
-/// On 1, 2, 3 and 8 threads that put, take and steal, as a worker does.
+/// 1, 2, 3 and 8 threads put, take and steal, as workers do.
 #[test]
 fn each_task_is_taken_once() {
     limit(300, "each task once", || {
@@ -70,7 +71,7 @@ fn the_order_in_which_a_worker_takes_its_own() {
         let mut taken = take_all(&pool, &mut locals[0]);
         match row.name {
             "sq3" | "sq4" => {}
-            // One of several queues each time.
+            // Each take may use another of several queues.
             "dq4" | "rq1" | "rq2" | "rq3" => taken.sort_unstable(),
             _ => taken.reverse(),
         }
@@ -103,7 +104,7 @@ fn thieves_take_from_the_end_that_the_row_says() {
         let (pool, mut locals) = pool_with(name, 3, half);
         put_all(&pool, &mut locals[1], 1..=6);
         pool.steal(&mut locals[0]);
-        // How many there are, a queue with a lock a task does not know.
+        // A queue with a lock per task does not know its length.
         let kept = if name == "dq6" { 0 } else { 2 };
         assert_eq!(take_all(&pool, &mut locals[0]).len(), kept, "{name}");
     }
@@ -118,7 +119,7 @@ fn what_a_put_wakes() {
     for row in ROWS {
         let expected = match row.name {
             "dq1" | "dq3" => [false; 5],
-            // The fifth begins another block.
+            // The fifth task begins another block.
             "dq8" | "sdq1" => [false, false, false, false, true],
             "dq9" => [true, false, false, false, false],
             _ => [true; 5],
@@ -135,7 +136,7 @@ fn blocks_of_four_are_shared_and_the_newest_kept() {
         let (pool, mut locals) = pool_with("dq8", 2, Params { filling, ..Params::default() });
         let [owner, other] = &mut locals[..] else { unreachable!() };
         let shown = put_all(&pool, owner, 1..=20).into_iter().filter(|shown| *shown).count();
-        // Blocks 1 to 4 of five; a greedy worker shows one at a time.
+        // A generous worker shows blocks 1 to 4 of five; a greedy worker shows one at a time.
         assert_eq!(shown, if filling == Filling::Greedy { 1 } else { 4 });
         let first = pool.steal(other).map(number).unwrap();
         assert_eq!(first, if filling == Filling::Greedy { 4 } else { 16 });
@@ -158,7 +159,7 @@ fn what_exceeds_the_threshold_is_for_all() {
     assert_eq!(take_all(&pool, other).len(), 6);
 }
 
-/// What a worker has just put it may take back, under every pool: a fork does.
+/// Under every pool, a worker can take back the task that it has just put. A fork does this.
 #[test]
 fn the_task_at_the_working_end_is_taken_if_it_is_wanted() {
     for choice in all().filter(|choice| !["sq3", "sq4"].contains(&choice.name())) {
@@ -178,7 +179,8 @@ fn the_task_at_the_working_end_is_taken_if_it_is_wanted() {
     }
 }
 
-/// A part holds its pool, so a task that is put with it comes out of that pool, whatever pool is asked.
+/// A local part holds its pool. A task that is put with it comes out of that pool, even if the call
+/// names another pool.
 #[test]
 fn a_local_part_of_another_row_reaches_its_own_pool() {
     let ((one, mut ones), (other, mut others)) = (pool("dq1", 1), pool("dq2", 1));

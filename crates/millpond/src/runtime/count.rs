@@ -18,8 +18,8 @@
 //!    that meets its last precondition. The owner subtracts one completion from its cell. A worker
 //!    that has completions of this scope to subtract withholds one of them. Any other thread adds 1
 //!    to `word`. The worker withholds no more completions than it has, so `word` is never less than
-//!    the outstanding tasks. Until then, the withheld completion keeps the scope from being
-//!    complete.
+//!    the outstanding tasks. Until it lets the task in, the completion to withhold is not
+//!    subtracted, so the scope is not complete.
 //! 5. The owner that waits for room in its window stores a waiter and sets `ROOM` in `word`. The
 //!    next flush clears `ROOM` in the same step in which it subtracts, and wakes the owner. Both
 //!    are in one word, so no wake-up is lost. A worker that did not clear the bit does not touch

@@ -1,4 +1,5 @@
-//! Joins: the value of one task, for its scope. Most tasks have run at their spawn, or lie in a stack; for the others see [`pending`].
+//! Joins: the value of one task, for its scope. Most tasks have run at their spawn, or are in a
+//! stack. For the others, see [`pending`].
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
@@ -21,16 +22,18 @@ pub(crate) use pending::{Pending, Release, Spawned, must_count};
 
 mod pending;
 
-/// The value of a task, once it is complete: for [`Spawn::wait`](crate::Spawn::wait), or to be awaited.
+/// The value of a task once it is complete, for [`Spawn::wait`](crate::Spawn::wait) or for `await`.
 ///
-/// Dropping it does nothing to the task. The task's value is dropped then, or at the task's end; if that panics, the scope fails
-/// with it.
+/// Dropping a join does not affect the task. The task's value is dropped then, or at the task's
+/// end. If that drop panics, the scope fails.
 ///
-/// It belongs to the scope that spawned the task: a body waits only for its own descendants, so waiting never deadlocks. So it
-/// stays on the thread of its scope, too; a join that may move to another thread is that of a [`Session`](crate::Session).
+/// A join belongs to the scope that spawned the task. A body waits only for its own descendants, so
+/// waiting never deadlocks. Therefore the join stays on its scope's thread. To move a join to
+/// another thread, use a [`Session`](crate::Session).
 ///
-/// A task that returns nothing costs nothing for its join; one that returns a value keeps its block until the join is
-/// dropped. To wait, and each poll, takes constant time besides the waiting; a join wakes whoever polled it last, once.
+/// The join of a task that returns nothing is free. A task that returns a value keeps its block
+/// until the join is dropped. A poll, or a wait apart from the blocking, takes constant time. A
+/// join wakes the last caller that polled it, once.
 ///
 /// ```
 /// use millpond::{Runtime, Spawn};
@@ -47,19 +50,20 @@ mod pending;
 ///
 /// # Errors
 ///
-/// What a join gives is the value, or the task's failure: the [`Kind`](crate::Kind) says which. A task has failed also
-/// if its body ended well, but then the drop of a value panicked that the task was the last to use: what it wrote
-/// stands, its value is dropped.
+/// A join gives the value, or the task's failure: see [`Kind`](crate::Kind). A task also fails if
+/// its body succeeds, but then a value that the task was the last to use panics in its drop. What
+/// the task wrote is kept, and its value is dropped.
 pub struct Join<'s, B, O> {
-    /// Dropped with the join, if that is to do something.
+    /// Dropped with the join, if that drop has an effect.
     source: ManuallyDrop<Source<O>>,
     drops: Drops,
-    /// The scope, of a join that is counted and may have nothing else to drop.
+    /// The scope, if the join is counted and may have nothing else to drop.
     counted: NonNull<ScopeState>,
     _of: PhantomData<(fn(&'s ()) -> &'s (), fn(B) -> B)>,
 }
 
-/// A brand whose joins may leave their thread: there is none. It is there for what the compiler says.
+/// A brand whose joins may leave their thread. No type implements it; it only serves the compiler's
+/// message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a join stays on the thread of the scope that spawned its task",
@@ -68,14 +72,14 @@ pub struct Join<'s, B, O> {
 )]
 pub trait JoinsMayLeave {}
 
-// SAFETY: nothing implements the bound, so no join is `Send`.
+// SAFETY: no type implements the bound, so no join is `Send`.
 #[doc(hidden)]
 unsafe impl<B: JoinsMayLeave, O> Send for Join<'_, B, O> {}
 // SAFETY: as above: no join is `Sync`.
 #[doc(hidden)]
 unsafe impl<B: JoinsMayLeave, O> Sync for Join<'_, B, O> {}
 
-/// What the drop of a join does.
+/// The effect of dropping a join.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Drops {
     Nothing,
@@ -87,12 +91,13 @@ enum Drops {
 
 /// Where the value is, or will be.
 enum Source<O> {
-    /// Of a task that ran at its spawn, with its number in the recording; and which task, if the drop of its value may run code.
+    /// A task that ran at its spawn: its result, its number in the recording, and the task, if the
+    /// drop of its value may run code.
     Ready(Result<O, Error>, Id, Option<Ran>),
     Task(Pending<O, OnWorker>),
-    /// The same of a task in its scope's stack.
+    /// The same, for a task in its scope's stack.
     OfFrame(Pending<O, OnWorker>, TaskRef),
-    /// Of a task there that returns nothing.
+    /// A task in its scope's stack that returns nothing.
     InFrame {
         scope_state: NonNull<ScopeState>,
         order: u64,
@@ -119,7 +124,7 @@ impl<O> Source<O> {
         }
     }
 
-    /// Of a task in its scope's stack: the scope, what is there, and its place in reference order.
+    /// For a task in its scope's stack: the scope, the closure, and its place in reference order.
     fn in_frame(&self) -> Option<(&ScopeState, TaskRef, u64)> {
         match self {
             Source::OfFrame(pending, closure) => Some((pending.scope_state(), *closure, pending.order)),
@@ -133,7 +138,7 @@ impl<O> Source<O> {
     }
 }
 
-/// Frees on the worker of the scope, which is this thread's.
+/// Frees blocks on this thread's worker, which runs the scope.
 struct OnWorker {
     worker: *const (),
     free: unsafe fn(*const (), TaskRef),
@@ -156,7 +161,8 @@ impl Release for OnWorker {
 
 /// # Safety
 ///
-/// `worker` is a `Worker<E>` whose seat this thread holds; the task is complete, its result taken.
+/// `worker` is a `Worker<E>` whose seat this thread holds. The task is complete, and its result was
+/// taken.
 unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
     // SAFETY: as the caller promises.
     unsafe { &*worker.cast::<Worker<E>>() }.free(task);
@@ -164,7 +170,7 @@ unsafe fn free<E: Engine>(worker: *const (), task: TaskRef) {
 
 /// # Safety
 ///
-/// As `free`; the closure is of a scope whose body runs here.
+/// As for `free`. The closure belongs to a scope whose body runs here.
 unsafe fn pass<E: Engine>(worker: *const (), closure: TaskRef) {
     // SAFETY: as the caller promises.
     E::Tasks::pass_theft(unsafe { &*worker.cast::<Worker<E>>() }, closure);
@@ -176,7 +182,7 @@ impl<'s, B, O> Join<'s, B, O> {
         Join { source: ManuallyDrop::new(source), drops, counted, _of: PhantomData }
     }
 
-    /// Of the task that was spawned last in `scope_state`, and ran at its spawn.
+    /// The join of the last task that was spawned in `scope_state`, which ran at its spawn.
     #[inline(always)]
     pub(crate) fn ready(
         result: Result<O, Error>,
@@ -198,14 +204,14 @@ impl<'s, B, O> Join<'s, B, O> {
         Join::new(Source::Task(pending), drops, spawned.scope_state)
     }
 
-    /// The same, of a task for which `closure` stands in a stack.
+    /// The same, for a task that `closure` represents in a stack.
     pub(crate) fn of_frame<S, F, E: Engine>(spawned: Spawned, closure: TaskRef, worker: NonNull<Worker<E>>) -> Self {
         let pending = Pending::new::<S, F>(spawned, OnWorker::of(worker));
         pending.scope_state().count_join();
         Join::new(Source::OfFrame(pending, closure), Drops::Source, NonNull::dangling())
     }
 
-    /// The join of a task that returns nothing, which a stack holds.
+    /// The join of a task in a stack that returns nothing.
     #[inline(always)]
     pub(crate) fn in_frame(closure: TaskRef, record: Id) -> Self {
         debug_assert!(!must_count::<O>());
@@ -213,8 +219,8 @@ impl<'s, B, O> Join<'s, B, O> {
         Join::new(Source::InFrame { scope_state, order, closure, record }, Drops::Nothing, NonNull::dangling())
     }
 
-    /// Whether the task is complete, its descendants included. Never waits; once true it stays so, and
-    /// [`Spawn::wait`](crate::Spawn::wait) returns at once.
+    /// Whether the task is complete, including its descendants. Never waits. Once it is true, it
+    /// stays true, and [`Spawn::wait`](crate::Spawn::wait) returns at once.
     pub fn is_done(&self) -> bool {
         match &*self.source {
             Source::Ready(..) | Source::Taken => true,
@@ -255,7 +261,7 @@ impl<'s, B, O> Join<'s, B, O> {
         self.take().expect("complete, and not taken before: the join was passed by value")
     }
 
-    /// The task's, which is not complete.
+    /// The label of the task, which is not complete.
     fn label(&self) -> Label {
         match &*self.source {
             Source::Task(pending) => pending.label(),
@@ -269,7 +275,7 @@ impl<'s, B, O> Join<'s, B, O> {
         if !self.is_done() {
             return None;
         }
-        // The look for a failure counts it out.
+        // The check for a failure below also uncounts the join.
         self.drops = Drops::Nothing;
         match mem::replace(&mut *self.source, Source::Taken) {
             Source::Ready(result, ..) => Some(result),
@@ -286,7 +292,8 @@ impl<'s, B, O> Join<'s, B, O> {
                 let scope_state = unsafe { scope_state.as_ref() };
                 Some(match scope_state.take_failure(order) {
                     Some(failure) => Err(failure),
-                    // SAFETY: the body returned such a value and it was forgotten (`body::keep`): no size and no drop.
+                    // SAFETY: the body returned such a value, and it was forgotten (`body::keep`):
+                    // no size and no drop.
                     None => Ok(unsafe { NonNull::<O>::dangling().read() }),
                 })
             }
@@ -296,21 +303,22 @@ impl<'s, B, O> Join<'s, B, O> {
 }
 
 impl<B, O> Drop for Join<'_, B, O> {
-    /// Most joins are dropped where they are made, of tasks that ran at their spawn, or that a stack holds, and that return
-    /// nothing: then no more is left of all this than a look at one word.
+    /// Most joins are dropped where they are made. Their tasks ran at their spawn, or are in a
+    /// stack, and return nothing. Then only a read of one word is left of all this.
     #[inline]
     fn drop(&mut self) {
         match self.drops {
             Drops::Nothing => {}
             // SAFETY: the scope outlives its joins.
             Drops::Count => unsafe { self.counted.as_ref() }.uncount_join(),
-            // SAFETY: this is the drop, and `source` is not used any more.
+            // SAFETY: this is the drop, and `source` is not used again.
             Drops::Source => drop_source(unsafe { ManuallyDrop::take(&mut self.source) }),
         }
     }
 }
 
-/// By value: a join whose address is passed on lies in memory, also where it is dropped at once.
+/// Takes the source by value. A join whose address escapes would be in memory, even if it is
+/// dropped at once.
 #[inline(never)]
 fn drop_source<O>(source: Source<O>) {
     match source {

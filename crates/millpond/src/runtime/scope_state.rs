@@ -1,6 +1,6 @@
-//! A scope's counts: what it spawned, what is complete, who waits; what failed (`failures`).
+//! The counts of a scope: its spawns, completions, waiters and failures (`failures`).
 //!
-//! Outstanding tasks are counted as `runtime::count` says.
+//! `runtime::count` describes how outstanding tasks are counted.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -26,32 +26,34 @@ pub(crate) use of_session::Ends;
 /// See the [module](self).
 #[repr(C, align(64))]
 pub struct ScopeState {
-    // The owner's line.
+    // The owner's cache line.
     count: count::Own,
     /// The count of spawns up to which the window surely has room.
     room_until: Cell<u64>,
-    /// The lower half of the count of spawns at the last task that is not to run at its spawn.
+    /// The lower half of the count of spawns at the last task that must not run at its spawn.
     last_long: Cell<u32>,
-    /// Whether tasks need not be told to a recording, and no reduction is open.
+    /// Whether tasks need not be recorded and no reduction is open.
     plain: Cell<bool>,
     /// See `has_gaps`.
     gaps: Cell<bool>,
-    /// The stack that holds the scope's tasks, if one does.
+    /// The stack that holds the scope's tasks, if any.
     frames: Cell<Option<NonNull<Frames>>>,
-    /// How many tasks of the scope's stack thieves have ended, behind which the stack has not yet gone on.
+    /// How many tasks of the scope's stack were ended by thieves, while the stack has not yet moved
+    /// past them.
     thefts: AtomicU32,
-    /// How many joins there are of tasks that did not run at their spawn; one stands for all that a stack's frame ever held (`failures`,
-    /// 1). One that is forgotten stays.
+    /// The number of joins of tasks that did not run at their spawn. One count represents all joins
+    /// of tasks in a stack's frame (`failures`, step 1). A join leaked by `mem::forget` stays
+    /// counted.
     joins: Cell<u32>,
     /// See `epoch`.
     epoch: Cell<u64>,
-    // What does not change, or is made once.
+    // Does not change, or is made once.
     parent: Option<NonNull<ScopeState>>,
-    /// Of a parent that was called, and gets a frame, another one (`move_task`).
+    /// The parent's task. It changes when a parent that was called gets a frame (`move_task`).
     task: Cell<Option<TaskRef>>,
     cancels: NonNull<Cancels>,
     claim: u64,
-    /// Of a root scope; a body's data are its own.
+    /// Set for a root scope. A body's data belong to the body.
     inline: Option<Inline>,
     /// Its body's number in a recording, or 0.
     record: Id,
@@ -59,7 +61,8 @@ pub struct ScopeState {
     depth: u32,
     /// A `Cold` (untyped, as `Worker::shared`).
     cold: AtomicPtr<()>,
-    // What others write; of a parent in short form, which counts no tasks, nothing (`nest_in_frame`).
+    // Written by other threads. Not initialized for a compact parent, which counts no tasks
+    // (`nest_in_frame`).
     shared: MaybeUninit<Shared>,
 }
 
@@ -71,10 +74,11 @@ struct Shared {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<ScopeState>() == 3 * 64 && std::mem::offset_of!(ScopeState, parent) == 64);
 
-/// The first `ScopeState::epoch` of a nested scope, beyond those that are given out: the scope's handles are its own by their type.
+/// The first `ScopeState::epoch` of a nested scope, above all epochs that `new_epoch` gives. The
+/// type of the scope's handles ties them to this scope.
 pub(crate) const NESTED_EPOCH: u64 = 1 << 63;
 
-/// Epochs are given out so many at a time.
+/// The number of epochs that `new_epoch` reserves at a time.
 const EPOCHS: u64 = 1 << 12;
 
 /// The seat of a scope whose body runs on no worker: a session.
@@ -86,16 +90,16 @@ impl std::fmt::Debug for ScopeState {
     }
 }
 
-/// Writes some fields of a scope, for who may write it all.
+/// Writes some fields of a scope. The caller may write all of it.
 macro_rules! set {
     ($at:ident; $($field:ident: $value:expr;)*) => {$(
-        // SAFETY: as the caller promises; field by field, since some are left out.
+        // SAFETY: as the caller promises; field by field, because some are left out.
         unsafe { (&raw mut (*$at.as_ptr()).$field).write($value) };
     )*};
 }
 
 impl ScopeState {
-    /// A root scope, owned by the worker of `seat`, which is `record` in a recording.
+    /// A root scope, owned by the worker of `seat`. Its number in a recording is `record`.
     pub(crate) fn root(cancels: &Cancels, claimant: &Claimant, seat: usize, record: Id) -> ScopeState {
         let mut root = ScopeState::new(None, None, cancels.into(), claimant.id(), seat, 0);
         root.epoch = Cell::new(new_epoch());
@@ -104,7 +108,7 @@ impl ScopeState {
         root
     }
 
-    /// The scope of a parent, which runs on the worker of `seat`.
+    /// The scope of a parent that runs on the worker of `seat`.
     pub(crate) fn nested(parent: &ScopeState, task: TaskRef, seat: usize) -> ScopeState {
         let claim = crate::handle::claim::NESTED;
         ScopeState::new(Some(parent.into()), Some(task), parent.cancels, claim, seat, parent.depth + 1)
@@ -141,12 +145,13 @@ impl ScopeState {
         }
     }
 
-    /// Makes the scope of a parent in short form, which runs on the worker of `seat`, its tasks in a stack: as `nested`, but
-    /// where it is to be, and without what others write, since it counts no tasks.
+    /// Makes the scope of a compact parent that runs on the worker of `seat`, with its tasks in a
+    /// stack. Like `nested`, but in place and without the part that other threads write, because it
+    /// counts no tasks.
     ///
     /// # Safety
     ///
-    /// There is room at `at`, and nobody uses it.
+    /// There is room at `at`, and no other code uses it.
     #[inline(always)]
     pub(crate) unsafe fn nest_in_frame(
         at: NonNull<ScopeState>,
@@ -180,12 +185,12 @@ impl ScopeState {
         }
     }
 
-    /// Makes what tells one such scope from another, in the same stack and with its task at the same place, if the body before has compact
-    /// nothing down.
+    /// Writes the fields in which two such scopes differ, if they have the same stack and their
+    /// tasks are at the same place. The body before must have pushed nothing.
     ///
     /// # Safety
     ///
-    /// Nobody uses it.
+    /// No other code uses it.
     #[inline(always)]
     pub(crate) unsafe fn renew(at: NonNull<ScopeState>, parent: &ScopeState, seat: usize) {
         set! { at;
@@ -209,23 +214,23 @@ impl ScopeState {
         self.claim
     }
 
-    /// The parent whose scope this is; `None` for a root scope.
+    /// The parent that owns this scope; `None` for a root scope.
     pub(crate) fn task(&self) -> Option<TaskRef> {
         self.task.get()
     }
 
-    /// The parent lies elsewhere from now on.
+    /// Notes that the parent has moved.
     pub(crate) fn move_task(&self, task: TaskRef) {
         self.task.set(Some(task));
     }
 
-    /// The stack that holds the scope's tasks, if one does.
+    /// The stack that holds the scope's tasks, if any.
     #[inline(always)]
     pub(crate) fn frames(&self) -> Option<NonNull<Frames>> {
         self.frames.get()
     }
 
-    /// From now on a stack holds the scope's tasks, or no longer.
+    /// Sets or clears the stack that holds the scope's tasks.
     pub(crate) fn set_frames(&self, frames: Option<NonNull<Frames>>) {
         if frames.is_some() {
             self.count_join();
@@ -234,35 +239,38 @@ impl ScopeState {
         self.note_plain();
     }
 
-    /// A thief is about to end a task of the scope's stack.
+    /// Counts a task of the scope's stack that a thief is about to end.
     pub(crate) fn count_theft(&self) {
         self.thefts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The scope's stack goes on behind a task that a thief has ended.
+    /// The scope's stack moves past a task that a thief has ended.
     pub(crate) fn uncount_theft(&self) {
         self.thefts.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many tasks of the scope's stack thieves have ended, or are about to, behind which the stack has not yet gone on.
+    /// How many tasks of the scope's stack thieves have ended, or are about to, while the stack has
+    /// not yet moved past them.
     pub(crate) fn thefts(&self) -> u64 {
         self.thefts.load(Ordering::Relaxed).into()
     }
 
-    /// Whether tasks need not be told to a recording, and no reduction is open: as long as a stack holds them.
+    /// Whether tasks need not be recorded and no reduction is open. Valid as long as a stack holds
+    /// the tasks.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.plain.get()
     }
 
-    /// The time since its stack's frame has let go of what it used: handles remember in which they were noted
-    /// (`Datum::is_seen_in`). No other scope that a handle meets has ever the same, nor 0.
+    /// The period since its stack's frame last released what it used. Handles store the epoch in
+    /// which they were noted (`Datum::is_seen_in`). No other scope that a handle meets ever has the
+    /// same epoch, and none has 0.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.get()
     }
 
-    /// Its stack's frame lets go of what it used.
+    /// Ends the epoch: its stack's frame releases what it used.
     pub(crate) fn end_epoch(&self) {
         let next = self.epoch() + 1;
         self.epoch.set(if next.is_multiple_of(EPOCHS) { new_epoch() } else { next });
@@ -279,14 +287,14 @@ impl ScopeState {
         self.any_reduction().is_some()
     }
 
-    /// Counts a spawn; its place in reference order. Orders are odd: the even one below belongs to the combine
-    /// tasks that the spawn entails.
+    /// Counts a spawn; returns its place in reference order. Orders are odd: the even one below
+    /// belongs to the combine tasks that the spawn causes.
     #[inline]
     pub(crate) fn count_spawn(&self) -> u64 {
         2 * self.count.count_spawn() + 1
     }
 
-    /// Counts what has a place in reference order and is no task: that place.
+    /// Counts something that has a place in reference order but is not a task. Returns that place.
     pub(crate) fn count_gap(&self) -> u64 {
         // SAFETY: the scope's body calls, so the scope is open.
         let is_between = unsafe { frames_of(self) }.is_some_and(|frames| !frames.is_drained());
@@ -296,23 +304,23 @@ impl ScopeState {
         order
     }
 
-    /// Whether among the tasks in its stack's frame some place in reference order is no task's.
+    /// Whether a place in reference order among the tasks of its stack's frame belongs to no task.
     pub(crate) fn has_gaps(&self) -> bool {
         self.gaps.get()
     }
 
-    /// The place in reference order that the next spawn gets.
+    /// The place in reference order of the next spawn.
     #[inline]
     pub(crate) fn next_order(&self) -> u64 {
         2 * self.count.spawned() + 1
     }
 
-    /// The place in reference order that the last spawn got.
+    /// The place in reference order of the last spawn.
     pub(crate) fn last_order(&self) -> u64 {
         self.next_order() - 2
     }
 
-    /// How many spawns there were from this place in reference order on.
+    /// The number of spawns from this place in reference order on.
     pub(crate) fn spawned_since(&self, order: u64) -> u64 {
         (self.next_order() - order).div_ceil(2)
     }
@@ -324,12 +332,12 @@ impl ScopeState {
         self.count.count_finished();
     }
 
-    /// Counts a task that takes no place of its own in reference order.
+    /// Counts a task that has no own place in reference order.
     pub(crate) fn count_hidden_spawn(&self) {
         self.shared_count().count_spawn();
     }
 
-    /// Counts a task that a door lets in: by the owner's thread, while the scope is open.
+    /// Counts an external task that the owner's thread lets in while the scope is open.
     pub(crate) fn count_let_in_here(&self) {
         self.count.count_let_in();
     }
@@ -343,29 +351,30 @@ impl ScopeState {
         }
     }
 
-    /// Compares two reducers, which is the user's code. As in the body of a leaf, no scope that it opens takes over
-    /// what the spawn has prepared.
+    /// Compares two reducers, which is user code. As in the body of a leaf, a scope that it opens
+    /// must not take over what the spawn has prepared.
     pub(crate) fn compare(&self, equal: impl FnOnce() -> bool) -> bool {
-        // On a front seat, or in a session, whose lock this thread holds, nothing may wait: forks run one half after the
-        // other.
+        // On an inject seat or in a session this thread holds a lock, so nothing may wait: a fork
+        // runs one half after the other.
         let _no_worker = visits_any().then(Enter::none);
         self.run_inline(equal)
     }
 
-    /// Takes back the count of a spawn that ran inline.
+    /// Cancels the count of a spawn that ran inline.
     #[inline]
     pub(crate) fn count_inline(&self) {
         self.count.count_finished();
     }
 
-    /// Tasks that are not complete, as far as the owner knows. Only for the owner, while open.
+    /// The tasks that are not complete, as far as the owner knows. Only for the owner, while the
+    /// scope is open.
     #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
         self.count.outstanding(self.shared_count())
     }
 
     fn shared_count(&self) -> &count::Shared {
-        // SAFETY: of a scope that counts tasks it was written.
+        // SAFETY: a scope that counts tasks has it initialized.
         &unsafe { self.shared.assume_init_ref() }.count
     }
 
@@ -380,9 +389,9 @@ impl ScopeState {
         self.seat as usize == seat && self.count.is_closed(self.shared_count())
     }
 
-    /// Subtracts `count` completions that happened on other workers, or after the owner closed. True if this
-    /// completes the scope; a waiting owner is woken, and the caller must not touch the scope again unless it
-    /// is a nested one.
+    /// Subtracts `count` completions that happened on other workers, or after the owner closed.
+    /// Wakes a waiting owner. Returns true if this completes the scope. The caller must not touch
+    /// the scope again, unless it is a nested scope that this completes.
     pub(crate) fn finish(&self, count: u64) -> bool {
         if self.is_sessions() {
             return self.finish_in_session(count);
@@ -399,29 +408,30 @@ impl ScopeState {
         complete
     }
 
-    /// A join was made of a task that did not run at its spawn.
+    /// Counts a new join of a task that did not run at its spawn.
     #[inline(always)]
     pub(crate) fn count_join(&self) {
         self.joins.set(self.joins.get().wrapping_add(1));
     }
 
-    /// Such a join is gone.
+    /// Such a join was dropped.
     #[inline(always)]
     pub(crate) fn uncount_join(&self) {
         self.joins.set(self.joins.get().wrapping_sub(1));
     }
 
-    /// Whether it is a session's, whose joins may be anywhere.
+    /// Whether the scope belongs to a session, whose joins may be on any thread.
     pub(crate) fn is_sessions(&self) -> bool {
         self.seat as usize == NO_SEAT
     }
 
-    /// Asks to be woken by the next completion on another worker; false if `seen` tasks are no longer outstanding.
+    /// Asks to be woken by the next completion on another worker. Returns false if no longer `seen`
+    /// tasks are outstanding.
     pub(crate) fn watch_for_room(&self, waiter: &Waiter, seen: u64) -> bool {
         self.count.watch_for_room(self.shared_count(), waiter, seen)
     }
 
-    /// Takes back `watch_for_room`; false if somebody is waking, or has woken, the waiter.
+    /// Cancels `watch_for_room`. Returns false if a thread wakes, or has woken, the waiter.
     pub(crate) fn unwatch_room(&self) -> bool {
         self.shared_count().unwatch_room()
     }
@@ -431,7 +441,7 @@ impl ScopeState {
         self.count.lend(self.shared_count());
     }
 
-    /// The owner counts what it spawns, and what ends on its thread.
+    /// The owner counts its spawns and the tasks that end on its thread again.
     pub(crate) fn reclaim(&self) {
         self.count.reclaim();
     }
@@ -442,35 +452,37 @@ impl ScopeState {
         self.count.spawned() >= self.room_until.get()
     }
 
-    /// The last task that was spawned may be long.
+    /// Notes that the last task that was spawned may be long.
     #[inline]
     pub(crate) fn note_long(&self) {
         self.last_long.set(self.count.spawned() as u32);
     }
 
-    /// How many tasks were spawned after the last that may be long, or 4 · 10⁹ fewer; at first, after the scope's start.
+    /// How many tasks were spawned since the last one that may be long, modulo 2³². If there was
+    /// none, since the scope's start.
     pub(crate) fn spawned_short(&self) -> u64 {
         (self.count.spawned() as u32).wrapping_sub(self.last_long.get()).into()
     }
 
-    /// The owner has counted: there is room for `more` tasks.
+    /// Notes, after the owner has counted, that there is room for `more` tasks.
     pub(crate) fn set_room(&self, more: u64) {
         self.forget_failures();
         self.room_until.set(self.count.spawned() + more);
     }
 
-    /// The body is over. True if everything is complete already.
+    /// Closes the scope: its body is over. Returns true if everything is complete already.
     pub(crate) fn close(&self, waiter: Option<&Waiter>) -> bool {
         self.count.close(self.shared_count(), waiter)
     }
 
-    /// How deep it is nested: 0 at a root.
+    /// The nesting depth: 0 for a root.
     #[cfg(feature = "catalogue")]
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Whether the scope is `of` or lies below it, as far as few steps tell: a hint for who may run what.
+    /// Whether the scope is `of` or is nested in it. Checks only a few levels, so it is a hint
+    /// about which tasks a worker may run.
     pub(crate) fn is_near_below(&self, of: &ScopeState) -> bool {
         const STEPS: u32 = 8;
         let mut scope_state = self;
@@ -487,30 +499,31 @@ impl ScopeState {
         false
     }
 
-    /// Whether no scope is around it.
+    /// Whether the scope has no parent.
     pub(crate) fn is_root(&self) -> bool {
         self.parent.is_none()
     }
 
-    /// Whether the scope is this root scope or lies below it.
+    /// Whether the scope is this root scope or is nested in it.
     pub(crate) fn has_root(&self, root: &ScopeState) -> bool {
         self.cancels == root.cancels
     }
 
-    /// Whether the scope is `of` or lies below it: O(depth).
+    /// Whether the scope is `of` or is nested in it: O(depth).
     pub(crate) fn is_below(&self, of: &ScopeState) -> bool {
         // SAFETY: a scope's parent outlives it.
         let scopes = std::iter::successors(Some(self), |scope| scope.parent.map(|parent| unsafe { parent.as_ref() }));
         scopes.take_while(|scope| scope.depth >= of.depth).any(|scope| ptr::eq(scope, of))
     }
 
-    /// How often something was cancelled in the root scope.
+    /// The number of cancellations in the root scope.
     pub(crate) fn cancels(&self) -> &AtomicUsize {
         // SAFETY: as above.
         unsafe { self.cancels.as_ref() }.count()
     }
 
-    /// Whether this scope or one around it was cancelled. One load unless some scope of the program was.
+    /// Whether this scope or one around it was cancelled. One load, unless a scope of the program
+    /// was cancelled.
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
         // SAFETY: as above.
@@ -535,7 +548,7 @@ impl ScopeState {
     }
 }
 
-/// The first of [`EPOCHS`] that no scope has had.
+/// The first of [`EPOCHS`] epochs that no scope has had.
 fn new_epoch() -> u64 {
     (unique_number() + 1) * EPOCHS
 }

@@ -1,11 +1,12 @@
-//! What the rest of the runtime names of stacks, without the feature `stack`: no scope has one.
+//! The names of stacks that the rest of the runtime uses, without the feature `stack`: no scope has
+//! a stack.
 
 use std::task::Waker;
 
 use crate::runtime::scope_state::ScopeState;
 use crate::task::TaskRef;
 
-/// A stack, of which there is none.
+/// A stack. There is none.
 #[derive(Debug)]
 pub enum Frames {}
 
@@ -19,19 +20,19 @@ impl Frames {
     }
 }
 
-/// Of futures that wait for closures.
+/// The wakers of futures that wait for closures.
 pub(crate) type Wakers = ();
 
 /// The stack of a scope.
 ///
 /// # Safety
 ///
-/// As of the function of this name that the feature brings; here, none.
+/// As for the function of this name with the feature; here there is no precondition.
 pub(crate) unsafe fn frames_of<'a>(_scope_state: &ScopeState) -> Option<&'a Frames> {
     None
 }
 
-/// Whether a closure has ended. Nobody asks: a join of one is made by a stack.
+/// Whether a closure has ended. Never called: only a stack makes the join of a closure.
 pub(crate) fn has_ended(_scope_state: &ScopeState, _this: TaskRef, _order: u64) -> bool {
     true
 }

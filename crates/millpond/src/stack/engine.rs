@@ -1,12 +1,15 @@
-//! The dataflow stack as an engine: scopes keep their tasks in frames, where nothing is ordered before a thief asks
-//! ([DDS](crate#sources) §3).
+//! The dataflow stack as an engine: scopes keep their tasks in frames, where no task is ordered
+//! before a thief asks ([DDS](crate#sources) §3).
 //!
-//! Tasks that no scope of a body holds, those of sessions above all, wait as under [`Parked`].
+//! Tasks that no body's scope holds, mainly those of sessions, wait as they do under [`Parked`].
 //!
-//! A stack knows the order of the program and no other. So a `write` goes where the value is, in its turn, not into new
-//! storage; `commutative` accesses take the order of the program; priorities do not overtake; a body that waits for
-//! something waits for all that its scope has spawned before; and values that were to be dropped stay until the tasks of
-//! their frame have ended.
+//! A stack knows only the order of the program. So:
+//!
+//! - a `write` replaces the value in its turn, and gets no new storage;
+//! - `commutative` accesses run in program order;
+//! - priorities do not overtake;
+//! - a body that waits for something waits for everything that its scope has spawned before;
+//! - values that were to be dropped stay until the tasks of their frame have ended.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -35,7 +38,8 @@ use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 use crate::worker::seats::Shared;
 
-/// The engine of the dataflow stack ([DDS](crate#sources) §3), which replaces memory manager, pool and scheme. Never a value.
+/// The engine of the dataflow stack ([DDS](crate#sources) §3). It replaces memory manager, pool and
+/// scheme. Never a value.
 ///
 /// Needs the Cargo feature `stack`.
 ///
@@ -50,7 +54,7 @@ use crate::worker::seats::Shared;
 pub enum StackEngine {}
 
 impl StackEngine {
-    /// The name by which the command line chooses it, among the schemes.
+    /// The name that chooses it on the command line, as one of the schemes.
     pub const NAME: &'static str = "stack";
 }
 
@@ -70,12 +74,13 @@ pub enum InFrames {}
 pub struct StackSeat {
     /// The stack in which the parent that begins now opens its frame.
     pub(super) opens_in: Cell<Option<NonNull<Frames>>>,
-    /// Stacks that wait for this worker, or that it has stolen from.
+    /// Stacks that wait for this worker, and tasks that it has stolen.
     pub(super) stack_jobs: RefCell<VecDeque<TaskRef>>,
     pub(super) thief: Thief,
 }
 
-/// Calls a task at its spawn, if the stack runs tasks so and `call` takes this one; else returns it, for the frame.
+/// Calls a task at its spawn, if an inline subtree runs and `call` accepts the task. Otherwise
+/// returns the task, for a frame.
 #[inline(always)]
 fn call_at_spawn<A, F, R>(
     frames: &Frames,
@@ -116,7 +121,7 @@ impl TaskStore<StackEngine> for InFrames {
 
     #[inline(always)]
     unsafe fn frames<'a>(scope_state: &ScopeState) -> Option<&'a Frames> {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         unsafe { frames_of(scope_state) }
     }
 
@@ -169,7 +174,7 @@ impl TaskStore<StackEngine> for InFrames {
     #[inline(always)]
     fn own_datum<T>(scope_state: &ScopeState) -> Option<NonNull<Datum>> {
         let fits = const { fits_in_stack::<T>() };
-        // SAFETY: the scope's body calls, so it is open.
+        // SAFETY: the scope's body calls this, so the scope is open.
         let frames = unsafe { frames_of(scope_state) }.filter(|_| fits && scope_state.task().is_some())?;
         frames.own_datum::<T>(scope_state)
     }

@@ -159,7 +159,8 @@ fn hold_locks<E: Engine>(most: usize, build: impl Fn(usize) -> Runtime<E>) {
                     for run in 1..=runs() {
                         let locks: Vec<_> = (0..locks).map(|_| Mutex::new(0)).collect();
                         program(&rt, &locks);
-                        let held: u64 = locks.into_iter().map(|lock| lock.into_inner().expect("no thread panics")).sum();
+                        let held: u64 =
+                            locks.into_iter().map(|lock| lock.into_inner().expect("no thread panics")).sum();
                         assert_eq!(held, LEAVES as u64, "{name}, {workers} workers, run {run}");
                     }
                 }

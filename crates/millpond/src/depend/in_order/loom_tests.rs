@@ -1,5 +1,5 @@
-//! Models of a handle that is dropped on another thread while the version's frame, and the scope, come to their end (1 to 3):
-//! the version is freed once, and by whom nobody uses it after.
+//! Models of a handle that is dropped on another thread, while the version's frame and the scope
+//! end (protocol 1 to 3). The version is freed once, and no thread uses it afterwards.
 
 use loom::thread;
 
@@ -11,12 +11,12 @@ use crate::runtime::cancel::Cancels;
 use crate::runtime::scope_state::ScopeState;
 use crate::sync::{Arc, Guarded};
 
-/// What is in the version: its drop is seen by loom.
+/// The value of the version. Its drop is a write that loom sees.
 struct Value(*const World);
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // SAFETY: the model keeps it.
+        // SAFETY: the model keeps the world alive.
         unsafe { &*self.0 }.change();
     }
 }
@@ -26,22 +26,22 @@ struct World {
     scope_state: ScopeState,
     _cancels: Box<Cancels>,
     version: Cell<Option<NonNull<Version>>>,
-    /// How often the value was changed, or dropped.
+    /// The number of times that the value was changed or dropped.
     changes: Guarded<u32>,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check whether the cells are used in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
 
 fn free(version: NonNull<Version>) {
-    // SAFETY: loom checks that nobody uses it.
+    // SAFETY: loom checks that no thread uses it.
     assert!(unsafe { Version::free(version) }.is_ok());
 }
 
 impl World {
-    /// A scope with a version that its stack uses.
+    /// Makes a scope with a version that its stack uses.
     fn new() -> Arc<World> {
         let cancels = Box::new(Cancels::new());
         let scope_state = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
@@ -56,18 +56,18 @@ impl World {
 
     fn put_version(&self) {
         let version = (VersionKind::of::<Value>().rename)(None);
-        // SAFETY: the first of its fields; for loom zeros are none.
+        // SAFETY: it is the first field. Under loom, zeros are not a valid value.
         unsafe { version.cast::<Noted>().write(Noted::default()) };
-        // SAFETY: just made.
+        // SAFETY: it was just made.
         let this = unsafe { version.as_ref() };
-        // SAFETY: it has room for its value.
+        // SAFETY: the storage has room for the value.
         unsafe { this.value().cast::<Value>().write(Value(self)) };
         this.set_full(true);
         self.version.set(Some(version));
     }
 
     fn noted(&self) -> &Noted {
-        // SAFETY: a caller uses it before it is freed.
+        // SAFETY: a caller uses the version before it is freed.
         unsafe { self.version.get().unwrap().as_ref() }.meta().of::<InOrder>()
     }
 
@@ -75,7 +75,7 @@ impl World {
         self.changes.set(self.changes.get() + 1);
     }
 
-    /// The handle is dropped.
+    /// Drops the handle.
     fn drop_handle(&self) {
         // SAFETY: no access is issued any more.
         if unsafe { InOrder::retire(self.noted()) } {
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// The last task runs, and the scope's stack is closed.
+    /// Runs the last task, and closes the scope's stack.
     fn end(&self) {
         self.change();
         self.frames.end_uses();
@@ -105,13 +105,13 @@ fn model(own: fn(&World)) {
     });
 }
 
-/// On a thread that is not the owner's.
+/// The handle is dropped on a thread that is not the owner.
 #[test]
 fn loom_a_handle_is_dropped_elsewhere() {
     model(World::end);
 }
 
-/// The stack was left, and somebody else goes on with it.
+/// The owner leaves the stack, and it is entered again.
 #[test]
 fn loom_a_handle_is_dropped_while_a_stack_is_left() {
     model(|world| {

@@ -1,4 +1,4 @@
-//! Lists of accesses in nodes of their own, as a program has them that does not embed its lists (TG §4.1, §4.2).
+//! Lists of accesses in separate nodes, for schemes that do not embed their lists (TG §4.1, §4.2).
 
 use std::ptr::NonNull;
 
@@ -15,7 +15,7 @@ pub struct Node {
 
 type Link = Option<NonNull<Node>>;
 
-/// Takes the lock of the store, for a fork.
+/// Takes the lock of the store for a fork.
 pub(super) fn take_lock() -> Box<dyn std::any::Any> {
     crate::depend::store::take_lock::<Node>()
 }
@@ -31,7 +31,7 @@ impl Kept for Node {
     }
 }
 
-/// A list, whose holder has it under a lock. All zeros is an empty one.
+/// A list, which its holder uses under a lock. All zeros is an empty list.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Chain {
@@ -40,7 +40,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.head.get().is_none()
     }
@@ -48,18 +48,18 @@ impl Chain {
     /// Adds an access at the end. O(1).
     pub(super) fn push(&self, nodes: &mut Local<Node>, record: &Record) {
         let new = nodes.take();
-        // SAFETY: just taken: nobody else knows it.
+        // SAFETY: the node was just taken, and no other thread knows it.
         let node = unsafe { new.as_ref() };
         node.record.set(Some(record.into()));
         node.next.set(None);
         match self.tail.replace(Some(new)) {
-            // SAFETY: a node on the list stays until it is taken off.
+            // SAFETY: a node stays on the list until it is taken off.
             Some(tail) => unsafe { tail.as_ref() }.next.set(Some(new)),
             None => self.head.set(Some(new)),
         }
     }
 
-    /// Takes the first access off. O(1).
+    /// Removes and returns the first access. O(1).
     pub(super) fn pop(&self, nodes: &mut Local<Node>) -> Option<NonNull<Record>> {
         let first = self.head.get()?;
         // SAFETY: as in `push`.
@@ -73,7 +73,7 @@ impl Chain {
         record
     }
 
-    /// Takes an access off, if it is here, by a scan along the list (TG §4.1). O(length).
+    /// Removes an access if it is on this list, by a scan along the list (TG §4.1). O(length).
     pub(super) fn remove(&self, nodes: &mut Local<Node>, record: &Record) {
         let (mut before, mut at): (Link, Link) = (None, self.head.get());
         while let Some(here) = at {

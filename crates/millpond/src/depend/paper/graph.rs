@@ -1,17 +1,19 @@
-//! The graph scheme ([TG](crate#sources) §4.1, Fig. 2): an edge from every access to every access of the generation after its
-//! own.
+//! The graph scheme ([TG](crate#sources) §4.1, Fig. 2): every access has an edge to every access of
+//! the next generation.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! Of a version the two youngest generations are known, each with its members that were not released; an access that is
-//! issued gets an edge from every member of the one before its own. Which list of members that is makes two schemes:
+//! A version knows its two youngest generations, each with its unreleased members. A newly issued
+//! access gets an edge from every member of the generation before its own. There are two schemes,
+//! with different lists of members:
 //!
-//! - `graph`: in nodes of its own; a release looks for its node along the list. With a generation of M accesses before
-//!   one of N, issuing takes O(MN) steps and releasing O((M+N)²).
-//! - `embedded-graph` (§4.1.1): a ring through the accesses themselves; a release leaves it in O(1). Issuing and releasing
-//!   take O(MN).
+//! - `graph`: a list in separate nodes. A release searches its node along the list. If a generation
+//!   of M accesses precedes one of N, issuing takes O(MN) steps and releasing O((M+N)²).
+//! - `embedded-graph` (§4.1.1): a ring through the accesses themselves. A release leaves it in
+//!   O(1). Issuing and releasing take O(MN).
 //!
-//! Super-linear both: they are here because many systems do it so, and to be measured beside the others.
+//! Both are super-linear. They are here because many systems work this way, and to be compared with
+//! the other schemes.
 //!
 //! ```text
 //!   issue                                                 release
@@ -23,19 +25,23 @@
 //!     unlock
 //! ```
 //!
-//! Where Fig. 2 differs: it counts the incoming edges of a task. Here those of an access are counted, and the accesses of
-//! a task that wait, with a guard until all were issued (`Header::unguard`), without which a task of two data could run
-//! while the second is issued. And its edges go from task to task, which lie on several lists, hence its lock of each
-//! task; here they go from access to access of one version, and that version's lock guards them.
+//! This differs from Fig. 2 in two ways. The figure counts the incoming edges of a task. Here each
+//! access counts its incoming edges, and each task counts its waiting accesses. A guard covers the
+//! time until all accesses were issued (`Header::unguard`). Without it, a task of two data could
+//! run while the second is issued. The figure's edges go from task to task. Tasks are on several
+//! lists, so the figure locks each task. Here edges go from access to access of one version, and
+//! that version's lock guards them.
 //!
 //! Protocol:
 //!
-//! 1. The lock guards the lists, and the outgoing edges of all that are on them. Its word holds the number of accesses
-//!    that were not released, so that who reads 0 finds the lock given back.
-//! 2. An access leaves its list before its edges are scanned, so no edge is added to it then. All edges into an access are
-//!    there before the lock is given back, so none of their counts is taken off before.
-//! 3. A list that is emptied since a new generation begins (6) leaves its members where they are, in nobody's list.
-//! 4. The `issue` of a `write` takes no lock: nobody else uses the version (§3.3).
+//! 1. The lock guards the lists, and the outgoing edges of all accesses on them. Its word holds the
+//!    number of unreleased accesses. So a thread that reads 0 knows that the lock is free.
+//! 2. An access leaves its list before its edges are scanned, so no edge is added to it then. All
+//!    edges into an access exist before the lock is released, so no release decrements the count
+//!    before.
+//! 3. When a new generation begins, a list is emptied (6). Its members stay linked, but are on no
+//!    list.
+//! 4. The `issue` of a `write` takes no lock: no other task uses the version (§3.3).
 
 use std::ptr::{self, NonNull};
 
@@ -52,7 +58,7 @@ mod tag;
 pub use super::chain::Chain;
 pub use members::{Members, Ring};
 
-/// The graph scheme with lists in nodes of their own.
+/// The graph scheme with lists in separate nodes.
 pub type Graph = GraphOf<Chain>;
 /// The graph scheme with embedded lists ([TG](crate#sources) §4.1.1).
 pub type EmbeddedGraph = GraphOf<Ring>;
@@ -61,13 +67,13 @@ pub type EmbeddedGraph = GraphOf<Ring>;
 #[derive(Debug)]
 pub struct GraphOf<L>(std::marker::PhantomData<fn() -> L>);
 
-/// What the graph schemes keep beside a version.
+/// The graph schemes' data in a version.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct GraphMeta<L> {
-    /// The lock, and how many accesses were not released.
+    /// The lock, and the number of unreleased accesses.
     outstanding: Locked,
-    /// The number of the youngest generation; its list is the one of this parity.
+    /// The number of the youngest generation. Its parity selects the list.
     youngest: Guarded<u32>,
     /// The mode of each list's generation, as a number.
     modes: [Guarded<u8>; 2],
@@ -75,12 +81,12 @@ pub struct GraphMeta<L> {
     lists: [L; 2],
 }
 
-// SAFETY: the cells are touched under the lock, and by the issuer while the version is idle.
+// SAFETY: the cells are used under the lock, or by the issuer while the version is idle.
 unsafe impl<L: Members> Send for GraphMeta<L> {}
 // SAFETY: as above.
 unsafe impl<L: Members> Sync for GraphMeta<L> {}
 
-/// What a worker keeps: free tags, and free nodes.
+/// The data of a worker: free tags and free nodes.
 #[derive(Debug, Default)]
 pub struct Free {
     tags: Local<Tag>,
@@ -88,7 +94,7 @@ pub struct Free {
 }
 
 impl<L: Members> GraphMeta<L> {
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(in crate::depend) fn end(&mut self) {
         self.outstanding.end();
@@ -100,13 +106,13 @@ impl<L: Members> GraphMeta<L> {
         mode.shares() && self.modes[self.current()].get() == mode as u8
     }
 
-    /// Which list is that of the youngest generation.
+    /// The index of the youngest generation's list.
     #[inline]
     fn current(&self) -> usize {
         self.youngest.get() as usize % 2
     }
 
-    /// Puts an access into the youngest generation, or begins the next one with it (Fig. 2, 4–10).
+    /// Adds an access to the youngest generation, or begins the next one with it (Fig. 2, 4–10).
     fn enter(&self, free: &mut Free, record: &Record) {
         let mode = record.mode();
         if !self.joins(mode) {
@@ -118,9 +124,10 @@ impl<L: Members> GraphMeta<L> {
     }
 }
 
-// SAFETY: an access waits for each unreleased member of the generation before its own, by an edge of which its release
-// takes the count off; those have waited for the generation before theirs. The lock, and the count, order a release
-// before the grants that it leads to. Zeros are an unlocked version with empty lists.
+// SAFETY: an access waits for each unreleased member of the preceding generation, by an edge whose
+// count that member's release decrements. Those members waited for the generation before theirs.
+// The lock and the count order a release before the grants that it causes. Zeros are an unlocked
+// version with empty lists.
 unsafe impl<L: Members> Scheme for GraphOf<L> {
     type Meta = GraphMeta<L>;
     type Local = Free;
@@ -157,7 +164,7 @@ unsafe impl<L: Members> Scheme for GraphOf<L> {
         meta.enter(free, record);
         let mut edges = 0;
         meta.lists[1 - meta.current()].for_each(|before| {
-            // SAFETY: on a list, so it was not released.
+            // SAFETY: the access is on a list, so it was not released.
             Tag::of(unsafe { before.as_ref() }).add_edge(record);
             edges += 1;
         });
@@ -175,7 +182,7 @@ unsafe impl<L: Members> Scheme for GraphOf<L> {
         let tag = Tag::of(record);
         let mut granted = ptr::null_mut();
         tag.for_each_edge(|to| {
-            // SAFETY: it waits for this edge, so it was not released.
+            // SAFETY: the access waits for this edge, so it was not released.
             let to = unsafe { to.as_ref() };
             if Tag::of(to).incoming.fetch_sub(1, AcqRel) == 1 {
                 to.set_link(granted);
@@ -194,7 +201,7 @@ unsafe impl<L: Members> Scheme for GraphOf<L> {
     }
 }
 
-/// Takes the lock of the store, for a fork.
+/// Takes the lock of the store for a fork.
 pub(super) fn take_lock() -> Box<dyn std::any::Any> {
     crate::depend::store::take_lock::<Tag>()
 }

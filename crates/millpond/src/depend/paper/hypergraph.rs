@@ -2,10 +2,13 @@
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! A generation is a thing of its own: how many of its members were not released, which of them wait, and the generation
-//! after it. Whoever releases the last member wakes all that wait in the next, at once. Which list the waiting members are
-//! in makes two schemes, `hypergraph` with nodes of its own, and `embedded-hypergraph` through the records. Issuing and
-//! releasing take O(1), amortised over all accesses: each list is scanned once.
+//! A generation is an object. It holds the number of its unreleased members, the waiting members,
+//! and the next generation. The thread that releases the last member wakes all waiting members of
+//! the next generation at once.
+//!
+//! There are two schemes, with different lists of waiting members: `hypergraph` with separate
+//! nodes, and `embedded-hypergraph` through the records. Issuing and releasing take O(1), amortised
+//! over all accesses: each list is scanned once.
 //!
 //! ```text
 //!   version   cur ───────────────────────┐
@@ -16,7 +19,7 @@
 //!               └────────────┘  before └────────────┘
 //!
 //!   issue                                                 release
-//!     if cur is empty: it is the access's, anew     (8)     lock the access's generation
+//!     if cur is empty: it is the access's, again    (8)     lock the access's generation
 //!     else if the access joins: lock cur's before;          one member less                    (29)
 //!       if that has members, wait in cur        (14–16)     if it was the last, and there is a next:
 //!       in any case one member more                (17)       take the tasks of that           (31–41)
@@ -24,27 +27,33 @@
 //!       if cur has members, wait in that one
 //! ```
 //!
-//! Where Fig. 3 is wrong: as printed, line 13 counts an incoming edge of a task that line 14 then does not put on the list,
-//! so that a task after an emptied generation never becomes ready; the count belongs inside the test, as here, where
-//! an access that was not put on a list is granted. Line 6 sets `next` without the lock, so that a release could look for
-//! it in between and wake nobody; here both the link and the look are under the lock of the generation before. And a task
-//! of several data needs a guard until all its accesses were issued (`Header::unguard`).
+//! Fig. 3 has two errors. As printed, line 13 counts an incoming edge of a task, but line 14 may
+//! then not put the task on the list. So a task after an emptied generation never becomes ready.
+//! The count belongs inside the test, as here: an access that was not put on a list is granted.
+//! Line 6 sets `next` without the lock, so a release could read it too early and wake no task. Here
+//! both the link and the read are under the lock of the preceding generation. Also, a task of
+//! several data needs a guard until all its accesses were issued (`Header::unguard`).
 //!
-//! Where this does with less: a generation's `tasks` are touched under the lock of the one before only (the figure takes
-//! both), and its members are counted without a lock while they all wait for that one. The figure says nothing of the
-//! end of generations: see 4.
+//! This implementation needs fewer locks than the figure. A generation's `tasks` are used only
+//! under the lock of the preceding generation (the figure takes both locks). While all members wait
+//! for that generation, they are counted without a lock. The figure says nothing about the end of
+//! generations: see 4.
 //!
 //! Protocol:
 //!
-//! 1. A generation's lock, which holds the number of its members in the same word, guards `next` and `retired`; and
-//!    `tasks` of the next. `cur` is the issuer's.
-//! 2. Once `next` is set no access joins. A generation that has 0 members and no `next` is the issuer's alone: it may
-//!    begin it anew. Who brings it to 0 does so as its last act, by giving the lock back.
-//! 3. Members wait only while the generation before has members, by a look under its lock; so who brings that to 0 finds
-//!    in `tasks` all that wait, and nobody is added later.
-//! 4. A generation is given back by who brings the *next* to 0 after that has got a `next` of its own: all who could
-//!    follow `before` or `own` to it are through, and the issuer looks at `cur` and the one before only. The issuer does
-//!    so when it begins `cur` anew (2); `retire`, or the last release after it, gives the last two back.
+//! 1. A generation's lock is in the same word as the number of its members. It guards `next` and
+//!    `retired`, and the `tasks` of the next generation. Only the issuer uses `cur`.
+//! 2. Once `next` is set, no access joins. A generation with 0 members and no `next` belongs to the
+//!    issuer alone, which may begin it again. The thread that brings it to 0 does so by releasing
+//!    the lock, as its last act.
+//! 3. Members wait only while the preceding generation has members, as read under its lock. So the
+//!    thread that brings that number to 0 finds all waiting members in `tasks`. No member is added
+//!    later.
+//! 4. A generation is given back by the thread that brings the *next* one to 0, after the next one
+//!    got its own `next`. Then all threads that could follow `before` or `own` to the generation
+//!    have finished, and the issuer only reads `cur` and the one before. The issuer gives it back
+//!    when it begins `cur` again (2). `retire`, or the last release after it, gives the last two
+//!    back.
 
 use std::ptr::NonNull;
 
@@ -60,7 +69,7 @@ pub use super::chain::Chain;
 pub use generation::Threaded;
 pub(in crate::depend) use generation::take_locks;
 
-/// The hypergraph scheme with lists in nodes of their own.
+/// The hypergraph scheme with lists in separate nodes.
 pub type Hypergraph = HypergraphOf<Chain>;
 /// The hypergraph scheme with embedded lists.
 pub type EmbeddedHypergraph = HypergraphOf<Threaded>;
@@ -69,21 +78,21 @@ pub type EmbeddedHypergraph = HypergraphOf<Threaded>;
 #[derive(Debug)]
 pub struct HypergraphOf<T>(std::marker::PhantomData<fn() -> T>);
 
-/// What the hypergraph schemes keep beside a version: the issuer's alone.
+/// The hypergraph schemes' data in a version. Only the issuer uses it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HypergraphMeta<T> {
     cur: Guarded<Link<T>>,
-    /// Of `cur`, as a number.
+    /// The mode of `cur`, as a number.
     mode: Guarded<u8>,
 }
 
-// SAFETY: the cells are the issuer's.
+// SAFETY: only the issuer uses the cells.
 unsafe impl<T: Tasks> Send for HypergraphMeta<T> {}
 // SAFETY: as above.
 unsafe impl<T: Tasks> Sync for HypergraphMeta<T> {}
 
-/// What a worker keeps: free generations, and what the lists need.
+/// The data of a worker: free generations, and data for the lists.
 #[derive(Debug)]
 pub struct Free<T: Tasks> {
     generations: Local<Generation<T>>,
@@ -102,10 +111,10 @@ impl<T: Tasks> Default for Free<T> {
     }
 }
 
-/// The generation of an access that was issued.
+/// The generation of an issued access.
 #[inline]
 fn own<T>(record: &Record) -> &Generation<T> {
-    // SAFETY: `issue` set it; a generation stays until all its members were released (protocol 4).
+    // SAFETY: `issue` set it. A generation stays until all its members were released (protocol 4).
     unsafe { &*record.own().cast() }
 }
 
@@ -118,7 +127,7 @@ impl<T: Tasks> Free<T> {
 }
 
 impl<T: Tasks> HypergraphMeta<T> {
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(in crate::depend) fn end(&mut self) {
         self.cur.set(None);
@@ -126,15 +135,17 @@ impl<T: Tasks> HypergraphMeta<T> {
 
     #[inline]
     fn cur(&self) -> Option<&Generation<T>> {
-        // SAFETY: the youngest generation is not given back before it is the youngest no more.
+        // SAFETY: a generation is not given back while it is the youngest.
         self.cur.get().map(|cur| unsafe { cur.as_ref() })
     }
 
-    /// Makes a generation of one access, which nobody waits for, the youngest; true, since the access is granted.
+    /// Makes a generation of one access the youngest; that access waits for nothing. Returns true,
+    /// since the access is granted.
     #[inline]
     fn begin(&self, free: &mut Free<T>, cur: Link<T>, record: &Record) -> bool {
         let this = cur.unwrap_or_else(|| free.generations.take());
-        // SAFETY: just taken, or empty without a next one: nobody else uses it (protocol 2).
+        // SAFETY: it was just taken, or is empty without a next one. No other thread uses it
+        // (protocol 2).
         let generation = unsafe { this.as_ref() };
         free.give(if cur.is_some() { generation.before.take() } else { None });
         generation.begin(None);
@@ -149,7 +160,7 @@ impl<T: Tasks> HypergraphMeta<T> {
         record.set_own(generation.as_ptr().cast());
     }
 
-    /// Adds an access to the youngest generation; true if it is granted.
+    /// Adds an access to the youngest generation. Returns true if it is granted.
     fn join(&self, free: &mut Free<T>, cur: &Generation<T>, record: &Record) -> bool {
         record.set_own(NonNull::from(cur).as_ptr().cast());
         if let Some(before) = cur.busy_before() {
@@ -167,7 +178,8 @@ impl<T: Tasks> HypergraphMeta<T> {
         true
     }
 
-    /// Lets a new generation follow the youngest, with an access that waits for it; unless that has become empty.
+    /// Appends a new generation after the youngest, with an access that waits for it. If the
+    /// youngest is now empty, begins that again instead.
     fn follow(&self, free: &mut Free<T>, cur: &Generation<T>, record: &Record) -> bool {
         let next = free.generations.take();
         let left = cur.members.lock();
@@ -176,22 +188,23 @@ impl<T: Tasks> HypergraphMeta<T> {
             free.give(Some(next));
             return self.begin(free, Some(cur.into()), record);
         }
-        // SAFETY: just taken: nobody else knows it.
+        // SAFETY: the generation was just taken, and no other thread knows it.
         let new = unsafe { next.as_ref() };
         new.begin(Some(cur.into()));
         new.tasks.push(&mut free.lists, record);
         cur.next.set(Some(next));
-        // Before the lock is given back: from then on it may be granted.
+        // Do this before releasing the lock: from then on the access may be granted.
         self.make_youngest(next, record);
         cur.members.unlock(left);
         false
     }
 }
 
-// SAFETY: an access is granted when the generation before its own has no members, or there is none before; members of one
-// generation do not conflict, and all of the one before were granted when those before them had none. The locks order a
-// release before the grants that it leads to, and a count of 0 that the issuer reads before what it concludes. Zeros are
-// a version without a generation.
+// SAFETY: an access is granted when the preceding generation has no members, or there is none.
+// Members of one generation do not conflict. All members of the preceding generation were granted
+// when those before them had none. The locks order a release before the grants that it causes. They
+// also order a count of 0 before what the issuer concludes from it. Zeros are a version without a
+// generation.
 unsafe impl<T: Tasks> Scheme for HypergraphOf<T> {
     type Meta = HypergraphMeta<T>;
     type Local = Free<T>;
@@ -220,7 +233,7 @@ unsafe impl<T: Tasks> Scheme for HypergraphOf<T> {
         let mode = record.mode();
         match meta.cur() {
             None => meta.begin(free, None, record),
-            // Always so for a `write` (§3.3), which therefore takes no lock.
+            // Always true for a `write` (§3.3), which therefore takes no lock.
             Some(cur) if cur.members.get() == 0 => meta.begin(free, Some(cur.into()), record),
             Some(cur) if mode.shares() && meta.mode.get() == mode as u8 => meta.join(free, cur, record),
             Some(cur) => meta.follow(free, cur, record),
@@ -237,7 +250,8 @@ unsafe impl<T: Tasks> Scheme for HypergraphOf<T> {
         }
         let next = generation.next.get();
         let last = next.is_none() && generation.retired.get();
-        // SAFETY: it has members, since nobody could release one; and its list is ours by the lock (protocol 1).
+        // SAFETY: the next generation has members, since none could be released. The lock gives
+        // this thread its list (protocol 1).
         let granted = next.and_then(|next| unsafe { next.as_ref() }.tasks.take(&mut free.lists));
         let before = if next.is_some() || last { generation.before.take() } else { None };
         generation.members.unlock(0);

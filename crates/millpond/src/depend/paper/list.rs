@@ -1,11 +1,12 @@
-//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): all tasks that wait for a version are kept on one ordered list.
+//! The list scheme ([TG](crate#sources) §4.3, Fig. 4): one ordered list holds all tasks that wait
+//! for a version.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! At any time a version works on two generations only: the *oldest*, of which it is enough to know how many
-//! accesses are not released, and the *youngest*, of which it is enough to know the mode. What lies between is a list
-//! of access records in issue order. The first of a generation says which is its last, and its last how many they are; for
-//! the youngest both are kept beside the version.
+//! A version works on only two generations at a time. For the *oldest*, it needs the number of
+//! unreleased accesses. For the *youngest*, it needs the mode. Between them is a list of access
+//! records in issue order. The first record of a generation points to its last, and the last record
+//! holds their number. For the youngest generation, the version holds both.
 //!
 //! ```text
 //!            oldest (granted: a count)     waiting (a list)            youngest (a mode)
@@ -15,28 +16,30 @@
 //!                                          head              first and tail, of 1
 //! ```
 //!
-//! `issue` is O(1), and so is `release`, which takes a whole generation off; who called it grants each. One lock a version
-//! guards both ends (the paper found one better than two).
+//! `issue` is O(1), and so is `release`, which takes a whole generation off; its caller grants each
+//! access. One lock per version guards both ends (the paper found one better than two).
 //!
 //! Protocol:
 //!
-//! 1. `issue` (one thread) and `release` (any) hold the lock while they touch anything but `generations`; but for the
-//!    `issue` of a `write`, whose version nobody else uses (§3.3).
-//! 2. `generations` holds the lock, too. It is given back with *release* ordering, so whoever
-//!    loads a value with *acquire* sees everything that happened before the release of an access that led to it.
-//! 3. Only the issuer lets the number of generations grow. So when the issuer reads 0 it stays 0, and when it reads 1
-//!    and the youngest mode shares, an access of that mode may start: the generations before are done, whether or
-//!    not the oldest is released meanwhile.
-//! 4. The records of the new oldest generation are taken off the list under the lock, but granted after it is given
-//!    back: a grant may run other code (it puts a task into a pool).
-//! 5. A task counts its accesses that wait (`Header::unmet`), plus a guard while it is issued: who brings the count to 0
-//!    has the task.
+//! 1. `issue` (one thread) and `release` (any) hold the lock while they use anything but
+//!    `generations`. Only the `issue` of a `write` does not: no other task uses its version (§3.3).
+//! 2. `generations` contains the lock too. Its release has *release* ordering. So a thread that
+//!    loads a value with *acquire* sees everything that happened before the release of an access
+//!    that led to that value.
+//! 3. Only the issuer increases the number of generations. So when the issuer reads 0, it stays 0.
+//!    When it reads 1 and the youngest mode shares, an access of that mode may start. The
+//!    generations before are done, whether or not the oldest is released meanwhile.
+//! 4. The records of the new oldest generation are taken off the list under the lock, but granted
+//!    after the lock is released: a grant may run other code (it puts a task into a pool).
+//! 5. A task counts its waiting accesses (`Header::unmet`), plus a guard while it is issued. The
+//!    thread that brings the count to 0 owns the task.
 //!
-//! Where Fig. 4 differs: a mark ends each generation there, and `release` scans to it under the lock, counting and granting
-//! (35–42). The grants are outside here (4), so the scan would be a second one, over records that a large generation has
-//! driven out of the caches until the grants come to them. Its line 47 resets the youngest mode when the list runs empty;
-//! here an idle version is one with no generation, and its youngest mode is not read. `retired` says that the issuer has
-//! gone on to another version (§3.3), and the last release then frees this one.
+//! This differs from Fig. 4. There, a mark ends each generation, and `release` scans to it under
+//! the lock while it counts and grants (35–42). Here the grants are outside the lock (4), so that
+//! scan would be a second one. In a large generation, the records have then left the caches. Line
+//! 47 of the figure resets the youngest mode when the list runs empty. Here an idle version has no
+//! generation, and its youngest mode is not read. `retired` says that the issuer has gone on to
+//! another version (§3.3). The last release then frees this one.
 
 use std::ptr::{self, NonNull};
 
@@ -49,15 +52,15 @@ use crate::task::Record;
 #[derive(Debug)]
 pub struct List;
 
-/// What the list scheme keeps beside a version. The cells are guarded by the lock of `generations`.
+/// The list scheme's data in a version. The lock of `generations` guards the cells.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct ListMeta {
-    /// The number of generations with an access that is not released.
+    /// The number of generations with an unreleased access.
     generations: Locked,
-    /// Accesses of the oldest generation that are not released.
+    /// The number of unreleased accesses of the oldest generation.
     oldest: Guarded<u32>,
-    /// The mode of the youngest generation, as a number; written by the issuer only.
+    /// The mode of the youngest generation, as a number. Only the issuer writes it.
     youngest: Guarded<u8>,
     retired: Guarded<bool>,
     waiting: Waiting,
@@ -65,37 +68,41 @@ pub struct ListMeta {
 
 pub(super) type Link = Option<NonNull<Record>>;
 
-// SAFETY: the cells are only touched under the lock, except `youngest`, which the issuer alone writes and reads (release
-// never looks at it), and by the issuer while the version is idle.
+// SAFETY: the cells are used only under the lock, or by the issuer while the version is idle.
+// `youngest` is the exception: only the issuer reads and writes it, and a release never does.
 unsafe impl Send for ListMeta {}
 // SAFETY: as above.
 unsafe impl Sync for ListMeta {}
 
-/// The accesses that wait, in issue order, linked through their records.
+/// The waiting accesses, in issue order, linked through their records.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Waiting {
-    /// Under the scheme's lock, but for `prefetch_next`, which looks at it from outside.
+    /// Used under the scheme's lock, except by `prefetch_next`, which reads it without the lock.
     head: AtomicPtr<Record>,
     tail: Guarded<Link>,
-    /// The first of the youngest generation, and how many of that wait; while there is a `tail`.
+    /// The first record of the youngest generation, and the number of its waiting records. Valid
+    /// while there is a `tail`.
     first: Guarded<Link>,
     members: Guarded<u32>,
 }
 
-/// What the only access of a generation says, which is its first and its last: no record has this address.
+/// The word of a generation's only record, which is both first and last. No record has this
+/// address.
 fn alone() -> *mut () {
     ptr::without_provenance_mut(1)
 }
 
 impl Waiting {
-    /// Adds an access: to a new generation, so that the youngest is closed, unless it joins that.
+    /// Adds an access. If it `joins`, it goes to the youngest generation. Otherwise that generation
+    /// is closed, and the access begins a new one.
     #[inline]
     pub(super) fn append(&self, record: &Record, joins: bool) {
         record.set_link(ptr::null_mut());
         match self.tail.get() {
             Some(tail) => {
-                // SAFETY: a record on the list stays valid until it is released, and it is not granted yet.
+                // SAFETY: a record on the list stays valid until it is released. It is not granted
+                // yet.
                 let tail = unsafe { tail.as_ref() };
                 if !joins {
                     self.close(tail);
@@ -113,7 +120,7 @@ impl Waiting {
         }
     }
 
-    /// Writes into the youngest generation what it is, which ends with `tail`.
+    /// Closes the youngest generation, which ends with `tail`: stores its extent in its records.
     #[inline]
     fn close(&self, tail: &Record) {
         match self.members.get() {
@@ -127,8 +134,9 @@ impl Waiting {
         }
     }
 
-    /// Takes the next generation off the list: as a chain, and how many they are. It is the youngest of those that wait, or
-    /// closed; then this touches nothing that `append` does.
+    /// Takes the next generation off the list. Returns its chain and the number of its records. The
+    /// generation is the youngest waiting one or closed. If it is closed, this touches nothing that
+    /// `append` touches.
     #[inline]
     pub(super) fn advance(&self, youngest: bool) -> (Link, u32) {
         let Some(first) = NonNull::new(self.head.load(Ordering::Relaxed)) else { return (None, 0) };
@@ -147,8 +155,8 @@ impl Waiting {
         (Some(first), last.own().addr() as u32)
     }
 
-    /// Asks for the lines of the task that is granted next, unless others run in between: its record, and the header
-    /// before that.
+    /// Prefetches the lines of the task that is granted next, unless other tasks run in between:
+    /// its record, and the header before it.
     #[inline]
     pub(super) fn prefetch_next(&self) {
         if let Some(next) = NonNull::new(self.head.load(Ordering::Relaxed)) {
@@ -156,14 +164,15 @@ impl Waiting {
         }
     }
 
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(in crate::depend) fn end(&mut self) {
         self.head.with_mut(|head| *head = ptr::null_mut());
     }
 }
 
-/// Whether an access of `mode` belongs to the oldest generation, if that is the youngest too, or there is none.
+/// Whether an access of `mode` joins the oldest generation. True if there is no generation, or if
+/// the oldest is also the youngest and shares `mode`.
 #[inline]
 pub(super) fn joins_oldest(generations: u32, youngest: &Guarded<u8>, mode: Mode) -> bool {
     match generations {
@@ -174,14 +183,15 @@ pub(super) fn joins_oldest(generations: u32, youngest: &Guarded<u8>, mode: Mode)
 }
 
 impl ListMeta {
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(in crate::depend) fn end(&mut self) {
         self.generations.end();
         self.waiting.end();
     }
 
-    /// The first access of an idle version. Nobody else looks at it: who has made it idle did so as its last act.
+    /// Begins with the first access of an idle version. No other thread uses the version: the
+    /// thread that made it idle did so as its last act.
     #[inline]
     fn begin(&self, mode: Mode) {
         self.oldest.set(1);
@@ -190,10 +200,10 @@ impl ListMeta {
     }
 }
 
-// SAFETY: an access joins the oldest generation only if that is also the youngest and shares its mode, else it goes
-// on the list and is granted when every generation before it has been released (Fig. 4); the lock and the
-// release/acquire pair on `generations` order a release before the grants that it leads to. Zeros are an unlocked
-// version with no generation.
+// SAFETY: an access joins the oldest generation only if that is also the youngest and shares its
+// mode. Otherwise it goes on the list, and is granted when every earlier generation has been
+// released (Fig. 4). The lock and the release/acquire pair on `generations` order a release before
+// the grants that it causes. Zeros are an unlocked version with no generation.
 unsafe impl Scheme for List {
     type Meta = ListMeta;
     type Local = ();

@@ -1,11 +1,13 @@
-//! The tickets scheme ([TG](crate#sources) §4.4, Fig. 5): no edges, but counters that are compared.
+//! The tickets scheme ([TG](crate#sources) §4.4, Fig. 5): it compares counters instead of following
+//! edges.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! A version has a queue for each mode (R, W, C, P of the paper; N for `concurrent`): how many tickets were taken,
-//! `next`, and how many were served, `global`. An access takes a ticket of its own queue, and notes those that were taken
-//! from the others; it may go ahead when they were served. An `inout` waits for its own queue, too. All is O(1), for an
-//! issue, a release and the look at one access.
+//! A version has a queue for each mode (R, W, C, P of the paper; N for `concurrent`). For each
+//! queue, `next` counts the tickets taken, and `global` counts the tickets served. An access takes
+//! a ticket of its own queue, and notes those taken from the other queues. It may run when they
+//! were served. An `inout` also waits for its own queue. All operations are O(1): an issue, a
+//! release, and the check of one access.
 //!
 //! ```text
 //!   issue                                                 ready
@@ -14,20 +16,23 @@
 //!                                                           global of the own queue is one more  (10, 17, 28)
 //! ```
 //!
-//! A `write` waits for nobody (15). Where the figure keeps three or four tickets, here their *sum* is kept, and compared
-//! with that of the counters. It says the same: of the queues that an access waits for no more than the noted tickets can
-//! be served before it is released itself, since what comes later in them waits for it.
+//! A `write` waits for no task (15). The figure keeps three or four tickets. This implementation
+//! keeps their *sum*, and compares it with the sum of the counters. The results are equal.
+//! Until an access is released, the queues that it waits for serve no more than the noted tickets:
+//! later tasks in them wait for this access.
 //!
-//! A release does not know whom it lets go ahead: a task that is not ready lies in a pool (`tickets/pool.rs`), which idle workers
-//! search (§4.4). The paper says that issue and release "must not execute in exclusion"; it means that they need not.
+//! A release does not know which tasks it makes ready. A task that is not ready is in a pool
+//! (`tickets/pool.rs`), which idle workers search (§4.4). The paper says that issue and release
+//! "must not execute in exclusion"; it means that they need not.
 //!
-//! Protocol (the pool has one of its own):
+//! Protocol (the pool has its own):
 //!
-//! 1. `next` is the issuer's. `global` is counted by releases, *acquire* and *release* (and SeqCst, which the pool
-//!    needs), and is the last that a release touches of the version.
-//! 2. `retire` adds to `global` of the youngest generation's queue what makes it `RETIRED` when all its tickets were
-//!    served. Who brings it there by a release has the version: all generations before were released before. Who looks at
-//!    such a counter takes the difference from `next`, which does not change any more.
+//! 1. Only the issuer uses `next`. Releases count `global`, *acquire* and *release* (and SeqCst,
+//!    which the pool needs). It is the last field of the version that a release touches.
+//! 2. `retire` adds to `global` of the youngest generation's queue, so that it becomes `RETIRED`
+//!    when all its tickets were served. The thread whose release makes it `RETIRED` owns the
+//!    version: all earlier generations were released before. A thread that reads such a counter
+//!    takes the difference from `next`, which no longer changes.
 
 use std::ptr;
 
@@ -44,26 +49,28 @@ mod pool;
 #[derive(Debug)]
 pub struct Tickets;
 
-/// What the tickets scheme keeps beside a version.
+/// The tickets scheme's data in a version.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct TicketsMeta {
-    /// How many were served of each queue.
+    /// The number of tickets served of each queue.
     global: [AtomicU64; QUEUES],
-    /// How many were taken of each queue, modulo 2³²; the issuer's.
+    /// The number of tickets taken of each queue, modulo 2³². Only the issuer writes it.
     next: [Guarded<u32>; QUEUES],
-    /// The mode of the youngest generation (8 bits), and how deep in the task graph it lies; the issuer's.
+    /// The mode of the youngest generation (8 bits), and its depth in the task graph. Only the
+    /// issuer uses it.
     youngest: Guarded<u32>,
 }
 
 const QUEUES: usize = 5;
 const _: () = assert!(cfg!(loom) || size_of::<TicketsMeta>() == 64);
 
-/// What a counter shows when the last ticket of a version was served that was retired. More than any counts.
+/// The value of a retired version's counter after its last ticket was served. Greater than any
+/// count.
 const RETIRED: u64 = 1 << 63;
 
-// SAFETY: `next` and `youngest` are the issuer's, and what others read of `next` was written before the `retire` that
-// tells them to.
+// SAFETY: only the issuer writes `next` and `youngest`. What other threads read of `next` was
+// written before the `retire` that tells them to.
 unsafe impl Send for TicketsMeta {}
 // SAFETY: as above.
 unsafe impl Sync for TicketsMeta {}
@@ -86,21 +93,21 @@ fn waits_for(mode: Mode, other: usize) -> bool {
     mode == Mode::Inout || (mode != Mode::Write && other != queue(mode))
 }
 
-/// What an access keeps: the sum of the tickets that it waits for (32 bits). The pool keeps the depth of the task beside
-/// it, with the first access.
+/// The sum of the tickets that an access waits for (32 bits). The pool stores the task's depth in
+/// the same word, in the first access.
 #[inline]
 fn noted(record: &Record) -> u32 {
     record.own().addr() as u32
 }
 
 impl TicketsMeta {
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(in crate::depend) fn end(&mut self) {
         self.global.iter_mut().for_each(|global| global.with_mut(|_| ()));
     }
 
-    /// How many tickets of a queue were served, modulo 2³².
+    /// The number of tickets served of a queue, modulo 2³².
     #[inline]
     fn served(&self, queue: usize) -> u32 {
         let global = self.global[queue].load(SeqCst);
@@ -123,7 +130,7 @@ impl TicketsMeta {
         Self::sum(mode, |queue| self.served(queue)) == noted
     }
 
-    /// The mode of the youngest generation, as a number; 0 if there was none.
+    /// The mode of the youngest generation, as a number. 0 if there was none.
     #[inline]
     fn mode(&self) -> u8 {
         self.youngest.get() as u8
@@ -138,22 +145,22 @@ impl TicketsMeta {
     }
 }
 
-/// What is beside the version of an access.
+/// The scheme's data in the version of an access.
 #[cfg(not(all(test, loom)))]
 #[inline]
 fn meta(record: &Record) -> &TicketsMeta {
     record.version().meta().of::<Tickets>()
 }
 
-/// In a model there are no versions, and the target is what would be beside one.
+/// A model has no versions. The target is the scheme's data itself.
 #[cfg(all(test, loom))]
 fn meta(record: &Record) -> &TicketsMeta {
-    // SAFETY: the models' records point there, exposed, and no longer than it lives.
+    // SAFETY: the records of models point there, exposed, and not longer than it lives.
     unsafe { &*ptr::with_exposed_provenance(record.target()) }
 }
 
-/// How deep in the task graph a task lies whose accesses were just issued: as deep as the deepest of its generations,
-/// which are all as deep from then on.
+/// The depth in the task graph of a task whose accesses were just issued. It is the greatest depth
+/// of its generations, which all get this depth.
 fn depth_of(task: TaskRef) -> u32 {
     let metas = || task.records().iter().map(meta);
     let depth = metas().map(TicketsMeta::depth).max().unwrap_or(0);
@@ -161,10 +168,10 @@ fn depth_of(task: TaskRef) -> u32 {
     depth
 }
 
-/// How deep the task's scope is nested.
+/// The nesting depth of the task's scope.
 fn level_of(task: TaskRef) -> u32 {
     let scope_state = task.header().scope_state();
-    // The tasks of models, and of tests step by step, belong to no scope.
+    // The tasks of models, and of step-by-step tests, belong to no scope.
     if cfg!(test) && scope_state == ptr::NonNull::dangling() {
         return 0;
     }
@@ -178,10 +185,10 @@ fn is_ready(task: TaskRef) -> bool {
     task.records().iter().all(granted)
 }
 
-// SAFETY: an access is granted when all were released that were issued before it in the queues that it waits for, which
-// are all that it conflicts with. A task is ready when all its accesses are, and found once, by the lock of the pool; the
-// counters' acquire and release order what happened before the releases before that. Zeros are a version of which no
-// ticket was taken.
+// SAFETY: an access is granted when all earlier accesses in the queues that it waits for were
+// released. These include all that it conflicts with. A task is ready when all its accesses are
+// granted, and is found once, by the lock of the pool. The counters' acquire and release order what
+// happened before the releases before the task. Zeros are a version whose tickets are all untaken.
 unsafe impl Scheme for Tickets {
     type Meta = TicketsMeta;
     type Local = ();
@@ -193,7 +200,7 @@ unsafe impl Scheme for Tickets {
 
     #[inline]
     fn is_idle(meta: &TicketsMeta) -> bool {
-        // All before the youngest generation was released before that.
+        // All accesses before the youngest generation were released before it.
         match meta.mode() {
             0 => true,
             mode => {

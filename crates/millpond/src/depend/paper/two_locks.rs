@@ -1,22 +1,27 @@
-//! The list scheme with a lock for each end ([TG](crate#sources) §4.3): that of the oldest generation, and that of the youngest.
+//! The list scheme with a lock for each end ([TG](crate#sources) §4.3): one for the oldest
+//! generation, one for the youngest.
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! All is as in [`list`](super::list). With three generations or more `issue` and `release` touch nothing in common, and
-//! each takes the lock of its own end; with fewer, the generation that a release takes off the list may be the one that
-//! an issue appends to, and both take both. Both are O(1). The paper found one lock faster.
+//! Everything else is as in [`list`](super::list). With three generations or more, `issue` and
+//! `release` touch nothing in common, and each takes the lock of its own end. With fewer, the
+//! generation that a release takes off the list may be the one that an issue appends to. Then both
+//! take both locks. Both are O(1). The paper found one lock faster.
 //!
 //! Protocol:
 //!
-//! 1. `oldest` (the lock) guards the count of the oldest generation and the head of the list; `youngest` guards the mode of
-//!    the youngest generation and the tail. Who takes both takes `oldest` first.
-//! 2. `generations` grows by the issuer, with `youngest` locked, and shrinks by releases, with `oldest` locked. So the
-//!    issuer, with `youngest` locked, knows of 3 that no release that runs meanwhile gets beyond the second generation:
-//!    the next one would find 2, and wait for `youngest`. And who releases, with `oldest` locked, knows of 3 that they do
-//!    not become fewer, and that the second generation is closed and linked to the third: the issuer has done so before
-//!    it counted that (*release*, and *acquire* by who reads the count).
-//! 3. The issuer reads `generations` without a lock as in `list`. Who has brought it to 0 gives the locks back
-//!    afterwards; `retire` takes both, so that nobody frees the version before.
+//! 1. `oldest` (the lock) guards the count of the oldest generation and the head of the list.
+//!    `youngest` guards the mode of the youngest generation and the tail. A thread that takes both
+//!    takes `oldest` first.
+//! 2. The issuer increases `generations`, with `youngest` locked. Releases decrease it, with
+//!    `oldest` locked. Suppose the issuer, with `youngest` locked, reads 3. Then no concurrent
+//!    release gets beyond the second generation: the next release would find 2, and wait for
+//!    `youngest`. Suppose a release, with `oldest` locked, reads 3. Then the number does not fall,
+//!    and the second generation is closed and linked to the third. The issuer did that before it
+//!    counted the third (*release*, and *acquire* by the thread that reads the count).
+//! 3. The issuer reads `generations` without a lock, as in `list`. The thread that brought it to 0
+//!    releases the locks afterwards. `retire` takes both locks, so that no thread frees the version
+//!    before.
 
 use std::ptr::NonNull;
 
@@ -30,33 +35,33 @@ use crate::task::Record;
 #[derive(Debug)]
 pub struct TwoLocks;
 
-/// What the scheme keeps beside a version.
+/// The scheme's data in a version.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct TwoLocksMeta {
     oldest: Locked,
     youngest: Locked,
-    /// The number of generations with an access that is not released.
+    /// The number of generations with an unreleased access.
     generations: AtomicU32,
-    /// Accesses of the oldest generation that are not released.
+    /// The number of unreleased accesses of the oldest generation.
     members: Guarded<u32>,
-    /// The mode of the youngest generation, as a number; written by the issuer only.
+    /// The mode of the youngest generation, as a number. Only the issuer writes it.
     mode: Guarded<u8>,
     retired: Guarded<bool>,
     waiting: Waiting,
 }
 
-/// From so many generations on, one lock is enough.
-const APART: u32 = 3;
+/// From this number of generations on, each side needs only one lock.
+const MIN_GENERATIONS_APART: u32 = 3;
 
-// SAFETY: the cells are touched under the locks that guard them (protocol 1), and by the issuer while the version is
-// idle; `mode` by the issuer only.
+// SAFETY: the cells are used under the locks that guard them (protocol 1), or by the issuer while
+// the version is idle. Only the issuer uses `mode`.
 unsafe impl Send for TwoLocksMeta {}
 // SAFETY: as above.
 unsafe impl Sync for TwoLocksMeta {}
 
 impl TwoLocksMeta {
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is reused.
     #[cfg(all(test, loom))]
     pub(in crate::depend) fn end(&mut self) {
         self.oldest.end();
@@ -75,7 +80,7 @@ impl TwoLocksMeta {
         self.oldest.unlock(0);
     }
 
-    /// The first access of an idle version.
+    /// Begins with the first access of an idle version.
     #[inline]
     fn begin(&self, mode: Mode) {
         self.members.set(1);
@@ -83,7 +88,7 @@ impl TwoLocksMeta {
         self.generations.store(1, Ordering::Relaxed);
     }
 
-    /// Puts an access on the list, with `youngest` locked.
+    /// Puts an access on the list. `youngest` is locked.
     fn wait(&self, record: &Record, joins: bool) {
         self.waiting.append(record, joins);
         if !joins {
@@ -92,7 +97,7 @@ impl TwoLocksMeta {
         }
     }
 
-    /// Issues an access with both locks taken; true if it is granted.
+    /// Issues an access with both locks taken. Returns true if it is granted.
     fn issue_among_few(&self, record: &Record, joins: bool) -> bool {
         match self.generations.load(Ordering::Relaxed) {
             0 => self.begin(record.mode()),
@@ -106,8 +111,8 @@ impl TwoLocksMeta {
     }
 }
 
-// SAFETY: as for the list scheme; the two locks keep apart what touches the same end (protocol 1 and 2). Zeros are an
-// unlocked version with no generation.
+// SAFETY: as for the list scheme. The two locks separate accesses to the same end (protocol 1 and
+// 2). Zeros are an unlocked version with no generation.
 unsafe impl Scheme for TwoLocks {
     type Meta = TwoLocksMeta;
     type Local = ();
@@ -138,9 +143,9 @@ unsafe impl Scheme for TwoLocks {
             return true;
         }
         let joins = mode.shares() && meta.mode.get() == mode as u8;
-        if meta.generations.load(Ordering::Acquire) >= APART {
+        if meta.generations.load(Ordering::Acquire) >= MIN_GENERATIONS_APART {
             meta.youngest.lock();
-            let apart = meta.generations.load(Ordering::Acquire) >= APART;
+            let apart = meta.generations.load(Ordering::Acquire) >= MIN_GENERATIONS_APART;
             if apart {
                 meta.wait(record, joins);
             }
@@ -163,11 +168,11 @@ unsafe impl Scheme for TwoLocks {
             meta.oldest.unlock(0);
             return Released::default();
         }
-        let apart = meta.generations.load(Ordering::Acquire) >= APART;
+        let apart = meta.generations.load(Ordering::Acquire) >= MIN_GENERATIONS_APART;
         if !apart {
             meta.youngest.lock();
         }
-        // It shrinks only here, with `oldest` locked.
+        // The number shrinks only here, with `oldest` locked.
         let only_one_waits = !apart && meta.generations.load(Ordering::Relaxed) == 2;
         let (granted, members) = meta.waiting.advance(only_one_waits);
         meta.members.set(members);

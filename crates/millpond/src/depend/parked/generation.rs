@@ -1,4 +1,4 @@
-//! A generation: consecutive accesses that do not conflict among themselves.
+//! A generation: consecutive accesses that do not conflict with each other.
 
 use std::ptr::{self, NonNull};
 
@@ -7,35 +7,36 @@ use crate::sync::tracked::{AtomicPtr, AtomicU64};
 use crate::sync::{Guarded, prefetch_for_write};
 use crate::task::Record;
 
-/// One generation of a version: its members are the accesses that were issued to it.
+/// One generation of a version. Its members are the accesses that were issued to it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Generation {
     /// Null, a chain of records parked here, `DONE` or `RETIRED`.
     word: AtomicPtr<Record>,
-    /// Members that were not released, once it is closed; see the protocol, 2. Counts all that there ever were, so 64 bits.
+    /// The number of unreleased members, once it is closed (protocol 2). It counts every member
+    /// that there ever was, so it has 64 bits.
     pub(super) left: AtomicU64,
-    /// The generation before, until it is given back.
+    /// The preceding generation, until it is given back.
     before: Guarded<Link>,
 }
 
 pub(super) type Link = Option<NonNull<Generation>>;
 
-/// All members were released. No record has this address, nor the next.
+/// All members were released. No record has this address, or the next.
 fn done() -> *mut Record {
     ptr::without_provenance_mut(1)
 }
 
-/// No generation comes after this one, and who ends it has the version.
+/// No generation follows this one. The thread that ends it owns the version.
 fn retired() -> *mut Record {
     ptr::without_provenance_mut(2)
 }
 
-/// What the exchange of a generation that is the last of its version finds.
+/// The result of the exchange if the generation is the last of its version.
 pub(super) struct Retired;
 
 impl Generation {
-    /// A new generation behind `before`. Nobody else knows it.
+    /// Makes a new generation after `before`. No other thread knows it.
     #[inline]
     pub(super) fn begin(&self, before: Link) {
         self.word.store(ptr::null_mut(), Relaxed);
@@ -43,15 +44,17 @@ impl Generation {
         self.before.set(before);
     }
 
-    /// The generation before, for members that were not released and for the issuer, while there is one.
+    /// The preceding generation, if there is one. Only for unreleased members and for the issuer.
     #[inline]
     pub(super) fn before(&self) -> Option<&Generation> {
-        // SAFETY: it is given back by who ends this one, which nobody does before all members were released; and the
-        // issuer asks only while this one is open, or just made.
+        // SAFETY: the thread that ends this generation gives it back, which is not before all
+        // members were released. The issuer calls this only while this generation is open, or just
+        // made.
         self.before.get().map(|before| unsafe { before.as_ref() })
     }
 
-    /// For who ends the generation: that before it, to be given back.
+    /// Takes the preceding generation, to be given back. Only for the thread that ends this
+    /// generation.
     #[inline]
     pub(super) fn take_before(&self) -> Link {
         self.before.take()
@@ -62,7 +65,7 @@ impl Generation {
         self.word.load(Acquire) == done()
     }
 
-    /// Parks an access here; false if the generation is done.
+    /// Parks an access here. Returns false if the generation is done.
     #[inline]
     pub(super) fn park(&self, record: &Record) -> bool {
         let mut top = self.word.load(Acquire);
@@ -76,8 +79,8 @@ impl Generation {
         false
     }
 
-    /// Asks the processor for the generation, and for the task that is parked here, which the end of it will wake: mostly
-    /// its issuer has written both last, on another processor.
+    /// Prefetches the generation, and the parked task that its end will wake. Mostly, their issuer
+    /// wrote both last, on another processor.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch_for_write(NonNull::from(self).cast(), size_of::<Self>());
@@ -87,25 +90,28 @@ impl Generation {
         }
     }
 
-    /// Ends a generation at which nobody can be parked; by the issuer.
+    /// Ends a generation at which no task can be parked. Only for the issuer.
     #[inline]
     pub(super) fn set_done(&self) {
         self.word.store(done(), Relaxed);
     }
 
-    /// Ends the generation: what is parked here. It is not the caller's any more, unless it was the version's last.
+    /// Ends the generation and returns the records parked here. The caller no longer owns the
+    /// generation, unless it was the version's last.
     #[inline]
     pub(super) fn end(&self) -> Result<Option<NonNull<Record>>, Retired> {
         let found = self.word.swap(done(), AcqRel);
         if found == retired() { Err(Retired) } else { Ok(NonNull::new(found)) }
     }
 
-    /// A model's sign that the memory is used for something else: it looks as a generation that somebody has begun anew,
-    /// so that a task that parks too late is lost, and a count that comes too late is wrong. Nothing outside of models.
+    /// Tells a model that the memory is reused: the generation looks like one that another thread
+    /// has begun. So a task that parks too late is lost, and a count that comes too late is wrong.
+    /// Does nothing outside of models.
     pub(super) fn end_model(&self) {
         #[cfg(loom)]
         {
-            // SAFETY: loom fails the model if somebody else writes the word without an order between the two.
+            // SAFETY: loom fails the model if another thread writes the word without an order
+            // between the two.
             unsafe { self.word.unsync_load() };
             self.begin(None);
         }
@@ -116,7 +122,7 @@ impl Generation {
         self.word.store(retired(), Relaxed);
     }
 
-    /// Marks a closed generation as the last of its version; false if it is done.
+    /// Marks a closed generation as the last of its version. Returns false if it is done.
     pub(super) fn retire(&self) -> bool {
         self.word.compare_exchange(ptr::null_mut(), retired(), AcqRel, Acquire).is_ok()
     }

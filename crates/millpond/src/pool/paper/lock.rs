@@ -1,14 +1,14 @@
-//! The locks of the paper's pools: the system's, or one that waits actively (TP §4.3).
+//! The locks of the paper's pools: system mutexes or spin locks (TP §4.3).
 
 use crate::sync::{Locked, Mutex, MutexGuard, UnsafeCell};
 
-/// Which locks a pool has.
+/// The kind of lock that a pool uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LockKind {
-    /// The system's: who waits for one sleeps.
+    /// System mutexes: a thread that waits sleeps.
     #[default]
     System,
-    /// Spin locks: who waits for one looks at it again and again.
+    /// Spin locks: a thread that waits reads the lock again and again.
     Spin,
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Gate {
     Spin(Locked),
 }
 
-/// A lock that is held, until this is dropped.
+/// A held lock. Its drop releases it.
 pub(super) enum Held<'a> {
     System { _guard: MutexGuard<'a, ()> },
     Spin(&'a Locked),
@@ -44,12 +44,12 @@ impl Gate {
         }
     }
 
-    /// Takes the lock unless somebody has it.
+    /// Takes the lock if it is free.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<Held<'_>> {
         match self {
             Gate::System(mutex) => mutex.try_lock().map(|guard| Held::System { _guard: guard }),
-            // Made only if the lock is held: its drop gives it back.
+            // `Held` is made only if the lock is taken: its drop releases the lock.
             Gate::Spin(lock) => lock.try_lock().then(|| Held::Spin(lock)),
         }
     }
@@ -70,7 +70,7 @@ pub(super) struct Guarded<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is touched under the lock, by which it is handed from thread to thread.
+// SAFETY: threads touch the value only under the lock. The lock hands it from thread to thread.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -78,22 +78,22 @@ impl<T> Guarded<T> {
         Guarded { gate: Gate::new(kind), value: UnsafeCell::new(value) }
     }
 
-    /// Calls `f` with the lock taken.
+    /// Calls `f` under the lock.
     #[inline]
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let _held = self.gate.lock();
         self.value.with_mut(|value| {
-            // SAFETY: the lock keeps others away.
+            // SAFETY: the lock excludes other threads.
             f(unsafe { &mut *value })
         })
     }
 
-    /// As [`with`](Guarded::with), unless somebody has the lock.
+    /// Like [`with`](Guarded::with), but only if the lock is free.
     #[inline]
     pub(super) fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         let _held = self.gate.try_lock()?;
         Some(self.value.with_mut(|value| {
-            // SAFETY: the lock keeps others away.
+            // SAFETY: the lock excludes other threads.
             f(unsafe { &mut *value })
         }))
     }

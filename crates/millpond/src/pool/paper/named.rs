@@ -1,5 +1,6 @@
-//! The paper's pools: a placement of queues, and whom a put wakes ([TP](crate#sources) §3, §6.3). The rows of its Tables 2 and
-//! 3 are in [`variants`](super::variants).
+//! The paper's pools: a placement of queues, and a rule for when a put wakes a sleeper
+//! ([TP](crate#sources) §3, §6.3). The rows of the paper's Tables 2 and 3 are in
+//! [`variants`](super::variants).
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -16,29 +17,29 @@ pub trait Variant: Send + Sync + 'static {
     /// The name in the tables.
     const NAME: &'static str;
 
-    /// Where tasks are put, and who finds them.
+    /// Where workers put tasks, and how they find them.
     type Placement: Placement;
 
-    /// Whom a put wakes.
+    /// When a put wakes a sleeper.
     type Wake: Wake;
 }
 
-/// Whom a put wakes ([TP](crate#sources) §6.3).
+/// When a put wakes a sleeping worker ([TP](crate#sources) §6.3).
 pub trait Wake: Send + Sync + 'static {
-    /// Whether nobody sleeps, so that nobody needs to be woken.
+    /// Whether workers never sleep, so that a put need not wake one.
     const BUSY: bool = false;
 
-    /// Whether somebody who sleeps is woken by a put of which others find so much.
+    /// Whether a put must wake a sleeping worker, given what the other workers can find.
     fn wakes(found: Found) -> bool;
 }
 
-/// One that sleeps, by each put.
+/// Each put that other workers can see wakes a sleeper.
 pub enum EachPut {}
 
-/// One that sleeps, by a put into an empty queue.
+/// A put into an empty queue wakes a sleeper.
 pub enum IntoEmpty {}
 
-/// Nobody: who has no task looks for one all the time.
+/// Workers do not sleep: an idle worker searches for work all the time.
 pub enum Busy {}
 
 impl Wake for EachPut {
@@ -60,12 +61,13 @@ impl Wake for Busy {
 
     #[inline]
     fn wakes(found: Found) -> bool {
-        // Threads sleep that are no workers of the pool's, and workers that were asleep before it was told.
+        // Threads sleep that are no workers of the pool's, and workers that were asleep before it
+        // was told.
         found != Found::Nothing
     }
 }
 
-/// The pool of a row; [`AnyPool`](crate::pool::any::AnyPool) is that of any.
+/// The pool of one row. [`AnyPool`](crate::pool::any::AnyPool) can be the pool of any row.
 ///
 /// ```
 /// use millpond::pool::named::Named;
@@ -81,9 +83,9 @@ pub struct Named<V: Variant> {
     hungry: CachePadded<AtomicUsize>,
 }
 
-// SAFETY: a queue that one thread uses, or one at a time behind a lock, gives each task once that was put; so do those of
-// `shared`, by their protocols. A task is put into one queue, or goes from one to another. The locks order a put before
-// the take.
+// SAFETY: a queue that one thread uses, or one thread at a time under a lock, returns each task
+// once. So do the queues of `shared`, by their protocols. A task is put into one queue, or moves
+// from one to another. The locks order a put before the take.
 unsafe impl<V: Variant> Pool for Named<V> {
     type Local = <V::Placement as Placement>::Seat;
     type Choice = Params;
@@ -117,7 +119,8 @@ unsafe impl<V: Variant> Pool for Named<V> {
         self.placement.steal(local)
     }
 
-    /// What a worker keeps to itself by the pool's rule stays there while it runs a body.
+    /// Does nothing: while a worker runs a body, the tasks that the pool's rule keeps private stay
+    /// private.
     #[inline]
     fn expose(&self, _local: &mut Self::Local) -> bool {
         false

@@ -1,10 +1,10 @@
-//! What the paper's pools leave open ([TP](crate#sources) §3.2 to §3.5, §4.3).
+//! The parameters of the paper's pools ([TP](crate#sources) §3.2 to §3.5, §4.3).
 //!
 //! Needs the Cargo feature `catalogue`.
 
 pub use super::lock::LockKind;
 
-/// The parameters of the paper's pools, with the values that its text or its tables name as defaults.
+/// The parameters of the paper's pools. The defaults are those of the paper's text or tables.
 ///
 /// ```
 /// use millpond::pool::params::{Params, Share};
@@ -14,15 +14,15 @@ pub use super::lock::LockKind;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Of `rq1` to `rq3`: how many queues there are for each worker, at least 1.
+    /// For `rq1` to `rq3`: the number of queues for each worker, at least 1.
     pub queues: usize,
-    /// Of `sdq1`: how many tasks a worker keeps for itself, at least 4.
+    /// For `sdq1`: the number of tasks that a worker keeps for itself, at least 4.
     pub threshold: usize,
-    /// Of `dq8`: when a worker shows its tasks to others.
+    /// For `dq8`: when a worker shows its tasks to others.
     pub filling: Filling,
-    /// Of those that steal: how much is taken at once.
+    /// For pools that steal: how much a thief takes at once.
     pub share: Share,
-    /// Of all that lock.
+    /// For pools that lock: the kind of lock.
     pub lock: LockKind,
 }
 
@@ -36,9 +36,9 @@ impl Default for Params {
 /// How a worker fills its public queue ([TP](crate#sources) §3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// Keeps its tasks for itself as long as others find some in its public queue.
+    /// The worker keeps its tasks private as long as others find some in its public queue.
     Greedy,
-    /// Shows all but the block that it works on.
+    /// The worker shows all tasks except the block that it works on.
     Generous,
 }
 
@@ -47,16 +47,16 @@ pub enum Filling {
 pub enum Share {
     /// One.
     One,
-    /// So many, if there are.
+    /// This many, if there are enough.
     Constant(usize),
-    /// Half of what is there.
+    /// Half of those in the queue.
     Half,
     /// As many as there are workers.
     Workers,
 }
 
 impl Share {
-    /// How many are taken after the first, of `len` in all.
+    /// How many to take after the first, of `len` in all.
     pub(super) fn more(self, len: usize, workers: usize) -> usize {
         let all = match self {
             Share::One => 1,

@@ -4,13 +4,13 @@ use rand_mt::Mt;
 
 use crate::pool::random::Draw;
 
-/// C's `rand_r`, as the system that the paper used has it, and floating point arithmetic (`rq1`).
+/// C's `rand_r`, as on the system that the paper used, with floating point arithmetic (`rq1`).
 pub struct RandR(u32);
 
 impl RandR {
     const MAX: u32 = (1 << 31) - 1;
 
-    /// A number of 31 bits, from three steps of a linear congruence.
+    /// A number of 31 bits, from three steps of a linear congruential generator.
     fn draw(&mut self) -> u32 {
         let mut step = |bits: u32| {
             self.0 = self.0.wrapping_mul(1_103_515_245).wrapping_add(12_345);
@@ -32,7 +32,7 @@ impl Draw for RandR {
     }
 }
 
-/// The Mersenne Twister (M. Matsumoto and T. Nishimura, 1998) and integer arithmetic (`rq2`).
+/// The Mersenne Twister (M. Matsumoto and T. Nishimura, 1998), with integer arithmetic (`rq2`).
 pub struct TwisterInteger(Mt);
 
 impl Draw for TwisterInteger {
@@ -46,7 +46,7 @@ impl Draw for TwisterInteger {
     }
 }
 
-/// The Mersenne Twister and floating point arithmetic (`rq3`).
+/// The Mersenne Twister, with floating point arithmetic (`rq3`).
 pub struct TwisterFloat(Mt);
 
 impl Draw for TwisterFloat {
@@ -88,7 +88,7 @@ mod tests {
         spreads::<TwisterFloat>();
     }
 
-    /// Of the C library, from seed 1.
+    /// The expected numbers are those of the C library, from seed 1.
     #[test]
     fn rand_r_is_the_systems() {
         let mut draw = RandR(1);

@@ -1,4 +1,5 @@
-//! The pools of the paper's Tables 2 and 3, each a line: a composition of the parts of this family.
+//! The pools of the paper's Tables 2 and 3, one per line. Each is a composition of the parts of
+//! this family.
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -12,21 +13,21 @@ use crate::pool::Pool;
 use crate::pool::any::Chosen;
 use crate::pool::split::Split;
 
-/// A pool's name, and its parts in the words of the tables' columns: the head of each, and what stands in it.
+/// A pool's name, and its parts in the words of the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The name in the tables.
     pub name: &'static str,
-    /// What it is made of.
+    /// The head and the entry of each column.
     pub columns: &'static [(&'static str, &'static str)],
-    /// The names of those [`Params`] that matter to it.
+    /// The names of the [`Params`] that affect it.
     pub params: &'static [&'static str],
-    /// Chooses it at run time.
+    /// Chooses the pool at run time.
     pub choose: fn(Params) -> Chosen,
 }
 
-/// Makes a type of each line, the table of all, and the pool of one that is chosen at run time. `$d` is a dollar sign, for
-/// the macro that it makes.
+/// For each line, makes a type, a row of the table, and a case of `with_pool`. `$d` is a dollar
+/// sign, for that macro.
 macro_rules! rows {
     ($d:tt $($variant:ident $name:literal: $placement:ty, $wake:ident;
         $kind:literal $details:literal $queues:literal $access:literal $allocation:literal $locking:literal $wakes:literal)*
@@ -60,8 +61,9 @@ macro_rules! rows {
             }
         )*
 
-        /// Evaluates an expression with a type alias for the pool of a name: `with_pool!(name, P => …)` is `Some` of it, or
-        /// `None` if there is no such pool. The expression is compiled once a pool.
+        /// Evaluates an expression with a type alias for the pool of a name.
+        /// `with_pool!(name, P => …)` returns `Some` of the value, or `None` if there is no such
+        /// pool. The expression is compiled once per pool.
         ///
         /// ```
         /// use millpond::pool::Pool;
@@ -130,7 +132,8 @@ rows! { $
         "randomised" "Mersenne Twister, floating point" "single-linked lists" "LIFO" "when needed" "all queues" "each put"
 }
 
-/// The pool of that name, with its parameters: of a row of the tables, or the default one, which has none.
+/// Returns the pool of that name, with its parameters. It is a row of the tables or the default
+/// pool, which has no parameters.
 ///
 /// ```
 /// use millpond::pool::params::Params;

@@ -1,8 +1,9 @@
-//! A work-stealing deque of which the owner keeps one part to itself.
+//! A work-stealing deque. The owner keeps one part of it private.
 //!
-//! After T. van Dijk and J. van de Pol, *Lace: Non-blocking Split Deque for Work-Stealing*, MuCoCoS 2014; the
-//! contended end and the growth are those of D. Chase and Y. Lev, *Dynamic Circular Work-Stealing Deque*, SPAA 2005,
-//! with the memory orders of N. M. Lê et al., *Correct and Efficient Work-Stealing for Weak Memory Models*, PPoPP 2013.
+//! After T. van Dijk and J. van de Pol, *Lace: Non-blocking Split Deque for Work-Stealing*, MuCoCoS
+//! 2014. The contended end and the growth are those of D. Chase and Y. Lev, *Dynamic Circular
+//! Work-Stealing Deque*, SPAA 2005. The memory orders are those of N. M. Lê et al., *Correct and
+//! Efficient Work-Stealing for Weak Memory Models*, PPoPP 2013.
 //!
 //! ```text
 //!             oldest                                               newest
@@ -18,56 +19,68 @@
 //!   Buffer            slot i is slots[i mod capacity], one word each
 //! ```
 //!
-//! Indices are 64 bits wide and `top` only grows, so no value of `top` comes back. At rest `top <= split <= bottom`.
+//! Indices are 64 bits wide and `top` only grows, so no value of `top` comes back. Between
+//! operations, `top <= split <= bottom`.
 //!
 //! # Protocol
 //!
 //! Owner:
 //!
-//! 1. **Push**: store the slot, `bottom += 1`. **Pop** with a private part: `bottom -= 1`, load the slot. Nobody else
-//!    looks at a private slot, so both are plain.
-//! 2. **Publish**: store a larger `split`, *release*. A thief that acquires it sees the slots and what the tasks hold.
-//! 3. **Take back**, the private part being empty: read `top`. With n >= 2 public tasks (3) store
-//!    `split = middle` (half of them, but few: the owner may be long with one), (4) SeqCst fence, (5) read `top` again
-//!    as t. With one, go to 7.
+//! 1. **Push**: store the slot, `bottom += 1`. **Pop** with a private part: `bottom -= 1`, load the
+//!    slot. No other thread reads a private slot, so both are plain.
+//! 2. **Publish**: store a larger `split`, *release*. A thief that acquires it sees the slots and
+//!    the contents of the tasks.
+//! 3. **Take back**, if the private part is empty: read `top`. With n >= 2 public tasks, (3) store
+//!    `split = middle`, (4) SeqCst fence, (5) read `top` again as t. The part above `middle` is
+//!    half of the tasks, but at most `MAX_TAKEN_BACK`: the owner may run one of them for long. With
+//!    one public task, go to 7.
 //! 4. If t < middle, `[middle, old split)` is private now.
-//! 5. If t >= middle, a thief may be between its steps b and e with index t, and only t: that task is left public, by
-//!    storing `split = t + 1`, and `[t + 1, old split)` is private now.
-//! 6. If that is empty and t is the last task, `split` goes back to where it was: go to 7. If t is the old `split`,
-//!    all is gone.
-//! 7. **Last task**: CAS `top` from t to t + 1, as a thief does; the winner has the task. The owner pushes what it won
-//!    anew, at t + 1, so that it is a private task as any other.
-//! 8. **Grow**, the buffer being full: copy `[top, bottom)` into one twice as large, store `buffer`, *release*. The old
-//!    one is kept until the deque is dropped; together the old ones are smaller than the new one.
+//! 5. If t >= middle, a thief may be between its steps b and e with index t, and with no other
+//!    index. The owner leaves that task public: it stores `split = t + 1`. Then
+//!    `[t + 1, old split)` is private.
+//! 6. If that range is empty and t is the last task, the owner restores `split` and goes to 7. If t
+//!    is the old `split`, no task is left.
+//! 7. **Last task**: CAS `top` from t to t + 1, as a thief does; the winner has the task. If the
+//!    owner wins, it pushes the task again, at t + 1. So the task is private like any other.
+//! 8. **Grow**, if the buffer is full: copy `[top, bottom)` into one twice as large, store
+//!    `buffer`, *release*. The deque keeps the old buffer until it is dropped. All old buffers
+//!    together are smaller than the new one.
 //!
 //! Thief:
 //!
 //! * a. Load `top`, *acquire*.
 //! * b. SeqCst fence.
-//! * c. Load `split`, *acquire*; with `top >= split` there is nothing.
+//! * c. Load `split`, *acquire*; if `top >= split`, there is no task.
 //! * d. Load `buffer`, *acquire*, and the slot at `top`.
-//! * e. CAS `top` to `top + 1`, *release*; failing, forget what was read.
+//! * e. CAS `top` to `top + 1`, *release*; if it fails, forget what was read.
 //!
 //! # Why it is safe
 //!
-//! * **A thief reads `split`, sleeps, and the owner takes its task back.** Say the thief holds index i. If its fence
-//!   (b) comes before the owner's (3, 4), the owner's second look at `top` cannot be older than the thief's, so t >= i:
-//!   the owner keeps only what lies above t, or only what lies above some middle > t, and i stays out of both. If
-//!   its fence comes after the owner's, it reads `split <= i` and leaves, or a `split` that was published later: then
-//!   what it finds at i is a public task of that later time, and the argument starts again from there.
-//! * **Two thieves at t and t + 1 while the owner decides.** The second has seen the first one's CAS. If it fenced
-//!   before the owner, the owner sees t + 1 too; if after, it reads a `split` of at most t + 1 and leaves.
-//! * **The owner and a thief at the last task.** Both CAS the same value of `top`; one fails.
-//! * **A thief reads a slot that the owner uses again.** The owner stores to slot i + capacity only after it saw
-//!   `top > i`, so that thief's CAS fails. A thief whose CAS succeeded read the slot before: its CAS is a release
-//!   and the owner's look at `top` an acquire.
-//! * **A thief reads an old buffer.** Nothing is stored there any more, so slot i has what it had when i was copied;
-//!   the owner cannot have taken i but by the steps above. A thief loads `buffer` after `split`: a task pushed after
-//!   a growth is never looked up in the buffer from before it.
-//! * **A thief reads a slot that was never filled.** Only where `top` was already larger than its index when the
-//!   owner copied; its CAS fails, and the word is looked at only after a success.
-//! * **A worker looks for public tasks between 3 and 5 or 6, and sleeps.** It does not see a task that is public again
-//!   a moment later. Nothing is lost: the owner is awake, and takes back or publishes anew until its deque is empty.
+//! * **A thief reads `split`, sleeps, and the owner takes the thief's task back.** Let the thief
+//!   hold index i. Suppose that the thief's fence (b) precedes the owner's store and fence (3, 4).
+//!   Then the owner's second read of `top` is not older than the thief's read, so t >= i. The owner
+//!   keeps only tasks above t, or only tasks from some middle > t on. Index i is in neither range.
+//!   Now suppose that the thief's fence follows the owner's. Then the thief reads `split <= i` and
+//!   gives up, or it reads a `split` that was published later. In the latter case, the slot at i
+//!   holds a public task of that later time, and the argument starts again from there.
+//! * **Two thieves are at t and t + 1 while the owner decides.** The second thief has seen the CAS
+//!   of the first. If it fenced before the owner, the owner sees t + 1, too. If it fenced after the
+//!   owner, it reads a `split` of at most t + 1 and gives up.
+//! * **The owner and a thief compete for the last task.** Both CAS the same value of `top`; one
+//!   fails.
+//! * **A thief reads a slot that the owner uses again.** The owner stores to slot i + capacity only
+//!   after it saw `top > i`, so that thief's CAS fails. A thief whose CAS succeeded read the slot
+//!   before: its CAS is a release and the owner's read of `top` an acquire.
+//! * **A thief reads an old buffer.** No thread stores to an old buffer, so slot i holds what it
+//!   held when the owner copied it. The owner can have taken i only by the steps above. A thief
+//!   loads `buffer` after `split`, so it never looks for a task that was pushed after a growth in
+//!   the buffer from before the growth.
+//! * **A thief reads a slot that was never filled.** This happens only if `top` was already larger
+//!   than the thief's index when the owner copied. Then the thief's CAS fails. A thief dereferences
+//!   the word only after a CAS that succeeded.
+//! * **A worker looks for public tasks between 3 and 5 or 6, and sleeps.** It does not see a task
+//!   that is public again a moment later. No task is lost: the owner is awake, and takes back or
+//!   publishes again until its deque is empty.
 
 use std::ptr::{self, NonNull};
 
@@ -86,10 +99,11 @@ mod loom_models;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// The most tasks that the owner takes back at a time. What it has private, nobody can steal while it runs a long body.
-const MOST_BACK: u64 = 32;
+/// The most tasks that the owner takes back at a time. No thief can steal private tasks while the
+/// owner runs a long body.
+const MAX_TAKEN_BACK: u64 = 32;
 
-/// A ring of slots; its capacity is a power of two.
+/// A ring of slots. Its capacity is a power of two.
 struct Buffer {
     slots: Box<[AtomicPtr<Header>]>,
 }
@@ -123,50 +137,50 @@ impl Buffer {
     }
 }
 
-/// What owner and thieves share.
+/// The state that the owner and the thieves share.
 struct Shared {
     top: CachePadded<AtomicU64>,
     public: CachePadded<Public>,
 }
 
-/// What only the owner writes and thieves read.
+/// The state that the owner writes and thieves read.
 struct Public {
     split: AtomicU64,
     /// The last of `buffers`.
     buffer: AtomicPtr<Buffer>,
-    /// All there have been: a thief may still read an old one.
+    /// All buffers so far: a thief may still read an old one.
     buffers: Mutex<Vec<Arc<Buffer>>>,
 }
 
-/// The end of the owner, of which there is one.
+/// The owner's end. A deque has one owner.
 pub(super) struct Owner {
     bottom: u64,
-    /// As `shared.public.split`, which only the owner writes.
+    /// A copy of `shared.public.split`, which only the owner writes.
     split: u64,
-    /// Where `top` was when the owner last looked; it may have grown since.
+    /// The value of `top` when the owner last read it. It may have grown since.
     seen: u64,
     buffer: Arc<Buffer>,
     shared: Arc<Shared>,
 }
 
-/// The end of a thief.
+/// A thief's end.
 #[derive(Clone)]
 pub(super) struct Thief {
     shared: Arc<Shared>,
 }
 
-/// What came of an attempt to steal.
+/// The result of an attempt to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Steal {
-    /// Nothing is public.
+    /// There is no public task.
     Empty,
-    /// Another was faster; there may be more.
+    /// Another thread was faster. There may be more tasks.
     Lost,
     /// The oldest task.
     Task(TaskRef),
 }
 
-/// An empty deque with room for `capacity` tasks, a power of two, before it grows.
+/// Makes an empty deque. It has room for `capacity` tasks, a power of two, before it grows.
 pub(super) fn new(capacity: usize) -> (Owner, Thief) {
     let buffer = Arc::new(Buffer::new(capacity));
     let public = Public {
@@ -180,13 +194,13 @@ pub(super) fn new(capacity: usize) -> (Owner, Thief) {
 }
 
 impl Owner {
-    /// How many tasks only the owner can reach.
+    /// The number of private tasks.
     #[inline]
     pub(super) fn private(&self) -> u64 {
         self.bottom - self.split
     }
 
-    /// Whether thieves could find a task when the owner last looked. `false` is certain.
+    /// Whether thieves could find a task when the owner last read `top`. `false` is certain.
     #[inline]
     pub(super) fn public_seen(&self) -> bool {
         self.seen != self.split
@@ -208,7 +222,7 @@ impl Owner {
         self.bottom += 1;
     }
 
-    /// Takes the newest task, from the public part if the private one is empty.
+    /// Takes the newest task. If the private part is empty, takes it from the public part.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<TaskRef> {
         if self.private() == 0 && !self.take_back() {
@@ -218,8 +232,8 @@ impl Owner {
         self.buffer.load(self.bottom)
     }
 
-    /// As [`pop`](Owner::pop), but only if the newest task is `wanted`; and whether tasks are private now that were
-    /// public.
+    /// Like [`pop`](Owner::pop), but only if the newest task is `wanted`. The second value is true
+    /// if some tasks that were public are private now.
     #[inline]
     pub(super) fn pop_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> (Option<TaskRef>, bool) {
         let were_public = self.private() == 0;
@@ -231,8 +245,8 @@ impl Owner {
         (task, were_public && self.private() > 0)
     }
 
-    /// If the public part is empty, makes all but the newest `keep` tasks public (step 2); whether it did. The private
-    /// part holds more than `keep`.
+    /// If the public part is empty, makes all but the newest `keep` tasks public (step 2), and
+    /// returns true. The private part must hold more than `keep` tasks.
     pub(super) fn publish(&mut self, keep: u64) -> bool {
         debug_assert!(self.private() > keep);
         if self.public_seen() {
@@ -245,7 +259,8 @@ impl Owner {
         true
     }
 
-    /// Makes all tasks public, whatever is public already (step 2); whether there was one to make so.
+    /// Makes all tasks public, even if some are public already (step 2). Returns whether there was
+    /// a private one.
     pub(super) fn publish_all(&mut self) -> bool {
         let any = self.private() > 0;
         if any {
@@ -258,13 +273,15 @@ impl Owner {
         self.seen = self.shared.top.load(Acquire);
     }
 
-    /// A release even when it shrinks the public part: what stays in it was published by a store that this one hides.
+    /// A release even when the public part shrinks. An earlier store published the tasks that stay
+    /// public, and this store hides that one.
     fn set_split(&mut self, split: u64) {
         self.split = split;
         self.shared.public.split.store(split, Release);
     }
 
-    /// Makes public tasks private, the private part being empty; whether it holds any now (steps 3 to 7).
+    /// Makes public tasks private, if the private part is empty. Returns whether the private part
+    /// holds any now (steps 3 to 7).
     #[cold]
     fn take_back(&mut self) -> bool {
         if !self.public_seen() {
@@ -274,7 +291,7 @@ impl Owner {
         match self.split - self.seen {
             0 => false,
             1 => self.win_last(),
-            public => self.shrink_public(self.split - (public - public / 2).min(MOST_BACK)),
+            public => self.shrink_public(self.split - (public - public / 2).min(MAX_TAKEN_BACK)),
         }
     }
 
@@ -295,7 +312,7 @@ impl Owner {
         self.public_seen() && self.win_last()
     }
 
-    /// Step 7: `seen` is the only public index.
+    /// Step 7. `seen` is the only public index.
     fn win_last(&mut self) -> bool {
         let last = self.seen;
         let won = self.shared.top.compare_exchange(last, last + 1, AcqRel, Acquire).is_ok();
@@ -306,7 +323,7 @@ impl Owner {
         won
     }
 
-    /// Room for one more task: thieves may have made some since the last look.
+    /// Makes room for one more task. Thieves may have made some since the owner last read `top`.
     #[cold]
     fn make_room(&mut self) {
         self.look_at_top();
@@ -338,11 +355,13 @@ impl Thief {
             return Steal::Empty;
         }
         let buffer = public.buffer.load(Acquire);
-        // SAFETY: `buffer` points into an `Arc<Buffer>` that `buffers` holds until `shared` is dropped, which outlives
-        // this borrow; the acquire load makes its initialisation visible; a `Buffer` is only ever borrowed as shared.
+        // SAFETY: `buffer` points into an `Arc<Buffer>`. `buffers` holds it until `shared` is
+        // dropped, which is after this borrow. The acquire load makes the buffer's initialisation
+        // visible. A `Buffer` is only ever borrowed as shared.
         let buffer = unsafe { &*buffer };
         let task = buffer.slot(index).load(Relaxed);
-        // The victim has written the header and what follows, and this thread will: one transfer instead of two.
+        // The victim has written the header and what follows, and this thread is going to. With
+        // this prefetch, each line moves once instead of twice.
         if let Some(header) = NonNull::new(task) {
             prefetch_for_write(header.cast(), 2 * size_of::<Header>());
         }
@@ -359,8 +378,9 @@ impl Thief {
         self.shared.public.split.load(Relaxed).saturating_sub(top)
     }
 
-    /// Whether [`steal`](Thief::steal) might find a task. Sees what was published before a SeqCst fence that comes
-    /// before one of the caller's; a `top` that is out of date errs towards `true`.
+    /// Whether [`steal`](Thief::steal) might find a task. It sees what was published before a
+    /// SeqCst fence that precedes a SeqCst fence of the caller. If the value of `top` is out of
+    /// date, the answer may be a wrong `true`.
     pub(super) fn public_seen(&self) -> bool {
         let top = self.shared.top.load(Relaxed);
         top < self.shared.public.split.load(Relaxed)

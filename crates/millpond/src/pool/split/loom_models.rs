@@ -1,4 +1,4 @@
-//! Loom models of the pool: its part in the sleep protocol.
+//! Loom models of the pool's part in the sleep protocol.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
@@ -7,7 +7,8 @@ use loom::thread;
 use super::*;
 use crate::pool::testing::{Payloads, task};
 
-/// One worker puts and looks for a sleeper, one registers as such and has a last look: not both may find nothing.
+/// One worker puts a task and looks for a sleeper. Another registers as a sleeper and checks the
+/// pool a last time. At least one of them must find the other.
 fn no_sleeper_misses(put: fn(&Split, &mut Seat) -> bool) {
     loom::model(move || {
         let (pool, mut seats) = Split::new(2);

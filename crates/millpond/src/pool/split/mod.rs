@@ -1,23 +1,29 @@
-//! The default pool: a split deque a seat, and a lane for urgent tasks beside them.
+//! The default pool: a split deque for each seat, and a shared priority queue for urgent tasks.
 //!
-//! A worker's own tasks lie in its deque. What it keeps private costs it nothing to put and take; thieves see
-//! the public part only, so somebody has to publish. The rules:
+//! A worker's own tasks are in its deque. Its private tasks cost no atomic operation to put and
+//! take. Thieves see only the public part, so the owner has to publish tasks. The rules:
 //!
-//! * A put publishes when the public part is empty and a task is left to the owner: a lone task stays private, since
-//!   the owner takes it next, and handing it over would cost more than most bodies do.
-//! * A put by a body that goes on ([`Put::Spawned`]) publishes even a lone task while somebody is hungry.
-//! * Before a body ([`expose`](Pool::expose)) everything is published, if nothing is public yet; before a long one, a
-//!   half of a fork, and one that goes on after a wait ([`leave`](Pool::leave)), in any case.
-//! * With one seat nothing is.
+//! * A put publishes if the public part is empty and at least one task is left for the owner. A
+//!   lone task stays private: the owner takes it next, and a handover would cost more than most
+//!   bodies do.
+//! * A put by a body that goes on ([`Put::Spawned`]) publishes even a lone task while some worker
+//!   is hungry.
+//! * Before a body ([`expose`](Pool::expose)), the owner publishes all tasks if none is public yet.
+//!   It does so in any case ([`leave`](Pool::leave)) before a long body, before a half of a fork,
+//!   and before a body continues after a wait.
+//! * With one seat, nothing is published.
 //!
-//! A thief takes a quarter of what its victim shows divided by the number of seats (callers' seats, too), up to 32
-//! tasks, and keeps all but the first in its own deque: the lines of the victim's deque are fetched once for all of
-//! them, and those of the next task while the one before it runs ([`next`](Pool::next)). If the first is a fork it
-//! takes no more: the oldest fork is worth the most.
+//! A thief takes several tasks at once. Its share is the number of the victim's public tasks,
+//! divided by the number of seats (callers' seats, too). It takes a quarter of that share, at most
+//! 32 tasks, and keeps all but the first in its own deque. So the thief fetches the lines of the
+//! victim's deque once for all of them. It fetches the lines of the next task while it runs the
+//! task before ([`next`](Pool::next)). If the first task is a fork, the thief takes no more: the
+//! oldest fork is worth the most.
 //!
-//! Whether the public part is empty is a question to a line that thieves write: 70 ns after a theft, nothing otherwise.
-//! A put asks when somebody is hungry, asleep or not, for then the answer is probably yes; and one in 64 asks anyhow,
-//! for a thief that is between two looks. Else it goes by what it saw last.
+//! To learn whether the public part is empty, a put reads a line that thieves write. That costs 70
+//! ns after a theft, and nothing otherwise. A put reads it when some worker is hungry, asleep or
+//! not: then the part is probably empty. One put in 64 reads it anyway, for a thief that is between
+//! two searches. Other puts use the last value.
 
 use crossbeam_utils::CachePadded;
 
@@ -36,38 +42,40 @@ mod loom_models;
 mod tests;
 mod urgent;
 
-/// Room in a deque before it first grows: 2 KiB.
+/// The room in a deque before it first grows: 2 KiB.
 const CAPACITY: usize = if cfg!(loom) { 2 } else { 256 };
 
-/// Of how many puts in a row one looks at what thieves left.
+/// One in this many successive puts reads what the thieves left.
 const PATIENCE: u32 = 64;
 
-/// Tasks that a thief takes from one victim at a time.
-const MOST_AT_ONCE: u64 = 32;
+/// The most tasks that a thief takes from one victim at a time.
+const MAX_STOLEN_AT_ONCE: u64 = 32;
 
-/// How often a thief tries one victim anew after another was faster.
+/// How often a thief tries one victim while other threads are faster.
 const ATTEMPTS: usize = 4;
 
-/// The default pool: a deque a seat, of which the owner pays no atomic read-modify-write for what nobody steals.
+/// The default pool: a deque for each seat. The owner pays no atomic read-modify-write for tasks
+/// that are not stolen.
 pub struct Split {
     thieves: Box<[Thief]>,
     urgent: CachePadded<Urgent>,
     hungry: CachePadded<AtomicUsize>,
 }
 
-/// What a worker keeps for itself.
+/// The part of the pool that belongs to one worker.
 pub struct Seat {
     deque: Owner,
-    /// Nobody can steal.
+    /// There is only one seat, so there are no thieves.
     alone: bool,
-    /// Puts left until one looks at what thieves left.
+    /// Puts left until one reads what the thieves left.
     patience: u32,
     number: usize,
     random: XorShift,
 }
 
-// SAFETY: a deque hands each task to its owner or to one thief, with what happened before the put (see `deque`); a
-// lane does so by its lock. A task is put into exactly one of them.
+// SAFETY: a deque hands each task to its owner or to one thief, with everything that happened
+// before the put (see `deque`). The priority queue does the same under its lock. A task is put into
+// exactly one of them.
 unsafe impl Pool for Split {
     type Local = Seat;
     type Choice = ();
@@ -162,7 +170,8 @@ unsafe impl Pool for Split {
 }
 
 impl Split {
-    /// A task that comes before the seat's own: others must be able to find those, which it may keep waiting by a lock.
+    /// Returns a task that runs before the seat's own tasks. Other workers must be able to find
+    /// those, since this task may hold them up by a lock.
     #[cold]
     fn before_others(local: &mut Seat, task: TaskRef) -> TaskRef {
         if !local.alone {
@@ -181,7 +190,8 @@ impl Split {
         !local.alone && self.publish(local, why)
     }
 
-    /// `group`: a thief that has got a task takes more of the same group; without a group, no more.
+    /// Steals one task, and perhaps more of the same `group`. If the first task has no group, the
+    /// thief takes no more.
     fn steal_by<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
         self.urgent.pop().or_else(|| self.rob(local, group))
     }
@@ -203,7 +213,7 @@ impl Split {
         local.publish(keep)
     }
 
-    /// One round over the other seats, from a random one on.
+    /// Makes one round over the other seats, starting at a random one.
     fn rob<G: PartialEq>(&self, local: &mut Seat, group: impl Fn(TaskRef) -> Option<G>) -> Option<TaskRef> {
         let seats = self.thieves.len();
         let (own, start) = (local.number, local.random.below(seats));
@@ -218,11 +228,13 @@ impl Split {
         None
     }
 
-    /// The rest of a theft: more tasks from the same end, while its lines are here. Only of the first one's scope: a body
-    /// that waits for one of another scope may keep the first from running on, by a lock; so that one goes to anybody.
+    /// The rest of a theft: takes more tasks from the same end, while its lines are in this cache.
+    /// They are all of the first task's scope. A body that waits for a task of another scope may
+    /// hold a lock that the first task needs. So a task of another scope must not wait behind the
+    /// first one: it goes to the shared queue.
     fn keep_some_of(&self, local: &mut Seat, victim: &Thief, goes_along: impl Fn(TaskRef) -> bool) {
         let fair = victim.public() / self.thieves.len() as u64;
-        for _ in 1..(fair / 4).min(MOST_AT_ONCE) {
+        for _ in 1..(fair / 4).min(MAX_STOLEN_AT_ONCE) {
             let Steal::Task(task) = victim.steal() else { break };
             if !goes_along(task) {
                 return self.urgent.push(task, 0);

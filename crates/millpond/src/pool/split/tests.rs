@@ -1,4 +1,4 @@
-//! Tests of the pool's rules, and of all of it on real threads.
+//! Tests of the pool's rules, and of the whole pool on real threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -151,7 +151,8 @@ fn random_victims_are_spread() {
 const SEATS: usize = 4;
 const TASKS_EACH: usize = if cfg!(millpond_tsan) { 50_000 } else { 250_000 };
 
-/// One worker of the stress test: puts its share, in bursts, and takes or steals until everybody's are gone.
+/// One worker of the stress test. It puts its tasks in bursts, and takes or steals until the tasks
+/// of all workers are gone.
 fn work(pool: &Split, mut seat: Seat, payloads: &Payloads, left: &AtomicUsize) {
     let mut random = XorShift::new(100 + seat.number);
     let first = seat.number * TASKS_EACH + 1;
@@ -192,7 +193,7 @@ fn a_thief_keeps_tasks_of_one_group_only() {
     (1..=1000).for_each(|n| _ = pool.put_at(&mut owner, task(n), 0, Put::Released));
     assert!(pool.leave(&mut owner, Leave::Seat));
     assert_eq!(pool.steal_by(&mut thief, |task| Some(number(task) < 5)), Some(task(1)));
-    // The one of another group comes first, for whoever takes next.
+    // The task of another group is the first that any worker takes next.
     assert_eq!(pool.take(&mut owner), Some(task(5)));
     assert_eq!(all(|| pool.take(&mut thief)), [4, 3, 2]);
     assert_eq!(pool.steal_by(&mut thief, |_| Some(())), Some(task(6)));

@@ -1,4 +1,4 @@
-//! The lane for tasks of positive priority, shared by all seats.
+//! The priority queue for tasks of positive priority. All seats share it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,16 +7,17 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::task::TaskRef;
 
-/// A locked heap that costs whoever asks it for a task one load of a line that nobody writes, as long as it is empty.
+/// A heap behind a lock. While it is empty, a worker that asks for a task pays one load of a line
+/// that no thread writes.
 #[derive(Default)]
 pub(super) struct Urgent {
-    /// Written under the lock; read without it as a hint, and exact across two SeqCst fences as the sleep protocol
-    /// has them.
+    /// Written under the lock. Without the lock it is a hint. It is exact across two SeqCst fences,
+    /// as in the sleep protocol.
     len: AtomicUsize,
     heap: Mutex<Heap>,
 }
 
-/// Highest priority first; among equals, first in, first out.
+/// Highest priority first. Among equals, first in, first out.
 #[derive(Default)]
 struct Heap {
     entries: BinaryHeap<Entry>,

@@ -219,7 +219,7 @@ fn loom_room_and_the_end_of_a_session() {
     });
 }
 
-/// Two threads wait for room for all tasks. Each changes what the other has asked for.
+/// Two threads wait until no task is in flight. Each overwrites what the other has asked for.
 #[test]
 fn loom_room_for_two() {
     loom::model(|| {

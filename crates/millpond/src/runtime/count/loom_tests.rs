@@ -21,7 +21,7 @@ struct World {
     done: [Guarded<u32>; 2],
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check whether accesses to the cells are ordered.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -41,7 +41,7 @@ impl World {
     }
 
     fn shared(&self) -> &Shared {
-        // SAFETY: exclusive only in `gone`, and there loom looks whether somebody else uses it.
+        // SAFETY: exclusive only in `gone`, where loom checks for other users.
         unsafe { &*self.shared.get() }
     }
 
@@ -53,7 +53,7 @@ impl World {
         shared.waiter.set(ptr::null_mut());
     }
 
-    /// A worker that has collected the completion of `count` tasks of a root scope.
+    /// A worker that has collected the completions of `count` tasks of a root scope.
     fn finish(&self, number: usize, count: u64) -> bool {
         self.done[number].set(1);
         let Subtracted { complete, wake, quiet } = self.shared().subtract(count, || true, || ());
@@ -63,13 +63,14 @@ impl World {
         complete
     }
 
-    /// A thread that lets in a task, having no completion to spare.
+    /// A thread that lets in a task and has no completion to withhold.
     fn let_in(&self, seat: usize) {
         self.shared().count_spawn();
         self.admission.count_let_in(seat);
     }
 
-    /// Asks to be told when it is quiet, and waits for that unless `at_once` says that it need not.
+    /// Asks for a notification when the scope is quiet. Waits for it, unless `at_once` says that no
+    /// wait is needed.
     fn wait_for_quiet(&self, at_once: impl FnOnce(bool) -> bool) -> bool {
         let waiter = Waiter::new(&self.seat);
         self.quiet.set(ptr::from_ref(&waiter).cast_mut());
@@ -82,14 +83,14 @@ impl World {
         taken_back == Some(true)
     }
 
-    /// As the owner of a root scope does before it ends.
+    /// Like the owner of a root scope before the end.
     fn wait_for_admission(&self) {
         self.own.lend(self.shared());
         while !self.wait_for_quiet(|quiet| quiet && self.admission.held() == 0) {}
         self.own.reclaim();
     }
 
-    /// The worker's loop, as far as waiters go.
+    /// The worker's loop, reduced to waiters.
     fn carry_until(&self, done: impl Fn() -> bool) {
         loop {
             self.seat.take_mail(Waiter::deliver);
@@ -104,7 +105,7 @@ impl World {
         (0..tasks).for_each(|_| _ = self.own.count_spawn());
     }
 
-    /// Waits for room as a root scope does.
+    /// Waits for room like a root scope.
     fn wait_for_room(&self, has_room: impl Fn() -> bool) {
         while !has_room() {
             let waiter = Waiter::new(&self.seat);
@@ -137,7 +138,8 @@ fn worker<R: 'static>(world: &Arc<World>, body: impl FnOnce(&World) -> R + 'stat
     thread::spawn(move || body(&world))
 }
 
-/// Two workers count their completions as the owner closes: one of the three completes the scope.
+/// Two workers count their completions while the owner closes: one of the three completes the
+/// scope.
 #[test]
 fn loom_completions_and_close() {
     loom::model(|| {
@@ -153,7 +155,7 @@ fn loom_completions_and_close() {
     });
 }
 
-/// A nested scope: nobody waits, whoever completes it goes on with it alone.
+/// A nested scope: no thread waits; the thread that completes it has it alone.
 #[test]
 fn loom_a_nested_scope_is_completed_once() {
     loom::model(|| {
@@ -181,7 +183,7 @@ fn loom_a_nested_scope_is_completed_once() {
     });
 }
 
-/// The owner waits until all is done, then ends the scope at once.
+/// The owner waits until all tasks are done, then ends the scope at once.
 fn model_room_for_all(wait: fn(&World)) {
     loom::model(move || {
         let world = World::new();
@@ -200,7 +202,7 @@ fn loom_room_and_two_flushes() {
     model_room_for_all(|world| world.wait_for_room(|| world.own.outstanding(world.shared()) == 0));
 }
 
-/// The owner waits for some room, spawns, and waits for the end while the rest is completed.
+/// The owner waits for some room, then waits for the end while the other task completes.
 #[test]
 fn loom_room_then_the_end() {
     loom::model(|| {
@@ -215,7 +217,8 @@ fn loom_room_then_the_end() {
     });
 }
 
-/// A task of the scope spawns through a door; what it spawned completes on another worker, or here.
+/// A task of the scope lets in another task. Tasks that were let in complete on another worker, or
+/// here.
 #[test]
 fn loom_a_door() {
     loom::model(|| {
@@ -239,7 +242,7 @@ fn loom_a_door() {
     });
 }
 
-/// As above, the spawned task being completed by a worker of its own.
+/// Like the model before, but a worker of its own completes the new task.
 #[test]
 fn loom_a_door_and_two_workers() {
     loom::model(|| {
@@ -248,7 +251,7 @@ fn loom_a_door_and_two_workers() {
         let task = worker(&world, |world| {
             world.shared().count_spawn();
             let other = {
-                // SAFETY: the thread below is joined before the world goes.
+                // SAFETY: the thread below is joined before the world is dropped.
                 let world: &'static World = unsafe { &*ptr::from_ref(world) };
                 thread::spawn(move || world.finish(1, 1))
             };
@@ -262,16 +265,17 @@ fn loom_a_door_and_two_workers() {
     });
 }
 
-/// A worker spares a completion for the task that it lets in, which another one completes.
+/// A worker withholds a completion for the task that it lets in. Another worker completes that
+/// task.
 #[test]
 fn loom_a_spared_completion() {
     loom::model(|| {
         let world = World::new();
         world.spawn_tasks(2);
-        // The first of its tasks has ended, and the second, which runs, lets one in.
+        // The first task has ended. The second one runs and lets a task in.
         let task = worker(&world, |world| {
             let other = {
-                // SAFETY: the thread below is joined before the world goes.
+                // SAFETY: the thread below is joined before the world is dropped.
                 let world: &'static World = unsafe { &*ptr::from_ref(world) };
                 thread::spawn(move || world.finish(1, 1))
             };
@@ -285,7 +289,7 @@ fn loom_a_spared_completion() {
     });
 }
 
-/// The owner waits until it is quiet; a task lets another one in meanwhile.
+/// The owner waits until the scope is quiet. A task lets another one in meanwhile.
 #[test]
 fn loom_quiet() {
     loom::model(|| {
@@ -310,8 +314,7 @@ fn loom_quiet() {
     });
 }
 
-/// The scope ends when its admission hold nothing: threads outside let the tasks in, which the
-/// workers end.
+/// The scope ends when its admission holds nothing. Threads outside let the tasks in and end them.
 #[test]
 fn loom_doors_at_the_end() {
     loom::model(|| {
@@ -331,7 +334,7 @@ fn loom_doors_at_the_end() {
     });
 }
 
-/// What a thread outside lets in makes another task that is held, which another one lets in.
+/// A task that a thread outside lets in makes another held task, which another thread lets in.
 #[test]
 fn loom_a_door_behind_a_door() {
     loom::model(|| {
@@ -341,7 +344,7 @@ fn loom_a_door_behind_a_door() {
             world.let_in(0);
             world.admission.count_made(0);
             let other = {
-                // SAFETY: the thread below is joined before the world goes.
+                // SAFETY: the thread below is joined before the world is dropped.
                 let world: &'static World = unsafe { &*ptr::from_ref(world) };
                 thread::spawn(move || {
                     world.let_in(1);

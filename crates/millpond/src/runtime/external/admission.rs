@@ -1,8 +1,9 @@
-//! The admission of a scope: how many tasks came through them, and how those are let in.
+//! The admission of a scope: it counts external tasks and lets them in.
 //!
-//! Each seat counts for itself, without a read-modify-write: one thread holds a seat at a time. The sums are exact when
-//! the scope is quiet (`runtime::count`, 7), but for threads outside that let tasks in at that very time: what such a one
-//! lets in it counts in the scope first, then here, so an owner that sees the second sees the first.
+//! Each seat has its own counts and needs no read-modify-write: one thread holds a seat at a time.
+//! The sums are exact when the scope is quiet (`runtime::count`, step 7), except for threads
+//! outside that let tasks in at that moment. Such a thread counts the task in the scope first, then
+//! here. So an owner that sees the second count sees the first.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -25,13 +26,13 @@ use crate::task::{NewTask, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::current::worker_of;
 use crate::worker::seats::Shared;
 
-/// Where the places of tasks that came through a door begin.
+/// The first place in reference order of an external task.
 const DOOR: u64 = 1 << 62;
 
-/// How far the seat is from the number, in a place.
+/// The position of the seat's bits in a place; the number of the task is below.
 const SEAT_SHIFT: u32 = 44;
 
-/// Whether a task with this place in reference order came through a door.
+/// Whether a task with this place in reference order is an external task.
 pub(crate) fn is_admission(order: u64) -> bool {
     order >= DOOR
 }
@@ -41,12 +42,13 @@ pub(crate) fn is_admission(order: u64) -> bool {
 pub(crate) struct Admission {
     seats: Box<[CachePadded<AtSeat>]>,
     scope_state: NonNull<ScopeState>,
-    /// The runtime's, whose type `ops` knows.
+    /// The runtime's `Shared`; `ops` knows its type.
     shared: NonNull<()>,
     ops: &'static Ops,
 }
 
-/// What code that does not know the engine asks of a runtime. The first argument is its `Shared`.
+/// Operations of a runtime, for code that does not know the engine. The first argument is the
+/// runtime's `Shared`.
 #[derive(Debug)]
 struct Ops {
     let_in: unsafe fn(NonNull<()>, TaskRef),
@@ -61,7 +63,8 @@ type Place = &'static Location<'static>;
 /// Polls a future as this task, if there is one.
 type Poller<'p> = &'p mut dyn FnMut(Option<TaskRef>) -> Turned;
 
-// SAFETY: what is shared of a runtime may be used by any thread, and of a scope what is used here.
+// SAFETY: any thread may use a runtime's `Shared`, and the parts of a scope state that are used
+// here.
 unsafe impl Send for Admission {}
 // SAFETY: as above.
 unsafe impl Sync for Admission {}
@@ -73,7 +76,7 @@ struct AtSeat {
 }
 
 impl Admission {
-    /// Of a scope of this runtime.
+    /// The admission of a scope of this runtime.
     pub(in crate::runtime) fn of<E: Engine>(shared: &Shared<E>, scope_state: NonNull<ScopeState>) -> Self {
         Self::new(shared.seats(), scope_state, NonNull::from(shared).cast(), Ops::of::<E>())
     }
@@ -82,39 +85,40 @@ impl Admission {
         Admission { seats: (0..seats).map(|_| CachePadded::default()).collect(), scope_state, shared, ops }
     }
 
-    /// All preconditions of a task are met: it goes to the workers. No reference: the task may end its scope before this
-    /// returns.
+    /// Sends a task to the workers: all its preconditions are met. Takes no reference, because the
+    /// task may end its scope before this returns.
     ///
     /// # Safety
     ///
-    /// It was held, behind these admission.
+    /// This admission held the task.
     pub(in crate::runtime) unsafe fn let_in(this: NonNull<Admission>, task: TaskRef) {
         // SAFETY: the scope does not end before the task.
         let Admission { ops, shared, .. } = unsafe { this.as_ref() };
         let (ops, shared) = (*ops, *shared);
-        // SAFETY: the runtime is there as long as the scope.
+        // SAFETY: the runtime lives as long as the scope.
         unsafe { (ops.let_in)(shared, task) }
     }
 
-    /// Subtracts what keeps the scope outstanding, from any thread. No reference: the admission may be gone before it returns.
+    /// Subtracts one count that keeps the scope outstanding, from any thread. Takes no reference,
+    /// because the admission may be gone before this returns.
     ///
     /// # Safety
     ///
-    /// It was counted, by [`ScopeState::count_hidden_spawn`].
+    /// [`ScopeState::count_hidden_spawn`] added the count.
     pub(in crate::runtime) unsafe fn leave(this: NonNull<Admission>) {
-        // SAFETY: the scope, whose admission these are, is outstanding as long as it counts this.
+        // SAFETY: the admission's scope is outstanding as long as it has this count.
         let Admission { ops, shared, scope_state, .. } = unsafe { this.as_ref() };
         let (ops, shared, scope_state) = (*ops, *shared, *scope_state);
-        // SAFETY: as above; and the runtime is there as long as the scope.
+        // SAFETY: as above; and the runtime lives as long as the scope.
         unsafe { (ops.leave)(shared, scope_state) }
     }
 
-    /// Makes a task but for its payload: held, with one precondition. Bytes are not counted: while somebody outside holds
-    /// it, the task takes no room in the window, and the spawns that the window lets through may be what meets its
-    /// preconditions.
+    /// Makes a task without its payload: held, with one precondition. Its bytes are not counted.
+    /// While code outside holds the task, it takes no room in the window, because spawns that the
+    /// window lets through may meet its preconditions.
     pub(in crate::runtime) fn make(&self, vtable: &'static VTable, payload: Layout, mut options: Options) -> TaskRef {
         options.bytes = 0;
-        // SAFETY: who has the admission keeps the scope from ending.
+        // SAFETY: the owner of the admission keeps the scope from ending.
         unsafe { (self.ops.make)(self.shared, self, vtable, payload, options) }
     }
 
@@ -122,7 +126,7 @@ impl Admission {
     ///
     /// # Safety
     ///
-    /// The table is that of such a closure, which lives as long as the scope's tasks.
+    /// The table belongs to such a closure, which lives as long as the scope's tasks.
     pub(in crate::runtime) unsafe fn make_body<F>(&self, vtable: &'static VTable, f: F, options: Options) -> Pending {
         let payload = payload::<(), F, ()>();
         let task = self.make(vtable, payload, options);
@@ -145,7 +149,7 @@ impl Admission {
     ///
     /// # Safety
     ///
-    /// It lives as long as the scope's tasks.
+    /// The future lives as long as the scope's tasks.
     pub(in crate::runtime) unsafe fn future<F: Future<Output = ()> + Send>(&self, options: Options, future: F) {
         let task = self.make_future(options, future);
         // SAFETY: just made.
@@ -156,7 +160,7 @@ impl Admission {
     ///
     /// # Safety
     ///
-    /// It lives as long as the scope's tasks.
+    /// The future lives as long as the scope's tasks.
     pub(in crate::runtime) unsafe fn pending_future<F: Future<Output = ()> + Send>(
         &self,
         options: Options,
@@ -172,7 +176,8 @@ impl Admission {
         task
     }
 
-    /// Polls a future in the middle of a leaf, whose stack is put aside while it waits.
+    /// Polls a future in the middle of a leaf. The leaf's stack is suspended while the future
+    /// waits.
     pub(in crate::runtime) fn wait_in_place<F: Future>(&self, place: Place, future: F) -> Result<F::Output, WaitError> {
         let (mut future, mut output) = (pin!(future), None);
         let mut poll = |task: Option<TaskRef>| {
@@ -189,29 +194,30 @@ impl Admission {
                 Poll::Pending => Turned::Lost,
             }
         };
-        // SAFETY: who has the admission keeps the scope from ending.
+        // SAFETY: the owner of the admission keeps the scope from ending.
         unsafe { (self.ops.wait)(self.shared, self, place, &mut poll) }?;
         Ok(output.expect("the future was ready"))
     }
 
-    /// The scope's.
+    /// The state of the admission's scope.
     pub(in crate::runtime) fn scope_state(&self) -> NonNull<ScopeState> {
         self.scope_state
     }
 
-    /// Counts a task that is held; its place in reference order, behind all that the body spawns itself.
+    /// Counts a held task. Returns its place in reference order, after everything that the body
+    /// spawns itself.
     #[inline]
     pub(crate) fn count_made(&self, seat: usize) -> u64 {
         DOOR + ((seat as u64) << SEAT_SHIFT) + bump(&self.seats[seat].made)
     }
 
-    /// All preconditions of a task are met.
+    /// Counts a task with all preconditions met.
     #[inline]
     pub(crate) fn count_let_in(&self, seat: usize) {
         bump(&self.seats[seat].let_in);
     }
 
-    /// How many tasks somebody holds; see the [module](self).
+    /// The number of held tasks; see the [module](self).
     pub(crate) fn held(&self) -> u64 {
         let sum =
             |of: fn(&AtSeat) -> &AtomicU64| -> u64 { self.seats.iter().map(|at| of(at).load(Ordering::Acquire)).sum() };
@@ -228,7 +234,7 @@ impl Ops {
 
 /// # Safety
 ///
-/// It is one, and is there as long as the scope.
+/// `shared` is a `Shared<E>`, and lives as long as the scope.
 unsafe fn the<'a, E: Engine>(shared: NonNull<()>) -> &'a Shared<E> {
     // SAFETY: as the caller promises.
     unsafe { shared.cast().as_ref() }
@@ -236,7 +242,7 @@ unsafe fn the<'a, E: Engine>(shared: NonNull<()>) -> &'a Shared<E> {
 
 /// # Safety
 ///
-/// As `the`, and `Admission::let_in`.
+/// As for `the` and `Admission::let_in`.
 unsafe fn let_in<E: Engine>(shared: NonNull<()>, task: TaskRef) {
     // SAFETY: passed on.
     let shared = unsafe { the::<E>(shared) };
@@ -253,19 +259,20 @@ unsafe fn let_in<E: Engine>(shared: NonNull<()>, task: TaskRef) {
 
 /// # Safety
 ///
-/// As `the`, and the scope counts what is subtracted here.
+/// As for `the`. The scope has the count that is subtracted here.
 unsafe fn leave<E: Engine>(shared: NonNull<()>, scope_state: NonNull<ScopeState>) {
     // SAFETY: passed on.
     let shared = unsafe { the::<E>(shared) };
-    // The scope may end by this, and its owner go on, while this thread still wakes it.
+    // The subtraction may end the scope, and its owner may continue while this thread still wakes
+    // it.
     let _kept = shared.keep();
-    // SAFETY: passed on. It is a root scope, so nobody goes on with it.
+    // SAFETY: passed on. It is a root scope, so no other thread completes it.
     let _complete = unsafe { scope_state.as_ref() }.finish(1);
 }
 
 /// # Safety
 ///
-/// As `the`, and the scope is there.
+/// As for `the`. The scope exists.
 unsafe fn make<E: Engine>(
     shared: NonNull<()>,
     admission: &Admission,
@@ -301,19 +308,19 @@ unsafe fn make<E: Engine>(
 
 /// # Safety
 ///
-/// As `the`, and the task is a future that was just made.
+/// As for `the`. The task is a future that was just made.
 unsafe fn start<E: Engine>(shared: NonNull<()>, task: TaskRef) {
     // SAFETY: passed on.
     match worker_of(unsafe { the::<E>(shared) }) {
         Some(worker) => worker.poll_here(task),
-        // SAFETY: passed on; held until now.
+        // SAFETY: passed on; the task was held until now.
         None => unsafe { let_in::<E>(shared, task) },
     }
 }
 
 /// # Safety
 ///
-/// As `the`, and the scope is there.
+/// As for `the`. The scope exists.
 unsafe fn wait<E: Engine>(
     shared: NonNull<()>,
     admission: &Admission,
@@ -327,7 +334,7 @@ unsafe fn wait<E: Engine>(
 
 #[cfg(all(test, loom))]
 impl Admission {
-    /// Of no runtime.
+    /// An admission without a runtime.
     pub(in crate::runtime) fn unowned(seats: usize) -> Self {
         const OPS: &Ops = &Ops {
             let_in: |_, _| unreachable!(),
@@ -340,7 +347,8 @@ impl Admission {
     }
 }
 
-/// Counts without a read-modify-write: only who holds the seat writes. What was counted before.
+/// Counts without a read-modify-write: only the holder of the seat writes. Returns the count
+/// before.
 #[inline]
 fn bump(counter: &AtomicU64) -> u64 {
     let before = counter.load(Ordering::Relaxed);

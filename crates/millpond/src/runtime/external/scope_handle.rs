@@ -1,14 +1,16 @@
 //! A handle of a root scope, for data that was made before the scope.
 //!
-//! [`ExternalTasks`](crate::ExternalTasks) borrows its scope, so nothing that was made before the scope can keep one. A
-//! [`ScopeHandle`] can be kept anywhere: each call checks whether the scope is still open.
+//! [`ExternalTasks`](crate::ExternalTasks) borrows its scope, so nothing that was made before the
+//! scope can keep one. A [`ScopeHandle`] can be kept anywhere: each call checks whether the scope
+//! is still open.
 //!
-//! 1. A task that was spawned through the handle runs *inside* the scope; a thread-local says so. The scope does not end
-//!    before its tasks, so the task needs no lock. A suspended fiber keeps the thread-local.
-//! 2. Any other thread takes the lock and reads whether the handle is open. A task that it creates under the lock is
-//!    held, or counted as outstanding, before the thread releases the lock.
-//! 3. When the scope is quiescent and holds no task (`quiesce`), its owner closes the handle under the lock. Then the
-//!    scope ends.
+//! 1. A task that was spawned through the handle runs *inside* the scope; a thread-local says so.
+//!    The scope does not end before its tasks, so the task needs no lock. A suspended fiber keeps
+//!    the thread-local.
+//! 2. Any other thread takes the lock and reads whether the handle is open. A task that it creates
+//!    under the lock is held, or counted as outstanding, before the thread releases the lock.
+//! 3. When the scope is quiescent and holds no task (`quiesce`), its owner closes the handle under
+//!    the lock. Then the scope ends.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -68,12 +70,12 @@ pub struct Closed;
 /// What all copies of a scope handle share.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// There as long as the scope.
+    /// Valid as long as the scope.
     admission: NonNull<Admission>,
     open: Mutex<bool>,
 }
 
-// SAFETY: admission may be used by any thread.
+// SAFETY: any thread may use an admission.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -84,7 +86,7 @@ pub(crate) struct Opening<'i>(MutexGuard<'i, bool>);
 impl Inner {
     /// # Safety
     ///
-    /// The admission are those of a scope that closes the scope handle before it ends.
+    /// The admission belongs to a scope that closes the handle before it ends.
     pub(in crate::runtime) unsafe fn new(admission: &Admission) -> Arc<Self> {
         Arc::new(Inner { admission: admission.into(), open: Mutex::new(true) })
     }
@@ -93,7 +95,7 @@ impl Inner {
         Opening(self.open.lock())
     }
 
-    /// Runs `f`, which runs no code of the user's, with the admission, if they are there.
+    /// Runs `f` with the admission, if the scope is open. `f` must not run the user's code.
     fn with<R>(&self, f: impl FnOnce(&Admission) -> R) -> Result<R, Closed> {
         let inside = Inside::is(std::ptr::from_ref(self).cast());
         let open = (!inside).then(|| self.lock());
@@ -114,7 +116,7 @@ impl Opening<'_> {
 impl<'env> ScopeHandle<'env> {
     /// # Safety
     ///
-    /// What outlives `'env` outlives the scope.
+    /// Everything that outlives `'env` outlives the scope.
     pub(in crate::runtime) unsafe fn new(inner: Arc<Inner>) -> Self {
         ScopeHandle { inner, _lives: PhantomData }
     }
@@ -123,7 +125,7 @@ impl<'env> ScopeHandle<'env> {
         Arc::as_ptr(&self.inner).cast()
     }
 
-    /// As [`ExternalTasks::pending`](crate::ExternalTasks::pending).
+    /// Like [`ExternalTasks::pending`](crate::ExternalTasks::pending).
     ///
     /// # Errors
     ///
@@ -143,17 +145,18 @@ impl<'env> ScopeHandle<'env> {
         self.inner.with(|admission| unsafe { admission.leaf(options, inside) })
     }
 
-    /// As [`ExternalTasks::run_future`](crate::ExternalTasks::run_future), from within a task that came through this scope handle.
+    /// Like [`ExternalTasks::run_future`](crate::ExternalTasks::run_future), from within a task
+    /// that was spawned through this handle.
     ///
     /// # Panics
     ///
-    /// OutOfLine.
+    /// If the caller is not such a task.
     #[track_caller]
     pub fn run_future<F: Future<Output = ()> + Send + 'env>(&self, future: F) {
         self.future(Options::at(Location::caller()), future);
     }
 
-    /// As [`ExternalTasks::pending_future`](crate::ExternalTasks::pending_future).
+    /// Like [`ExternalTasks::pending_future`](crate::ExternalTasks::pending_future).
     ///
     /// # Errors
     ///
@@ -175,26 +178,28 @@ impl<'env> ScopeHandle<'env> {
         unsafe { self.admission_inside().future(options, future) }
     }
 
-    /// As [`ExternalTasks::wait_in_place`](crate::ExternalTasks::wait_in_place), from within a task that came through this scope handle.
+    /// Like [`ExternalTasks::wait_in_place`](crate::ExternalTasks::wait_in_place), from within a
+    /// task that was spawned through this handle.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as there.
     ///
     /// # Panics
     ///
-    /// OutOfLine.
+    /// If the caller is not such a task.
     #[track_caller]
     pub fn wait_in_place<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
         self.admission_inside().wait_in_place(Location::caller(), future)
     }
 
-    /// Keeps the scope from [quiescence](crate::Scope::quiesce) until it is dropped, on whatever thread: for a task that
-    /// came through this scope handle and now waits for something outside. One atomic addition, and a subtraction in the end.
+    /// Keeps the scope from [quiescence](crate::Scope::quiesce) until the result is dropped, on any
+    /// thread. A task that was spawned through this handle uses it to wait for something outside.
+    /// It costs one atomic addition, and a subtraction in the end.
     ///
     /// # Panics
     ///
-    /// OutOfLine than in such a task.
+    /// If the caller is not such a task.
     pub fn stay(&self) -> Stay {
         let admission = self.admission_inside();
         // SAFETY: a task of the scope runs here.
@@ -213,7 +218,7 @@ impl<'env> ScopeHandle<'env> {
 }
 
 impl<'env> Task<'_, ScopeHandle<'env>> {
-    /// As [`ScopeHandle::pending`].
+    /// Like [`ScopeHandle::pending`].
     ///
     /// # Errors
     ///
@@ -222,20 +227,20 @@ impl<'env> Task<'_, ScopeHandle<'env>> {
         self.scope.leaf(self.options, body)
     }
 
-    /// As [`ScopeHandle::pending_future`].
+    /// Like [`ScopeHandle::pending_future`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as there.
     pub fn pending_future<F: Future<Output = ()> + Send + 'env>(self, future: F) -> Result<Pending, Closed> {
         self.scope.later(self.options, future)
     }
 
-    /// As [`ScopeHandle::run_future`].
+    /// Like [`ScopeHandle::run_future`].
     ///
     /// # Panics
     ///
-    /// As there.
+    /// The same as there.
     pub fn run_future<F: Future<Output = ()> + Send + 'env>(self, future: F) {
         self.scope.future(self.options, future);
     }
@@ -254,9 +259,10 @@ impl<'env> ScopeHandle<'env> {
 #[must_use = "the scope stays as long as this is kept"]
 pub struct Stay(NonNull<Admission>);
 
-// SAFETY: it stands for a count of the scope, which does not end before that is subtracted, as any thread may do.
+// SAFETY: it owns one count of the scope, which does not end before that is subtracted. Any thread
+// may subtract.
 unsafe impl Send for Stay {}
-// SAFETY: a shared one does nothing.
+// SAFETY: a shared reference has no operations.
 unsafe impl Sync for Stay {}
 
 impl Drop for Stay {
@@ -266,11 +272,11 @@ impl Drop for Stay {
     }
 }
 
-/// Which scope handle it is: never looked at.
+/// The address identifies the scope handle. It is never dereferenced.
 #[derive(Clone, Copy)]
 struct Address(*const ());
 
-// SAFETY: a number.
+// SAFETY: only a number.
 unsafe impl Send for Address {}
 
 impl Address {
@@ -280,7 +286,7 @@ impl Address {
 }
 
 pin_project! {
-    /// A future that is polled inside.
+    /// A future that is polled inside the scope.
     struct InsideFuture<F> {
         here: Address,
         #[pin]

@@ -1,7 +1,8 @@
-//! The pending door: tasks with preconditions that somebody outside meets, once each, from any thread.
+//! Tasks with preconditions. Any thread can meet a precondition, once.
 //!
-//! Collections and distribution enter the runtime here and nowhere else. A pending task has no accesses, so no scheme
-//! knows it: it is held by whoever holds its preconditions, and goes into the pool when the last one is met.
+//! Only here do collections and distribution enter the runtime. A pending task has no accesses, so
+//! no scheme knows it. The owners of its preconditions hold it. When the last one is met, it goes
+//! into the pool.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -18,7 +19,7 @@ use crate::runtime::spawn::{Options, Task};
 use crate::task::TaskRef;
 use crate::worker::seats::Shared;
 
-/// A way into a root scope from any of its tasks, and from other threads while it is open.
+/// Spawns tasks into a root scope: from any of its tasks, and from other threads while it is open.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -53,25 +54,31 @@ impl<E: Engine> Clone for ExternalTasks<'_, E> {
 }
 impl<E: Engine> Copy for ExternalTasks<'_, E> {}
 
-// SAFETY: a door counts spawns, and allocates, through the calling worker's seat or, under a lock, the front one; `'s` ends only when the scope is complete, which it is not while one of its tasks, or its body, uses the door.
+// SAFETY: it counts spawns, and allocates, through the calling worker's seat or, under a lock, the
+// inject seat. `'s` ends only when the scope is complete. It is not complete while its body or one
+// of its tasks uses this value.
 unsafe impl<E: Engine> Send for ExternalTasks<'_, E> {}
 // SAFETY: as above.
 unsafe impl<E: Engine> Sync for ExternalTasks<'_, E> {}
 
-/// A task that waits for its preconditions. It cannot start before this is dropped, so preconditions can be added one
-/// by one.
+/// A task that waits for its preconditions. It cannot start before this value is dropped, so
+/// preconditions can be added one by one.
 #[must_use = "the task starts when this is dropped and all its preconditions are met"]
 pub struct Pending(ManuallyDrop<Precondition>);
 
-/// One precondition of a pending task. If it is dropped without being satisfied, the task fails as
-/// [`Kind::Abandoned`](crate::Kind::Abandoned), so that nobody waits for ever. (Leaked by `mem::forget`, it keeps its
-/// scope waiting.)
+/// One precondition of a pending task.
 ///
-/// It may be kept anywhere, whatever the task borrows: the scope does not end before it is satisfied or dropped.
+/// If it is dropped before it is satisfied, the task fails as
+/// [`Kind::Abandoned`](crate::Kind::Abandoned), so that the scope does not wait endlessly. If
+/// `mem::forget` leaks it, its scope does wait endlessly.
+///
+/// It may be kept anywhere, even if the task borrows: the scope does not end before it is satisfied
+/// or dropped.
 #[must_use = "dropped, it fails the task"]
 pub struct Precondition(TaskRef);
 
-// SAFETY: a precondition is an atomic count in the task's block, which stays until the count is 0.
+// SAFETY: a precondition is an atomic count in the task's block. The block stays until the count is
+// 0.
 unsafe impl Send for Precondition {}
 // SAFETY: as above.
 unsafe impl Sync for Precondition {}
@@ -79,20 +86,21 @@ unsafe impl Sync for Precondition {}
 impl<'s, E: Engine> ExternalTasks<'s, E> {
     /// # Safety
     ///
-    /// Runtime and scope state outlive the completion of the scope, and `'s` lasts at most until then.
+    /// Runtime and scope state outlive the completion of the scope, and `'s` lasts at most until
+    /// then.
     pub(crate) unsafe fn new(shared: &Shared<E>, scope_state: &ScopeState) -> Self {
         let admission = scope_state.open_admission(|| Admission::of(shared, scope_state.into())).into();
         ExternalTasks { admission, _lives: PhantomData }
     }
 
-    /// Makes a leaf that waits for preconditions; see [`Pending::hold`]. Allocates the task's block, as a spawn does;
-    /// no window bounds how many there are.
+    /// Makes a leaf that waits for preconditions; see [`Pending::hold`]. Allocates the task's
+    /// block, like a spawn. No window limits the number of these tasks.
     #[track_caller]
     pub fn pending<F: FnOnce() + Send + 's>(&self, body: F) -> Pending {
         self.leaf(Options::at(Location::caller()), move |()| body())
     }
 
-    /// Names the task that is made next, as [`Spawn::task`](crate::Spawn::task): then
+    /// Names the task that is made next, like [`Spawn::task`](crate::Spawn::task). Then call
     /// [`pending`](Task::pending) or [`pending_nest`](Task::pending_nest).
     ///
     /// ```
@@ -116,7 +124,8 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
         unsafe { self.admission().leaf(options, f) }
     }
 
-    /// As [`pending`](ExternalTasks::pending), for a parent: its body gets a scope of its own, and may wait.
+    /// Like [`pending`](ExternalTasks::pending), for a parent: its body gets its own scope, and may
+    /// wait.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -127,7 +136,7 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     ///         let (six, seven) = (s.spawn((), |()| 6), s.spawn((), |()| 7));
     ///         answer.store(s.wait(six).unwrap() * s.wait(seven).unwrap(), Relaxed);
     ///     });
-    ///     // Without a precondition it may start now.
+    /// Without a precondition it may start now.
     ///     drop(go);
     /// })?;
     /// assert_eq!(answer.into_inner(), 42);
@@ -145,20 +154,22 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>, ()) + Send + 's,
     {
-        // SAFETY: its table; and the closure lives as long as the scope's tasks.
+        // SAFETY: the table fits the closure, which lives as long as the scope's tasks.
         unsafe { self.admission().make_body(ParentCode::<'s, 's, E, Root, (), F, (), ()>::NEST, f, options) }
     }
 
     fn admission(&self) -> &Admission {
-        // SAFETY: `new`'s caller promised that they live.
+        // SAFETY: the caller of `new` promised that the scope state lives.
         unsafe { self.admission.as_ref() }
     }
 
-    /// Runs a future as a task of the scope: polls it here and now, for the body that calls this; if it waits, it is put
-    /// aside in a task block, and polled again by a worker that is free when it is woken. Constant time, but for the
-    /// poll.
+    /// Runs a future as a task of the scope.
     ///
-    /// While it waits it is no part of what keeps a scope from [quiescence](crate::Scope::quiesce).
+    /// The calling body polls it once, immediately. If the future is pending, it is kept in a task
+    /// block. After it is woken, a free worker polls it again. Apart from the poll, this takes
+    /// constant time.
+    ///
+    /// While the future waits, the scope can be [quiescent](crate::Scope::quiesce).
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -178,8 +189,9 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     ///
     /// # Errors
     ///
-    /// Of the scope, not here: a panic, or [`Kind::Abandoned`](crate::Kind::Abandoned) if it waits and nobody has its
-    /// waker any more.
+    /// They appear in the scope's result, not here: a panic, or
+    /// [`Kind::Abandoned`](crate::Kind::Abandoned) if the future waits and all its wakers are
+    /// dropped.
     #[track_caller]
     pub fn run_future<F: Future<Output = ()> + Send + 's>(&self, future: F) {
         self.future(Options::at(Location::caller()), future);
@@ -190,7 +202,8 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
         unsafe { self.admission().future(options, future) }
     }
 
-    /// As [`run_future`](ExternalTasks::run_future), but the future is polled first when all preconditions are met.
+    /// Like [`run_future`](ExternalTasks::run_future), but the first poll comes when all
+    /// preconditions are met.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn, item::Item};
@@ -214,11 +227,12 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
         unsafe { self.admission().pending_future(options, future) }
     }
 
-    /// Polls a future in the middle of a leaf that came through this door; while it waits, the leaf's stack is put aside,
-    /// and the worker goes on with other tasks. Nothing that the leaf holds meanwhile may keep others from running, a
-    /// lock say.
+    /// Polls a future in the middle of a leaf that was spawned through this value.
     ///
-    /// While it waits it is no part of what keeps a scope from [quiescence](crate::Scope::quiesce).
+    /// While the future waits, the leaf's stack is suspended, and the worker runs other tasks. Do
+    /// not hold anything meanwhile that keeps other tasks from running, such as a lock.
+    ///
+    /// While the future waits, the scope can be [quiescent](crate::Scope::quiesce).
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -233,7 +247,8 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     ///
     /// # Errors
     ///
-    /// If the future waits, and nobody has its waker any more; or the system has no memory for another stack.
+    /// If the future waits and all its wakers are dropped, or if the system has no memory for
+    /// another stack.
     ///
     /// # Panics
     ///
@@ -244,13 +259,13 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     }
 }
 
-/// Why a future did not get ready that was waited for [in place](ExternalTasks::wait_in_place).
+/// Why a future that was awaited [in place](ExternalTasks::wait_in_place) did not become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// It waits, and nobody has its waker any more.
+    /// The future waits, and all its wakers are dropped.
     Abandoned,
-    /// It waits, and there is no stack on which the worker could go on meanwhile.
+    /// The future waits, and there is no stack on which the worker could continue meanwhile.
     NoStack {
         /// How many stacks of this worker wait.
         waiting: usize,
@@ -273,22 +288,22 @@ impl std::fmt::Display for WaitError {
 impl std::error::Error for WaitError {}
 
 impl<'s, E: Engine> Task<'_, ExternalTasks<'s, E>> {
-    /// As [`ExternalTasks::pending`].
+    /// Like [`ExternalTasks::pending`].
     pub fn pending<F: FnOnce() + Send + 's>(self, body: F) -> Pending {
         self.scope.leaf(self.options, move |()| body())
     }
 
-    /// As [`ExternalTasks::run_future`].
+    /// Like [`ExternalTasks::run_future`].
     pub fn run_future<F: Future<Output = ()> + Send + 's>(self, future: F) {
         self.scope.future(self.options, future);
     }
 
-    /// As [`ExternalTasks::pending_future`].
+    /// Like [`ExternalTasks::pending_future`].
     pub fn pending_future<F: Future<Output = ()> + Send + 's>(self, future: F) -> Pending {
         self.scope.later(self.options, future)
     }
 
-    /// As [`ExternalTasks::pending_nest`].
+    /// Like [`ExternalTasks::pending_nest`].
     pub fn pending_nest<F>(self, body: F) -> Pending
     where
         F: for<'t> FnOnce(&Scope<'s, 's, In<'t>, E>) + Send + 's,
@@ -298,7 +313,7 @@ impl<'s, E: Engine> Task<'_, ExternalTasks<'s, E>> {
 }
 
 impl Pending {
-    /// A task that was made with one precondition.
+    /// Wraps a task that was made with one precondition.
     pub(in crate::runtime) fn of(task: TaskRef) -> Self {
         Pending(ManuallyDrop::new(Precondition(task)))
     }
@@ -330,13 +345,13 @@ impl Drop for Pending {
 }
 
 impl Precondition {
-    /// One that `add_unmet` has counted.
+    /// A precondition that `add_unmet` has counted.
     pub(in crate::runtime) fn of(task: TaskRef) -> Self {
         Precondition(task)
     }
 
-    /// The precondition is met. The last one sends the task to the workers; what happened before each happens before
-    /// its body. Takes constant time, and runs no body.
+    /// Meets the precondition. The last one sends the task to the workers. Everything that happened
+    /// before each call happens before the task's body. Takes constant time and runs no body.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -362,9 +377,9 @@ impl Precondition {
 
     fn meet(&self) {
         if self.0.header().meet() {
-            // SAFETY: the task is held, so its scope is there.
+            // SAFETY: the task is held, so its scope exists.
             let admission = unsafe { self.0.header().scope_state().as_ref() }.admission();
-            // SAFETY: held until now.
+            // SAFETY: the task was held until now.
             unsafe { Admission::let_in(admission.expect("a task that came through a door").into(), self.0) };
         }
     }

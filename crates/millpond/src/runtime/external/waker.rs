@@ -10,18 +10,18 @@ use crate::sync::Mutex;
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
-/// Wakes one body, again and again, from any thread, for as long as anybody keeps the waker.
+/// Wakes one body, any number of times, from any thread, as long as a waker exists.
 #[derive(Debug)]
 pub(crate) struct BodyWaker(Mutex<Watch>);
 
 #[derive(Debug)]
 struct Watch {
-    /// It was woken while nobody waited.
+    /// The body was woken while it did not wait.
     woken: bool,
     waiter: Option<NonNull<Waiter>>,
 }
 
-// SAFETY: the waiter is only reached under the lock, and its body takes it out before it goes on.
+// SAFETY: the waiter is only reached under the lock, and its body takes it out before it continues.
 unsafe impl Send for Watch {}
 
 impl BodyWaker {
@@ -29,7 +29,7 @@ impl BodyWaker {
         Arc::new(BodyWaker(Mutex::new(Watch { woken: false, waiter: None })))
     }
 
-    /// The body waits by `wait`; false if it was woken since it last did.
+    /// The body waits by `wait`. Returns false if it was woken since its last wait.
     pub(crate) fn wait_at(&self, waiter: &Waiter, wait: impl FnOnce(&Waiter)) -> bool {
         let watches = self.watch(waiter);
         if watches {
@@ -39,7 +39,7 @@ impl BodyWaker {
         watches
     }
 
-    /// The body is about to wait; false if it was woken since it last did.
+    /// The body is about to wait. Returns false if it was woken since its last wait.
     fn watch(&self, waiter: &Waiter) -> bool {
         let mut watch = self.0.lock();
         if std::mem::take(&mut watch.woken) {
@@ -49,7 +49,8 @@ impl BodyWaker {
         true
     }
 
-    /// The body goes on, and not before a waker that has found it is through with its seat: that is within the lock.
+    /// The body continues. A waker that found the waiter uses its seat under the lock, so it has
+    /// finished by then.
     fn unwatch(&self) {
         let mut watch = self.0.lock();
         watch.waiter = None;
@@ -67,7 +68,7 @@ impl Wake for BodyWaker {
     }
 }
 
-/// Wakes a thread that is no worker.
+/// Wakes a thread that is not a worker.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -76,7 +77,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls a future until it is ready. In between, `wait` returns when the waker was used, or at any time.
+/// Polls a future until it is ready. Between polls it calls `wait`, which returns when the waker
+/// was used, or at any time.
 pub(crate) fn poll_until_ready<F: Future>(future: F, waker: &Waker, mut wait: impl FnMut()) -> F::Output {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(waker);
@@ -89,10 +91,11 @@ pub(crate) fn poll_until_ready<F: Future>(future: F, waker: &Waker, mut wait: im
 }
 
 impl<E: Engine> Worker<E> {
-    /// Polls a future on behalf of a body, which waits by `wait` in between. Panics if it must not wait (`worker::scarce`).
+    /// Polls a future for a body, which waits by `wait` between polls. Panics if the body must not
+    /// wait (`worker::scarce`).
     pub(crate) fn block_on<F: Future>(&self, future: F, wait: impl Fn(&Waiter)) -> F::Output {
         if self.shared().is_forked() {
-            // The runtime is not used there.
+            // A forked child does not use the runtime.
             return poll_until_ready(future, &Arc::new(Unpark(thread::current())).into(), thread::park);
         }
         let body = BodyWaker::new();

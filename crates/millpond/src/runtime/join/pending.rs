@@ -1,17 +1,21 @@
-//! The join of a task that was not complete at its spawn: how it learns of the end, and takes the value out of the task's block.
+//! The join of a task that was not complete at its spawn: how it learns of the end, and takes the
+//! value out of the task's block.
 //!
-//! A join that is not complete is told of it through a watcher in its scope's list, and has one there at most:
+//! A join that is not complete is notified through a watcher in its scope's list. It has at most
+//! one there:
 //!
-//! 1. It puts the watcher into the list, then sets WATCHED in the task's state (`task::state`). The completer sets DONE
-//!    and, if it finds WATCHED, takes the watcher out and tells it. So either the join sees DONE, or the completer
-//!    finds the watcher.
-//! 2. A poll with the waker of the poll before leaves the watcher where it is: the completer will tell it, or tells it
-//!    now, after the DONE that this poll did not see; then there is another poll.
-//! 3. A poll with another waker, or `wait` after a poll, takes the old watcher back first. If it is gone, the completer
-//!    has it, so DONE is set. Should the completer look between the taking back and the putting in, it finds nothing,
-//!    and step 1 sees its DONE: the list's lock orders the two.
-//! 4. If step 1 sees DONE, the join takes the watcher back. If it is gone (an earlier poll had set WATCHED), somebody
-//!    is telling it: a waiter may not go on before it was woken.
+//! 1. The join puts the watcher into the list, then sets WATCHED in the task's state
+//!    (`task::state`). The completer sets DONE. If it finds WATCHED, it takes the watcher out and
+//!    notifies it. So either the join sees DONE, or the completer finds the watcher.
+//! 2. A poll with the previous poll's waker leaves the watcher in place. The completer will notify
+//!    it, or does so now, after the DONE that this poll did not see. Then another poll follows.
+//! 3. A poll with another waker, or `wait` after a poll, takes the old watcher back first. If the
+//!    watcher is gone, the completer has it, so DONE is set. If the completer reads the list
+//!    between the removal and the insertion, it finds nothing. Then step 1 sees its DONE: the
+//!    list's lock orders the two.
+//! 4. If step 1 sees DONE, the join takes the watcher back. If the watcher is gone (an earlier poll
+//!    had set WATCHED), the completer is notifying it. A waiter must not continue before it was
+//!    woken.
 
 use std::cell::Cell;
 use std::mem;
@@ -45,7 +49,7 @@ pub(crate) struct Pending<O, K: Release> {
     counted: bool,
     /// Where the result will be, if it needs room.
     result: Option<NonNull<Result<O, Error>>>,
-    /// Whom the watcher in the scope's list wakes, if a poll put one there.
+    /// The waker of the watcher in the scope's list, if a poll put one there.
     watching: Cell<Option<Waker>>,
     /// The task's number in a recording.
     pub(super) record: Id,
@@ -56,7 +60,7 @@ pub(crate) struct Pending<O, K: Release> {
 pub(crate) trait Release {
     fn free(&self, task: TaskRef);
 
-    /// Whether the task's workers do not exist in this process: then nothing is freed.
+    /// Whether the task's workers do not exist in this process. Then nothing is freed.
     fn is_forked(&self) -> bool {
         false
     }
@@ -72,7 +76,8 @@ impl<R: Release + ?Sized> Release for Arc<R> {
     }
 }
 
-/// What a join remembers of its task, read before that is issued: afterwards it may be gone.
+/// A join's copy of the task's data, read before the task is issued: afterwards the task may be
+/// freed.
 #[derive(Clone, Copy)]
 pub(crate) struct Spawned {
     task: TaskRef,
@@ -98,7 +103,7 @@ impl Spawned {
     }
 }
 
-/// Whether a block must be kept for the value. A value without size and drop can be made up again.
+/// Whether a block must be kept for the value. A value without size and drop can be created again.
 pub(crate) const fn must_count<O>() -> bool {
     size_of::<O>() != 0 || mem::needs_drop::<O>()
 }
@@ -107,19 +112,20 @@ impl<O, K: Release> Pending<O, K> {
     #[inline]
     pub(crate) fn new<S, F>(spawned: Spawned, release: K) -> Self {
         let Spawned { task, usage, order, scope_state, record, counted } = spawned;
-        // A counted task keeps its block, and such is every task with a result.
+        // A counted task keeps its block. Every task with a result is counted.
         let result = if must_count::<O>() { Some(result_at::<S, F, O>(task)) } else { None };
         let watching = Cell::new(None);
         Pending { task: task.0, usage, order, scope_state, counted, result, watching, record, release }
     }
 
     fn state(&self) -> &State {
-        // SAFETY: a counted task's block is kept for the join; else the manager keeps the first word of a block a state
-        // (`Memory::largest_stable`). The rest of the header may be another task's by now, so no reference to it is made.
+        // SAFETY: a counted task's block is kept for the join. Otherwise the manager keeps the
+        // first word of a block a state (`Memory::largest_stable`). The rest of the header may be
+        // another task's by now, so no reference to it is made.
         unsafe { Header::state_at(self.task).as_ref() }
     }
 
-    /// The result was awaited, and is there: tells the recording.
+    /// Records that the result was awaited and is available.
     #[inline]
     pub(crate) fn note_joined(&self) {
         if self.record != 0 {
@@ -127,22 +133,22 @@ impl<O, K: Release> Pending<O, K> {
         }
     }
 
-    /// Why there will be no result, if that is so.
+    /// The reason if there will be no result.
     pub(crate) fn never(&self) -> Option<Error> {
         (self.release.is_forked() && !self.is_done()).then(|| Error::new(self.label(), Kind::Forked))
     }
 
-    /// The task's, which is not complete.
+    /// The label of the task, which is not complete.
     pub(crate) fn label(&self) -> Label {
         TaskRef(self.task).label()
     }
 
-    /// Whether the task is of this scope.
+    /// Whether the task belongs to this scope.
     pub(crate) fn is_of(&self, scope_state: &ScopeState) -> bool {
         self.scope_state == NonNull::from(scope_state)
     }
 
-    /// The task; of a session, it stays as long as this.
+    /// The task. A session's task is kept as long as this join.
     pub(crate) fn task(&self) -> TaskRef {
         TaskRef(self.task)
     }
@@ -156,7 +162,7 @@ impl<O, K: Release> Pending<O, K> {
         debug_assert!(self.counted, "a session's task keeps its block for its join");
         if !self.is_done() {
             TaskRef(self.task).header().cancel();
-            // After that: who sees the count looks at the task.
+            // After the cancel: a thread that sees the count then checks the task.
             self.scope_state().cancels().fetch_add(1, Ordering::Release);
         }
     }
@@ -172,7 +178,8 @@ impl<O, K: Release> Pending<O, K> {
         }
     }
 
-    /// Wakes a future when the task is complete, and no longer whom the poll before named; false if it is.
+    /// Asks to wake `waker` when the task is complete, instead of the previous poll's waker.
+    /// Returns false if the task is complete.
     pub(crate) fn wake_when_done(&self, waker: &Waker) -> bool {
         let watching = self.watching.take();
         let same = watching.as_ref().is_some_and(|watching| watching.will_wake(waker));
@@ -183,7 +190,7 @@ impl<O, K: Release> Pending<O, K> {
         if !self.unwatch() {
             return false;
         }
-        // Both clones first: they may run any code.
+        // Clone both first: a clone may run any code.
         let (told, kept) = (waker.clone(), waker.clone());
         let will_be_told = self.watch(Tell::Waker(told));
         if will_be_told {
@@ -192,13 +199,14 @@ impl<O, K: Release> Pending<O, K> {
         will_be_told
     }
 
-    /// Takes an earlier poll's watcher back; false if the task is complete, the completer having it.
+    /// Takes an earlier poll's watcher back. Returns false if the task is complete and the
+    /// completer has the watcher.
     fn unwatch(&self) -> bool {
         self.watching.take().is_none() || self.scope_state().watchers().take_back(self.watched())
     }
 
-    /// Asks to be told of the completion, no watcher being in the list; false if the task is complete and nobody will
-    /// tell.
+    /// Asks for a notification of the completion. No watcher may be in the list. Returns false if
+    /// the task is complete and no notification will come.
     fn watch(&self, tell: Tell) -> bool {
         self.scope_state().watchers().put(self.watched(), tell);
         self.state().watch(self.usage) || !self.scope_state().watchers().take_back(self.watched())
@@ -213,7 +221,7 @@ impl<O, K: Release> Pending<O, K> {
         unsafe { self.scope_state.as_ref() }
     }
 
-    /// The scope forgets the task's failure, since this join was the only one to ask for it.
+    /// The scope forgets the task's failure: only this join could ask for it.
     #[inline]
     fn forget_failure(&self) {
         if !self.scope_state().is_usual() {
@@ -221,7 +229,7 @@ impl<O, K: Release> Pending<O, K> {
         }
     }
 
-    /// As `take`, of a scope's join, on its thread.
+    /// Like `take`, for a scope's join, on its thread.
     pub(super) fn take_here(self) -> Result<O, Error> {
         let failure = self.scope_state().end_join(self.order);
         self.take_with(failure)
@@ -233,12 +241,13 @@ impl<O, K: Release> Pending<O, K> {
         self.take_with(failure)
     }
 
-    /// A task may fail after its body: it was the last to use a value whose drop panicked. Then only the scope knows.
+    /// A task may fail after its body: it was the last to use a value whose drop panicked. Then
+    /// only the scope has the failure.
     fn take_with(mut self, failure: Option<Error>) -> Result<O, Error> {
-        // The drop lets go of the block.
+        // The drop releases the block.
         match self.result.take() {
             Some(result) => {
-                // SAFETY: the task is complete and counted, so its result is there; it is taken once.
+                // SAFETY: the task is complete and counted, so its result exists; it is taken once.
                 let result = unsafe { result.read() };
                 match (result, failure) {
                     (Ok(value), Some(failure)) => {
@@ -249,7 +258,8 @@ impl<O, K: Release> Pending<O, K> {
                     (result, _) => result,
                 }
             }
-            // SAFETY: the body returned such a value and it was forgotten (`body::keep`): it has no size and no drop.
+            // SAFETY: the body returned such a value, and it was forgotten (`body::keep`): it has
+            // no size and no drop.
             None => failure.map_or_else(|| Ok(unsafe { NonNull::<O>::dangling().read() }), Err),
         }
     }
@@ -260,7 +270,8 @@ impl<O, K: Release> Drop for Pending<O, K> {
         if self.counted && !self.release.is_forked() && self.state().drop_join() {
             let task = TaskRef(self.task);
             if let Some(result) = self.result {
-                // SAFETY: the task was complete before, so its result, which was not taken, is there.
+                // SAFETY: the task was complete before, and its result was not taken, so the result
+                // exists.
                 drop_value(unsafe { result.read() }, || (self.scope_state, self.order, task.label()));
             }
             self.release.free(task);
@@ -269,7 +280,8 @@ impl<O, K: Release> Drop for Pending<O, K> {
     }
 }
 
-/// Drops the value of a join that is dropped. If that panics, the scope fails, by the task of the value; whenever the task ends.
+/// Drops the value of a dropped join. If that panics, the scope fails with the task's label, no
+/// matter when the task ends.
 pub(super) fn drop_value<O>(value: O, task: impl FnOnce() -> (NonNull<ScopeState>, u64, Label)) {
     if let Err(caught) = catch(|| drop(value)) {
         let (scope_state, order, label) = task();

@@ -1,4 +1,5 @@
-//! What most scopes never need: failures, watchers, admission, reductions, a token. Made when it is needed first.
+//! What most scopes never need: failures, watchers, admission, reductions, a token. Made when it is
+//! needed first.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::NonNull;
@@ -17,7 +18,7 @@ use crate::stack::Wakers;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What most scopes never need.
+/// State that most scopes never need.
 #[derive(Default)]
 pub(super) struct Cold {
     pub(super) failures: Mutex<Failures>,
@@ -28,17 +29,17 @@ pub(super) struct Cold {
     token: Mutex<Option<CancelToken>>,
     admission: OnceLock<Admission>,
     gate: OnceLock<Arc<Inner>>,
-    /// Those that are open. The owner's, as the next one.
+    /// The open reductions. Only the owner uses this field and the next one.
     reductions: RefCell<Vec<NonNull<Reduction>>>,
     bytes_spawned: Cell<u64>,
     bytes_finished: AtomicU64,
     /// The failure of the body itself.
     own_failure: OnceCell<Error>,
-    /// How to tell the owner that it is quiet (`runtime::count`, 7).
+    /// How to notify the owner that the scope is quiet (`runtime::count`, step 7).
     pub(super) quiet: Mutex<Option<Tell>>,
-    /// Of a session: whom to tell of room, once somebody has waited for that.
+    /// For a session: notified of room, after a caller has waited for it.
     pub(super) session: OnceLock<Weak<dyn Ends>>,
-    /// Of a session: whom to tell of the end.
+    /// For a session: notified of the end.
     pub(super) end: Mutex<Option<Arc<dyn Ends>>>,
 }
 
@@ -66,24 +67,24 @@ impl ScopeState {
         unsafe { self.cold.load(Ordering::Acquire).cast::<Cold>().as_ref() }
     }
 
-    /// Whether there is something about the scope that most scopes do not have: a failure, at worst.
+    /// Whether the scope has none of this state. A failure is an example of such state.
     #[inline(always)]
     pub(crate) fn is_usual(&self) -> bool {
         self.cold_if_any().is_none()
     }
 
-    /// The body itself failed; which it does at most once.
+    /// Sets the failure of the body itself, which fails at most once.
     pub(crate) fn set_own_failure(&self, error: Error) {
         let _is_the_first = self.cold().own_failure.set(error);
         self.stop_scopes();
     }
 
-    /// The failure of the body itself: then what it declared to write is poisoned.
+    /// The failure of the body itself: the values it declared to write are then poisoned.
     pub(crate) fn own_failure(&self) -> Option<&Error> {
         self.cold_if_any()?.own_failure.get()
     }
 
-    /// Who waits for a task to complete says so here, before it sets the task's state to watched.
+    /// The watchers of tasks. A watcher is added here before the task's state is set to watched.
     pub(crate) fn watchers(&self) -> &Watchers {
         &self.cold().watchers
     }
@@ -104,12 +105,12 @@ impl ScopeState {
         self.cold_if_any().is_some_and(|cold| cold.token.lock().as_ref().is_some_and(CancelToken::is_cancelled))
     }
 
-    /// The admission; opened if they were not.
+    /// The admission; opened if it was not.
     pub(crate) fn open_admission(&self, open: impl FnOnce() -> Admission) -> &Admission {
         self.cold().admission.get_or_init(open)
     }
 
-    /// The admission, if they were opened.
+    /// The admission, if it was opened.
     pub(crate) fn admission(&self) -> Option<&Admission> {
         self.cold_if_any()?.admission.get()
     }
@@ -133,19 +134,21 @@ impl ScopeState {
         self.cold().bytes_finished.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes that outstanding tasks said they hold.
+    /// The bytes that outstanding tasks declared to hold.
     pub(crate) fn bytes(&self) -> u64 {
         let held = |cold: &Cold| cold.bytes_spawned.get().saturating_sub(cold.bytes_finished.load(Ordering::Relaxed));
         self.cold_if_any().map_or(0, held)
     }
 
-    /// Asks that the owner, who has lent its count, be told when it is quiet next; whether it is now.
+    /// Asks to notify the owner, which has lent its count, when the scope is quiet next. Returns
+    /// whether it is quiet now.
     pub(crate) fn watch_for_quiet(&self, tell: Tell) -> bool {
         *self.cold().quiet.lock() = Some(tell);
         self.shared_count().watch_for_quiet()
     }
 
-    /// Takes back `watch_for_quiet`: whether it is quiet; `None` if somebody is telling, or has told, the owner.
+    /// Cancels `watch_for_quiet`. Returns whether the scope is quiet; `None` if a thread notifies,
+    /// or has notified, the owner.
     pub(crate) fn unwatch_quiet(&self) -> Option<bool> {
         let quiet = self.shared_count().unwatch_quiet();
         if quiet.is_some() {
@@ -154,7 +157,7 @@ impl ScopeState {
         quiet
     }
 
-    /// Remembers an open reduction, to be combined when the scope ends at the latest.
+    /// Adds an open reduction. It is combined when the scope ends, at the latest.
     pub(crate) fn add_reduction(&self, reduction: NonNull<Reduction>) {
         self.cold().reductions.borrow_mut().push(reduction);
         self.plain.set(false);
@@ -180,7 +183,7 @@ impl Drop for ScopeState {
     fn drop(&mut self) {
         let cold = self.cold.load(Ordering::Acquire);
         if !cold.is_null() {
-            // SAFETY: made by `cold` and owned by the scope state, which nobody uses any more.
+            // SAFETY: made by `cold` and owned by the scope state, which is not used again.
             drop(unsafe { Box::from_raw(cold.cast::<Cold>()) });
         }
     }

@@ -10,9 +10,11 @@ use crate::error::Error;
 use crate::runtime::watch::Tell;
 use crate::worker::current;
 
-/// The end of a session, made by [`Session::close`]: a future that is ready when all tasks are complete.
+/// The end of a session: a future that is ready when all tasks are complete. Made by
+/// [`Session::close`].
 ///
-/// Dropping it before it is ready cancels what has not begun, as the drop of the session would.
+/// Dropping it before it is ready cancels the tasks that have not begun, like the drop of the
+/// session.
 ///
 /// ```
 /// use millpond::{Close, Runtime, Spawn};
@@ -36,8 +38,10 @@ impl<E: Engine> Close<E> {
         Close { session, place }
     }
 
-    /// Blocks this thread until all tasks are complete. In a body, a spare thread works in its place, and the thread itself runs tasks of
-    /// this session only. For async code there is `await`.
+    /// Blocks this thread until all tasks are complete. In async code, use `await` instead.
+    ///
+    /// In a body, a spare thread works in this thread's place, and this thread runs only tasks of
+    /// the session.
     ///
     /// ```
     /// use millpond::{Handle, Kind, Runtime, Spawn};
@@ -51,7 +55,7 @@ impl<E: Engine> Close<E> {
     ///
     /// # Errors
     ///
-    /// As those of [`Session::close`].
+    /// The same as for [`Session::close`].
     pub fn wait(self) -> Result<(), Error> {
         self.session.core.wait_for_end();
         self.session.core.result(self.place)
@@ -70,7 +74,7 @@ impl<E: Engine> Future for Close<E> {
         if !waits {
             return Poll::Ready(core.result(self.place));
         }
-        // What this worker keeps from the others may be what is waited for.
+        // The tasks that this worker keeps from the others may be the awaited ones.
         current::step_back();
         Poll::Pending
     }

@@ -1,29 +1,36 @@
-//! What a session is made of: who issues on it, who waits for room, and how it ends.
+//! The core of a session: who may issue on it, how callers wait for room, and how it ends.
 //!
-//! The tasks point to the session's scope, which lies in its core. The values `Session`, `SessionJoin`, `Close` and `Permit`
-//! keep the core by reference counts.
+//! The tasks point to the session's scope, which is in its core. The values `Session`,
+//! `SessionJoin`, `Close` and `Permit` keep the core by reference counts.
 //!
-//! 1. *Issuing.* The thread that holds the lock `issuing` is the owner of the scope, as the thread of a scope's body is. It runs no
-//!    user code but the `==` of reducers, and waits for nothing but a front seat. Lock order: `issuing`, then the front.
-//!    `current::Visit` notes on a worker, too, that its thread holds such a lock; so a `==` that uses a session panics before
-//!    it asks for a lock.
-//! 2. *Closing.* The first one that drops, detaches or closes the session, or that drops the runtime, takes the lock, sets
-//!    `closed`, and closes the scope. A spawn that finds `closed` issues nothing: its join has failed.
-//! 3. *The end.* If tasks are outstanding, a reference to the core lies in the scope itself from before it is closed. So the
-//!    core outlives the tasks, whoever drops the values. The thread that completes the last task takes that reference
-//!    (`runtime::count`, 9) and calls `end`; if there was no task, the closer calls it.
-//! 4. `end` tells the recording, gives up the claims on handles, takes the session off the runtime's list, and tells who waits
-//!    for the end and for room. A waiter for the end puts itself into `ending` under that lock, unless it finds `ended`.
-//! 5. *Room* (`runtime::count`, 8). A future or a thread that waits for room is in `waits`. It puts itself there under `issuing`, asks for word from
-//!    the next subtraction, and compares what it has seen with what is there now. So either it sees a completion, or a
-//!    `Permit` that was given back, or it is told. One that is not in the list any more is being told: a thread must not go
-//!    on before it was woken.
-//! 6. A `Permit` counts as a task in flight (`reserved`). A spawn through it counts one less there and one more in the scope,
-//!    under the lock. A permit that is given back counts one less first, then tells the list.
-//! 7. In the child of a fork nothing of this is done, and no lock is taken: any of them may be one that a thread of the parent
-//!    held.
-//! 8. Only the runtime's own drop joins its threads. The core gives its reference to them up at its end; if that was the last
-//!    one, a body has dropped the runtime, and its worker ends the threads.
+//! 1. *Issuing.* The thread that holds the lock `issuing` owns the scope, like the thread of a
+//!    scope's body. It runs no user code except the `==` of reducers, and waits for nothing except
+//!    an inject seat. Lock order: `issuing`, then the inject lock. `current::Visit` marks, on a
+//!    worker too, that its thread holds such a lock. So a `==` that uses a session panics before it
+//!    requests a lock.
+//! 2. *Closing.* The first thread that drops, detaches or closes the session, or drops the runtime,
+//!    takes the lock, sets `closed`, and closes the scope. A spawn that finds `closed` issues
+//!    nothing: its join has failed.
+//! 3. *The end.* If tasks are outstanding, the closer stores a reference to the core in the scope
+//!    itself before it closes the scope. So the core outlives the tasks, whichever thread drops the
+//!    values. The thread that completes the last task takes that reference (`runtime::count`, step
+//!    9) and calls `end`. If there was no task, the closer calls it.
+//! 4. `end` records the completion, releases the claims on handles, removes the session from the
+//!    runtime's list, and notifies the waiters for the end and for room. A waiter for the end puts
+//!    itself into `ending` under that lock, unless it finds `ended`.
+//! 5. *Room* (`runtime::count`, step 8). A future or a thread that waits for room is in `waits`. It
+//!    adds itself under `issuing`, requests a notification from the next subtraction, and compares
+//!    what it has seen with the present values. So it sees a completion, sees a returned `Permit`,
+//!    or is notified. If it is no longer in the list, it is being notified: a thread must not
+//!    continue before it was woken.
+//! 6. A `Permit` counts as a task in flight (`reserved`). A spawn through it subtracts one there
+//!    and adds one in the scope, under the lock. A permit that is returned first subtracts one,
+//!    then notifies the list.
+//! 7. In the child of a fork none of this happens and no lock is taken: a thread of the parent may
+//!    hold any of them.
+//! 8. Only the runtime's own drop joins its threads. At its end, the core drops its reference to
+//!    them. If that was the last one, a body has dropped the runtime, and its worker ends the
+//!    threads.
 
 use std::mem::ManuallyDrop;
 use std::panic::Location;
@@ -52,21 +59,21 @@ use crate::worker::{Awaited, Worker};
 /// See the [module](self).
 pub(crate) struct Core<E: Engine> {
     pub(in crate::runtime) shared: Arc<Shared<E>>,
-    /// Until the end: the runtime's threads. It stays in the child of a fork.
+    /// The runtime's threads, until the end. It stays in the child of a fork.
     inner: ManuallyDrop<Mutex<Option<Arc<Inner<E>>>>>,
     pub(in crate::runtime) scope_state: ScopeState,
     claimant: Claimant,
-    /// Before the scope state there was this, and so it is after.
+    /// Created before the scope state, and outlives it.
     _cancels: Box<Cancels>,
     issuing: Mutex<Issue>,
-    /// Permits that were not used.
+    /// Unused permits.
     reserved: AtomicU64,
     waits: Waits,
     ending: Mutex<Ending>,
 }
 
-// SAFETY: the scope state's cells belong to the thread that holds `issuing`; the others reach only what is synchronized (failures,
-// watchers, the count). A `Tell` may be used by any thread, once.
+// SAFETY: the scope state's cells belong to the thread that holds `issuing`. Other threads use only
+// synchronized parts (failures, watchers, the count). Any thread may use a `Tell`, once.
 unsafe impl<E: Engine> Send for Core<E> {}
 // SAFETY: as above.
 unsafe impl<E: Engine> Sync for Core<E> {}
@@ -80,7 +87,7 @@ impl<E: Engine> std::fmt::Debug for Core<E> {
 impl<E: Engine> Drop for Core<E> {
     fn drop(&mut self) {
         if !self.is_forked() {
-            // SAFETY: this is the drop, and it is not used any more.
+            // SAFETY: this is the drop, and the field is not used again.
             unsafe { ManuallyDrop::drop(&mut self.inner) };
         }
     }
@@ -96,11 +103,11 @@ impl<E: Engine> Release for Core<E> {
     }
 }
 
-/// What the lock of a session guards, besides the owner's part of its scope.
+/// Protected by the lock of a session, together with the owner's part of its scope.
 #[derive(Debug, Default)]
 struct Issue {
     closed: bool,
-    /// What was spawned goes on without a waiter.
+    /// The spawned tasks continue without a waiter.
     detached: bool,
 }
 
@@ -110,18 +117,19 @@ pub(super) enum How {
     /// A future or a thread waits for the end.
     Awaited,
     Detached,
-    /// The session was dropped: what has not begun is cancelled, unless it was detached before.
+    /// The session was dropped. Tasks that have not begun are cancelled, unless the session was
+    /// detached before.
     Dropped,
-    /// The runtime was dropped: what has not begun is cancelled.
+    /// The runtime was dropped. Tasks that have not begun are cancelled.
     WithRuntime,
 }
 
-/// Who waits for the end.
+/// The waiter for the end.
 #[derive(Default)]
 struct Ending {
     ended: bool,
     tell: Option<Tell>,
-    /// Until then the watchdog looks.
+    /// The watchdog watches the session until this is dropped.
     watched: Option<Open>,
 }
 
@@ -131,7 +139,7 @@ impl std::fmt::Debug for Ending {
     }
 }
 
-/// Who waits for room, in the order in which they came.
+/// The waiters for room, in order of arrival.
 #[derive(Default)]
 pub(super) struct Waits(Mutex<(u64, Vec<(u64, Tell)>)>);
 
@@ -142,7 +150,7 @@ impl std::fmt::Debug for Waits {
 }
 
 impl Waits {
-    /// Puts a waiter in; by what to take it back.
+    /// Adds a waiter; returns the key for `take_back`.
     pub(super) fn put(&self, tell: Tell) -> u64 {
         let mut waits = self.0.lock();
         let (next, list) = &mut *waits;
@@ -151,7 +159,7 @@ impl Waits {
         *next
     }
 
-    /// Takes a waiter back; `None` if it is being told, or was.
+    /// Takes a waiter back; `None` if it is being notified, or was.
     pub(super) fn take_back(&self, place: u64) -> Option<Tell> {
         let list = &mut self.0.lock().1;
         let at = list.binary_search_by_key(&place, |waiter| waiter.0).ok()?;
@@ -164,7 +172,7 @@ impl Waits {
     }
 }
 
-/// This thread is the owner of the session's scope.
+/// Proof that this thread owns the session's scope.
 pub(in crate::runtime) struct Issuing<'c, E: Engine> {
     core: &'c Core<E>,
     issue: MutexGuard<'c, Issue>,
@@ -197,19 +205,21 @@ impl<E: Engine> Core<E> {
 
     /// Takes the lock.
     pub(in crate::runtime) fn issue(&self) -> Issuing<'_, E> {
-        // PanicPayload where the reducers are compared: they count as unequal.
+        // The panic is caught where the reducers are compared; they count as unequal.
         assert!(!visits_any(), "the comparison of two reducers cannot use a session in a spawn on a session");
         Issuing { core: self, issue: self.issuing.lock() }
     }
 
-    /// Takes the lock when the scope may have another task: hard for a thread outside; soft in a body.
+    /// Takes the lock when the scope may have another task. The limit is hard for a thread outside
+    /// and soft in a body.
     pub(super) fn issue_with_room(self: &Arc<Self>, bytes: usize) -> Issuing<'_, E> {
         let mut issuing = self.issue();
         if !issuing.may_be_full(bytes) {
             return issuing;
         }
-        // A leaf that runs at its spawn, on the thread's own stack, is a body too. What is outstanding may be the very task
-        // whose body this is, and all that waits for it. So the body lets others run as long as that helps.
+        // A leaf that runs at its spawn, on the thread's own stack, is a body too. The outstanding
+        // tasks may be the one whose body this is, and all tasks that wait for it. So the body lets
+        // others run as long as that helps.
         let body = worker_within(&self.shared).filter(|worker| !worker.is_carrier() || runs_inline_here());
         let (mut full, mut misses) = (false, 0);
         while misses < LOOKS && !issuing.has_room(bytes, full) {
@@ -217,7 +227,7 @@ impl<E: Engine> Core<E> {
             let before = self.scope_state.outstanding();
             drop(issuing);
             match body {
-                // What is outstanding is the lock holder's to read.
+                // Only the lock holder may read the number of outstanding tasks.
                 Some(worker) => {
                     let begun = self.shared.bodies_begun();
                     worker.watch_others(|| self.shared.bodies_begun() != begun);
@@ -250,7 +260,7 @@ impl<E: Engine> Core<E> {
         &self.waits
     }
 
-    /// A permit was not used.
+    /// Returns an unused permit.
     pub(super) fn give_back(&self) {
         if self.is_forked() {
             return;
@@ -267,16 +277,17 @@ impl<E: Engine> Core<E> {
         })
     }
 
-    /// Closes the session, unless it is closed; see *Closing*. Never waits.
+    /// Closes the session, unless it is closed already; see *Closing*. Never waits.
     pub(super) fn close(self: &Arc<Self>, how: How) {
         if self.is_forked() {
             return;
         }
         let issue = match how {
             How::WithRuntime if !visits_any() => Some(self.issuing.lock()),
-            // The owner of the session's value is the only one to use it, but for the runtime's drop. That closes it, too.
-            // And this may be the drop of a value under some front's lock, where nobody waits for `issuing`; or the
-            // runtime's drop in the comparison of reducers, which this session may be in the middle of.
+            // Only the owner of the session's value uses it, apart from the runtime's drop, which
+            // closes it, too. This may also be the drop of a value under an inject lock, where no
+            // thread may wait for `issuing`. Or it is the runtime's drop in the comparison of
+            // reducers, and this session may be in the middle of that comparison.
             _ => self.issuing.try_lock(),
         };
         let Some(mut issue) = issue else { return };
@@ -290,7 +301,7 @@ impl<E: Engine> Core<E> {
             return;
         }
         if self.scope_state.has_reductions() {
-            // It panics in the comparison of two reducers, which is where the session is dropped then.
+            // This panics if the session is dropped in the comparison of two reducers.
             drop(catch(|| self.as_worker(|worker| worker.combine_open(&self.scope_state))));
         }
         let complete = self.scope_state.close_session(|| Arc::<Self>::clone(self) as Arc<dyn Ends>);
@@ -305,17 +316,18 @@ impl<E: Engine> Core<E> {
         self.shared.is_forked()
     }
 
-    /// The error of what cannot be done in the child of a fork.
+    /// The error of an operation that the child of a fork cannot do.
     pub(in crate::runtime) fn refuse_forked(&self, label: impl FnOnce() -> Label) -> Result<(), Error> {
         if self.is_forked() { Err(Error::new(label(), Kind::Forked)) } else { Ok(()) }
     }
 
-    /// Whether all is complete.
+    /// Whether everything is complete.
     pub(super) fn has_ended(&self) -> bool {
         self.ending.lock().ended
     }
 
-    /// Asks to be told of the end; the old wish comes back. False if it has ended: then the wish has no effect.
+    /// Asks for a notification of the end; returns the previous request. False if the session has
+    /// ended: then the request has no effect.
     pub(super) fn watch_end(&self, tell: Tell) -> (bool, Option<Tell>) {
         let mut ending = self.ending.lock();
         if ending.ended {
@@ -324,7 +336,7 @@ impl<E: Engine> Core<E> {
         (true, ending.tell.replace(tell))
     }
 
-    /// Blocks this thread until the end. In the child of a fork there is none.
+    /// Blocks this thread until the end. In the child of a fork there is no end.
     pub(super) fn wait_for_end(&self) {
         if self.is_forked() {
             return;
@@ -338,7 +350,7 @@ impl<E: Engine> Core<E> {
         });
     }
 
-    /// How a session has ended.
+    /// The result of a session.
     pub(super) fn result(&self, place: &'static Location<'static>) -> Result<(), Error> {
         self.refuse_forked(|| Label::place(place))?;
         let cancelled = || Error::new(Label::place(place), Kind::Cancelled);
@@ -366,7 +378,8 @@ impl<E: Engine> Ends for Core<E> {
         drop(watched);
         let inner = self.inner.lock().take();
         let dropped = inner.as_ref().and_then(|inner| inner.sessions.remove(self.claimant.id()));
-        // The thread that drops the runtime is to be the last that has it: it waits for this session.
+        // Dropped before the notifications: the thread that drops the runtime waits for this
+        // session and must hold the last reference.
         drop(inner);
         dropped.into_iter().for_each(Tell::tell);
         self.waits.tell_all();
@@ -374,11 +387,12 @@ impl<E: Engine> Ends for Core<E> {
     }
 }
 
-/// How a wish for room went.
+/// The outcome of a request for room.
 pub(super) enum Asked {
     /// There is room.
     Room,
-    /// The waiter stands in the list; not `sure`: something has changed meanwhile, so that no completion may tell it.
+    /// The waiter is in the list. If not `sure`, something has changed meanwhile, and perhaps no
+    /// completion notifies the waiter.
     Listed { place: u64, sure: bool },
 }
 
@@ -391,7 +405,7 @@ impl<E: Engine> Issuing<'_, E> {
         self.core.reserved.load(Ordering::Acquire)
     }
 
-    /// Only while it is not closed.
+    /// The tasks in flight. Valid only while the session is not closed.
     fn in_flight(&self) -> u64 {
         self.core.scope_state.outstanding() + self.reserved()
     }
@@ -401,7 +415,7 @@ impl<E: Engine> Issuing<'_, E> {
         self.core.shared.may_be_full(&self.core.scope_state, bytes)
     }
 
-    /// Whether the scope may have another task. `full`: as after it had no room.
+    /// Whether the scope may have another task. `full`: it had no room at an earlier check.
     pub(super) fn has_room(&self, bytes: usize, full: bool) -> bool {
         if self.is_closed() {
             return true;
@@ -411,16 +425,16 @@ impl<E: Engine> Issuing<'_, E> {
         in_flight == 0 || (in_flight <= shared.most(full) && shared.fits(scope_state, bytes))
     }
 
-    /// The owner has counted, and `least` more tasks are spawned in any case.
+    /// Notes the room after the owner has counted. At least `least` more tasks will be spawned.
     fn note_room(&self, least: u64) {
         if !self.is_closed() {
             self.core.shared.note_room_of(&self.core.scope_state, self.in_flight(), least);
         }
     }
 
-    /// Puts a waiter for room into the list, unless there is room after all.
+    /// Adds a waiter for room to the list, unless there is room after all.
     pub(super) fn ask(&self, core: &Arc<Core<E>>, bytes: usize, tell: impl FnOnce() -> Tell) -> Asked {
-        // Before the look: then a completion after the look is not missed.
+        // Read before the check, so that a completion after the check is not missed.
         let (seen, reserved) = (core.scope_state.outstanding(), self.reserved());
         if self.has_room(bytes, true) {
             return Asked::Room;
@@ -438,12 +452,12 @@ impl<E: Engine> Issuing<'_, E> {
         self.note_room(0);
     }
 
-    /// A permit is used: the task is counted in its place.
+    /// Uses a permit: the scope counts the task in its place.
     pub(super) fn use_permit(&self) {
         self.core.reserved.fetch_sub(1, Ordering::Release);
     }
 
-    /// A spawn comes too late.
+    /// Refuses a spawn on a closed session.
     pub(super) fn refuse(&self, label: Label) -> Error {
         self.core.scope_state.cancel_token().cancel();
         Error::new(label, Kind::Cancelled)

@@ -11,9 +11,10 @@ use crate::worker::current;
 
 /// The value of a session's task: a `Send` future, which may outlive the session.
 ///
-/// Dropping it does nothing to the task; [`cancel`](SessionJoin::cancel) cancels it. It keeps the task's block, and what the
-/// session and the runtime share, but not the runtime's threads. Each poll takes constant time; it wakes whoever polled it
-/// last, once. Its errors are those of [`Spawn::wait`](crate::Spawn::wait).
+/// Dropping it does not affect the task; [`cancel`](SessionJoin::cancel) cancels it. It keeps the
+/// task's block and the shared state of the session and the runtime, but not the runtime's threads.
+/// Each poll takes constant time. The join wakes the last caller that polled it, once. Its errors
+/// are the same as for [`Spawn::wait`](crate::Spawn::wait).
 ///
 /// ```
 /// use millpond::{Runtime, Spawn};
@@ -33,18 +34,19 @@ pub struct SessionJoin<O> {
 
 enum State<O> {
     Spawned(Pending<O, Kept>),
-    /// The session was closed before.
+    /// The session was closed before the spawn.
     Refused(Error),
     Taken,
 }
 
-/// Keeps what a join reaches.
+/// Keeps what a join uses.
 pub(super) type Kept = Arc<dyn Release + Send + Sync>;
 
-// SAFETY: a join is the only one to take the value, which it may do on another thread since it is `Send`; the block's
-// state and the scope's watchers are synchronized, and what it keeps is `Send`.
+// SAFETY: only the join takes the value, and may do so on another thread, because the value is
+// `Send`. The block's state and the scope's watchers are synchronized, and what the join keeps is
+// `Send`.
 unsafe impl<O: Send> Send for SessionJoin<O> {}
-// SAFETY: a shared join only tells whether the task is complete, and cancels it, by an atomic.
+// SAFETY: a shared join only reads whether the task is complete, and cancels it, by an atomic.
 unsafe impl<O: Send> Sync for SessionJoin<O> {}
 
 const POLLED_AGAIN: &str = "a join is not polled, and not waited for, after it was ready";
@@ -58,7 +60,7 @@ impl<O> SessionJoin<O> {
         SessionJoin { state: State::Refused(error) }
     }
 
-    /// What it waits for; or how that has ended, if it was never spawned.
+    /// The task that it waits for, or the error if the task was never spawned.
     pub(super) fn into_pending(self) -> Result<Pending<O, Kept>, Error> {
         match self.state {
             State::Spawned(pending) => Ok(pending),
@@ -67,7 +69,8 @@ impl<O> SessionJoin<O> {
         }
     }
 
-    /// Whether the task is complete, its descendants included. Never waits; once true it stays so.
+    /// Whether the task is complete, including its descendants. Never waits. Once it is true, it
+    /// stays true.
     pub fn is_done(&self) -> bool {
         match &self.state {
             State::Spawned(pending) => pending.is_done(),
@@ -75,13 +78,16 @@ impl<O> SessionJoin<O> {
         }
     }
 
-    /// Cancels the task. If its body has not begun, the body never runs: the task fails as
-    /// [`Kind::Cancelled`](crate::Kind::Cancelled), when its turn comes. So does each descendant that has not begun. What they should
-    /// have changed is poisoned, as after [`CancelToken::cancel`](crate::CancelToken::cancel).
+    /// Cancels the task. If its body has not begun, the body never runs. When its turn comes, the
+    /// task fails as [`Kind::Cancelled`](crate::Kind::Cancelled). So does each descendant that has
+    /// not begun. The values that they should have changed are poisoned, as after
+    /// [`CancelToken::cancel`](crate::CancelToken::cancel).
     ///
-    /// A body that runs goes on, and a task that is complete stays so. The rest of the session goes on, too.
+    /// A running body continues, and a complete task stays complete. The rest of the session
+    /// continues, too.
     ///
-    /// Takes constant time, on any thread, and never waits. Await the join afterwards to see which it was.
+    /// Takes constant time, on any thread, and never waits. To see which case it was, await the
+    /// join afterwards.
     ///
     /// ```
     /// use millpond::{Kind, Runtime, Spawn};

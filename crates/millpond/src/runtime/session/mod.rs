@@ -1,4 +1,4 @@
-//! Sessions: scopes without borrows, for use from async code and from threads of one's own.
+//! Sessions: scopes without borrows, for async code and for the caller's own threads.
 //!
 //! `core` has the protocols.
 
@@ -43,8 +43,9 @@ pub use self::permit::{Permit, Reserve};
 
 /// A scope that borrows nothing: its tasks are `'static`, and its joins are `Send` futures.
 ///
-/// The tasks run on the runtime's workers, and spawning is possible from any thread. A session can be shared: put it into an
-/// [`Arc`], or lend it to scoped threads. Spawns of several threads happen one after the other, and that is the reference order.
+/// The tasks run on the runtime's workers. Any thread can spawn. To share a session, put it into an
+/// [`Arc`] or lend it to scoped threads. Spawns of several threads happen one after the other;
+/// their order is the reference order.
 ///
 /// # The end of a session
 ///
@@ -56,26 +57,33 @@ pub use self::permit::{Permit, Reserve};
 /// | `close().wait()` ([`Close::wait`]) | run | go on | this thread |
 /// | drop the runtime | are cancelled | go on | this thread, until these have ended |
 ///
-/// So a future that owns a session can be dropped at any time, by a timeout say: what it has spawned is cancelled, and its
-/// executor's thread is not blocked. Dropping a join never cancels; [`SessionJoin::cancel`] does. A body that runs long takes
-/// along the session's [`cancel_token`](Spawn::cancel_token) and asks that, since the runtime cannot stop it.
+/// So a future that owns a session can be dropped at any time, for instance by a timeout. Its tasks
+/// are cancelled, and the executor's thread is not blocked. Dropping a join never cancels;
+/// [`SessionJoin::cancel`] does. The runtime cannot stop a running body. Give a long body the
+/// session's [`cancel_token`](Spawn::cancel_token), and let it check the token.
 ///
-/// Dropping the runtime ends all its sessions, detached ones included, and blocks the thread. In async code, keep the runtime
-/// outside of the executor, or drop it where blocking is welcome. A spawn on a session of a runtime that was dropped does
-/// nothing, and its join fails as [`Kind::Cancelled`](crate::Kind::Cancelled). A body that drops its own runtime does not wait.
-/// The session's [`close`](Session::close) then says [`Kind::Cancelled`](crate::Kind::Cancelled), too. Perhaps also if its last
-/// task has just ended.
+/// Dropping the runtime ends all its sessions, detached ones included, and blocks the thread. In
+/// async code, keep the runtime outside of the executor, or drop it where blocking is acceptable.
+///
+/// After the runtime was dropped, a spawn on one of its sessions does nothing, and its join fails
+/// as [`Kind::Cancelled`](crate::Kind::Cancelled). The session's [`close`](Session::close) then
+/// returns [`Kind::Cancelled`](crate::Kind::Cancelled), too. It may also do so if its last task has
+/// just ended. A body that drops its own runtime does not wait.
 ///
 /// # Waiting
 ///
-/// A [`spawn`](Spawn::spawn) waits for room if the window is full, and blocks its thread. Async code awaits
-/// [`reserve`](Session::reserve) first. In a task of the same runtime, perhaps the session's own, a spawn lets others run and,
-/// if that makes no room, exceeds the bound. So hold no lock over a spawn that the tasks ask for.
-/// [`set`](Spawn::set), [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on) and [`block_on`](Spawn::block_on) block, too: async code
-/// uses [`try_set`](Spawn::try_set) and awaits joins.
+/// If the window is full, a [`spawn`](Spawn::spawn) blocks its thread until there is room. Async
+/// code awaits [`reserve`](Session::reserve) first. In a task of the same runtime, a spawn lets
+/// other tasks run and, if that makes no room, exceeds the limit. So do not hold a lock that the
+/// tasks need during a spawn.
 ///
-/// Waiting does not keep a task's worker: another thread works in its place, or the body is put aside. But no task may wait for
-/// its own session's end, nor for anything else that cannot come before it has ended itself.
+/// [`set`](Spawn::set), [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on) and
+/// [`block_on`](Spawn::block_on) block, too. Async code uses [`try_set`](Spawn::try_set) and awaits
+/// joins.
+///
+/// A task that waits does not occupy its worker: another thread works in its place, or the body is
+/// suspended. But a task must not wait for its own session's end, nor for anything else that can
+/// only happen after the task itself has ended.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -124,10 +132,10 @@ impl<E: Engine> Session<E> {
         Session { core: Core::open(inner, place) }
     }
 
-    /// The end of the session: a future that is ready when all tasks are complete. Spawning ends here. To block the thread
-    /// instead, there is [`Close::wait`].
+    /// Closes the session: no further task can be spawned. The returned future is ready when all
+    /// tasks are complete. To block the thread instead, call [`Close::wait`].
     ///
-    /// A future that is dropped before it is ready cancels what has not begun.
+    /// If the future is dropped before it is ready, the tasks that have not begun are cancelled.
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};
@@ -148,17 +156,18 @@ impl<E: Engine> Session<E> {
     ///
     /// # Errors
     ///
-    /// The first failure in reference order, a [cause](Error) if there is one; [`Kind::Cancelled`](crate::Kind::Cancelled) if the
-    /// session was cancelled.
+    /// The first failure in reference order; a [cause](Error) if there is one.
+    /// [`Kind::Cancelled`](crate::Kind::Cancelled) if the session was cancelled.
     #[track_caller]
     pub fn close(self) -> Close<E> {
         self.core.close(How::Awaited);
         Close::new(self, Location::caller())
     }
 
-    /// Lets the tasks run to their end without the session. Never waits. Only the joins tell of failures.
+    /// Lets the tasks run to their end without the session. Never waits. Only the joins report
+    /// failures.
     ///
-    /// The drop of the runtime cancels those that have not begun by then, and waits for the others.
+    /// The drop of the runtime cancels tasks that have not begun by then, and waits for the others.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -175,16 +184,21 @@ impl<E: Engine> Session<E> {
         self.core.close(How::Detached);
     }
 
-    /// Waits for room in the window, and keeps it: the next spawn through the [`Permit`] does not wait. For async code, where
-    /// [`spawn`](Spawn::spawn) would block the executor's thread.
+    /// Waits for room in the window and keeps it: the next spawn through the [`Permit`] does not
+    /// wait. Use it in async code, where [`spawn`](Spawn::spawn) would block the executor's thread.
+    /// See [`Permit`] for an example.
     ///
-    /// It takes constant time if there is room. There is room if fewer tasks are in flight than
-    /// [`Builder::window`](crate::Builder::window) says, permits included, and these hold fewer bytes than
-    /// [`Builder::window_bytes`](crate::Builder::window_bytes) says. Once the window was full, a quarter of it must be free again;
-    /// then all futures that wait are woken. (So the bytes of a task with a permit may go beyond that bound.)
+    /// It takes constant time if there is room. There is room if both limits allow it:
     ///
-    /// See [`Permit`] for an example. Unlike a spawn, it is hard in a body as well: a body that waits for room in the session of which
-    /// it is a task may wait for its own end.
+    /// - Fewer tasks are in flight, permits included, than
+    ///   [`Builder::window`](crate::Builder::window).
+    /// - These tasks hold fewer bytes than [`Builder::window_bytes`](crate::Builder::window_bytes).
+    ///
+    /// After the window was full, a quarter of it must be free again. Then all waiting futures are
+    /// woken. The bytes of a task with a permit may exceed the limit.
+    ///
+    /// Unlike for a spawn, the limit is hard in a body as well. A body that waits for room in its
+    /// own session may wait for its own end.
     pub fn reserve(&self) -> Reserve<'_, E> {
         Reserve::new(self)
     }
@@ -209,7 +223,8 @@ impl<E: Engine> Session<E> {
         self.send(used, options, accesses, body, ParentCode::<'static, 'static, E, Root, A, F, O, R>::NEST)
     }
 
-    /// Spawns on the workers: a session's own thread runs no bodies. With a permit, if it is not `used`; which it is then.
+    /// Spawns on the workers: a session's own thread runs no bodies. Uses the permit if it is not
+    /// `used` yet, and then sets `used`.
     fn send<A, F, O>(
         &self,
         used: &Cell<bool>,
@@ -224,7 +239,7 @@ impl<E: Engine> Session<E> {
     {
         let (core, scope_state) = (&self.core, &self.core.scope_state);
         let refuse = |error, body| {
-            // What the closure has captured may panic as it is dropped; the task has failed already.
+            // The closure's captures may panic as they are dropped; the task has failed already.
             let _ = catch(|| drop(body));
             SessionJoin::refused(error)
         };
@@ -253,7 +268,8 @@ impl<E: Engine> Session<E> {
             let release: Kept = Arc::<Core<E>>::clone(core);
             let pending = Pending::new::<A::Shape, F>(Spawned::new(prepared.task, true), release);
             worker.issue(prepared.task, Put::Spawned);
-            // Another thread may wait for it, and the body that spawns it here may wait for that thread.
+            // Another thread may wait for the task, and the body that spawns it here may wait for
+            // that thread.
             worker.leave_tasks(Leave::Seat);
             (pending, worker.take_retired(prepared.retired_before))
         });
@@ -273,11 +289,11 @@ impl<E: Engine> Session<E> {
         }
         match self.core.try_set(handle, value, place) {
             Ok(replaced) => drop(replaced),
-            // Another thread may spawn on the handle meanwhile: so a task takes this one's turn. (Or the session is closed; then
-            // that task is refused.)
+            // Another thread may spawn on the handle meanwhile, so a task takes this write's turn.
+            // (If the session is closed, that task is refused.)
             Err(value) => {
                 let written = self.spawn_with(Options::at(place), handle.write(), move |out| out.set(value));
-                // The session fails with it.
+                // If the write fails, the session fails with it.
                 drop(self.wait(written));
             }
         }
@@ -348,7 +364,8 @@ impl<E: Engine> Spawn<'static> for Session<E> {
                 let awaited = Awaited::OfSession { session, task: Some(pending.task()) };
                 pending.wait(worker, |waiter| worker.wait_apart(waiter, awaited));
             }
-            // Perhaps another session's, of another runtime: only a waker may outlive what it wakes.
+            // The join may belong to a session of another runtime: only a waker may outlive what it
+            // wakes.
             _ => return self.block_on(SessionJoin::new(pending)),
         }
         pending.note_joined();

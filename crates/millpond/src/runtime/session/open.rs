@@ -1,4 +1,4 @@
-//! The sessions of a runtime that have not ended: its drop ends them.
+//! The sessions of a runtime that have not ended. The runtime's drop ends them.
 
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -16,11 +16,11 @@ pub(crate) struct OpenSessions<E: Engine>(Mutex<Open<E>>);
 struct Open<E: Engine> {
     /// By the number that handles know.
     sessions: HashMap<u64, Weak<Core<E>>>,
-    /// The drop of the runtime, which waits until there is none.
+    /// The runtime's drop, which waits until no session is left.
     tell: Option<Tell>,
 }
 
-// SAFETY: cores may be used by any thread, and so may a `Tell`, once.
+// SAFETY: any thread may use a core, and any thread may use a `Tell`, once.
 unsafe impl<E: Engine> Send for Open<E> {}
 
 impl<E: Engine> Default for OpenSessions<E> {
@@ -34,20 +34,20 @@ impl<E: Engine> OpenSessions<E> {
         self.0.lock().sessions.insert(number, core);
     }
 
-    /// A session has ended; whom to tell if it was the last.
+    /// Removes a session that has ended. If it was the last, returns the waiter to notify.
     pub(super) fn remove(&self, number: u64) -> Option<Tell> {
         let mut open = self.0.lock();
         open.sessions.remove(&number);
         if open.sessions.is_empty() { open.tell.take() } else { None }
     }
 
-    /// Cancels what has not begun. No session is opened meanwhile or afterwards.
+    /// Cancels tasks that have not begun. No session is opened meanwhile or afterwards.
     pub(crate) fn cancel(&self) {
         let open: Vec<_> = self.0.lock().sessions.values().filter_map(Weak::upgrade).collect();
         open.iter().for_each(|core| core.close(How::WithRuntime));
     }
 
-    /// Waits until all have ended.
+    /// Waits until all sessions have ended.
     pub(crate) fn wait(&self, shared: &Shared<E>) {
         shared.sit(|at| {
             let waiter = at.waiter();

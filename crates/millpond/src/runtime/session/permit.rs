@@ -19,25 +19,27 @@ use crate::runtime::wait_on::Ref;
 use crate::runtime::watch::Tell;
 use crate::worker::current;
 
-/// Waits for room in a session's window, made by [`Session::reserve`]: a future that gives a [`Permit`].
+/// Waits for room in a session's window: a future that gives a [`Permit`]. Made by
+/// [`Session::reserve`].
 ///
-/// Dropping it gives up the wait.
+/// Dropping it cancels the wait.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Reserve<'a, E: Engine = DefaultEngine> {
     session: &'a Session<E>,
-    /// Where it stands in the list of those who wait.
+    /// Its key in the list of waiters.
     place: Option<u64>,
     /// It has waited.
     full: bool,
 }
 
-/// A place in the window of a session: the first spawn through it takes that place, and does not wait.
+/// A place in the window of a session. The first spawn through the permit takes that place and does
+/// not wait.
 ///
-/// A further spawn is as one on the session itself, and waits if the window is full. Dropping an unused permit gives the place to
-/// another task.
+/// Further spawns are like spawns on the session itself, and wait if the window is full. Dropping
+/// an unused permit frees the place for another task.
 ///
-/// A permit that is kept takes room from the others. With a window of *n* tasks, a future that holds *n* permits and awaits another
-/// one never ends.
+/// A permit that is kept reduces the room for other tasks. With a window of *n* tasks, a future
+/// that holds *n* permits and awaits another one never ends.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -107,7 +109,7 @@ impl<'a, E: Engine> Future for Reserve<'a, E> {
                     drop(issuing);
                     self.place = Some(place);
                     if sure {
-                        // What this worker keeps from the others may be what is waited for.
+                        // The tasks that this worker keeps from the others may be the awaited ones.
                         current::step_back();
                         return Poll::Pending;
                     }
@@ -118,7 +120,7 @@ impl<'a, E: Engine> Future for Reserve<'a, E> {
     }
 }
 
-/// A task that holds any bytes waits while the window of bytes is full.
+/// The least number of bytes: a task that holds any bytes waits while the window of bytes is full.
 const LEAST_BYTES: usize = 1;
 
 impl<E: Engine> Drop for Reserve<'_, E> {

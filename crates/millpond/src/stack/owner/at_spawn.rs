@@ -1,4 +1,4 @@
-//! Portable tasks that run at their spawn (`episode`): the code that knows their types.
+//! Portable tasks that run at their spawn (`inline_subtree`): the code that knows their types.
 
 use std::mem::MaybeUninit;
 use std::panic::Location;
@@ -24,14 +24,14 @@ use crate::stack::owner::inline_subtree::{self, Room};
 use crate::task::{Modes, NewTask, VTable};
 use crate::worker::Worker;
 
-/// Accesses that a leaf has which is called, at most.
-const MOST: usize = 8;
+/// The most accesses of a leaf that is called.
+const MAX_LEAF_ACCESSES: usize = 8;
 
 /// Gathers the versions of a task.
 struct Gather<'a> {
     versions: &'a mut [MaybeUninit<NonNull<Version>>],
     count: usize,
-    /// No datum was there twice.
+    /// No datum occurs twice.
     distinct: bool,
 }
 
@@ -40,7 +40,7 @@ impl Visitor for Gather<'_> {
     fn access(&mut self, datum: NonNull<Datum>, _mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let version = unsafe { datum.as_ref() }.current();
-        // SAFETY: so many were written.
+        // SAFETY: this many versions were written.
         let before = unsafe { slice::from_raw_parts(self.versions.as_ptr().cast::<NonNull<Version>>(), self.count) };
         self.distinct = self.distinct && before.iter().all(|&earlier| earlier != version);
         self.versions[self.count].write(version);
@@ -52,7 +52,8 @@ impl Visitor for Gather<'_> {
     }
 }
 
-/// The modes of a task that may be called, if it may: it returns nothing, its type says all of its accesses, and a frame may hold it.
+/// The modes of a task that may be called. `None` if it returns a value, if its type does not give
+/// all of its accesses, or if a frame cannot hold it.
 const fn modes<'s, B, A: Accesses<'s, B>, F, O>(most: usize) -> Option<Modes> {
     match A::MODES {
         Some(modes) if modes.count <= most && !must_count::<O>() && payload::<A::Shape, F, O>().size() <= LARGE => {
@@ -69,7 +70,8 @@ enum Failed {
 }
 
 impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
-    /// Runs a leaf, if nothing else is to be done for it, in an episode; else gives its accesses and its body back.
+    /// Runs a leaf in an inline subtree, if nothing else is to be done for it. Otherwise returns
+    /// its accesses and its body.
     #[inline(always)]
     pub(crate) fn call_leaf<A, F, O, R>(
         &self,
@@ -84,15 +86,15 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         F: for<'t> FnOnce(<A as ArgsOf<'t>>::Leaf) -> R,
     {
         let (worker, scope_state) = (self.worker(), self.scope_state());
-        let Some(modes) = (const { modes::<B, A, F, O>(MOST) }) else { return Err((accesses, body)) };
+        let Some(modes) = (const { modes::<B, A, F, O>(MAX_LEAF_ACCESSES) }) else { return Err((accesses, body)) };
         if !options.is_plain() || scope_state.is_cancelled() || frames.inline_subtrees.is_too_long() {
             return Err((accesses, body));
         }
-        let mut room = [const { MaybeUninit::uninit() }; MOST];
+        let mut room = [const { MaybeUninit::uninit() }; MAX_LEAF_ACCESSES];
         let mut gather = Gather { versions: &mut room, count: 0, distinct: true };
         let shape = accesses.visit(&mut gather);
         let distinct = gather.distinct;
-        // SAFETY: so many were written.
+        // SAFETY: this many versions were written.
         let versions = unsafe { slice::from_raw_parts(room.as_ptr().cast::<NonNull<Version>>(), modes.count) };
         if !distinct || !may_run(versions, modes) {
             return Err((accesses, body));
@@ -100,9 +102,10 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         scope_state.count_run_inline();
         worker.count_body();
         let ended = catch(|| {
-            // SAFETY: in use by the leaf.
+            // SAFETY: the versions stay in use by the leaf until it has ended.
             let mut args = unsafe { Args::compact(versions) };
-            // SAFETY: the versions were gathered from `A`, and all before the leaf has ended.
+            // SAFETY: the versions were gathered from `A`, and everything before the leaf has
+            // ended.
             body(unsafe { A::leaf(&shape, &mut args) })
         });
         let failed = match value_of::<O, R>(ended) {
@@ -129,7 +132,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         NewTask { vtable, scope_state, order, place, priority: 0, extras: None, accesses: modes.count }
     }
 
-    /// As `call_leaf`, of a parent, with all that it spawns.
+    /// Like `call_leaf`, for a parent and all that it spawns.
     #[inline(always)]
     pub(crate) fn call_parent<A, F, O, R>(
         &self,
@@ -157,16 +160,16 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
             order,
             modes,
         );
-        // SAFETY: the room is the next body's, which begins here or never.
+        // SAFETY: the room is the next body's: this body begins there, or none does.
         unsafe { room.push_virtual_frame(new) };
         let virtual_frame = room.virtual_frame();
-        // SAFETY: a virtual frame has room for so many.
+        // SAFETY: a virtual frame has room for this many versions.
         let versions =
             unsafe { slice::from_raw_parts_mut(virtual_frame.compact_versions().as_ptr().cast(), modes.count) };
         let mut gather = Gather { versions, count: 0, distinct: true };
         let shape = accesses.visit(&mut gather);
         let distinct = gather.distinct;
-        // SAFETY: so many were written.
+        // SAFETY: this many versions were written.
         let versions = unsafe { slice::from_raw_parts(virtual_frame.compact_versions().as_ptr(), modes.count) };
         if !distinct || !may_run(versions, modes) {
             return Err((accesses, body));
@@ -177,13 +180,15 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         unsafe { room.make(frames, scope_state, worker.seat().index(), versions, modes) };
         frames.begin_in_room(room);
         let ended = catch(|| {
-            // SAFETY: made for these versions; they stay until the body is over, with all that it spawns.
+            // SAFETY: the views were made for these versions. They stay until the body and all that
+            // it spawns have ended.
             let mut args = unsafe { Args::views(room.views()) };
             // SAFETY: the versions were gathered from `A`, and each has a view.
             let handles = unsafe { A::held(&shape, &mut args) };
             // SAFETY: made above.
             let inner = unsafe { room.scope_state() };
-            // SAFETY: the worker and the scope outlive the body and its descendants, and the body stays on this thread.
+            // SAFETY: the worker and the scope outlive the body and its descendants, and the body
+            // stays on this thread.
             let scope = unsafe { Scope::new(worker, inner) };
             body(&scope, handles)
         });
@@ -205,7 +210,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
 }
 
 impl Worker<StackEngine> {
-    /// A leaf that was called has failed: it is compact down, and ends as one that failed there.
+    /// A leaf that was called has failed: it is pushed as a compact task, and ends like one that
+    /// failed there.
     #[cold]
     #[inline(never)]
     fn fail_leaf(&self, frames: &Frames, new: NewTask, versions: &[NonNull<Version>], failed: Failed) -> Error {
@@ -219,8 +225,9 @@ impl Worker<StackEngine> {
         error
     }
 
-    /// A parent's body that was called in scope `around` has ended, and has got a frame, or needs one since there is more to look
-    /// at: runs what is left in it; its failure.
+    /// A parent's body that was called in scope `around` has ended. It has a frame, or needs one
+    /// because there is more to check. Runs what is left in the frame; returns the parent's
+    /// failure.
     #[cold]
     #[inline(never)]
     fn end_called(
@@ -233,25 +240,25 @@ impl Worker<StackEngine> {
     ) -> Result<(), Error> {
         frames.promote();
         let frame = frames.frame();
-        // SAFETY: its scope, which is open.
+        // SAFETY: it is the frame's scope, which is open.
         let scope_state = unsafe { frame.scope_state.as_ref() };
         if let Some(error) = failed {
             scope_state.set_own_failure(error);
         }
         self.combine_open(scope_state);
         frame.live.set(false);
-        // SAFETY: a body that is called is called by another one, whose frame stays.
+        // SAFETY: another body called this one, and its frame stays.
         let outer = unsafe { &*frame.before };
         self.finish(frames, outer, around);
         frames.leave_room(room);
         around.take_failure(order).map_or(Ok(()), Err)
     }
 
-    /// As `end_called`, of one that panicked.
+    /// Like `end_called`, for a parent whose body panicked or returned an error.
     #[cold]
     #[inline(never)]
     fn fail_parent(&self, frames: &Frames, around: &ScopeState, room: Room, order: u64, why: NoValue) -> Error {
-        // SAFETY: the scope of a body that is called.
+        // SAFETY: it is the scope of a body that was called.
         let parent = unsafe { room.scope_state() }.task().expect("a parent's");
         let error = why.error(parent.label());
         self.end_called(frames, around, room, order, Some(error.clone())).err().unwrap_or(error)

@@ -1,30 +1,36 @@
-//! Portable tasks that run at their spawn, without a closure and without a frame (`at_spawn` has what knows their types).
+//! Inline subtrees: portable tasks that run at their spawn, without a closure and without a frame.
+//! `at_spawn` has the code that knows their types.
 //!
-//! A portable parent spawns portable tasks only, and waits for nothing: nobody can tell whether what it spawns runs at once or after
-//! it. While such bodies are short they run at once, in an *episode*, which begins with the body of a portable parent that the stack
-//! runs: all before that has ended, so that of what it spawns nothing has to wait. The children of a leaf's parent are then calls:
+//! A portable parent spawns only portable tasks, and waits for nothing. So no task can tell whether
+//! a child runs at its spawn or after the body. While such bodies are short, the owner runs each
+//! child at its spawn. This *inline subtree* begins with the body of a portable parent that the
+//! stack runs. Everything before that parent has finished, so its children never have to wait. The
+//! children are then calls:
 //!
 //! ```text
-//!   stack   … │ Frame │ closures │ Frame of the parent with which the episode began │
-//!   rooms                                             │ room 0 │ room 1 │ room 2 │     bodies called by it, one by the other
+//!   stack   … │ Frame │ closures │ Frame of the parent with which the subtree began │
+//!   rooms                                             │ room 0 │ room 1 │ room 2 │ called bodies
 //! ```
 //!
-//! A room ([`Parts`]) has what a body finds in its frame otherwise: its scope, its view of what it declared, and a *virtual frame*, the parent in
-//! short form but for its payload, which was passed to the body itself.
+//! A room ([`Parts`]) holds what a body otherwise finds in its frame: its scope, its views of the
+//! data that it declared, and a *virtual frame*. The virtual frame is the parent as a compact task
+//! without its payload, which the caller passes to the body directly.
 //!
-//! Nothing of an episode can be stolen. So as soon as a thief asks, or something comes up that needs a frame (a failure, an access of
-//! another mode, a name), the episode is *promoted*: each of its bodies gets its frame, in which its virtual frame is a closure that runs, and
-//! from then on they lay down what they spawn. A body that was called and has got a frame runs all of that before it returns, as one
-//! that waits does. What thieves may see meanwhile:
+//! Nothing in an inline subtree can be stolen. The owner *promotes* the subtree when a thief asks,
+//! or when something needs a frame: a failure, an access of another mode, a name. Then each of its
+//! bodies gets a frame, and the virtual frame becomes a running closure in the frame below. From
+//! then on the bodies push what they spawn. A called body that has got a frame runs all of its
+//! closures before it returns, like a body that waits. What thieves may see meanwhile:
 //!
-//! - S1. while the stack's shape is odd (`frames::seen`) the virtual frame is announced as what runs, and then as complete: nobody sees it
-//!   as what comes next;
-//! - S2. its body's frame is opened as any other.
+//! - S1. While the stack's shape is odd (`frames::seen`), the owner announces the virtual frame as
+//!   running, and then as complete. So no thief sees it as the next closure to run.
+//! - S2. The frame of its body is opened like any other.
 //!
-//! Without a settlement an episode writes nothing where thieves look.
+//! Until it is promoted, an inline subtree writes nothing where thieves scan.
 //!
-//! With one worker there is nobody to steal anything. With several, the bodies of some level must take [`SHORT`] in the mean with all
-//! that they spawn, or less, so that thieves find what is larger before. One in [`EVERY`] of those that run in frames is measured.
+//! With one worker there are no thieves. With several, an inline subtree begins only if the bodies
+//! of its level take at most [`SHORT`] on average, with all that they spawn. So thieves find the
+//! larger tasks first. The owner measures one in [`EVERY`] of the bodies that run in frames.
 
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::mem::{MaybeUninit, offset_of};
@@ -45,66 +51,72 @@ use crate::task::{Header, Modes, NewTask, TaskRef};
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Accesses that a parent has which is called, at most.
+/// The most accesses of a parent that is called.
 pub(crate) const MOST: usize = 4;
 
-/// Bodies called one by the other, at most.
-const DEEPEST: usize = if cfg!(debug_assertions) { 3 } else { 64 };
+/// The most bodies that call each other.
+const MAX_CALL_DEPTH: usize = if cfg!(debug_assertions) { 3 } else { 64 };
 
-/// What the bodies of a level take in the mean for what they spawn to run at its spawn: in moments, some 25 ns. 100 µs: a thousandth
-/// of it are a closure and a frame.
+/// If the bodies of a level take at most this long on average, what they spawn runs at its spawn.
+/// The unit is a moment, about 25 ns, so this is 100 µs. A closure and a frame cost a thousandth of
+/// that.
 const SHORT: u32 = 1 << 12;
 
 /// A longer time counts as this.
 const LONGEST: u32 = 16 * SHORT;
 
-/// One in so many of a level is measured that have frames.
+/// Of the bodies of a level that run in frames, one in this many is measured.
 const EVERY: u32 = 16;
 
-/// After an episode that ended for a spawn that is no call so many portable parents run in frames.
+/// If a spawn that cannot be a call ends an inline subtree, this many portable parents run in
+/// frames.
 const PAUSE: u32 = 16;
 
-/// Levels that are told apart.
+/// The number of levels that are distinguished. Deeper bodies count as the last level.
 const LEVELS: usize = 64;
 
-/// After so many calls an episode looks at the clock.
-const LOOK: u32 = 64;
+/// An inline subtree reads the clock once in this many calls.
+const CALLS_PER_CLOCK_READ: u32 = 64;
 
-/// A time in 64 ticks of the clock, from anywhen, never 0.
+/// A time in units of 64 ticks of the clock, with an arbitrary origin. Never 0.
 pub(in crate::stack) type Moment = u32;
 
 fn now() -> Moment {
     ((clock::ticks() >> 6) as Moment).max(1)
 }
 
-/// What a stack knows of inline subtrees; the owner's alone.
+/// What a stack knows of inline subtrees. Only the owner uses it, except `on`.
 #[derive(Debug)]
 pub(in crate::stack) struct InlineSubtrees {
-    /// An episode goes on: nothing was compact down in its bodies. Thieves look at it.
+    /// An inline subtree runs, and was not promoted. Thieves read this, too.
     on: AtomicBool,
     rooms: OnceCell<Box<[UnsafeCell<Parts>]>>,
-    /// The next room, if there is one left.
+    /// The next free room, if there is one.
     next: Cell<Option<Room>>,
-    /// Of the last episode: the first room, or that of the first body that has no frame; the level of the body with which it began.
+    /// Of the last inline subtree: the first room, or, after a promotion, the room of the first
+    /// body that has no frame.
     promoted: Cell<Option<Room>>,
+    /// The level of the body with which it began.
     level: Cell<u32>,
-    /// Down to which address of the thread's stack it calls bodies.
+    /// Bodies may be called down to this address of the thread's stack.
     until: Cell<usize>,
-    /// When it began; calls until it looks at the clock.
+    /// When it began; 0 if it is not measured.
     began: Cell<Moment>,
+    /// Calls until it reads the clock.
     looks: Cell<u32>,
     levels: [Level; LEVELS],
-    /// So many bodies begin no episode that is measured: the last one has ended for something else.
+    /// How many more bodies run in frames, because a spawn that could not be a call ended the last
+    /// subtree. It does not apply if subtrees always run inline.
     pause: Cell<u32>,
 }
 
 /// What is known of the bodies of one level.
 #[derive(Debug)]
 struct Level {
-    /// What one takes with all that it spawns: a mean in which those long ago count less.
+    /// The average time of a body with all that it spawns. Older bodies count less.
     mean: Cell<u32>,
-    /// How many that have frames come before the next one that is measured: of this level, since among all a level could be passed over
-    /// for ever.
+    /// How many bodies of this level run in frames before the next one is measured. A count over
+    /// all levels could miss one level every time.
     until_measured: Cell<u32>,
 }
 
@@ -114,26 +126,27 @@ struct Parts {
     virtual_frame: MaybeUninit<VirtualFrame>,
     views: [MaybeUninit<Datum>; MOST],
     after: Cell<Option<Room>>,
-    /// All parts are there, and as they were made but for what is made for each body; and for mode and generation of views, which the
-    /// next access sets.
+    /// All parts are initialised. Each body writes only its own part; the mode and the generation
+    /// of views are set by the next access.
     made: Cell<bool>,
 }
 
-/// A parent in short form but for its payload.
+/// A parent as a compact task without its payload.
 #[repr(C, align(64))]
 struct VirtualFrame {
     header: Header,
     versions: [NonNull<Version>; MOST],
 }
 
-/// How the body of a portable parent runs that the stack runs.
+/// How the stack runs the body of a portable parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::stack) enum Begun {
     Usual,
-    /// It is measured until its frame is closed.
+    /// In a frame, and measured until the frame is closed.
     Measured(Moment),
-    /// An episode has begun, which is measured or not.
+    /// An inline subtree has begun, and is measured.
     InlineSubtree(Moment),
+    /// An inline subtree has begun, and is not measured.
     Always,
 }
 
@@ -159,7 +172,8 @@ impl Default for InlineSubtrees {
 }
 
 impl InlineSubtrees {
-    /// The body of a portable parent of this level begins, on a thread's stack that has room for others down to an address.
+    /// The body of a portable parent of this level begins. `until` returns the address down to
+    /// which the thread's stack has room for other bodies.
     pub(in crate::stack) fn begin(&self, config: &Config, level: u32, until: impl FnOnce() -> usize) -> Begun {
         let always = match config.inline {
             Inline::Never => return Begun::Usual,
@@ -174,7 +188,7 @@ impl InlineSubtrees {
             self.promoted.set(self.next.get());
             self.level.set(level);
             self.until.set(until());
-            self.looks.set(LOOK);
+            self.looks.set(CALLS_PER_CLOCK_READ);
             self.began.set(began);
             self.on.store(true, Relaxed);
             return if always { Begun::Always } else { Begun::InlineSubtree(began) };
@@ -192,27 +206,29 @@ impl InlineSubtrees {
         }
     }
 
-    /// That body, of this level, has ended, and `ran` at all.
+    /// The body of `begin` has ended. `ran` is false if it did not run at
+    /// all.
     #[inline]
     pub(in crate::stack) fn end(&self, begun: Begun, level: u32, ran: bool) {
         let goes_on = self.goes_on();
         self.on.store(false, Relaxed);
         if let (Begun::InlineSubtree(began), true) = (begun, ran) {
             let took = now().wrapping_sub(began);
-            // Of one that was promoted more is to come.
+            // After a promotion the subtree is not complete: its time counts only if it exceeds the
+            // average already.
             if goes_on || took > self.of_level(level).mean.get() {
                 self.note_time(level, took);
             }
         }
     }
 
-    /// Whether an episode goes on, of which thieves see nothing: a peek.
+    /// Whether an inline subtree runs, which thieves cannot see. This is a peek.
     #[inline(always)]
     pub(in crate::stack) fn goes_on(&self) -> bool {
         self.on.load(Relaxed)
     }
 
-    /// A body of this level is over which began then, with all that it has spawned.
+    /// A body of this level that began at `began` is over, with all that it has spawned.
     #[cold]
     pub(in crate::stack) fn note(&self, level: u32, began: Moment) {
         self.note_time(level, now().wrapping_sub(began));
@@ -227,7 +243,7 @@ impl InlineSubtrees {
         &self.levels[(level as usize).min(LEVELS - 1)]
     }
 
-    /// Whether the episode takes too long, if it is measured: a look now and then.
+    /// Whether a measured inline subtree takes too long. It reads the clock only now and then.
     #[inline(always)]
     pub(crate) fn is_too_long(&self) -> bool {
         self.looks.set(self.looks.get() - 1);
@@ -236,7 +252,7 @@ impl InlineSubtrees {
 
     #[cold]
     fn is_too_long_by_the_clock(&self) -> bool {
-        self.looks.set(LOOK);
+        self.looks.set(CALLS_PER_CLOCK_READ);
         let is_too_long = self.began.get() != 0 && now().wrapping_sub(self.began.get()) > 4 * SHORT;
         if is_too_long {
             self.note_time(self.level.get(), LONGEST);
@@ -244,12 +260,12 @@ impl InlineSubtrees {
         is_too_long
     }
 
-    /// Makes the rooms, if they are not there.
+    /// Makes the rooms, if there are none.
     fn open_rooms(&self) {
         if self.rooms.get().is_some() {
             return;
         }
-        let rooms = self.rooms.get_or_init(|| (0..DEEPEST).map(|_| UnsafeCell::new(Parts::empty())).collect());
+        let rooms = self.rooms.get_or_init(|| (0..MAX_CALL_DEPTH).map(|_| UnsafeCell::new(Parts::empty())).collect());
         let mut after = None;
         for room in rooms.iter().rev() {
             let room = Room(NonNull::from(room).cast());
@@ -259,8 +275,8 @@ impl InlineSubtrees {
         self.next.set(after);
     }
 
-    /// The room of the next body that is called, unless there is none left, no more of the thread's stack, or the episode takes too
-    /// long.
+    /// The room of the next body that is called. `None` if all rooms are in use, the thread's stack
+    /// has too little space, or the inline subtree takes too long.
     #[inline(always)]
     pub(crate) fn next_room(&self) -> Option<Room> {
         let here = 0_u8;
@@ -275,7 +291,7 @@ impl Parts {
     fn empty() -> Parts {
         Parts {
             scope_state: MaybeUninit::uninit(),
-            // A header's state is not made with it.
+            // `TaskRef::lay` does not write the header's state.
             virtual_frame: MaybeUninit::zeroed(),
             views: [const { MaybeUninit::uninit() }; MOST],
             after: Cell::new(None),
@@ -285,10 +301,10 @@ impl Parts {
 }
 
 impl Room {
-    /// What is at so many bytes in it.
+    /// The part of the room at this offset in bytes.
     #[inline(always)]
     fn at<T>(self, offset: usize) -> NonNull<T> {
-        // SAFETY: inside of it.
+        // SAFETY: the offset is inside the room.
         unsafe { self.0.byte_add(offset) }.cast()
     }
 
@@ -296,33 +312,34 @@ impl Room {
         self.at(offset_of!(Parts, scope_state))
     }
 
-    /// The scope of its body.
+    /// The scope of the room's body.
     ///
     /// # Safety
     ///
-    /// It was made, and the body is not over.
+    /// The scope was made, and the body is not over.
     #[inline(always)]
     pub(crate) unsafe fn scope_state<'a>(self) -> &'a ScopeState {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         unsafe { self.scope_state_at().as_ref() }
     }
 
-    /// The parent whose body it is, but for its payload.
+    /// The parent whose body has this room, without its payload.
     #[inline(always)]
     pub(crate) fn virtual_frame(self) -> TaskRef {
         TaskRef(self.at(offset_of!(Parts, virtual_frame)))
     }
 
-    /// Where the first is of its views of what it declared.
+    /// The first of the body's views of the data that it declared.
     #[inline(always)]
     pub(crate) fn views(self) -> NonNull<Datum> {
         self.at(offset_of!(Parts, views))
     }
 
-    /// The next one.
+    /// The next room.
     #[inline(always)]
     fn after<'a>(self) -> &'a Cell<Option<Room>> {
-        // SAFETY: it is there from the first; the stack's owner uses it, who calls.
+        // SAFETY: the cell is initialised with the room, and only the stack's owner uses it, which
+        // calls this.
         unsafe { self.at(offset_of!(Parts, after)).as_ref() }
     }
 
@@ -332,18 +349,18 @@ impl Room {
         unsafe { self.at(offset_of!(Parts, made)).as_ref() }
     }
 
-    /// Makes the virtual frame of a parent, but for its versions.
+    /// Makes the virtual frame of a parent, except its versions.
     ///
     /// # Safety
     ///
-    /// The room is in no use.
+    /// The room is not in use.
     #[inline(always)]
     pub(crate) unsafe fn push_virtual_frame(self, new: NewTask) {
         if self.made().get() {
-            // SAFETY: the caller's; the rest is as it was made.
+            // SAFETY: as the caller promises; the other fields are as they were first made.
             unsafe { Header::lay_again(self.virtual_frame().0, new) };
         } else {
-            // SAFETY: the caller's.
+            // SAFETY: as the caller promises.
             unsafe { TaskRef::lay(self.at(offset_of!(Parts, virtual_frame)), 0, true, new) };
         }
     }
@@ -352,7 +369,8 @@ impl Room {
     ///
     /// # Safety
     ///
-    /// The room is in no use, and its virtual frame is that of a parent that `parent` calls on the worker of `seat`, with these accesses.
+    /// The room is not in use. Its virtual frame is that of a parent with these accesses, which
+    /// scope `parent` calls on the worker of `seat`.
     #[inline(always)]
     pub(crate) unsafe fn make(
         self,
@@ -363,7 +381,7 @@ impl Room {
         modes: Modes,
     ) {
         if self.made().get() {
-            // SAFETY: the caller's.
+            // SAFETY: as the caller promises.
             unsafe { ScopeState::renew(self.scope_state_at(), parent, seat) };
         } else {
             // SAFETY: as above.
@@ -372,24 +390,24 @@ impl Room {
         for (index, &version) in versions.iter().enumerate() {
             // SAFETY: the parent has an access to it.
             open_version(unsafe { version.as_ref() }, modes.at(index));
-            // SAFETY: there are so many.
+            // SAFETY: the room has a view for each version.
             let view = unsafe { self.views().add(index) };
-            // SAFETY: made.
+            // SAFETY: the view was made.
             unsafe { view.as_ref() }.renew_view(version);
         }
     }
 
     /// # Safety
     ///
-    /// As `make`.
+    /// As for `make`.
     #[cold]
     unsafe fn make_first(self, frames: &Frames, parent: &ScopeState, seat: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         unsafe { ScopeState::nest_in_frame(self.scope_state_at(), parent, self.virtual_frame(), seat, frames.into()) };
         for index in 0..MOST {
-            // SAFETY: there are so many.
+            // SAFETY: the room has this many views.
             let view = unsafe { self.views().add(index) };
-            // SAFETY: the caller's.
+            // SAFETY: as the caller promises.
             unsafe { view.write(Datum::view(NonNull::dangling(), SchemeOps::of::<InOrder>())) };
         }
         self.made().set(true);
@@ -397,7 +415,8 @@ impl Room {
 }
 
 impl Frames {
-    /// Whether a task runs at its spawn: in an episode, if it is portable and nobody asks. Else the episode is over.
+    /// Whether a task runs at its spawn: an inline subtree runs, the task is portable, and no thief
+    /// asks. Otherwise the subtree is promoted, if there is one.
     #[inline(always)]
     pub(crate) fn runs_at_spawn(&self, portable: bool) -> bool {
         self.inline_subtrees.goes_on() && (portable && self.guard().is_clear() || self.goes_on_in_spite(portable))
@@ -405,7 +424,8 @@ impl Frames {
 
     #[cold]
     fn goes_on_in_spite(&self, portable: bool) -> bool {
-        // Where a fence is needed the word is never clear; but a call takes nothing that a thief could take.
+        // If the owner lock needs a fence, it is never clear. A call needs no fence: it takes
+        // nothing that a thief could take.
         let goes_on = portable && self.guard().is_owned();
         if !goes_on {
             self.promote();
@@ -421,7 +441,7 @@ impl Frames {
         self.enter_level();
     }
 
-    /// The body in that room, which has no frame, is over, and so is all that it has spawned.
+    /// The body in this room, which has no frame, is over, and so is all that it has spawned.
     #[inline(always)]
     pub(crate) fn end_in_room(&self, room: Room) {
         self.end_own(false);
@@ -429,19 +449,20 @@ impl Frames {
         self.inline_subtrees.next.set(Some(room));
     }
 
-    /// The same, of one whose frame was closed.
+    /// Like `end_in_room`, for a body whose frame was closed.
     pub(crate) fn leave_room(&self, room: Room) {
         self.inline_subtrees.next.set(Some(room));
     }
 
-    /// Something is to be done that cannot be done in an episode: the next ones of the program are perhaps no better.
+    /// Promotes the inline subtree for something that it cannot do. Later subtrees of the program
+    /// may fail in the same way, so the next parents run in frames.
     #[cold]
     pub(crate) fn give_up_inline_subtree(&self) {
         self.inline_subtrees.pause.set(PAUSE);
         self.promote();
     }
 
-    /// Ends the episode, if there is one: each of its bodies gets a frame.
+    /// Promotes the inline subtree, if there is one: each of its bodies gets a frame.
     #[cold]
     pub(crate) fn promote(&self) {
         let InlineSubtrees { on, next, promoted, .. } = &self.inline_subtrees;
@@ -453,18 +474,18 @@ impl Frames {
             let room = promoted.get().expect("in use");
             room.made().set(false);
             let closure = self.push_virtual_frame(room.virtual_frame());
-            // SAFETY: the scope of a body that runs.
+            // SAFETY: it is the scope of a body that runs.
             let scope_state = unsafe { room.scope_state() };
             scope_state.move_task(closure);
-            // By the place itself: who closes the frame drops what is there.
+            // The frame gets the pointer to the place: closing the frame drops the scope there.
             self.open_with(0, |_| room.scope_state_at());
-            // It had begun before.
+            // `open_with` counts a level, but this body was counted when it began.
             self.leave_level();
             promoted.set(room.after().get());
         }
     }
 
-    /// Puts a parent, which runs, into the youngest frame.
+    /// Pushes a parent that runs into the youngest frame.
     fn push_virtual_frame(&self, virtual_frame: TaskRef) -> TaskRef {
         let header = virtual_frame.header();
         let (versions, modes) = virtual_frame.compact_uses();
@@ -481,7 +502,7 @@ impl Frames {
             extras: None,
             accesses: modes.count,
         };
-        // Of the payload, which is the body's, nothing is needed.
+        // The payload is not needed: the body has it.
         let (closure, size) = self.lay_called(new, versions);
         self.announce(closure.0.as_ptr().cast(), size);
         closure

@@ -1,13 +1,14 @@
-//! Parents in short form (`task::compact`): what the body of one needs is made when it runs, in the stack.
+//! Compact parents (`task::compact`). What the body of one needs is made in the stack when the body
+//! runs.
 //!
 //! ```text
 //!   0    Frame
-//!  64    ScopeState             its scope; of the last line nothing is written
-//! 256    Datum × accesses   views of the data that it declared: the versions are those of its parent's
+//!  64    ScopeState         its scope; nothing is written in the last line
+//! 256    Datum × accesses   views of the data that it declared, with its parent's versions
 //!   …    closures
 //! ```
 //!
-//! A parent that is stolen, or that must not run, gets the usual form first (`TaskRef::expand`).
+//! A parent that is stolen, or that must not run, is expanded first (`TaskRef::expand`).
 
 use std::ptr::NonNull;
 
@@ -26,21 +27,22 @@ use crate::task::{Modes, TaskRef, flag, outcome};
 use crate::worker::Worker;
 use crate::worker::complete::Ran;
 
-/// What a body that begins finds.
+/// What a body finds when it begins.
 pub(crate) struct Opened<'a> {
     pub(crate) scope_state: &'a ScopeState,
-    /// The first of its views, one an access.
+    /// The first of its views. There is one per access.
     pub(crate) views: NonNull<Datum>,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Datum>() == LINE && size_of::<ScopeState>().is_multiple_of(LINE));
 
-/// A parent that has this access begins.
+/// Prepares a version for a parent that begins and has this access to it.
 #[inline(always)]
 pub(in crate::stack) fn open_version(version: &Version, mode: Mode) {
     if mode == Mode::Write {
-        // What was there is spent, but stays until it is overwritten; and the parent has it alone.
+        // The old value is spent, but stays until it is overwritten. The parent uses the version
+        // alone.
         version.set_state(State::Unset);
     }
 }
@@ -49,13 +51,14 @@ pub(in crate::stack) fn open_version(version: &Version, mode: Mode) {
 ///
 /// # Safety
 ///
-/// There is room for one each, which nobody uses; the parent has these accesses, and runs.
+/// There is room for a view per version, which no other code uses. The parent has these accesses,
+/// and runs.
 #[inline(always)]
 unsafe fn write_views(views: NonNull<Datum>, versions: &[NonNull<Version>], modes: Modes) {
     for (index, &version) in versions.iter().enumerate() {
         // SAFETY: the parent has an access to it.
         open_version(unsafe { version.as_ref() }, modes.at(index));
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         let at = unsafe { views.add(index) };
         // SAFETY: as above.
         unsafe { at.write(Datum::view(version, SchemeOps::of::<InOrder>())) };
@@ -63,11 +66,12 @@ unsafe fn write_views(views: NonNull<Datum>, versions: &[NonNull<Version>], mode
 }
 
 impl Worker<StackEngine> {
-    /// Opens the frame of a parent in short form.
+    /// Opens the frame of a compact parent.
     ///
     /// # Safety
     ///
-    /// It comes next in its stack, which this worker runs; versions and modes are its own.
+    /// The parent comes next in its stack, which this worker runs. The versions and modes are the
+    /// parent's.
     #[inline(always)]
     pub(crate) unsafe fn open_parent<'a>(
         &self,
@@ -82,22 +86,22 @@ impl Worker<StackEngine> {
         let room = (size_of::<ScopeState>() + versions.len() * size_of::<Datum>()).next_multiple_of(LINE);
         let make = |at: NonNull<u8>| {
             place = at.cast();
-            // SAFETY: there is room, which nobody uses.
+            // SAFETY: there is room, which no other code uses.
             unsafe { ScopeState::nest_in_frame(place, scope, task, self.seat().index(), frames) };
             place
         };
         // SAFETY: stacks live as long as the runtime.
         unsafe { frames.as_ref() }.open_with(room, make);
-        // SAFETY: inside of that room.
+        // SAFETY: it is inside that room.
         let views: NonNull<Datum> = unsafe { place.add(1) }.cast();
         // SAFETY: as above.
         unsafe { write_views(views, versions, modes) };
-        // SAFETY: made above; it stays until the frame is closed.
+        // SAFETY: it was made above, and stays until the frame is closed.
         Opened { scope_state: unsafe { place.as_ref() }, views }
     }
 
-    /// Runs the body of a parent in short form that comes next, in a frame of the stack, whose closures come next then; false
-    /// if it must not run, and has not.
+    /// Runs the body of the next closure, a compact parent, in a new frame of the stack. The
+    /// closures of that frame come next. Returns false if the body must not run, and has not.
     #[inline]
     pub(in crate::stack) fn run_parent_here(&self, this: TaskRef, frames: &Frames) -> bool {
         let level = frames.level() + 1;
@@ -106,7 +110,7 @@ impl Worker<StackEngine> {
         } else {
             Begun::Usual
         };
-        // SAFETY: it comes next, and nobody else runs it.
+        // SAFETY: it comes next, and no other thread runs it.
         let ran = unsafe { this.run_compact(self.erased()) };
         if begun != Begun::Usual {
             frames.inline_subtrees.end(begun, level, !matches!(ran, Err(None)));
@@ -119,7 +123,7 @@ impl Worker<StackEngine> {
         if let Begun::Measured(began) = begun {
             frames.frame().began.set(began);
         }
-        // SAFETY: its scope, in the frame that was just opened.
+        // SAFETY: it is the parent's scope, in the frame that was just opened.
         let scope_state = unsafe { frames.frame().scope_state.as_ref() };
         if let Some(error) = failed {
             scope_state.set_own_failure(error);
@@ -129,11 +133,12 @@ impl Worker<StackEngine> {
         true
     }
 
-    /// Such a parent is complete: its frame is the youngest, has let go of what it uses, and is closed here.
+    /// A compact parent is complete. Its frame is the youngest, no longer uses any versions, and is
+    /// closed here.
     #[inline]
     pub(in crate::stack) fn end_parent_here(&self, parent: TaskRef, frames: &Frames) {
         let at = frames.frame().scope_state;
-        // SAFETY: a frame's scope is there as long as the frame.
+        // SAFETY: a frame's scope exists as long as the frame.
         let scope_state = unsafe { at.as_ref() };
         let (versions, modes) = parent.compact_uses();
         // SAFETY: the parent has an access to it.
@@ -143,7 +148,7 @@ impl Worker<StackEngine> {
         } else {
             Err(self.expanded_outcome(parent, scope_state))
         };
-        // SAFETY: nobody uses it any more.
+        // SAFETY: the scope is not used any more.
         unsafe { at.drop_in_place() };
         let began = frames.frame().began.get();
         if began != 0 {
@@ -157,12 +162,14 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// A parent in its usual form, how it has ended, and whether what it has used is poisoned: something may have failed.
+    /// Expands a parent in which something may have failed. Returns the task, its result, and
+    /// whether it poisons its versions.
     #[cold]
     fn expanded_outcome(&self, parent: TaskRef, scope_state: &ScopeState) -> (TaskRef, Result<(), Error>, bool) {
         let task = parent.expand(|size| self.alloc(size));
         let error = outcome(task, scope_state, None);
-        // What failed below did so in a generation of the body's own; the numbers of those around it are others.
+        // A failure below was recorded in a generation of the body's own. Around the body, the
+        // generations have other numbers.
         let own = task.records().iter().filter(|record| matches!(record.declared(), Mode::Write | Mode::Inout));
         own.for_each(|record| record.version().leave_failed_group());
         (task, error.map_or(Ok(()), Err), scope_state.own_failure().is_some())

@@ -1,7 +1,9 @@
-//! Room for another closure: the window of a scope (how many of its tasks may wait), and the next chunk.
+//! Room for another closure: the window of a scope limits how many of its tasks may wait, and a
+//! chunk limits the bytes.
 //!
-//! A frame's limit is a place in memory; where it is, a look at the orders of the first and the last closure says how many
-//! there are at most. In a full window the leaves that come next run in place. A parent is stolen, be it by this worker: it may
+//! A frame's limit is an address. When a push reaches the limit, the orders of the first and the
+//! last closure give an upper bound on the waiting tasks. If the window is full, the leaves that
+//! come next run in place. A parent that comes next is stolen, perhaps by this worker, since it may
 //! wait for what the body does next.
 
 use super::run::Stopped;
@@ -17,24 +19,24 @@ use crate::stack::thief::theft::{self, State};
 use crate::worker::Worker;
 use crate::worker::wait::Waiter;
 
-/// Bytes of closures that a scope collects before its owner runs them, if nobody else is there who could: what the
-/// first-level cache holds.
-const ALONE: usize = 16 << 10;
+/// If no other worker could run them, a scope collects this many bytes of closures before its owner
+/// runs them. The first-level cache holds as much.
+const MAX_BYTES_ALONE: usize = 16 << 10;
 
-/// Tasks that an owner who waits for room runs until it looks again.
-const HELP: u32 = 64;
+/// An owner that waits for room runs this many tasks between two checks.
+const TASKS_PER_CHECK: u32 = 64;
 
-/// How many closures must have ended until an owner who waits for room goes on with its stack.
+/// An owner that waits for room goes on with its stack when this many closures have ended.
 const SOME: u64 = 256;
 
-/// How often in a row a body lets others run in vain.
-const LOOKS: u32 = 2;
+/// A body stops waiting for room after this many waits in a row that freed none.
+const MAX_MISSES: u32 = 2;
 
-/// Bytes of closures that a body collects before it looks: as many lines as the window has tasks, since a closure is of a line at
-/// least.
+/// A body collects this many bytes of closures before it checks the window. The window has a line
+/// per task, since a closure takes at least one line.
 pub(in crate::stack) fn window(config: &Config) -> usize {
     let window = usize::try_from(config.window).unwrap_or(usize::MAX).saturating_mul(LINE);
-    if runs_early(config) { window.min(ALONE) } else { window }
+    if runs_early(config) { window.min(MAX_BYTES_ALONE) } else { window }
 }
 
 /// Whether leaves run before the window is full.
@@ -43,7 +45,7 @@ fn runs_early(config: &Config) -> bool {
 }
 
 impl Worker<StackEngine> {
-    /// Makes room for a closure of `size` bytes, whose task says that it holds `bytes`.
+    /// Makes room for a closure of `size` bytes. `bytes` is what its task said it holds.
     #[cold]
     pub(in crate::stack) fn make_room_in_frame(
         &self,
@@ -65,7 +67,7 @@ impl Worker<StackEngine> {
         let waiting = if is_full() {
             let make = || self.wait_for_room(scope_state, frames, &fits);
             scope::waits_for(self, scope_state, Cause::Window, 0, make);
-            // A body that runs ahead does not look again at its next spawn.
+            // A body that runs ahead does not check again at its very next spawn.
             waiting(scope_state, frames).min(config.window - config.window / 8)
         } else {
             waiting_at_most(scope_state, frames)
@@ -80,13 +82,15 @@ impl Worker<StackEngine> {
     pub(in crate::stack) fn run_leaves(&self, frames: &Frames) {
         match self.run_stack(frames, false) {
             Stopped::Drained => frames.rewind(),
-            // It is not run here: a stack with nothing beside it is not empty (`thief`, W5).
+            // Publishes that it does not run here: a stack that holds only this closure must not
+            // look empty (`search`, W5).
             Stopped::AtTheft(_) => frames.set_cursor(frames.cursor().0),
             _ => {}
         }
     }
 
-    /// The window is full. The caller of a runtime waits until a quarter of it is free; a body runs ahead if that does not help.
+    /// Waits while the window is full. The body of a root scope waits, on its own thread, until a
+    /// quarter of the window is free. Any other body runs ahead if waiting does not help.
     fn wait_for_room(&self, scope_state: &ScopeState, frames: &Frames, fits: &dyn Fn() -> bool) {
         let window = self.shared().config.window;
         let has_room = || {
@@ -96,10 +100,11 @@ impl Worker<StackEngine> {
         let is_hard = scope_state.task().is_none() && self.is_carrier();
         let mut misses = 0;
         self.run_leaves(frames);
-        while misses < LOOKS && !has_room() {
+        while misses < MAX_MISSES && !has_room() {
             let (thefts, before) = (scope_state.thefts(), waiting(scope_state, frames));
             if is_hard {
-                // Bytes are freed as the owner goes on; and thefts that are about to end are counted, perhaps.
+                // Bytes are freed only as the owner goes on. Thefts may be counted shortly before
+                // they end.
                 let few = !fits() || before <= SOME + self.shared().config.workers as u64;
                 let fewer =
                     || if few { waiting(scope_state, frames) < before } else { scope_state.thefts() >= thefts + SOME };
@@ -114,7 +119,8 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// Leaves the stack, and runs what there is until fewer of its closures wait; or until the one has ended that comes next.
+    /// Leaves the stack, and runs other tasks until fewer of its closures wait, or until the next
+    /// closure has ended.
     fn carry_until_fewer(&self, frames: &Frames, fewer: impl Fn() -> bool) {
         let next = closure(frames.next());
         let waiter = Waiter::new(self.seat());
@@ -123,15 +129,15 @@ impl Worker<StackEngine> {
                 frames.leave();
                 return self.look_until(|| theft::state(next) == State::Done || fewer());
             }
-            // What comes then may be nobody else's.
+            // Perhaps no other worker can run the closure after it.
             State::Done => return frames.leave(),
             State::Stolen => {}
         }
-        // All may wait for the one that was stolen.
+        // All other tasks may wait for the stolen one.
         if theft::wait_for(frames, next, &waiter) && waiter.park() {
             self.look_until(|| waiter.is_delivered() || fewer());
             if !waiter.is_delivered() && !theft::wait_no_longer(next) {
-                // Somebody is waking it.
+                // A thief is waking this worker.
                 self.wait_for_delivery(&waiter);
             }
         }
@@ -139,23 +145,26 @@ impl Worker<StackEngine> {
 }
 
 impl Worker<StackEngine> {
-    /// Waits until something is so of which nobody tells this worker: it looks, and sleeps for a while only.
+    /// Waits for a condition whose change no thread announces. It checks the condition, and sleeps
+    /// only for short times.
     fn look_until(&self, done: impl Fn() -> bool) {
         if self.stay_until(&done) {
             return;
         }
         self.tasks.thief.looks_by_itself(true);
-        self.carry_some_until(HELP, done);
+        self.carry_some_until(TASKS_PER_CHECK, done);
         self.tasks.thief.looks_by_itself(false);
     }
 }
 
-/// How many tasks of the youngest frame have not ended, at most, combinations left out: O(1).
+/// An upper bound on the tasks of the youngest frame that have not ended, without combine tasks.
+/// O(1).
 fn waiting_at_most(scope_state: &ScopeState, frames: &Frames) -> u64 {
     if frames.is_drained() { 0 } else { scope_state.spawned_since(closure(frames.next()).header().order()) }
 }
 
-/// How many of them no thief has ended either: O(1), unless places in reference order are no tasks'.
+/// Like `waiting_at_most`, without those that thieves have ended. O(1), unless some place in
+/// reference order belongs to no task.
 fn waiting(scope_state: &ScopeState, frames: &Frames) -> u64 {
     if !scope_state.has_gaps() {
         return waiting_at_most(scope_state, frames).saturating_sub(scope_state.thefts());

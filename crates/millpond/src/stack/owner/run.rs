@@ -1,5 +1,5 @@
-//! Running a stack: its closures one after the other, in reference order, without a look at what they wait for
-//! (DDS §3). What all before it have done is there.
+//! Running a stack: its closures one after the other, in reference order, without a check of their
+//! dependences (DDS §3). The results of everything before a closure are there when it runs.
 
 use crate::sync::atomic::Ordering::Acquire;
 use std::ptr::NonNull;
@@ -18,30 +18,31 @@ use crate::task::{GUARD, NestFrame, Role, TaskRef, flag};
 use crate::worker::Worker;
 use crate::worker::complete::{Ran, may_start, refusal, settle};
 
-/// Why a stack does not go on.
+/// Why a stack stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
     /// The closures of a live body have run.
     Drained,
-    /// The stack is empty, but for its oldest frame, whose body is over.
+    /// The stack is empty except for its oldest frame, whose body is over.
     Complete,
-    /// A parent comes next, and is not to run on this thread's stack.
+    /// A parent comes next, and must not run on this thread's stack.
     AtParent,
-    /// What comes next was stolen, and is not finished.
+    /// The next closure was stolen, and is not finished.
     AtTheft(TaskRef),
 }
 
 impl Worker<StackEngine> {
-    /// Runs what comes next in a stack, as long as that can be done. Parents only if the caller has a stack for them.
+    /// Runs the closures of a stack in order, until one of the conditions of [`Stopped`] holds.
+    /// Runs parents only if `parents`: the caller has a thread's stack for them.
     pub(crate) fn run_stack(&self, frames: &Frames, parents: bool) -> Stopped {
         self.in_stack(frames, || self.run_closures(frames, parents))
     }
 
-    /// Apart, so that what its caller keeps takes no register here.
+    /// A function of its own, so that what its caller keeps takes no registers here.
     #[inline(never)]
     fn run_closures(&self, frames: &Frames, parents: bool) -> Stopped {
         let mut at = frames.cursor().0;
-        // SAFETY: a scope is there as long as its frame.
+        // SAFETY: a scope exists as long as its frame.
         let cancels = unsafe { frames.frame().scope_state.as_ref() }.cancels();
         loop {
             if at == frames.top() {
@@ -56,7 +57,7 @@ impl Worker<StackEngine> {
                 if !frames.guard().is_clear() {
                     self.meet(frames, StolenTasks::ahead);
                 }
-                // SAFETY: the scope of a frame is there until the frame is closed, and its parent longer.
+                // SAFETY: a frame's scope exists until the frame is closed, and its parent longer.
                 let parent =
                     unsafe { frame.scope_state.as_ref() }.task().expect("only the oldest frame is no parent's");
                 frames.end_uses();
@@ -88,7 +89,7 @@ impl Worker<StackEngine> {
             if is_untouched && this.header().is_compact() && cancels.load(Acquire) == 0 {
                 if this.header().is_compact_leaf() {
                     self.count_body();
-                    // SAFETY: it comes next, and nobody else runs it.
+                    // SAFETY: it comes next, and no other thread runs it.
                     if let Err(error) = unsafe { this.run_compact(self.erased()) } {
                         self.end_expanded(this, error);
                     }
@@ -156,7 +157,7 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// Waits for a moment at a closure that is stolen; whether it is done.
+    /// Waits for a moment at a stolen closure. Returns whether it is done.
     #[cold]
     fn ends_soon(&self, stolen: TaskRef) -> bool {
         if self.log.is_on() {
@@ -165,7 +166,8 @@ impl Worker<StackEngine> {
         theft::ends_soon(stolen)
     }
 
-    /// Passes a task that has ended, when no thief looks at it any more: `next` comes after it.
+    /// Passes a task that has ended, as soon as no thief looks at it any more. `next` is the closure
+    /// after it.
     #[inline(always)]
     fn pass_behind(&self, frames: &Frames, next: *mut u8, task: TaskRef) {
         if !is_in_place(task) {
@@ -177,7 +179,7 @@ impl Worker<StackEngine> {
         self.pass(task);
     }
 
-    /// Runs a leaf, or a combination, and ends it.
+    /// Runs a leaf or a combine task, and ends it.
     #[inline(always)]
     fn run_in_order(&self, task: TaskRef) {
         if !may_start(task)
@@ -193,7 +195,7 @@ impl Worker<StackEngine> {
         self.end_in_order(task, result, true, Ran::No);
     }
 
-    /// The body of a leaf, or a combination.
+    /// Runs the body of a leaf or a combine task.
     #[inline(always)]
     pub(in crate::stack) fn run_one(&self, task: TaskRef) -> Result<(), Error> {
         if task.header().role() == Role::Leaf {
@@ -211,7 +213,7 @@ impl Worker<StackEngine> {
         self.end_in_order(task, Err(error), true, Ran::No);
     }
 
-    /// A leaf in short form has failed; or there is more to look at than for most.
+    /// Ends a compact leaf that has failed (`error`), or runs one that needs more checks than most.
     #[cold]
     #[inline(never)]
     pub(in crate::stack) fn end_expanded(&self, compact: TaskRef, error: Option<Error>) {
@@ -223,19 +225,19 @@ impl Worker<StackEngine> {
         self.pass(task);
     }
 
-    /// A body must not run.
+    /// Discards a task whose body must not run. Returns its error.
     #[cold]
     pub(in crate::stack) fn refused(&self, task: TaskRef, error: Error) -> Error {
         if task.header().has(flag::RECORDED) {
             self.log.refused(task.record_id(), task.header().role() == Role::Nest);
         }
-        // SAFETY: the closure is there and will not be run.
+        // SAFETY: the closure was not consumed, and will not run.
         unsafe { (task.header().vtable().discard)(task) };
         error
     }
 
-    /// Runs a parent's body, in a new frame of the stack, whose closures come next; false if it must not run, and has
-    /// ended.
+    /// Runs a parent's body in a new frame of the stack, whose closures come next. If the body must
+    /// not run, ends the parent and returns false.
     pub(in crate::stack) fn begin_parent(&self, task: TaskRef, frames: &Frames) -> bool {
         if let Some(error) = refusal(task) {
             self.refuse_in_order(task, error);
@@ -254,7 +256,7 @@ impl Worker<StackEngine> {
         self.tasks.opens_in.set(Some(NonNull::from(frames)));
         let result = self.run_body(task);
         let nest: NonNull<NestFrame> = task.frame_at();
-        // SAFETY: `run` has made it, and the task is not complete.
+        // SAFETY: `run` has made the frame, and the task is not complete.
         let nest = unsafe { nest.as_ref() };
         if let Err(error) = result {
             nest.scope_state().set_own_failure(error);
@@ -269,10 +271,12 @@ impl Worker<StackEngine> {
         self.end_in_order(task, result, poison, ran);
     }
 
-    /// What the descendants of a parent leave.
+    /// Hands back what the descendants of a parent leave. Returns its result, whether it poisons
+    /// its versions, and whether it left a value.
     pub(in crate::stack) fn hand_back(&self, task: TaskRef) -> (Result<(), Error>, bool, Ran) {
         let nest: NonNull<NestFrame> = task.frame_at();
-        // SAFETY: the parent's body has run, so it was made; it stays until the block is freed.
+        // SAFETY: the parent's body has run, so the frame was made. It stays until the block is
+        // freed.
         let this = unsafe { nest.as_ref() };
         // SAFETY: the scope is complete.
         let error = unsafe { this.hand_back() };
@@ -280,13 +284,13 @@ impl Worker<StackEngine> {
         if task.header().has(flag::RECORDED) {
             self.log.note(What::Completed { body: task.record_id() });
         }
-        // SAFETY: it is not used any more.
+        // SAFETY: the frame is not used any more.
         unsafe { nest.drop_in_place() };
         // A body that failed left no value.
         (error.map_or(Ok(()), Err), poison, if poison { Ran::No } else { Ran::Yes })
     }
 
-    /// A task has ended, and all before it have.
+    /// A task has ended, and everything before it has, too.
     pub(in crate::stack) fn end_in_order(&self, task: TaskRef, result: Result<(), Error>, poison: bool, ran: Ran) {
         let role = task.header().role();
         let result = if role == Role::Combine {
@@ -300,23 +304,23 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// What was stolen is finished, and is passed before the stack comes to it.
+    /// A stolen task is finished, and is passed before the stack reaches it.
     #[cold]
     pub(crate) fn pass_theft(&self, closure: TaskRef) {
         let scope_state = closure.header().scope_state();
-        // SAFETY: the scope's body calls.
+        // SAFETY: the scope's body calls this.
         let scope_state = unsafe { scope_state.as_ref() };
         // SAFETY: as above.
         let frames = unsafe { frames_of(scope_state) };
         if theft::pass(closure)
             && let Some(frames) = frames
         {
-            // A thief that scans may look at it.
+            // A thief that scans may look at the task.
             frames.guard().alone(|| self.pass(out_of_line::itself(closure)));
         }
     }
 
-    /// The last that is done to a task: its join is told, its block freed.
+    /// The last step for a task: it wakes its join, and frees its block.
     fn pass(&self, task: TaskRef) {
         // SAFETY: the scope outlives its tasks.
         let scope: &ScopeState = unsafe { task.header().scope_state().as_ref() };
@@ -332,7 +336,7 @@ impl Worker<StackEngine> {
     }
 }
 
-/// Whether a task lies in a frame.
+/// Whether a task's block is in a frame.
 #[inline(always)]
 fn is_in_place(task: TaskRef) -> bool {
     task.header().has(flag::IN_PLACE)

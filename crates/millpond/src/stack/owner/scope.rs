@@ -1,4 +1,4 @@
-//! What a scope does whose tasks a stack holds: it opens its stack, waits for what it has spawned, and ends.
+//! A scope whose tasks a stack holds: it opens its stack, waits for what it has spawned, and ends.
 
 use std::ptr::NonNull;
 
@@ -45,26 +45,29 @@ impl Worker<StackEngine> {
         nest
     }
 
-    /// Runs all tasks that the scope, whose body calls, has spawned, and waits for those that others run.
+    /// Runs all tasks that the scope has spawned, and waits for those that other workers run. The
+    /// scope's body calls this.
     pub(crate) fn finish_frame(&self, scope_state: &ScopeState) {
         // SAFETY: the scope is open.
         let Some(frames) = (unsafe { frames_of(scope_state) }) else { return };
-        // A portable parent does not wait; but nothing is wrong if one does.
+        // A portable parent need not wait, but it may.
         frames.promote();
         let frame = frames.frame();
         debug_assert!(frame.scope_state == NonNull::from(scope_state), "a live body's frame is the youngest");
         self.finish(frames, frame, scope_state);
     }
 
-    /// As `finish_frame`, where `frame` is that of the scope, above which there may be some whose bodies are over.
+    /// Like `finish_frame`, where `frame` is the scope's. There may be frames above it whose bodies
+    /// are over.
     pub(in crate::stack) fn finish(&self, frames: &Frames, frame: &Frame, scope_state: &ScopeState) {
         debug_assert!(frame.live.get() && frame.scope_state == NonNull::from(scope_state), "its body waits");
         self.log.waits_for_others(|| self.drain(frames, frame, scope_state));
         frames.rewind();
     }
 
-    /// As `finish_frame`, on behalf of a body that waits for something, by `cause` and number in a recording: for all that was
-    /// spawned before, whether it conflicts or not, since the stack knows no other order.
+    /// Like `finish_frame`, for a body that waits for something: `cause` and `on`, a number in a
+    /// recording, say what. It waits for all tasks spawned before, whether they conflict or not,
+    /// since the stack knows no other order.
     pub(crate) fn finish_frame_for(&self, scope_state: &ScopeState, cause: Cause, on: u64) {
         waits_for(self, scope_state, cause, on, || self.finish_frame(scope_state));
     }
@@ -81,7 +84,7 @@ impl Worker<StackEngine> {
                     }
                     frames.enter();
                 }
-                // On a stack of its own.
+                // The parent needs a thread's stack of its own.
                 Stopped::AtParent => {
                     let waiter = Waiter::new(self.seat());
                     frame.waiter.set((&raw const waiter).cast_mut());
@@ -94,7 +97,7 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// The body of a root scope is over: whoever has time runs what is left of its tasks.
+    /// The body of a root scope is over: any idle worker runs the tasks that are left.
     pub(crate) fn end_stack(&self, scope_state: &ScopeState) {
         // SAFETY: the scope is open.
         let Some(frames) = (unsafe { frames_of(scope_state) }) else { return };
@@ -103,13 +106,14 @@ impl Worker<StackEngine> {
         if frames.cursor().0 == frames.top() {
             return self.close_stack(frames);
         }
-        // Until the stack is closed.
+        // It is outstanding until the stack is closed.
         scope_state.count_hidden_spawn();
         frames.leave();
         self.tasks.stack_jobs.borrow_mut().push_back(resume::go_on(self, frames, scope_state));
     }
 
-    /// A root scope's stack is empty: what it kept for the scope's end goes, and another scope may have it.
+    /// A root scope's stack is empty: it frees what it kept for the scope's end, and another scope
+    /// may use it.
     pub(in crate::stack) fn close_stack(&self, frames: &Frames) {
         frames.end_uses();
         frames.free_orphans();
@@ -119,10 +123,10 @@ impl Worker<StackEngine> {
         self.shared().tasks.put_back(NonNull::from(frames));
     }
 
-    /// Polls a future, on behalf of a scope's body.
+    /// Polls a future for a scope's body.
     ///
-    /// In between it runs the leaves that come next; what comes then is stolen, be it by this worker, so that the body can go
-    /// on as soon as it is woken.
+    /// Between polls it runs the leaves that come next. The first task after them is stolen,
+    /// perhaps by this worker, so that the body can go on as soon as it is woken.
     pub(crate) fn block_on_in_frame<F: Future>(&self, scope_state: &ScopeState, future: F) -> F::Output {
         self.block_on(future, |waiter| {
             // SAFETY: the scope is open.
@@ -141,7 +145,7 @@ impl Worker<StackEngine> {
     }
 }
 
-/// The scope's body waits by `wait`, for what `cause` says.
+/// The scope's body waits by calling `wait`. `cause` says for what.
 pub(in crate::stack) fn waits_for(
     worker: &Worker<StackEngine>,
     scope_state: &ScopeState,

@@ -1,5 +1,5 @@
-//! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses, push what it
-//! captures, commit.
+//! Spawning into a frame (DDS §2, the abstract machine): allocate a closure, push what it accesses,
+//! push what it captures, commit.
 
 use crate::access::{Accesses, ArgsOf, In};
 use crate::copy_out::moved;
@@ -24,10 +24,10 @@ use crate::stack::thief::scan::StolenTasks;
 use crate::task::{Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
-/// Closures of more bytes lie elsewhere.
+/// A closure with more bytes gets a block of its own.
 pub(in crate::stack) const LARGE: usize = 16 << 10;
 
-/// Accesses of a task that a stack holds: the order of the stack is theirs.
+/// The accesses of a task that a stack holds. The stack's order is their order.
 pub(crate) struct InFrame<'a, const IN_PLACE: bool>(pub(crate) &'a Frames);
 
 impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
@@ -40,7 +40,7 @@ impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
         Of::default()
     }
 
-    /// In place, on top of the stack, where the spawn has made room.
+    /// If the task is in place: at the top of the stack, where the spawn has made room.
     #[inline(always)]
     fn alloc(&self, worker: &Worker<StackEngine>, size: usize) -> Block {
         if IN_PLACE {
@@ -50,7 +50,7 @@ impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
         }
     }
 
-    /// What a scope's stack holds, the scope does not count.
+    /// The scope does not count tasks that its stack holds.
     #[inline(always)]
     fn count(&self, scope_state: &ScopeState) -> u64 {
         let order = scope_state.next_order();
@@ -58,7 +58,7 @@ impl<const IN_PLACE: bool> Orders<StackEngine> for InFrame<'_, IN_PLACE> {
         order
     }
 
-    /// In place: whoever runs the stack comes to a `write` when all before it has ended.
+    /// In place: the stack's runner reaches a `write` only when everything before it has ended.
     #[inline(always)]
     fn storage(&self, _worker: &Worker<StackEngine>, datum: &Datum) -> Storage {
         if datum.version().meta().of::<InOrder>().is_in_use() { Storage::Shared } else { Storage::Own(None) }
@@ -143,12 +143,12 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
                 self.commit_apart::<A, F, O>(frames, vtable, options, accesses, body)
             }
         };
-        // Made here, so that it is known where it is dropped that nothing is to be done.
+        // Made here, so that the compiler sees at the drop that there is nothing to do.
         Join::in_frame(closure, record)
     }
 
-    /// As `commit`, of a task that returns nothing and about which there is more to say, or for which there is no room: where it
-    /// is, and its number in the recording.
+    /// Like `commit`, for a task that returns nothing, but needs more than the short path offers or
+    /// finds no room. Returns the closure, and the task's number in the recording.
     #[inline(never)]
     fn commit_apart<A, F, O>(
         &self,
@@ -176,7 +176,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         }
         let at = frames.top_at();
         let prepared = worker.prepare_by(InFrame::<true>(frames), plan, &accesses);
-        // SAFETY: the task was prepared with the payload of these types.
+        // SAFETY: the task was prepared with a payload of these types.
         unsafe { write_body::<A::Shape, F>(prepared.room, Body { shape: prepared.shape, f: body }) };
         let closure = (prepared.task, prepared.task.record_id());
         frames.publish(at.as_ptr().wrapping_add(size));
@@ -184,7 +184,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         closure
     }
 
-    /// As `commit`, with a block that lies elsewhere.
+    /// Like `commit`, with a block outside the stack.
     #[inline(never)]
     fn commit_out_of_line<A, F, O>(&self, frames: &Frames, plan: Plan<'_>, accesses: A, body: F) -> (Spawned, TaskRef)
     where
@@ -198,7 +198,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         }
         let prepared = worker.prepare_by(InFrame::<false>(frames), plan, &accesses);
         let Prepared { task, shape, room, .. } = prepared;
-        // SAFETY: the task was prepared with the payload of these types.
+        // SAFETY: the task was prepared with a payload of these types.
         unsafe { write_body::<A::Shape, F>(room, Body { shape, f: body }) };
         if must_count::<O>() {
             task.add_flags(flag::COUNTED);
@@ -209,7 +209,8 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         (spawned, closure)
     }
 
-    /// A task was spawned: tells the recording, and who waits for work.
+    /// A task was spawned: tells the recording, and answers a thief or wakes a sleeper if the owner
+    /// lock demands it.
     #[inline(always)]
     fn committed(&self, frames: &Frames) {
         if self.scope_state().record() != 0 {
@@ -222,20 +223,21 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
 }
 
 impl Worker<StackEngine> {
-    /// Puts what stands for a task behind those that the body has spawned.
+    /// Pushes the closure that represents an out-of-line task.
     pub(crate) fn push_out_of_line(&self, frames: &Frames, task: TaskRef) -> TaskRef {
         let size = out_of_line::size(task.header().role());
         if !frames.has_room(size) {
             frames.make_room(size);
         }
         let at = frames.top_at();
-        // SAFETY: there is room, above all that is in use.
+        // SAFETY: there is room, above everything in use.
         unsafe { out_of_line::write(at, task) };
         frames.publish(at.as_ptr().wrapping_add(size));
         TaskRef(at.cast())
     }
 
-    /// Puts a combination, whose accesses the scope's stack orders, behind the tasks of its reduction.
+    /// Pushes a combine task behind the tasks of its reduction. The scope's stack orders its
+    /// accesses.
     pub(crate) fn combine_in_frame(&self, frames: &Frames, task: TaskRef) {
         let version = task.records()[0].version();
         Orders::<StackEngine>::enter(&InFrame::<false>(frames), version);
@@ -243,7 +245,7 @@ impl Worker<StackEngine> {
     }
 }
 
-/// The stack of a scope that has one.
+/// The stack of a scope, if it has one.
 ///
 /// # Safety
 ///

@@ -1,13 +1,17 @@
-//! Futures that wait for one closure: a join that is polled, whose task a thief may run while the body goes on.
+//! Futures that wait for one closure: a join is polled, and a thief may run its task while the body
+//! goes on.
 //!
-//! Wakers lie with the scope, by their closure's place in reference order; that there is one is a mark on the closure
-//! (`theft`, WATCHED).
+//! The scope keeps the wakers, by their closure's place in reference order. A mark on the closure
+//! says that it has a waker (`theft`, WATCHED).
 //!
-//! 1. A poll locks the scope's wakers, puts its own there, marks the closure by a compare-and-swap, and unlocks. If the closure
-//!    is ENDING or DONE it puts nothing there; ENDING lasts for a few steps of another thread.
-//! 2. Who has run a closure that is marked locks the wakers, makes it ENDING, takes the waker out, and unlocks; then makes it
-//!    DONE, and wakes. Before it is DONE the scope is there. A poll in between waits for DONE; a later one sees it.
-//! 3. Who has run one that is not marked makes it DONE by a compare-and-swap, which fails if it is marked meanwhile.
+//! 1. A poll locks the scope's wakers, inserts its own, marks the closure by a compare-and-swap,
+//!    and unlocks. If the closure is ENDING or DONE, the poll inserts nothing. ENDING lasts for a
+//!    few steps of another thread.
+//! 2. A worker that has run a marked closure locks the wakers, makes the closure ENDING, takes the
+//!    waker out, and unlocks. Then it makes the closure DONE, and wakes the future. The scope
+//!    exists until the closure is DONE. A poll in between waits for DONE; a later poll sees DONE.
+//! 3. A worker that has run an unmarked closure makes it DONE by a compare-and-swap. That fails if
+//!    a poll marks the closure meanwhile.
 
 use crate::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::collections::BTreeMap;
@@ -23,22 +27,24 @@ use crate::task::TaskRef;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// By place in reference order.
+/// Wakers, by their closure's place in reference order.
 pub(crate) type Wakers = Mutex<BTreeMap<u64, Waker>>;
 
-/// Whether a closure of the scope whose body runs here, at this place in reference order, has ended.
+/// Whether a closure of the scope whose body runs here has ended. `order` is its place in reference
+/// order.
 pub(crate) fn has_ended(scope_state: &ScopeState, this: TaskRef, order: u64) -> bool {
-    // SAFETY: the scope is open, as long as there are joins.
+    // SAFETY: the scope is open as long as there are joins.
     let Some(frames) = (unsafe { frames_of(scope_state) }) else { return true };
-    // The scope's body asks, so its frame is the youngest.
+    // The scope's body calls this, so its frame is the youngest.
     let at = frames.next();
-    // What is behind the cursor was not written over.
+    // A closure after the cursor was not overwritten.
     at == frames.top() || closure(at).header().order() > order || theft::state(this) == State::Done
 }
 
-/// Wakes a future when the closure has ended, and no longer whom the poll before named; false if it has.
+/// Wakes a future when the closure has ended, and forgets the waker of the poll before. Returns
+/// false if the closure has ended.
 pub(crate) fn wake_when_ended(scope_state: &ScopeState, this: TaskRef, order: u64, waker: &Waker) -> bool {
-    // Cloned, and the earlier one dropped, without the lock: that may run any code.
+    // The waker is cloned, and the earlier one dropped, without the lock: either may run any code.
     let waker = waker.clone();
     let mut wakers = scope_state.closure_wakers().lock();
     let earlier = wakers.insert(order, waker);
@@ -52,7 +58,8 @@ pub(crate) fn wake_when_ended(scope_state: &ScopeState, this: TaskRef, order: u6
     is_marked
 }
 
-/// Makes a closure that was run DONE, and wakes who waits for it; what it was before.
+/// Makes a closure that was run DONE, and wakes the future that waits for it. Returns its earlier
+/// state.
 pub(in crate::stack) fn end(this: TaskRef) -> u32 {
     let word = this.header().theft();
     let mut before = word.load(Acquire);
@@ -62,7 +69,7 @@ pub(in crate::stack) fn end(this: TaskRef) -> u32 {
             Err(now) => before = now,
         }
     }
-    // SAFETY: a scope stays until its closures are done.
+    // SAFETY: a scope exists until its closures are DONE.
     let scope_state = unsafe { this.header().scope_state().as_ref() };
     let mut wakers = scope_state.closure_wakers().lock();
     word.fetch_or(theft::ENDING, AcqRel);

@@ -1,4 +1,5 @@
-//! Who may look into a stack: its owner, who pays no read-modify-write for it, or one thief at a time.
+//! A lock that is biased towards the owner of a stack. It admits the owner, which pays no
+//! read-modify-write, or one thief at a time.
 //!
 //! ```text
 //!              enter, alone
@@ -15,38 +16,53 @@
 //!                      thief, after a barrier
 //! ```
 //!
-//! The owner, before each step that takes a closure, or gives memory of frames to something else:
+//! Before each step that takes a closure, or reuses memory of frames, the owner:
 //!
 //! - O1. announces what it takes, by a store (`Frames::take`);
-//! - O2. compiler fence;
-//! - O3. loads the word, acquire. OWNED: it goes on, up to its next step. FRESH: it makes it OWNED, and looks whether somebody
-//!   sleeps (`thief`, W1). ASKED: it makes it SERVED, scans the stack for the thief, leaves the answer, and makes it what
-//!   it was before, or FRESH if that found something: what it would have to wait for otherwise. WALKED: it waits for that.
+//! - O2. issues a compiler fence;
+//! - O3. loads the word, acquire. If the word is OWNED, the owner continues up to its next step. If
+//!   it is FRESH, the owner makes it OWNED, and wakes a sleeper if there is one (`search`, W1). If
+//!   it is ASKED, the owner makes it SERVED, scans the stack for the thief, and leaves the answer.
+//!   Otherwise the owner would have to wait for that scan. Then it makes the word what it was
+//!   before, or FRESH if the scan found something. If the word is WALKED, the owner waits for the
+//!   end of the scan.
 //!
-//! A sentinel that will look no more makes the word FRESH where it is OWNED (`thief`, W4), when no thief is there.
+//! A sentinel that stops its checks makes the word FRESH where it is OWNED (`search`, W4), if no
+//! thief is there.
 //!
 //! A thief, one at a time (`thieves`):
 //!
 //! - T1. leaves its wish, and makes the word ASKED, if it is OWNED or FRESH;
-//! - T2. waits some microseconds for the answer, which the owner's next step gives. So it is with short tasks;
-//! - T3. if the owner does not come (the word is still ASKED: it is in a long body), calls for a barrier in all threads of the
-//!   process (membarrier), and makes the word WALKED, unless the owner has come; then it goes on with T2;
-//! - T4. scans, and takes closures; then makes the word what it was before T1, or FRESH, release: if it has taken some, or if it
-//!   has seen nothing since the owner calls what it spawns (`episode`), which then lays that down.
+//! - T2. waits some microseconds for the answer, which the owner gives at its next step. With short
+//!   tasks, this is the usual case;
+//! - T3. if the word is still ASKED, the owner is in a long body. Then the thief issues a barrier
+//!   in all threads of the process (membarrier), and makes the word WALKED. If the owner came
+//!   first, the thief goes on with T2 instead;
+//! - T4. scans, and takes closures. Then it makes the word what it was before T1, release. If it
+//!   has taken some closures, it makes an OWNED word FRESH instead. It also does so if it found
+//!   nothing while the owner calls what it spawns (`inline_subtree`). The owner then pushes these
+//!   tasks.
 //!
-//! Why no closure is taken twice: if O3 of a step loads a word from before T1, then the barrier of T3 comes after that load
-//! on the owner's processor, hence after O1, which T4 sees. If it loads ASKED or WALKED, the owner takes nothing before the
-//! scan is through. In the first case the owner may be in the middle of its step while the thief scans. That step opens a
-//! frame or runs a body, which adds to the end of the stack what is complete when the thief can see it; or it closes a
-//! frame in which nothing is left to take, whose memory is not written before the next step. The thief sees the stack as it
-//! was at one moment (`Frames::seen`). Frames of bodies that were called are added to the end too, without O2 and O3: what they
-//! hold runs already, and is seen so (`episode`, S1 and S2). What lies elsewhere is freed in a step of its own, which announces
-//! that the stack has gone on (`pass_behind`).
+//! Why no closure is taken twice: if O3 of a step loads a word from before T1, the barrier of T3
+//! comes after that load on the owner's processor. Hence it comes after O1, which T4 sees. If O3
+//! loads ASKED or WALKED, the owner takes nothing before the scan is over.
 //!
-//! A stack that nobody runs is FREE: there a thief needs no barrier, and who goes on with the stack waits for the thief.
+//! In the first case, the owner may be in the middle of its step while the thief scans. If the step
+//! opens a frame or runs a body, it adds to the end of the stack. What it adds is complete when the
+//! thief can see it. If the step closes a frame, nothing in that frame is left to take. The owner
+//! does not write to its memory before the next step. The thief sees the stack as it was at one
+//! moment (`Frames::seen`).
 //!
-//! Where the system has no membarrier, the word is never clear, a SeqCst fence is the first step of `meet`, and so is the
-//! barrier of T3.
+//! The owner also adds frames of called bodies to the end, without O2 and O3. What they hold
+//! already runs, and thieves see it as running (`inline_subtree`, S1 and S2). The owner frees an
+//! out-of-line task in a step of its own, which announces that the stack has moved on
+//! (`pass_behind`).
+//!
+//! A stack without an owner is FREE. There a thief needs no barrier, and the next owner waits for
+//! the thief.
+//!
+//! If the system has no membarrier, the word is never clear. Then the first step of `meet` is a
+//! SeqCst fence, and so is the barrier of T3.
 
 use std::fmt;
 
@@ -66,29 +82,33 @@ const WALKED: u32 = 4;
 const FREE: u32 = 5;
 const VISITED: u32 = 6;
 
-/// Mark of the word where the owner needs a fence of its own: it is never clear there.
+/// Mark of the word if the owner needs a fence of its own. A word with this mark is never clear.
 const FENCED: u32 = 1 << 31;
 
-/// Turns for which a thief waits until it calls for a barrier: some microseconds, less than the barrier costs.
-const PATIENCE: u32 = if cfg!(loom) { 1 } else { 200 };
+/// How often a thief spins before it issues a barrier: some microseconds, less than the barrier
+/// costs.
+const SPINS_BEFORE_BARRIER: u32 = if cfg!(loom) { 1 } else { 200 };
 
-/// Turns after which who waits for another's few steps lets the system run it.
-const LONG: u32 = 1000;
+/// A thread that waits for a few steps of another thread yields after this many spins.
+const SPINS_BEFORE_YIELD: u32 = 1000;
 
-/// See the [module](self). A scan finds an `A`.
+/// See the [module](self). `A` is what a scan finds.
 pub(crate) struct OwnerLock<A> {
-    /// One of these states; and [`FENCED`].
+    /// One of the states above, and [`FENCED`].
     word: AtomicU32,
     fenced: u32,
-    /// How much the thief asks for: written before the word is ASKED, read by the owner while it is SERVED.
+    /// How much the thief asks for. The thief writes it before the word is ASKED, and the owner
+    /// reads it while the word is SERVED.
     wish: Guarded<u64>,
-    /// What the owner's scan has found: written as long as the word is SERVED, read by the thief that asked.
+    /// What the owner's scan has found. The owner writes it while the word is SERVED, and the thief
+    /// that asked reads it.
     answer: Guarded<Option<A>>,
-    /// OWNED or FRESH: what the word was before the thief asked, who writes it. It is that again after the visit: who has seen
-    /// an empty stack may sleep when the owner's first step comes.
+    /// What the word was before the thief asked: OWNED or FRESH. The thief writes it. After the
+    /// visit, the word is the same again: a worker that has seen an empty stack may sleep when the
+    /// owner's first step comes.
     before: Guarded<u32>,
     thieves: Mutex<()>,
-    /// The process that it was made in (`sync::fork`).
+    /// The process in which the lock was made (`sync::fork`).
     generation: u32,
 }
 
@@ -98,17 +118,17 @@ impl<A> fmt::Debug for OwnerLock<A> {
     }
 }
 
-/// What the owner does that was not clear.
+/// What the owner does next, if the word was not clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
-    /// It goes on.
+    /// It continues.
     Thief,
-    /// It looks whether somebody sleeps: this is its first step.
+    /// It wakes a sleeper, if there is one: this is its first step.
     NoOwner,
 }
 
 impl<A> OwnerLock<A> {
-    /// Of a stack that nobody owns.
+    /// The lock of a stack without an owner.
     pub(crate) fn new() -> Self {
         let fenced = if barrier::is_asymmetric() { 0 } else { FENCED };
         OwnerLock {
@@ -122,19 +142,19 @@ impl<A> OwnerLock<A> {
         }
     }
 
-    /// O2 and O3: whether the owner may go on at once.
+    /// O2 and O3: whether the owner may continue at once.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
         compiler_fence(SeqCst);
         self.word.load(Acquire) == OWNED
     }
 
-    /// Whether no thief is there, and nobody sleeps of whom the owner is to look.
+    /// Whether no thief is there, and the owner need not look for a sleeper.
     pub(crate) fn is_owned(&self) -> bool {
         self.word() == OWNED
     }
 
-    /// Whether nobody runs the stack: a peek.
+    /// Whether the stack is FREE: a peek.
     pub(crate) fn is_free(&self) -> bool {
         self.word() == FREE
     }
@@ -147,7 +167,7 @@ impl<A> OwnerLock<A> {
         self.word.store(word | self.fenced, Release);
     }
 
-    /// The rest of O3, where the way was not clear. `scan` gets how much the thief asks for.
+    /// The rest of O3, if the word was not clear. `scan` gets the wish of the thief.
     #[cold]
     pub(crate) fn meet(&self, scan: impl FnOnce(u64) -> Option<A>) -> Met {
         if self.fenced != 0 {
@@ -165,14 +185,15 @@ impl<A> OwnerLock<A> {
                 }
                 OWNED => return Met::Thief,
                 WALKED => self.wait_while(WALKED),
-                // A thief has come in between.
+                // A thief has changed the word in between.
                 _ => {}
             }
         }
     }
 
-    /// Whether this call changed the word. What was done before it is seen by who finds the change, and the other way
-    /// round.
+    /// Tries to change the word, and returns whether this call did. A thread that finds the change
+    /// sees what this thread did before it. This thread sees what came before the word that it
+    /// found.
     fn makes(&self, from: u32, to: u32) -> bool {
         self.word.compare_exchange(from | self.fenced, to | self.fenced, AcqRel, Acquire).is_ok()
     }
@@ -182,34 +203,35 @@ impl<A> OwnerLock<A> {
         let mut turns = 0;
         while self.word() == word {
             if fork::generation() != self.generation {
-                // The thief was a thread of the parent.
+                // The thief was a thread of the parent process.
                 return self.set(if word == VISITED { FREE } else { OWNED });
             }
             turns += 1;
-            if turns % LONG == 0 { yield_thread() } else { spin_loop() }
+            if turns % SPINS_BEFORE_YIELD == 0 { yield_thread() } else { spin_loop() }
         }
     }
 
-    /// Makes the word `to`, by its owner. A thief that asks gets nothing, and a first step wakes nobody: another one will follow.
+    /// The owner makes the word `to`. A thief that asks gets nothing. A first step wakes no
+    /// sleeper, because another first step will follow.
     fn leave_for(&self, to: u32) {
         while !self.makes(OWNED, to) && !self.makes(FRESH, to) {
             self.meet(|_wish| None);
         }
     }
 
-    /// The owner leaves the stack to whoever takes it next. What it has done there is seen by them.
+    /// The owner leaves the stack. The next thread that takes it sees what this owner did there.
     pub(crate) fn leave(&self) {
         self.leave_for(FREE);
     }
 
-    /// Becomes the owner of a stack that is free, and that nobody else may take.
+    /// Becomes the owner of a stack that is free, and that no other thread may enter.
     pub(crate) fn enter(&self) {
         while !self.makes(FREE, FRESH) {
             self.wait_while(VISITED);
         }
     }
 
-    /// The owner does something by which a thief must not come, under `f`.
+    /// The owner runs `f`. No thief scans the stack meanwhile.
     pub(crate) fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
         self.leave_for(VISITED);
         let result = f();
@@ -217,8 +239,9 @@ impl<A> OwnerLock<A> {
         result
     }
 
-    /// As a thief: what is found by `scan`, which this thread does, or by the owner, which gets the wish; none if another
-    /// thief is there. If this thief finds nothing, and `leaves_word`, the owner's next step is a first one.
+    /// A thief's visit. It returns what `scan` finds on this thread, or what the owner finds for
+    /// `wish`. If another thief is there, it returns `None`. If this thread's scan finds nothing,
+    /// and `leaves_word` returns true, the owner's next step is a first step.
     pub(crate) fn visit(
         &self,
         wish: u64,
@@ -246,7 +269,8 @@ impl<A> OwnerLock<A> {
         found
     }
 
-    /// Makes the next step of a stack's owner a first one (`thief`, W4); false if somebody else is there.
+    /// Makes the next step of a stack's owner a first step (`search`, W4). Returns false if another
+    /// thread is there.
     pub(crate) fn make_fresh(&self) -> bool {
         let Some(_alone) = self.thieves.try_lock() else { return false };
         match self.word() {
@@ -256,18 +280,19 @@ impl<A> OwnerLock<A> {
         }
     }
 
-    /// T2 and T3: whether the owner has answered; else the thief may scan.
+    /// T2 and T3: returns whether the owner has answered. If not, the thief may scan.
     fn is_answered(&self) -> bool {
-        for _ in 0..PATIENCE {
+        for _ in 0..SPINS_BEFORE_BARRIER {
             if !matches!(self.word(), ASKED | SERVED) {
                 return true;
             }
-            // In a model, who has yielded goes on only when nobody else does.
+            // In a loom model, a thread that yields goes on only when no other thread does.
             if cfg!(not(loom)) {
                 spin_loop();
             }
         }
-        // Not if the owner is about to answer: its scan may be long, and the barrier interrupts it.
+        // No barrier if the owner is about to answer: its scan may be long, and the barrier
+        // interrupts it.
         if self.word() == ASKED {
             barrier::heavy();
             if self.makes(ASKED, WALKED) {
@@ -279,8 +304,9 @@ impl<A> OwnerLock<A> {
     }
 }
 
-/// What the word is after a visit. Who has stolen something no longer looks for what the owner announces next: the owner's next
-/// step is a first one. So it is if word is left.
+/// The word after a visit. A thief that has stolen something no longer watches for what the owner
+/// announces next. So the owner's next step must be a first step. The same holds if `leaves_word`
+/// returned true.
 fn after(before: u32, found: bool) -> u32 {
     if found && before == OWNED { FRESH } else { before }
 }

@@ -1,5 +1,5 @@
-//! What a worker does for a stack, in the form of a task: it goes on with a stack, or runs what it has stolen from one, on
-//! a stack of its own.
+//! Stack jobs: what a worker does for a stack, in the form of a task. It continues with a stack, or
+//! runs a closure that it stole from one. A stolen parent runs on a stack of its own.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -27,11 +27,11 @@ static STACK_JOB: VTable = VTable {
     drop_result: |_| unreachable!("a stack job has no join"),
 };
 
-/// What is to be done.
+/// The payload of a stack job.
 #[derive(Clone, Copy, Debug)]
 struct StackJob {
     frames: NonNull<Frames>,
-    /// What was stolen from the stack; if nothing was, the worker goes on with it.
+    /// The closure stolen from the stack. If it is `None`, the worker continues with the stack.
     stolen: Option<TaskRef>,
 }
 
@@ -47,23 +47,24 @@ fn make(worker: &Worker<StackEngine>, stack_job: StackJob, scope_state: NonNull<
     task
 }
 
-/// Goes on with a stack that nobody owns, and that nobody but this stack job's runner will take.
+/// A job that continues with a stack that has no owner. Only the worker that runs this job takes
+/// the stack.
 pub(in crate::stack) fn go_on(worker: &Worker<StackEngine>, frames: &Frames, scope_state: &ScopeState) -> TaskRef {
     make(worker, StackJob { frames: frames.into(), stolen: None }, scope_state.into())
 }
 
-/// Runs what was stolen.
+/// A job that runs a stolen closure.
 pub(in crate::stack) fn stolen(worker: &Worker<StackEngine>, frames: NonNull<Frames>, closure: TaskRef) -> TaskRef {
     make(worker, StackJob { frames, stolen: Some(closure) }, closure.header().scope_state())
 }
 
 impl Worker<StackEngine> {
-    /// Runs a stack job, and what it leads to.
+    /// Runs a stack job, and the stacks that it leads to.
     pub(crate) fn run_stack_job(&self, task: TaskRef) -> Option<TaskRef> {
-        // SAFETY: `make` has put it there.
+        // SAFETY: `make` wrote the payload.
         let stack_job = unsafe { task.payload::<StackJob>().read() };
         self.free(task);
-        // Who knows how long it takes.
+        // The job may take long.
         self.leave_tasks(Leave::Body);
         // SAFETY: stacks live as long as the runtime.
         let frames = unsafe { stack_job.frames.as_ref() };
@@ -78,18 +79,19 @@ impl Worker<StackEngine> {
         None
     }
 
-    /// Runs a parent that no frame holds, a pending one or a session's, on a stack of its own.
+    /// Runs a parent on a stack of its own. No frame holds the parent: it is pending, or a
+    /// session's.
     pub(crate) fn run_parent_apart(&self, task: TaskRef) {
         let own = self.take_stack();
         self.named(task, || self.run_parent_body(task, own));
-        // What comes now are tasks of another scope.
+        // The next tasks belong to another scope.
         self.flush_all();
         let leads_to = self.go_on_with(own);
         debug_assert!(leads_to.is_none(), "it is not a stolen closure");
     }
 
-    /// Runs a stack until it is empty, or somebody else has to go on with it; the stack with which this worker has to, if
-    /// there is one.
+    /// Runs a stack until it is empty, or until another worker must continue with it. Returns the
+    /// stack that this worker must continue with, if there is one.
     fn go_on_with<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
         loop {
             match self.run_stack(frames, true) {
@@ -111,13 +113,14 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// A stack is empty: it was a root scope's, or that of a parent, which has ended.
+    /// Completes an empty stack: that of a root scope, or that of a parent, which has ended.
+    /// Returns the stack that this worker must continue with, if there is one.
     fn complete_stack<'a>(&'a self, frames: &'a Frames) -> Option<&'a Frames> {
         let scope_state = frames.frame().scope_state;
         // SAFETY: the scope is not closed yet.
         let Some(parent) = unsafe { scope_state.as_ref() }.task() else {
             self.close_stack(frames);
-            // SAFETY: the scope waits for this.
+            // SAFETY: the scope waits for this call.
             let _none: bool = unsafe { scope_state.as_ref() }.finish(1);
             return None;
         };
@@ -142,8 +145,8 @@ impl Worker<StackEngine> {
         self.end_theft(unsafe { victim.as_ref() }, closure)
     }
 
-    /// Runs a closure of somebody else's stack, where it is, or, of a task in short form, a copy; the stack with which this
-    /// worker has to go on.
+    /// Runs a closure of another worker's stack. It runs a copy of a compact task, and any other
+    /// task in place. Returns the stack that this worker must continue with, if there is one.
     fn run_stolen<'a>(&'a self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let began = clock::ticks();
         let is_copied = stolen.header().is_compact();
@@ -165,7 +168,8 @@ impl Worker<StackEngine> {
         self.end_theft(victim, stolen)
     }
 
-    /// What was stolen is done; the stack with which this worker has to go on.
+    /// Ends a theft, whose closure is done. Returns the stack that this worker must continue with,
+    /// if there is one.
     fn end_theft<'a>(&self, victim: &'a Frames, stolen: TaskRef) -> Option<&'a Frames> {
         let next = theft::end(victim, stolen);
         if next.is_none() {
@@ -174,7 +178,7 @@ impl Worker<StackEngine> {
         next
     }
 
-    /// A stolen task has ended: its results are in place (DDS Fig. 3).
+    /// Settles a stolen task that has ended: its results are in place (DDS Fig. 3).
     fn settle_stolen(&self, task: TaskRef, result: Result<(), crate::Error>, poison: bool, ran: Ran) {
         // SAFETY: the scope outlives its tasks.
         let scope_state = unsafe { task.header().scope_state().as_ref() };

@@ -1,9 +1,9 @@
-//! A thief's look through a stack for closures that are ready (DDS §3): of none of these an access conflicts with one of an
-//! earlier closure of the frame that is not finished.
+//! A thief's scan of a stack for ready closures (DDS §3). A closure is ready if none of its
+//! accesses conflicts with one of an earlier, unfinished closure of the same frame.
 //!
-//! The links between accesses of one datum, which the paper's owner makes at each push, the thief makes here; what the
-//! owner saves by that is measured in [decision 27]. Only closures of one frame conflict: what a frame's body may use, its
-//! parent has declared, and that was ready.
+//! In the paper, the owner links the accesses of one datum at each push. Here the thief does that;
+//! [decision 27] measures what the owner saves. Only closures of one frame conflict: a frame's body
+//! uses only what its parent declared, and the parent was ready.
 //!
 //! [decision 27]: ../../../../docs/decisions/0027-the-stack.md
 
@@ -27,10 +27,10 @@ use crate::task::{Role, TaskRef};
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// The versions that earlier closures use, which were not finished when they were looked at, and how.
+/// The versions that earlier closures use which were unfinished when scanned, and their modes.
 type Used = HashMap<NonNull<Version>, Mode, BuildHasherDefault<ByAddress>>;
 
-/// Spreads addresses.
+/// A hash function for addresses.
 #[derive(Debug, Default)]
 struct ByAddress(u64);
 
@@ -48,52 +48,59 @@ impl Hasher for ByAddress {
     }
 }
 
-/// How many closures the first scan through a stack looks at, at most.
-const REACH: u32 = 512;
+/// The limit of the first scan of a stack, in closures. No later limit is smaller.
+const MIN_SCAN_CLOSURES: u32 = 512;
 
-/// So many closures a scan looks at in vain where the last one has ended, or as many as are wanted, before it begins from the start;
-/// and behind what it has found itself. Less where debug assertions are on, since most programs of tests are small; optimized tests
-/// have it as it is.
-const FEW: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
+/// A scan that resumes where the last one ended checks this many closures, or as many as it wants
+/// if that is more. If none of them is ready, it begins from the start. A scan that has found
+/// something ends after this many further closures that are not ready.
+///
+/// With debug assertions the number is smaller, since most test programs are small. Optimized tests
+/// use the full number.
+const MAX_MISSES: u32 = if cfg!(debug_assertions) { 2 } else { 64 };
 
-/// A scan from the start is followed by an eighth as many that go on where the last one has ended as it has looked at closures: in a
-/// short frame by none. All of them together then look at no more than some ten closures each.
-const EIGHTH: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
+/// If a scan from the start checked `n` closures, `n` / 8 scans may resume where the last one
+/// ended. In a short frame, no scan may. On average, all these scans then check at most some ten
+/// closures each.
+const CLOSURES_PER_RESUME: u32 = if cfg!(debug_assertions) { 1 } else { 8 };
 
-/// The longest scan.
-const LONGEST: u32 = 1 << 22;
+/// The largest limit of a scan, in closures.
+const MAX_SCAN_CLOSURES: u32 = 1 << 22;
 
-/// After a scan in vain thieves leave the stack alone for so many times what that took: a stack's owner, who does the scan or
-/// waits for it, loses a twentieth of its time at most. So they do after a theft that was not worth what it costs the owner.
+/// After a scan that finds nothing, thieves leave the stack alone for this many times its duration.
+/// The owner does the scan or waits for it, so it loses at most a twentieth of its time. Thieves do
+/// the same after a theft that was not worth its cost to the owner.
 const REST: u64 = 20;
 
-/// What a theft costs a stack's owner, in ticks of the clock (some 0.4 ns): a scan, and a wait for what comes next and was stolen.
+/// What a theft costs a stack's owner, in clock ticks (about 0.4 ns): a scan, and a wait for the
+/// stolen closure that comes next.
 const THEFT: u64 = 1 << 12;
 
-/// After so many ticks a body is long: more than all that a visit costs its worker.
+/// After this many ticks a body is long: a visit costs its worker less than that.
 const LONG: u64 = 1 << 15;
 
-/// What is known of earlier scans through a stack. Changed by who scans it, but for the times: by whoever looks at the stack, or has
-/// run what it stole there.
+/// What is known of earlier scans of a stack. Only a scan changes it, except for the times. Any
+/// thief that peeks at the stack, or has run a closure stolen from it, changes those.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// How many closures a scan looks at, at most: more and more, as long as there was nothing among so many.
+    /// The limit of a scan, in closures. It doubles if a scan reaches it and finds nothing.
     reach: AtomicU32,
-    /// When thieves may come again, unless the owner is in a long body, and loses nothing.
+    /// When thieves may come again. They may come earlier if the owner is in a long body, and so
+    /// loses nothing.
     not_before: AtomicU64,
-    /// What thieves have seen running, and since when.
+    /// The cursor that thieves have seen, and since when.
     running: AtomicUsize,
     since: AtomicU64,
-    /// What the stack looked like when a scan found nothing in all of it.
+    /// The stack as it was when a scan of all of it found nothing.
     cursor: AtomicUsize,
     top: AtomicUsize,
     changes: AtomicUsize,
     trail: RefCell<Trail>,
-    /// That of a scan from the start.
+    /// The trail of a scan from the start.
     fresh: RefCell<Trail>,
 }
 
-/// A stack at a peek: while all three stay, there is nothing new to steal.
+/// A stack at a peek. While all three values stay the same, there is nothing new to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peek {
     cursor: usize,
@@ -111,7 +118,7 @@ impl Default for Search {
     fn default() -> Self {
         let none = AtomicUsize::default;
         Search {
-            reach: AtomicU32::new(REACH),
+            reach: AtomicU32::new(MIN_SCAN_CLOSURES),
             not_before: AtomicU64::new(0),
             running: none(),
             since: AtomicU64::new(0),
@@ -125,7 +132,7 @@ impl Default for Search {
 }
 
 impl Search {
-    /// Whether a scan may begin, a peek.
+    /// Whether a scan may begin: a peek.
     fn is_due(&self, cursor: usize, now: u64) -> bool {
         if self.running.load(Relaxed) != cursor {
             self.running.store(cursor, Relaxed);
@@ -134,19 +141,21 @@ impl Search {
         now >= self.not_before.load(Relaxed) || now.saturating_sub(self.since.load(Relaxed)) > LONG
     }
 
-    /// The owner has lost so many ticks of the clock to a thief. Of two rests the one that lasts longer counts.
+    /// Records that the owner has lost `lost` ticks to a thief. Of two rests, the one that lasts
+    /// longer counts.
     fn rest(&self, now: u64, lost: u64) {
         self.not_before.fetch_max(now + REST * lost, Relaxed);
     }
 
-    /// A scan has ended, which had `left` closures to go, through a stack that looked like this before.
+    /// Records the end of a scan that had `left` closures to go. `before` is the stack as the scan
+    /// saw it.
     fn note(&self, before: Peek, began: u64, left: u32, found: bool) {
         let reach = self.reach.load(Relaxed);
         if found {
-            return self.reach.store(((reach - left) * 2).clamp(REACH, LONGEST), Relaxed);
+            return self.reach.store(((reach - left) * 2).clamp(MIN_SCAN_CLOSURES, MAX_SCAN_CLOSURES), Relaxed);
         }
         if left == 0 {
-            self.reach.store((reach * 2).min(LONGEST), Relaxed);
+            self.reach.store((reach * 2).min(MAX_SCAN_CLOSURES), Relaxed);
         } else {
             self.cursor.store(before.cursor, Relaxed);
             self.top.store(before.top, Relaxed);
@@ -157,18 +166,22 @@ impl Search {
     }
 }
 
-/// How far scans have come since one began from the start and found something. The next one goes on there, since closures that have
-/// ended lie before it, perhaps thousands behind one that takes long.
+/// How far scans have come since one began from the start and found something. The next scan
+/// resumes there. Otherwise it would first pass closures that have ended, perhaps thousands behind
+/// a long one.
 #[derive(Debug, Default)]
 struct Trail {
-    /// Through the closures of which frame: after a frame was opened, closed or emptied the shape is another one.
+    /// The frame whose closures the trail covers. If a frame was opened, closed or emptied, the
+    /// shape is a different one.
     frame: Option<NonNull<Frame>>,
     shape: usize,
-    /// The last closure that it has looked at.
+    /// The last closure that it has checked.
     last: Option<TaskRef>,
-    /// What closures up to that one use, or have used: who has ended meanwhile is not looked for.
+    /// The versions that closures up to that one use, or have used. Closures that have ended
+    /// meanwhile are not removed.
     used: Used,
-    /// How many more scans may go on here: what lies before it, and has become ready, is not passed over for long.
+    /// How many more scans may resume here. The number is limited, so that a closure before this
+    /// place that has become ready is not missed for long.
     more: u32,
 }
 
@@ -178,9 +191,11 @@ impl Trail {
         self.used.clear();
     }
 
-    /// Where it ends in a frame, of whose closures those from `at` to `end` have not ended, perhaps. Only if the first of these does
-    /// not lie behind it: that one, which the stack's owner may run, has been seen then, and what comes behind it is there. Several
-    /// combinations may have one place in reference order, so that nothing is known of two of them.
+    /// Where the trail ends in a frame whose closures from `at` to `end` may be unfinished. There
+    /// is no such place if the first of these closures comes after the trail's end. Otherwise scans
+    /// have seen that closure, which the owner may run, and the closures behind it are still there.
+    /// Several combinations may have the same place in reference order, so nothing is known of two
+    /// of them.
     fn end(&self, frame: &Frame, shape: usize, at: *mut u8, end: *mut u8) -> Option<*mut u8> {
         let is_here = self.frame == Some(frame.into()) && self.shape == shape;
         let last = self.last.filter(|_| is_here && self.more > 0)?;
@@ -189,24 +204,26 @@ impl Trail {
     }
 }
 
-/// What a scan takes: ready closures that come soon one after the other; or, of twice as many, the second half.
+/// What a scan takes: ready closures that are close together, or the second half of twice as many.
 #[derive(Debug)]
 pub(crate) struct StolenTasks {
-    /// How many closures at most, of one frame.
+    /// The largest number of closures to take, all of one frame.
     most: usize,
-    /// Of the youngest frame as many are left to the stack's owner, which comes to them next.
+    /// Whether the scan leaves as many closures of the youngest frame to the owner, which runs them
+    /// next.
     spares: bool,
     in_youngest: bool,
     pub(in crate::stack) found: Vec<TaskRef>,
 }
 
 impl StolenTasks {
-    /// Of a stack whose owner is in a body, or that nobody owns.
+    /// For a stack whose owner is in a body, or that has no owner.
     pub(in crate::stack) fn first(most: u64) -> Self {
         StolenTasks { most: most as usize, spares: false, in_youngest: false, found: Vec::new() }
     }
 
-    /// Of a stack whose owner goes on at once. One closure alone is the first one: no more is worth a look.
+    /// For a stack whose owner continues at once. If `most` is one, the scan takes the first ready
+    /// closure: a longer scan is not worth it.
     pub(in crate::stack) fn ahead(most: u64) -> Self {
         StolenTasks { spares: most > 1, ..StolenTasks::first(most) }
     }
@@ -215,12 +232,12 @@ impl StolenTasks {
         self.spares && self.in_youngest
     }
 
-    /// How many ready closures it looks for.
+    /// How many ready closures the scan looks for.
     fn wanted(&self) -> usize {
         if self.spares_some() { 2 * self.most } else { self.most }
     }
 
-    /// Whether there is enough: a parent alone is.
+    /// Whether the scan has found enough. One parent is enough.
     fn is_full(&self) -> bool {
         let is_parent = |first: &TaskRef| out_of_line::itself(*first).header().role() != Role::Leaf;
         self.found.first().is_some_and(is_parent) || self.found.len() >= self.wanted()
@@ -230,7 +247,7 @@ impl StolenTasks {
         self.found.is_empty()
     }
 
-    /// Takes what was found, but for what it spares.
+    /// Takes the closures that were found, except those that it leaves to the owner.
     fn share_out(mut self) -> Option<StolenTasks> {
         if self.spares_some() {
             self.found.drain(..self.found.len() / 2);
@@ -240,16 +257,20 @@ impl StolenTasks {
     }
 }
 
-/// Takes closures that are ready and that nobody runs, as many as the stolen tasks wants, if there are any within reach: the first ones near by
-/// where the last scan has ended, or else the first of all, beginning at the frame at one end; or the second half of those.
-/// The caller is in the stack, by its guard.
+/// Takes ready closures that no worker runs, as many as `stolen_tasks` wants, within the limit of
+/// the scan. It visits the frames from the end `from` on. In the frame where the last scan ended,
+/// it first resumes there. Otherwise it begins with the first closure of the frame. It may leave
+/// the first half of what it found to the owner.
+///
+/// The caller holds the stack's owner lock.
 pub(in crate::stack) fn steal(frames: &Frames, from: End, mut stolen_tasks: StolenTasks) -> Option<StolenTasks> {
     let (began, mut left) = (clock::ticks(), frames.search.reach.load(Relaxed));
-    // Before the look: what changes in between makes what is noted useless, no more.
+    // Read before the scan. If something changes in between, the record is useless, but not wrong.
     let (shape, changes) = (frames.shape(), frames.changes());
     let now = frames.seen();
     look_for(frames, from, shape, now, &mut left, &mut stolen_tasks);
-    // What this scan has seen, and nothing else: the owner may take what comes next while a thief scans, and leave it again.
+    // Record what this scan has seen, and nothing else. While a thief scans, the owner may take the
+    // next closure and leave it again.
     frames.search.note(Peek::of(now.next, now.taken, now.top, changes), began, left, !stolen_tasks.is_empty());
     stolen_tasks.share_out()
 }
@@ -262,7 +283,7 @@ fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32,
         let (frame, at, taken, end) = ranges[nth];
         stolen_tasks.in_youngest = nth + 1 == ranges.len();
         if let Some(at) = trail.end(frame, shape, at, end) {
-            let most = FEW.max(stolen_tasks.wanted() as u32).min(*left);
+            let most = MAX_MISSES.max(stolen_tasks.wanted() as u32).min(*left);
             let mut few = most;
             look_through(at, false, end, &mut trail, &mut few, stolen_tasks);
             *left -= most - few;
@@ -275,13 +296,13 @@ fn look_for(frames: &Frames, from: End, shape: usize, now: Seen, left: &mut u32,
         fresh.begin(frame, shape);
         look_through(at, taken, end, &mut fresh, left, stolen_tasks);
         if !stolen_tasks.is_empty() {
-            fresh.more = (before - *left) / EIGHTH;
+            fresh.more = (before - *left) / CLOSURES_PER_RESUME;
             return std::mem::swap(&mut *trail, &mut *fresh);
         }
     }
 }
 
-/// Looks for ready closures from `at` to `end`; the first one runs, if it was `taken`.
+/// Looks for ready closures from `at` to `end`. If `taken`, the first one already runs.
 fn look_through(
     at: *mut u8,
     taken: bool,
@@ -299,7 +320,7 @@ fn look_through(
             let may_be_taken = state == State::Untouched && !(taken && nth == 0) && role != Role::Combine;
             misses += 1;
             if may_be_taken && !conflicts_with(task, &trail.used) {
-                // A parent is taken alone, since it may stand for all the work that there is.
+                // A parent is taken alone, since it may represent all the work that there is.
                 if !stolen_tasks.is_empty() && role != Role::Leaf {
                     return;
                 }
@@ -309,13 +330,13 @@ fn look_through(
             note(task, &mut trail.used);
         }
         trail.last = Some(this);
-        if !stolen_tasks.is_empty() && (misses > FEW || stolen_tasks.is_full()) {
+        if !stolen_tasks.is_empty() && (misses > MAX_MISSES || stolen_tasks.is_full()) {
             return;
         }
     }
 }
 
-/// The accesses of a task, in either of its forms.
+/// The accesses of a task, compact or not.
 pub(in crate::stack) fn accesses(task: TaskRef) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
     let is_compact = task.header().is_compact();
     let records = || task.records().iter().map(|record| (record.version_at(), record.mode()));
@@ -327,10 +348,10 @@ fn conflicts_with(task: TaskRef, used: &Used) -> bool {
     accesses(task).any(|(version, mode)| used.get(&version).is_some_and(|&earlier| conflicts(earlier, mode)))
 }
 
-/// The accesses of a task that is not finished.
+/// Adds the accesses of an unfinished task to `used`.
 fn note(task: TaskRef, used: &mut Used) {
     for (version, mode) in accesses(task) {
-        // Two modes on one datum: what comes later waits for one of them in any case.
+        // Two modes on one datum: a later access waits for one of them in any case.
         let noted = used.entry(version).or_insert(mode);
         if *noted != mode {
             *noted = Mode::Inout;
@@ -339,20 +360,21 @@ fn note(task: TaskRef, used: &mut Used) {
 }
 
 impl Frame {
-    /// Of a frame that is not the youngest: the parent that runs, and where the closures end.
+    /// For a frame that is not the youngest: the parent that runs, and where the closures end.
     fn around_parent(&self) -> (*mut u8, *mut u8) {
         (self.running.load(Relaxed).map_addr(|at| at & !1), self.last.load(Relaxed))
     }
 }
 
 impl Frames {
-    /// Each frame's closures that have not come to an end when it was looked at, perhaps: from which one to where; of the
-    /// youngest frame first.
+    /// The range of each frame's closures that may be unfinished: its start, whether the first
+    /// closure is taken, and its end. The youngest frame comes first.
     fn ranges(&self, now: Seen) -> impl Iterator<Item = (&Frame, *mut u8, bool, *mut u8)> {
         let mut frame = now.youngest;
         let mut is_youngest = true;
         std::iter::from_fn(move || {
-            // SAFETY: null, or a frame, which is not written over while the caller is there.
+            // SAFETY: null, or a frame, which the owner does not overwrite while the caller is
+            // there.
             let this = unsafe { frame.as_ref() }?;
             frame = this.before;
             if std::mem::take(&mut is_youngest) {
@@ -363,7 +385,7 @@ impl Frames {
         })
     }
 
-    /// Whether a closure that has not ended uses a version. Only for the owner. O(all accesses).
+    /// Whether an unfinished closure uses a version. Only the owner may call this. O(all accesses).
     pub(crate) fn uses(&self, version: NonNull<Version>) -> bool {
         let mut closures = self.ranges(self.seen()).flat_map(|(_frame, at, _taken, end)| link::closures(at, end));
         closures.any(|this| {
@@ -377,26 +399,27 @@ impl Frames {
         Peek::of(next, taken, self.top_seen(), self.changes())
     }
 
-    /// A theft was not worth its costs.
+    /// Records that a theft was not worth its costs.
     pub(in crate::stack) fn rest(&self) {
         self.search.rest(clock::ticks(), THEFT);
     }
 
-    /// Whether thieves may come, a peek.
+    /// Whether thieves may come: a peek.
     pub(in crate::stack) fn is_due(&self, now: u64) -> bool {
         self.search.is_due(self.peek().cursor, now)
     }
 
-    /// Whether something has changed since a scan found nothing.
+    /// Whether the stack has changed since a scan found nothing.
     pub(in crate::stack) fn is_new(&self) -> bool {
         let Search { cursor, top, changes, .. } = &self.search;
         let seen = Peek { cursor: cursor.load(Relaxed), top: top.load(Relaxed), changes: changes.load(Relaxed) };
         self.peek() != seen
     }
 
-    /// Whether there is perhaps a closure that nobody runs.
+    /// Whether the stack may hold a closure that no worker runs.
     pub(crate) fn may_have_work(&self) -> bool {
-        // Beside a leaf of more than a line there is nothing, perhaps.
+        // If the leaf that runs takes more than a line, the answer is true even if nothing else is
+        // there.
         let is_empty = || {
             let (at, taken) = self.cursor();
             let above = self.top_seen().addr().wrapping_sub(at.addr());

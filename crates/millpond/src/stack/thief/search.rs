@@ -1,34 +1,48 @@
-//! A worker as a thief: whom it asks, how often, and how it watches over the stacks while it sleeps.
+//! A worker as a thief: which stack it asks, how often, and how it watches the stacks while it
+//! sleeps.
 //!
-//! Who runs a stack tells nobody that there is something to steal: that would cost each task a fence. So thieves look again and
-//! again, at growing intervals (this file), and who has slept is told as follows.
+//! An owner does not announce that its stack holds something to steal: that would cost a fence per
+//! task. So thieves scan again and again, at growing intervals (this file). These rules wake
+//! workers that sleep:
 //!
-//! - W1. A stack's owner, at its first step after it has entered the stack, after the stack was empty, after a theft, after a thief
-//!   that found nothing while an episode went on, or after W4 (`guard`, FRESH): SeqCst fence; if somebody sleeps, it wakes one.
-//! - W2. Who goes to sleep looks, after it was counted as a sleeper (`sleep`, S3), whether a stack is not empty. If so, and nobody
-//!   is the *sentinel*, it becomes that, by a compare-and-swap: it sleeps for a while only, and looks again.
-//! - W3. Who has stolen something, and who ends it, which makes others ready and tells no owner, wakes a sleeper behind a SeqCst
-//!   fence, if nobody watches and some stack may have more. So does the sentinel that turns to something else. If it was the
-//!   sentinel, it is none any more before that.
-//! - W4. The sentinel that has seen nothing change for a while, still counted as a sleeper, no longer is one; then makes every
-//!   stack FRESH, calls for a barrier as a thief does (`guard`, T3), and looks once more. If something has changed, it is the
-//!   sentinel again, unless somebody else is. Else it sleeps without end.
-//! - W5. So does the sentinel that sees all stacks empty, behind a SeqCst fence: there the next step is FRESH in any case.
+//! - W1. An owner's *first step* is one that finds the word FRESH (`owner_lock`). It is the first
+//!   step after the owner entered the stack, after the stack was empty, after a theft, or after W4.
+//!   It is also the first step after a thief that found nothing during an inline subtree. At its
+//!   first step, the owner issues a SeqCst fence. If a worker sleeps, the owner then wakes one.
+//! - W2. A worker that goes to sleep checks, after it was counted as a sleeper (`sleep`, S3),
+//!   whether some stack is not empty. If so, and if there is no *sentinel*, it becomes the
+//!   sentinel, by a compare-and-swap. The sentinel sleeps only for a while, and scans again.
+//! - W3. Stealing a closure, or finishing a stolen one, can make others ready without the owner
+//!   noticing. A thief that did either issues a SeqCst fence. Then it wakes a sleeper, if there is
+//!   no sentinel and some stack may hold work. The sentinel does the same when it turns to other
+//!   work. A thief that was the sentinel gives up that role before the fence.
+//! - W4. If the sentinel sees no change for a while, it gives up its role, still counted as a
+//!   sleeper. Then it makes every stack FRESH, issues a barrier as a thief does (`owner_lock`, T3),
+//!   and checks once more. If something has changed, it becomes the sentinel again, unless there is
+//!   another one. Otherwise it sleeps without a timeout.
+//! - W5. The sentinel does the same if it sees all stacks empty, behind a SeqCst fence. There the
+//!   next step finds FRESH in any case.
 //!
-//! Why nothing that has become ready stays unseen while some sleep without end and the others are busy. While somebody watches, it
-//! looks. Else the last one that did has left by W3, or by W4 or W5, or nobody ever did; and what happens then is
+//! Why ready work does not stay unseen while some workers sleep without a timeout and the others
+//! are busy: if there is a sentinel, it checks the stacks. Otherwise the last sentinel left by W3,
+//! W4 or W5, or there never was one. What happens then is one of these:
 //!
-//! - a step of an owner. The first one that finds the word of W4, or of an empty stack, comes with W1: if its fence is before that of
-//!   W4, W5, or of the S3 of who sleeps, then these see what it did; else it wakes a sleeper, who sees that nobody watches, and
-//!   watches. What comes before that step is before the barrier of W4, which sees it. What comes after it is watched.
-//! - a theft, or its end: the same holds with the fence of W3. Who goes on with a stack that it has stolen from enters it: FRESH.
+//! - A step of an owner. The first step that finds the FRESH of W4, or of an empty stack, runs W1.
+//!   If the fence of W1 comes before that of W4 or W5, or before S3 of a sleeper, that thread sees
+//!   what the step did. Otherwise the owner wakes a sleeper, which finds no sentinel and becomes
+//!   the sentinel. What comes before the step comes before the barrier of W4, which sees it. The
+//!   new sentinel sees what comes after the step.
+//! - A theft, or its end. The same holds with the fence of W3. A thief that continues with the
+//!   victim's stack enters it, which makes it FRESH.
 //!
-//! A scan that finds nothing notes the stack as it has seen it, and nobody scans again before that looks otherwise. What comes next may
-//! be ready without another sign: an owner takes it, and leaves it again where it was (a parent, where only leaves may run: `room`). If
-//! that was seen taken, that is what the note says.
+//! A scan that finds nothing records (cursor, top, changes). No thief scans this stack again until
+//! one of them changes. The next closure may be ready without another sign: an owner takes it, and
+//! leaves it again where it was (a parent, where only leaves may run: `room`). If the scan saw it
+//! taken, the record says so.
 //!
-//! Who sleeps without end since W2 has found a sentinel relies on that one: the fence of its W3, W4 or W5 comes after that of S3,
-//! and it sees what S3 has seen; or before, and W2 finds no sentinel.
+//! If W2 finds a sentinel, the worker sleeps without a timeout and relies on that sentinel. If the
+//! fence of the sentinel's W3, W4 or W5 comes after S3, the sentinel sees what S3 has seen. If it
+//! comes before S3, W2 finds no sentinel.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -52,31 +66,33 @@ use crate::worker::slack::OnTime;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// How long the sentinel sleeps: a body that begins now, and takes long, gives away what is ready behind it at the end of that.
+/// How long the sentinel sleeps. If a long body begins now, thieves get the ready closures behind
+/// it after this time.
 const NAP: Duration = Duration::from_micros(15);
 
-/// After so many naps in which nothing has changed it lets the owners wake it (W4): some 10 µs of their time after some
-/// milliseconds.
-const PATIENCE: u32 = 60;
+/// After this many naps without a change, the sentinel relies on the owners to wake it (W4). This
+/// costs the owners some 10 µs after some milliseconds.
+const NAPS_BEFORE_REST: u32 = 60;
 
-/// Who waits for something of which nobody tells it sleeps for a nap more after each [`PATIENCE`] of them, up to so many.
-const MOST_NAPS: u32 = 32;
+/// A worker that waits for an unannounced event sleeps one [`NAP`] longer after each
+/// [`NAPS_BEFORE_REST`] naps, up to this many.
+const MAX_NAPS: u32 = 32;
 
 /// What a worker keeps as a thief.
 #[derive(Debug)]
 pub(crate) struct Thief {
     victims: RefCell<Victims>,
-    /// Where there was something to steal last.
+    /// The stack of its last theft.
     last: Cell<Option<NonNull<Frames>>>,
     steal_policy: RefCell<StealPolicy>,
-    /// When it looks again.
+    /// When it scans again.
     next_look: Cell<u64>,
-    /// How often it has gone to sleep since something has changed, or it has rested.
+    /// How often it went to sleep since the last change, or since it rested.
     quiet: Cell<u32>,
-    /// It waits for something of which nobody tells it; and how often it has napped since something has changed.
+    /// Whether it waits for an unannounced event, and how often it napped since the last change.
     looks: Cell<bool>,
     naps: Cell<u32>,
-    /// There as long as it is the sentinel.
+    /// Present while it is the sentinel.
     watches: RefCell<Option<OnTime>>,
 }
 
@@ -94,18 +110,19 @@ impl Thief {
         }
     }
 
-    /// It waits for something of which nobody tells it, or no longer: it sleeps for a while only, whoever else watches.
+    /// Sets whether the worker waits for an event that no thread announces. If so, it sleeps only
+    /// for a while, even if there is another sentinel.
     pub(in crate::stack) fn looks_by_itself(&self, looks: bool) {
         self.looks.set(looks);
         self.naps.set(0);
     }
 
-    /// Whether it is time to look into a stack: always into one that nobody runs.
+    /// Whether the thief may scan a stack now. It may always scan a stack without an owner.
     fn is_due(&self, frames: &Frames, now: u64) -> bool {
         (now >= self.next_look.get() && frames.is_due(now)) || frames.guard().is_free()
     }
 
-    /// A leaf that it has stolen from a stack has run, for so many ticks.
+    /// Records that a leaf stolen from `victim` has run for `took` ticks.
     pub(in crate::stack) fn has_run(&self, victim: &Frames, took: u64) {
         let worth = self.steal_policy.borrow_mut().has_run(took);
         self.note(worth);
@@ -114,7 +131,8 @@ impl Thief {
         }
     }
 
-    /// A look was worth the time of a stack's owner, or not: then it waits longer each time.
+    /// Records whether a scan was worth the time of the stack's owner. If not, the thief waits
+    /// longer each time.
     fn note(&self, worth: bool) {
         let pause = self.steal_policy.borrow_mut().pause_after(worth);
         self.next_look.set(clock::ticks() + pause);
@@ -122,7 +140,8 @@ impl Thief {
 }
 
 impl Worker<StackEngine> {
-    /// Steals from some stack what is ready there, if it is time for a look: the next stack jobs.
+    /// Steals ready closures from some stack, if it is time for a scan. They become the next stack
+    /// jobs.
     #[cold]
     pub(crate) fn steal_closure(&self) -> bool {
         let (now, stacks) = (clock::ticks(), &self.shared().tasks);
@@ -130,7 +149,7 @@ impl Worker<StackEngine> {
         if count == 0 {
             return false;
         }
-        // The last number stands for nobody: a thief has no stack in the list that it must not steal from.
+        // `count` is the excluded number: a thief may steal from every stack in the list.
         let first = self.tasks.thief.victims.borrow_mut().pick(count + 1, count);
         // SAFETY: stacks live as long as the runtime.
         let last = self.tasks.thief.last.get().map(|frames| unsafe { frames.as_ref() });
@@ -167,7 +186,8 @@ impl Worker<StackEngine> {
         if self.log.is_on() {
             self.log.note(What::Looted { closures: found.len() as u32 });
         }
-        // The first one comes next; who takes the others from the pool takes what was put last.
+        // The first closure comes next. A worker that takes the others from the pool takes the one
+        // that was put last.
         found[1..].reverse();
         for closure in found {
             self.tasks.stack_jobs.borrow_mut().push_back(resume::stolen(self, NonNull::from(frames), closure));
@@ -178,7 +198,7 @@ impl Worker<StackEngine> {
         true
     }
 
-    /// W3: somebody else should look, if nobody does.
+    /// W3: wakes a sleeper, if there is no sentinel.
     pub(in crate::stack) fn pass_look_on(&self) {
         fence(SeqCst);
         let shared = self.shared();
@@ -191,7 +211,8 @@ impl Worker<StackEngine> {
         scan::steal(frames, self.shared().config.steal_from, stolen_tasks)
     }
 
-    /// The way was not clear for a stack's owner (`guard`, O3), which gives away such stolen tasks.
+    /// The slow path of O3 (`owner_lock`): the word was not clear. If a thief asks, the owner gives
+    /// it `stolen_tasks`.
     #[cold]
     #[inline(never)]
     pub(in crate::stack) fn meet(&self, frames: &Frames, stolen_tasks: fn(u64) -> StolenTasks) {
@@ -202,7 +223,7 @@ impl Worker<StackEngine> {
         }
     }
 
-    /// How long a worker may sleep that has found nothing; without end, if that is none.
+    /// How long a worker may sleep that has found nothing. `None` means without a timeout.
     pub(crate) fn watch(&self) -> Option<Duration> {
         let Thief { quiet, looks, naps, .. } = &self.tasks.thief;
         quiet.set(quiet.get().saturating_add(1));
@@ -210,25 +231,25 @@ impl Worker<StackEngine> {
         if !is_empty && !self.watches() {
             self.begin_watch();
         }
-        let may_stop = is_empty || quiet.get() > PATIENCE;
+        let may_stop = is_empty || quiet.get() > NAPS_BEFORE_REST;
         if may_stop && self.stop_watching() {
             let may_rest = if is_empty { self.are_empty() } else { self.are_quiet() };
             if may_rest { quiet.set(0) } else { self.begin_watch() }
         }
         if looks.get() {
             naps.set(naps.get().saturating_add(1));
-            return Some(NAP * (1 + naps.get() / PATIENCE).min(MOST_NAPS));
+            return Some(NAP * (1 + naps.get() / NAPS_BEFORE_REST).min(MAX_NAPS));
         }
         self.watches().then_some(NAP)
     }
 
-    /// W5: whether the next step of each owner wakes somebody, since there is nothing.
+    /// W5: whether all stacks are empty, so that the next step of each owner wakes a sleeper.
     fn are_empty(&self) -> bool {
         fence(SeqCst);
         !self.shared().tasks.may_have_work()
     }
 
-    /// W4: whether nothing can be stolen until somebody is woken.
+    /// W4: whether nothing can be stolen until an owner wakes a sleeper.
     fn are_quiet(&self) -> bool {
         let stacks = &self.shared().tasks;
         let will_wake = stacks.iter().all(|frames| frames.guard().make_fresh());
@@ -249,14 +270,15 @@ impl Worker<StackEngine> {
         self.tasks.thief.watches.borrow().is_some()
     }
 
-    /// It is awake. If it has watched until now, and turns to something else than what it has stolen, somebody else should look.
+    /// The worker is awake, and turns to work that it has not stolen. If it was the sentinel, it
+    /// wakes another worker by W3.
     pub(crate) fn end_watch(&self) {
         if self.stop_watching() {
             self.pass_look_on();
         }
     }
 
-    /// It no longer watches; whether it did.
+    /// Ends this worker's time as the sentinel. Returns whether it was the sentinel.
     fn stop_watching(&self) -> bool {
         let watched = self.tasks.thief.watches.take();
         if watched.is_some() {

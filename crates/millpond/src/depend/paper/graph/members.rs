@@ -1,4 +1,4 @@
-//! The members of a generation that were not released: the list in which `graph` and `embedded-graph` differ.
+//! The unreleased members of a generation. `graph` and `embedded-graph` differ in this list.
 
 use std::fmt::Debug;
 use std::ptr::NonNull;
@@ -9,24 +9,24 @@ use crate::depend::store::Local;
 use crate::sync::Guarded;
 use crate::task::Record;
 
-/// A list of the members of a generation, under the version's lock. All zeros is an empty one.
+/// A list of a generation's members, used under the version's lock. All zeros is an empty list.
 pub trait Members: Debug + Default + 'static {
-    /// The name of the scheme that has it.
+    /// The name of the scheme that uses this list.
     const NAME: &'static str;
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     fn is_empty(&self) -> bool;
 
-    /// Adds an access, which has its tag.
+    /// Adds an access that has its tag.
     fn push(&self, nodes: &mut Local<Node>, record: &Record);
 
-    /// Lets all go (Fig. 2, line 6).
+    /// Removes all members (Fig. 2, line 6).
     fn clear(&self, nodes: &mut Local<Node>);
 
-    /// Calls `with` for each.
+    /// Calls `with` for each member.
     fn for_each(&self, with: impl FnMut(NonNull<Record>));
 
-    /// An access that is released leaves the list that it is in, if it is in any (Fig. 2, lines 20–28).
+    /// Removes a released access from its list, if it is on one (Fig. 2, lines 20–28).
     fn leave(lists: &[Self; 2], modes: [u8; 2], nodes: &mut Local<Node>, record: &Record);
 }
 
@@ -49,7 +49,7 @@ impl Members for Chain {
         self.for_each(with);
     }
 
-    /// Along each list whose generation is of the access's mode. O(members).
+    /// Searches each list whose generation has the access's mode. O(members).
     fn leave(lists: &[Self; 2], modes: [u8; 2], nodes: &mut Local<Node>, record: &Record) {
         for (list, mode) in lists.iter().zip(modes) {
             if mode == record.mode() as u8 {
@@ -61,7 +61,8 @@ impl Members for Chain {
 
 /// A ring through the tags of its members. All operations but `for_each` are O(1).
 ///
-/// A ring that is let go stays a ring, of which nobody knows the first, so that its members leave it as any other.
+/// A cleared ring stays a ring, but has no first member any more. So its members leave it like any
+/// other ring.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Ring {
@@ -71,7 +72,7 @@ pub struct Ring {
 /// A tag in a ring.
 fn tag<'a>(at: Option<NonNull<Tag>>) -> &'a Tag {
     let at = at.expect("a ring has no gap");
-    // SAFETY: the tags of a ring are those of accesses that were not released, which leave it under the lock.
+    // SAFETY: the tags of a ring belong to unreleased accesses, which leave it under the lock.
     unsafe { at.as_ref() }
 }
 

@@ -1,4 +1,4 @@
-//! What an access keeps in the graph schemes: its edges, and its place in an embedded list.
+//! The data of an access in the graph schemes: its edges, and its place in an embedded list.
 
 use std::ptr::{self, NonNull};
 
@@ -6,18 +6,19 @@ use crate::sync::Guarded;
 use crate::sync::tracked::AtomicU32;
 use crate::task::Record;
 
-/// More outgoing edges than that are not kept for the next access that gets the tag.
-const FEW: usize = 64;
+/// A tag with more capacity than this for outgoing edges drops the memory instead of keeping it for
+/// the next access.
+const MAX_KEPT_EDGES: usize = 64;
 
 /// An access's tag. Its record points to it from its issue to its release.
 #[derive(Default)]
 pub struct Tag {
-    /// Edges into the access whose origin was not released.
+    /// The number of edges into the access whose origin is not released.
     pub(super) incoming: AtomicU32,
-    /// Where the edges lead that go out of it, in the order of issue.
+    /// The targets of the outgoing edges, in issue order.
     edges: Guarded<Vec<NonNull<Record>>>,
     record: Guarded<Option<NonNull<Record>>>,
-    /// The neighbours in a ring; itself if it is alone.
+    /// The neighbours in a ring. The tag itself if it is alone.
     pub(super) before: Guarded<Option<NonNull<Tag>>>,
     pub(super) after: Guarded<Option<NonNull<Tag>>>,
 }
@@ -29,10 +30,10 @@ impl std::fmt::Debug for Tag {
 }
 
 impl Tag {
-    /// Gives an access a tag that nobody knows.
+    /// Gives an access an unused tag.
     pub(super) fn give(tag: NonNull<Tag>, record: &Record) -> &Tag {
         record.set_own(tag.as_ptr().cast());
-        // SAFETY: tags stay where they are; this one is the access's until it is released.
+        // SAFETY: tags keep their addresses. This one belongs to the access until it is released.
         let tag = unsafe { tag.as_ref() };
         tag.record.set(Some(record.into()));
         tag.before.set(Some(tag.into()));
@@ -40,7 +41,7 @@ impl Tag {
         tag
     }
 
-    /// The tag of an access that was issued and not released.
+    /// The tag of an access that was issued and is not released.
     #[inline]
     pub(super) fn of(record: &Record) -> &Tag {
         // SAFETY: `give` set it.
@@ -52,23 +53,23 @@ impl Tag {
         self.record.get()
     }
 
-    /// An edge to another access.
+    /// Adds an edge to another access.
     pub(super) fn add_edge(&self, to: &Record) {
         let mut edges = self.edges.take();
         edges.push(to.into());
         self.edges.set(edges);
     }
 
-    /// Takes the edges away, the youngest first.
+    /// Removes the edges, the youngest first, and calls `with` for each target.
     pub(super) fn for_each_edge(&self, with: impl FnMut(NonNull<Record>)) {
         let mut edges = self.edges.take();
         edges.drain(..).rev().for_each(with);
-        if edges.capacity() <= FEW {
+        if edges.capacity() <= MAX_KEPT_EDGES {
             self.edges.set(edges);
         }
     }
 
-    /// Whether two are the same.
+    /// Whether the two tags are the same.
     pub(super) fn is(&self, other: Option<NonNull<Tag>>) -> bool {
         other.is_some_and(|other| ptr::eq(other.as_ptr(), self))
     }

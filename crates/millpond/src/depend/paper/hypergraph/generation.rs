@@ -1,4 +1,4 @@
-//! A generation of the hypergraph schemes, and the list of its members that wait.
+//! A generation of the hypergraph schemes, and the list of its waiting members.
 
 use std::fmt::Debug;
 use std::ptr::{self, NonNull};
@@ -12,14 +12,14 @@ use crate::task::Record;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Generation<T> {
-    /// The lock, and the members that were not released.
+    /// The lock, and the number of unreleased members.
     pub(crate) members: Locked,
-    /// No access will be issued to the version any more, whose youngest this is.
+    /// No more access will be issued to the version, and this is its youngest generation.
     pub(crate) retired: Guarded<bool>,
     pub(crate) next: Guarded<Link<T>>,
-    /// The one before, until it is given back.
+    /// The preceding generation, until it is given back.
     pub(crate) before: Guarded<Link<T>>,
-    /// The members that wait for the one before; under its lock.
+    /// The members that wait for the preceding generation. Used under that generation's lock.
     pub(crate) tasks: T,
 }
 
@@ -38,7 +38,7 @@ impl<T: Default> Default for Generation<T> {
 }
 
 impl<T> Generation<T> {
-    /// One of one member, which nobody else knows. Its list is empty.
+    /// Begins with one member. No other thread knows the generation, and its list is empty.
     #[inline]
     pub(crate) fn begin(&self, before: Link<T>) {
         self.retired.set(false);
@@ -47,16 +47,18 @@ impl<T> Generation<T> {
         self.members.unlock(1);
     }
 
-    /// The one before, if it has members. For the issuer, while this is the youngest and has members.
+    /// The preceding generation, if it has members. Only for the issuer, while this one is the
+    /// youngest and has members.
     #[inline]
     pub(crate) fn busy_before(&self) -> Option<&Generation<T>> {
-        // SAFETY: it is given back by who brings this one to 0 members when it is the youngest no more, or by the issuer.
+        // SAFETY: the issuer gives it back, or the thread that brings this one to 0 members when it
+        // is no longer the youngest.
         let before = self.before.get().map(|before| unsafe { before.as_ref() });
         before.filter(|before| before.members.get() > 0)
     }
 }
 
-/// Takes the locks of the stores, for a fork.
+/// Takes the locks of the stores for a fork.
 pub(in crate::depend) fn take_locks() -> [Box<dyn std::any::Any>; 2] {
     [take_lock::<Generation<Chain>>(), take_lock::<Generation<Threaded>>()]
 }
@@ -72,21 +74,21 @@ impl<T: Tasks> Kept for Generation<T> {
     }
 }
 
-/// A list of members that wait. `hypergraph` and `embedded-hypergraph` differ in it.
+/// A list of waiting members. `hypergraph` and `embedded-hypergraph` differ in it.
 pub trait Tasks: Debug + Default + 'static {
-    /// The name of the scheme that has it.
+    /// The name of the scheme that uses this list.
     const NAME: &'static str;
 
-    /// What a worker keeps for such lists.
+    /// The data of a worker for such lists.
     type Free: Debug + Default + Send;
 
-    /// Where free generations with such lists are.
+    /// The store of free generations with such lists.
     fn store() -> &'static Store<Generation<Self>>;
 
     /// Adds an access.
     fn push(&self, free: &mut Self::Free, record: &Record);
 
-    /// Takes all off: a chain by their links, in the order of issue.
+    /// Removes all accesses. Returns a chain through their links, in issue order.
     fn take(&self, free: &mut Self::Free) -> Option<NonNull<Record>>;
 }
 
@@ -107,7 +109,7 @@ impl Tasks for Chain {
     fn take(&self, free: &mut Local<Node>) -> Option<NonNull<Record>> {
         let threaded = Threaded::default();
         while let Some(record) = self.pop(free) {
-            // SAFETY: it waits, so it was not released.
+            // SAFETY: the access waits, so it was not released.
             threaded.push(&mut (), unsafe { record.as_ref() });
         }
         threaded.take(&mut ())
@@ -136,7 +138,7 @@ impl Tasks for Threaded {
     fn push(&self, (): &mut (), record: &Record) {
         record.set_link(ptr::null_mut());
         match self.tail.replace(Some(record.into())) {
-            // SAFETY: it waits, so it was not released.
+            // SAFETY: the access waits, so it was not released.
             Some(tail) => unsafe { tail.as_ref() }.set_link(ptr::from_ref(record).cast_mut().cast()),
             None => self.head.set(Some(record.into())),
         }

@@ -1,37 +1,43 @@
-//! Where tasks wait that are not ready, and are looked for: chains by the depth of a task in the task graph (TG §4.4), a
-//! table of them for each level of nesting.
+//! The pool of waiting tasks that workers search: chains by the depth of a task in the task graph
+//! (TG §4.4), with a table of chains for each nesting level.
 //!
-//! A search looks at a few tasks where one is likely to be ready: at the innermost level, from the least depth on, since
-//! what lies deeper waits for something before it. If it finds none it goes on where the last one stopped, round all
-//! tasks, and again only for a few: others need the lock. A table grows with the depths that lie in it; chains are linked
-//! through the tasks. A search takes O(1), and finding the one task that is ready O(tasks that wait) in the worst case.
+//! A search first checks a few tasks where a ready one is likely: from the innermost level and the
+//! least depth on, since deeper tasks wait for a task before them. If it finds none, it continues
+//! where the last search stopped, round all tasks, and again checks only a few: other threads need
+//! the lock. A table grows with the range of depths in it. Chains are linked through the tasks. A
+//! search takes O(1). In the worst case, finding the only ready task takes O(waiting tasks).
 //!
 //! Protocol:
 //!
-//! 1. One lock guards the chains, and is held for a search. `waiting` counts the tasks in them, and one that is being put.
-//! 2. **Put**, under the lock: swap `waiting` for one more; look whether the task is ready. If so it is the caller's; else
-//!    it is linked.
-//! 3. **Release**, after the fetch-and-add by which it has counted itself: if anybody is `waiting`, and `changed` is not
-//!    true, swap that to true.
-//! 4. **Find**: if `changed` or `unfinished`, take the lock; if `changed`, set `unfinished`, then swap `changed` to false,
-//!    and a new round begins, of as many looks as there are tasks. Look at the likely ones, then go on with the round.
-//!    `unfinished` says afterwards whether it has looks left.
+//! 1. One lock guards the chains; a search holds it. `waiting` counts the tasks in the chains, and
+//!    one that is being put.
+//! 2. **Put**, under the lock: increment `waiting` by a swap, then check whether the task is ready.
+//!    If it is, the caller owns it. Otherwise it is linked.
+//! 3. **Release**, after the fetch-and-add by which it counted itself: if `waiting` is not 0, and
+//!    `changed` is not true, swap `changed` to true.
+//! 4. **Find**: if `changed` or `unfinished` is true, take the lock. If `changed` is true, set
+//!    `unfinished`, then swap `changed` to false; a new round begins, with as many checks as there
+//!    are tasks. Check the likely tasks, then continue the round. Afterwards `unfinished` says
+//!    whether the round has checks left.
 //!
-//! The swaps of 2 to 4, the loads of 3, the counts of releases and the looks at them are SeqCst, and so have one order. (A
-//! fence costs as much as a read-modify-write, and each would be beside one. Models have fences there: loom knows no other
-//! SeqCst.)
+//! These operations are SeqCst, and so have one total order: the swaps of 2 to 4, the loads of 3,
+//! the counts of releases, and the checks that read them. (A fence costs as much as a
+//! read-modify-write, and each place has a read-modify-write already. Models use fences there: loom
+//! knows no other SeqCst.)
 //!
-//! Why no task is forgotten:
+//! No task is forgotten:
 //!
-//! * **Put against release.** A put swaps, then looks; a release counts itself, then loads `waiting`. In their order either
-//!   the put sees the release, or the release sees that somebody is waiting; then a find, which needs the lock, comes after
-//!   the task is linked.
-//! * **A round that misses a release** which it began for: its looks are before that release's count, hence its swap (4)
-//!   before that release's load of `changed`. So `changed` is true after this release, by its own swap or by one of another
-//!   release that comes after (4), and another round follows.
-//! * **Sleep.** A worker does not sleep while `changed` or `unfinished` is true, and while a round goes on one of them is:
-//!   who reads the false of its swap reads what was set before. Whoever has released looks at them and wakes somebody,
-//!   unless nobody sleeps (`Worker::release_one`); who finds a task passes that on (`Worker::search`).
+//! * **Put against release.** A put swaps, then checks. A release counts itself, then loads
+//!   `waiting`. In the total order, either the put sees the release, or the release sees a waiting
+//!   task. In the second case, a find comes after the task is linked, since it needs the lock.
+//! * **A round that misses a release.** A round began for a release but misses it. Then its checks
+//!   precede that release's count, so its swap (4) precedes the release's load of `changed`. So
+//!   `changed` is true after this release: by its own swap, or by that of another release after
+//!   (4). Another round follows.
+//! * **Sleep.** A worker does not sleep while `changed` or `unfinished` is true. While a round goes
+//!   on, one of them is true: a thread that reads the false of the round's swap also reads what was
+//!   set before it. A thread that has released reads both, and wakes a worker, if one sleeps
+//!   (`Worker::release_one`). A thread that finds a task passes this on (`Worker::search`).
 
 use std::ptr::{self, NonNull};
 
@@ -43,42 +49,43 @@ use crate::task::{Header, Record, TaskRef};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// The most chains of a level: beyond, a chain holds several depths.
-const MOST: usize = 1 << 20;
-/// How many tasks and chains a search looks at where a task is likely to be ready, and how many in its round.
-const LIKELY: usize = 32;
-const ROUND: usize = 96;
-/// Where the depth is in what the first access keeps.
+/// The maximum number of chains per level. If there are more depths, a chain holds several.
+const MAX_CHAINS: usize = 1 << 20;
+/// The maximum number of tasks and chains that a search checks where a ready task is likely.
+const MAX_LIKELY_CHECKS: usize = 32;
+/// The maximum number of tasks and chains that a search checks in its round.
+const MAX_ROUND_CHECKS: usize = 96;
+/// The position of the depth in the first access's own word.
 const DEPTH_SHIFT: u32 = 32;
 
-/// The tasks of a runtime that wait.
+/// The waiting tasks of a runtime.
 #[derive(Debug, Default)]
 pub struct Pool {
     chains: Spinning<Chains>,
     waiting: AtomicUsize,
-    /// Whether something was released since the last round began.
+    /// Whether an access was released since the last round began.
     changed: AtomicBool,
-    /// Whether the round has looks left.
+    /// Whether the round has checks left.
     unfinished: AtomicBool,
 }
 
 /// All chains.
 #[derive(Debug, Default)]
 struct Chains {
-    /// By the nesting of the scopes.
+    /// Indexed by the nesting depth of the scopes.
     levels: Vec<Level>,
     tasks: usize,
-    /// No task lies at a higher level than the one before this.
+    /// Greater than the level of every task.
     top: usize,
     round: Round,
 }
 
-/// How far a search has come.
+/// The progress of a search.
 #[derive(Debug, Default)]
 struct Round {
-    /// Looks that are left.
+    /// The number of checks left.
     left: usize,
-    /// Where it goes on, and how many tasks it has not looked at there.
+    /// The position where the round continues, and the number of unchecked tasks there.
     level: usize,
     chain: usize,
     in_chain: usize,
@@ -87,15 +94,15 @@ struct Round {
 /// The chains of one level.
 #[derive(Debug, Default)]
 struct Level {
-    /// Their number is a power of two, or 0.
+    /// The number of chains is a power of two, or 0.
     table: Vec<Chain>,
     tasks: usize,
-    /// No task lies less deep, nor deeper.
+    /// All tasks have depths from `least` to `greatest`.
     least: u32,
     greatest: u32,
 }
 
-/// The tasks of a depth.
+/// The tasks of one depth.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chain {
     first: Option<TaskRef>,
@@ -103,11 +110,11 @@ struct Chain {
     len: usize,
 }
 
-// SAFETY: tasks are handed between threads through the pool, under its lock.
+// SAFETY: threads hand tasks over through the pool, under its lock.
 unsafe impl Send for Chains {}
 
 impl Pool {
-    /// Adds a task, unless it is ready: false, and it is the caller's.
+    /// Adds a task, unless it is ready. Returns false if it is ready: then the caller owns it.
     pub(super) fn put(&self, task: TaskRef, level: u32, depth: u32, is_ready: impl Fn(TaskRef) -> bool) -> bool {
         self.chains.with(|chains| {
             self.waiting.swap(chains.tasks + 1, SeqCst);
@@ -122,7 +129,7 @@ impl Pool {
         })
     }
 
-    /// Something was released, by a SeqCst read-modify-write.
+    /// Records that an access was released, by a SeqCst read-modify-write.
     #[inline]
     pub(super) fn note_release(&self) {
         fence_of_models();
@@ -137,7 +144,7 @@ impl Pool {
         (self.changed.load(Acquire) || self.unfinished.load(Relaxed)) && self.waiting.load(Relaxed) != 0
     }
 
-    /// Takes a task that is ready, if there is one where it looks.
+    /// Takes a ready task, if there is one among the tasks that it checks.
     pub(super) fn find(&self, is_ready: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         if !self.has_changed() {
             return None;
@@ -163,7 +170,7 @@ impl Pool {
     }
 }
 
-/// The first access of a task that waits: it has one.
+/// The first access of a waiting task, which always has one.
 fn first(task: TaskRef) -> &'static Record {
     &task.records()[0]
 }
@@ -196,7 +203,7 @@ impl Chain {
         Some(task)
     }
 
-    /// Unlinks a task, which comes after `before`.
+    /// Unlinks a task that follows `before`.
     fn unlink(&mut self, before: Option<TaskRef>, task: TaskRef) {
         let next = after(task);
         match before {
@@ -209,7 +216,7 @@ impl Chain {
         self.len -= 1;
     }
 
-    /// Takes the first task that is ready; uses up `looks`.
+    /// Takes the first ready task. Each check uses up one of `looks`.
     fn take(&mut self, is_ready: impl Fn(TaskRef) -> bool, looks: &mut usize) -> Option<TaskRef> {
         let (mut before, mut at) = (None, self.first);
         while let Some(task) = at.filter(|_| *looks > 0) {
@@ -230,7 +237,7 @@ impl Level {
         &mut self.table[depth as usize & mask]
     }
 
-    /// Adds a task; whether chains are elsewhere now.
+    /// Adds a task. Returns whether the chains have moved.
     fn put(&mut self, task: TaskRef, depth: u32) -> bool {
         if self.tasks == 0 {
             (self.least, self.greatest) = (depth, depth);
@@ -242,9 +249,9 @@ impl Level {
         grown
     }
 
-    /// Makes a chain for each depth at which a task may lie, up to a bound.
+    /// Makes a chain for each depth that a task may have, up to a maximum.
     fn grow(&mut self) -> bool {
-        let wanted = ((self.greatest - self.least) as usize + 1).next_power_of_two().min(MOST);
+        let wanted = ((self.greatest - self.least) as usize + 1).next_power_of_two().min(MAX_CHAINS);
         let grows = wanted > self.table.len();
         if grows {
             let old = std::mem::replace(&mut self.table, vec![Chain::default(); wanted]);
@@ -257,7 +264,7 @@ impl Level {
         grows
     }
 
-    /// Takes the first task that is ready, from the least depth on; uses up `looks`.
+    /// Takes the first ready task, from the least depth on. Each check uses up one of `looks`.
     fn take(&mut self, is_ready: impl Fn(TaskRef) -> bool, looks: &mut usize) -> Option<TaskRef> {
         let chains = (self.greatest - self.least).min(self.table.len() as u32 - 1);
         let mut none_before = true;
@@ -289,21 +296,21 @@ impl Chains {
             self.levels.resize_with(level + 1, Level::default);
         }
         if self.levels[level].put(task, depth) {
-            // The chain in which the round was has other tasks now.
+            // The chain where the round stopped has other tasks now.
             (self.round.left, self.round.in_chain) = (self.round.left.max(self.tasks), 0);
         }
-        // It may come to this one before it has come to all that were there.
+        // The round may reach this task before it has reached all earlier ones.
         self.round.left += usize::from(self.round.left > 0);
         self.tasks += 1;
         self.top = self.top.max(level + 1);
     }
 
-    /// Looks from the innermost level and the least depth on.
+    /// Checks tasks from the innermost level and the least depth on.
     fn take_likely(&mut self, is_ready: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         while self.top > 0 && self.levels[self.top - 1].tasks == 0 {
             self.top -= 1;
         }
-        let mut looks = LIKELY;
+        let mut looks = MAX_LIKELY_CHECKS;
         for level in self.levels[..self.top].iter_mut().rev() {
             if looks == 0 {
                 return None;
@@ -317,9 +324,9 @@ impl Chains {
         None
     }
 
-    /// Goes on with the round: who is not ready goes to the end of its chain.
+    /// Continues the round. A task that is not ready goes to the end of its chain.
     fn go_round(&mut self, is_ready: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
-        for _ in 0..ROUND {
+        for _ in 0..MAX_ROUND_CHECKS {
             if self.round.left == 0 {
                 return None;
             }
@@ -344,7 +351,7 @@ impl Chains {
         None
     }
 
-    /// Turns to the next chain, round all levels.
+    /// Advances to the next chain, round all levels.
     fn next_chain(&mut self) {
         let round = &mut self.round;
         round.chain += 1;

@@ -1,8 +1,9 @@
-//! Tasks in blocks of four, and single-linked lists of such blocks (TP §6.3): what goes from one queue to another together.
+//! Tasks in blocks of four, and singly linked lists of such blocks (TP §6.3). A block moves as a
+//! whole from one queue to another.
 
 use crate::task::TaskRef;
 
-/// So many tasks are a block.
+/// The number of tasks in a block.
 pub(super) const FOUR: usize = 4;
 
 /// Up to four tasks, last in, first out.
@@ -24,7 +25,7 @@ impl Four {
         self.len == 0
     }
 
-    /// Adds a task; there is room.
+    /// Adds a task. The block must have room.
     #[inline]
     pub(super) fn push(&mut self, task: TaskRef) {
         self.tasks[self.len] = Some(task);
@@ -37,7 +38,7 @@ impl Four {
         self.tasks[self.len]
     }
 
-    /// Takes the task that [`pop`](Four::pop) would, if it is wanted.
+    /// Takes the task that [`pop`](Four::pop) would take, if it is `wanted`.
     pub(super) fn pop_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let newest = self.tasks[self.len.checked_sub(1)?]?;
         if wanted(newest) { self.pop() } else { None }
@@ -51,7 +52,7 @@ pub(super) struct Fours {
     len: usize,
 }
 
-// SAFETY: tasks are handed over with it.
+// SAFETY: the tasks move with the list.
 unsafe impl Send for Fours {}
 
 impl Fours {
@@ -70,7 +71,8 @@ impl Fours {
         Some(block)
     }
 
-    /// Takes the newest task of the newest block, if it is wanted. No block stays that is empty.
+    /// Takes the newest task of the newest block, if it is `wanted`. Removes the block if it is
+    /// empty then.
     pub(super) fn pop_task_if(&mut self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         let block = self.head.as_deref_mut()?;
         let task = block.pop_if(wanted);
@@ -85,12 +87,13 @@ impl Fours {
     }
 }
 
-/// Empty blocks, for one worker to use again. It keeps a few: who takes the blocks of others gets more than it gives.
+/// Empty blocks that one worker uses again. The number is limited: a worker that takes other
+/// workers' blocks gets more than it gives.
 #[derive(Debug, Default)]
 #[expect(clippy::vec_box, reason = "lists take them as they are")]
 pub(super) struct Spare(Vec<Box<Four>>);
 
-// SAFETY: empty blocks have no tasks.
+// SAFETY: empty blocks hold no tasks.
 unsafe impl Send for Spare {}
 
 impl Spare {
@@ -112,7 +115,7 @@ impl Spare {
 
 impl Drop for Fours {
     fn drop(&mut self) {
-        // One by one: a long list would take a deep stack.
+        // One by one: to drop a long list recursively would need a deep stack.
         while self.pop().is_some() {}
     }
 }

@@ -1,5 +1,6 @@
-//! Two queues for each worker (TP §3.5, "randomized local pools"): it draws one of them, and moves to the other when
-//! somebody has the first one's lock; others take from both when their own are empty.
+//! Two queues for each worker (TP §3.5, "randomized local pools"). A worker draws one of its
+//! queues. If another worker holds the lock of that queue, it goes to the other one. A worker whose
+//! queues are empty steals from both queues of the others.
 
 use crossbeam_utils::CachePadded;
 
@@ -17,22 +18,23 @@ pub struct LocalRandom {
     share: Share,
 }
 
-/// What one worker keeps for itself.
+/// The part of the pool that belongs to one worker.
 pub struct Seat {
     number: usize,
     draw: XorShift,
-    /// Where it put the last task.
+    /// The queue that got the last put.
     last: usize,
-    /// What was stolen beside the first task, on the way to the own queues.
+    /// Stolen tasks after the first, on the way to this worker's queues.
     stolen_tasks: Vec<TaskRef>,
 }
 
-// SAFETY: tasks are handed over with it.
+// SAFETY: the tasks move with the seat.
 unsafe impl Send for Seat {}
 
 impl LocalRandom {
-    /// Takes a task from one of a worker's queues: from that which was drawn, unless somebody has its lock, or it is
-    /// empty, and the other is not.
+    /// Takes a task from one of a worker's queues. If the drawn queue is empty, takes from the
+    /// other one. If another worker holds the lock of the drawn queue, tries the other one first,
+    /// and then waits for the drawn one.
     fn take_from(&self, pool: usize, drawn: usize) -> Option<TaskRef> {
         let [first, second] = [&self.pools[pool][drawn], &self.pools[pool][1 - drawn]];
         match first.try_with(Queue::pop) {

@@ -1,4 +1,4 @@
-//! Where ready tasks are put, and who finds them (TP §3).
+//! Where workers put ready tasks, and how they find them (TP §3).
 
 use super::params::Params;
 use crate::pool::Leave;
@@ -21,15 +21,16 @@ pub(crate) use public::Public;
 pub(crate) use random::Random;
 pub(crate) use stealing::Stealing;
 
-/// Where a worker puts tasks, and where it looks for them; see [`Pool`](crate::pool::Pool), whose methods these are.
+/// Where a worker puts tasks, and where it looks for them. See [`Pool`](crate::pool::Pool), which
+/// has the same methods.
 pub trait Placement: Send + Sync + Sized + 'static {
-    /// The names of those [`Params`] that matter to it.
+    /// The names of the [`Params`] that affect it.
     const PARAMS: &'static [&'static str];
 
-    /// What one worker keeps for itself.
+    /// The part of the pool that belongs to one worker.
     type Seat: Send + 'static;
 
-    /// Whether a worker gets what another one has put.
+    /// Whether a worker can get the tasks that another worker has put.
     const BALANCES: bool = true;
 
     fn new(seats: usize, params: &Params) -> (Self, Vec<Self::Seat>);
@@ -47,19 +48,19 @@ pub trait Placement: Send + Sync + Sized + 'static {
     fn has_work(&self) -> bool;
 }
 
-/// What others can find of what was put.
+/// What other workers can find after a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing more than before.
+    /// No more tasks than before.
     Nothing,
-    /// Something, in a queue in which there was nothing.
+    /// A task in a queue that was empty.
     InAnEmptyQueue,
-    /// Something, behind what is there.
+    /// A task in a queue that already held some.
     BehindOthers,
 }
 
 impl Found {
-    /// What is found of a task that was put into a queue for all, that was empty or not.
+    /// The result of a put into a queue for all workers, which was empty or not.
     #[inline]
     fn of_put(was_empty: bool) -> Self {
         if was_empty { Found::InAnEmptyQueue } else { Found::BehindOthers }

@@ -1,7 +1,9 @@
-//! A queue for each worker, which nobody else looks into (TP §3.3): no lock, and no balance.
+//! A queue for each worker, which no other worker reads (TP §3.3). There is no lock, and no
+//! balance.
 //!
-//! What a worker puts, it runs. Only who gives up its seat, or may be kept away from its queue until others have done what
-//! lies there, leaves its tasks to all: in the runtime a thread may spawn that runs nothing, and every program ends.
+//! A worker runs the tasks that it puts. It leaves its tasks to all workers in two cases only: when
+//! it gives up its seat, and when it may be kept from its queue until others have run the tasks
+//! there. So a thread may spawn tasks and run none, and every program still ends.
 
 use super::super::params::Params;
 use super::super::queue::{List, Queue};
@@ -12,7 +14,7 @@ use crate::task::TaskRef;
 
 /// See the [module](self).
 pub struct Own<Q> {
-    /// What was left to all.
+    /// Tasks that were left to all workers.
     left: Locked<List>,
     queue: std::marker::PhantomData<fn() -> Q>,
 }

@@ -1,5 +1,6 @@
-//! A queue for each worker, which nobody else looks into, and one for all, into which goes what exceeds a threshold, in
-//! blocks of four (TP §3.4, `sdq1`). Only the central one is locked.
+//! A queue for each worker, which no other worker reads, and one central queue (TP §3.4, `sdq1`).
+//! Tasks beyond a threshold go to the central queue, in blocks of four. Only the central queue has
+//! a lock.
 
 use super::super::lock::Guarded;
 use super::super::params::Params;
@@ -12,19 +13,19 @@ use crate::task::TaskRef;
 /// See the [module](self).
 pub struct OwnAndCentral {
     central: Guarded<Fours>,
-    /// How many blocks there are, written under the lock.
+    /// The number of blocks, written under the lock.
     len: AtomicUsize,
     threshold: usize,
 }
 
-/// What one worker keeps for itself.
+/// The part of the pool that belongs to one worker.
 pub struct Seat {
-    /// An array of the threshold's size.
+    /// An array. The threshold is its size.
     tasks: Vec<TaskRef>,
     spare: Spare,
 }
 
-// SAFETY: tasks are handed over with it.
+// SAFETY: the tasks move with the seat.
 unsafe impl Send for Seat {}
 
 impl OwnAndCentral {
@@ -36,7 +37,7 @@ impl OwnAndCentral {
         })
     }
 
-    /// Moves the oldest tasks, up to four, to the central queue.
+    /// Moves up to four of the oldest tasks to the central queue.
     #[cold]
     fn give(&self, seat: &mut Seat) -> Found {
         let mut block = seat.spare.take();
@@ -84,7 +85,7 @@ impl Placement for OwnAndCentral {
         while let Some(task) = block.pop() {
             seat.tasks.push(task);
         }
-        // As they were put: the newest last.
+        // In the order in which they were put: the newest last.
         seat.tasks.reverse();
         seat.spare.keep(block);
         seat.tasks.pop()

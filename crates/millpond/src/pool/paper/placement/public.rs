@@ -1,5 +1,6 @@
-//! A private block of four tasks for each worker, and a public list of such blocks, from which others take one when they
-//! have none (TP §3.5, `dq8`). Only the public lists are locked.
+//! A private block of four tasks for each worker, and a public list of such blocks (TP §3.5,
+//! `dq8`). A worker without tasks takes a block from another worker's list. Only the public lists
+//! have locks.
 
 use std::collections::VecDeque;
 
@@ -23,20 +24,20 @@ pub struct Public {
 /// One worker's public list.
 struct List {
     blocks: Guarded<Fours>,
-    /// How many blocks there are, written under the lock.
+    /// The number of blocks, written under the lock.
     len: AtomicUsize,
 }
 
-/// What one worker keeps for itself.
+/// The part of the pool that belongs to one worker.
 pub struct Seat {
     number: usize,
     private: Box<Four>,
-    /// Of a greedy worker: full blocks, oldest first, that are not public.
+    /// For a greedy worker: full blocks that are not public, oldest first.
     behind: VecDeque<Box<Four>>,
     spare: Spare,
 }
 
-// SAFETY: tasks are handed over with it.
+// SAFETY: the tasks move with the seat.
 unsafe impl Send for Seat {}
 
 impl List {
@@ -54,7 +55,7 @@ impl List {
         self.len.load(Relaxed) == 0
     }
 
-    /// Whether there was no block before.
+    /// Adds a block. Returns whether the list was empty before.
     #[inline]
     fn put(&self, block: Box<Four>) -> bool {
         self.with(|blocks| {
@@ -65,7 +66,8 @@ impl List {
 }
 
 impl Public {
-    /// The private block is full: it goes behind, or to all, and an empty one takes its place.
+    /// Called when the private block is full. That block goes to `behind` or to the public list,
+    /// and an empty block takes its place.
     #[cold]
     fn begin_block(&self, seat: &mut Seat) -> Found {
         let empty = seat.spare.take();
@@ -79,7 +81,7 @@ impl Public {
         }
     }
 
-    /// A greedy worker shows its oldest block if others find none.
+    /// For a greedy worker: makes its oldest full block public, if its public list is empty.
     #[inline]
     fn show_one(&self, seat: &mut Seat) -> Found {
         let list = &self.lists[seat.number];
@@ -89,7 +91,7 @@ impl Public {
         seat.behind.pop_front().map_or(Found::Nothing, |block| Found::of_put(list.put(block)))
     }
 
-    /// Goes on with another block.
+    /// Makes `block` the private block, and takes a task from it.
     fn go_on(&self, seat: &mut Seat, block: Box<Four>) -> Option<TaskRef> {
         seat.spare.keep(std::mem::replace(&mut seat.private, block));
         seat.private.pop()
@@ -152,7 +154,7 @@ impl Placement for Public {
         }
     }
 
-    /// Looks at the others' lists in turn, from the neighbour's on.
+    /// Searches the other workers' lists in turn, starting with the next worker's.
     fn steal(&self, seat: &mut Seat) -> Option<TaskRef> {
         let workers = self.lists.len();
         let mut others = (seat.number + 1..workers).chain(0..seat.number).map(|number| &self.lists[number]);
@@ -172,7 +174,7 @@ impl Placement for Public {
         if seat.private.is_empty() {
             return self.go_on(seat, first);
         }
-        // Nobody steals who has tasks; if it does, it keeps them.
+        // A worker that has tasks does not steal. If one does, it keeps its tasks.
         let task = first.pop();
         if first.is_empty() {
             seat.spare.keep(first)

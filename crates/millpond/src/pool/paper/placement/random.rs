@@ -1,5 +1,6 @@
-//! Several queues for each worker, which are nobody's (TP §3.2): a task goes into one that is drawn; who wants one looks
-//! into all, in an order that is drawn, until it finds one.
+//! Several queues for each worker, which all workers share (TP §3.2). A task goes into a queue that
+//! is drawn. A worker that wants a task searches all queues, in an order that is drawn, until it
+//! finds one.
 
 use crossbeam_utils::CachePadded;
 
@@ -16,12 +17,12 @@ pub struct Random<S, D> {
     draw: std::marker::PhantomData<fn() -> D>,
 }
 
-/// What one worker keeps for itself.
+/// The part of the pool that belongs to one worker.
 pub struct Seat<D> {
     draw: D,
-    /// All queues; shuffled as far as it looks.
+    /// All queues, shuffled as far as the worker searches.
     order: Box<[usize]>,
-    /// Where it put the last task.
+    /// The queue that got the last put.
     last: usize,
 }
 

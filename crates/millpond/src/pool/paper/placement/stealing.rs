@@ -1,4 +1,4 @@
-//! A queue for each worker, from which others take when their own is empty (TP §3.5).
+//! A queue for each worker. A worker whose queue is empty steals from the others' (TP §3.5).
 
 use crossbeam_utils::CachePadded;
 
@@ -14,14 +14,14 @@ pub struct Stealing<S> {
     share: Share,
 }
 
-/// What one worker keeps for itself.
+/// The part of the pool that belongs to one worker.
 pub struct Seat {
     number: usize,
-    /// What was stolen beside the first task, on the way to the own queue.
+    /// Stolen tasks after the first, on the way to this worker's queue.
     stolen_tasks: Vec<TaskRef>,
 }
 
-// SAFETY: tasks are handed over with it.
+// SAFETY: the tasks move with the seat.
 unsafe impl Send for Seat {}
 
 impl<S: Shared> Placement for Stealing<S> {
@@ -48,14 +48,15 @@ impl<S: Shared> Placement for Stealing<S> {
         self.queues[seat.number].take_if(wanted)
     }
 
-    /// Looks at the others' queues in turn, from the neighbour's on.
+    /// Searches the other workers' queues in turn, starting with the next worker's.
     fn steal(&self, seat: &mut Seat) -> Option<TaskRef> {
         let workers = self.queues.len();
         let others = (seat.number + 1..workers).chain(0..seat.number).map(|number| &self.queues[number]);
         let more = |len| self.share.more(len, workers);
         let stolen =
             others.filter(|queue| !queue.looks_empty()).find_map(|queue| queue.steal(more, &mut seat.stolen_tasks))?;
-        // Oldest first, as its owner would have come to them last.
+        // In reverse: the task that was stolen last is put first. After a theft from the working
+        // end, this keeps the victim's order.
         seat.stolen_tasks.drain(..).rev().for_each(|task| _ = self.queues[seat.number].put(task));
         Some(stolen)
     }

@@ -1,20 +1,22 @@
-//! An array that is allocated at the start. The paper's is of a fixed size; here another one follows when it is full.
+//! An array that is allocated at the start. The paper's array has a fixed size. Here, another array
+//! follows when one is full.
 
 use std::mem;
 
 use super::Queue;
 use crate::task::TaskRef;
 
-/// Room in one array: 8 KiB.
+/// The number of tasks in one array: 8 KiB.
 const ROOM: usize = 1024;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub struct Array {
     top: Vec<TaskRef>,
-    /// Those below, all full.
+    /// The arrays below, all full.
     full: Vec<Vec<TaskRef>>,
-    /// One that was on top, so that going up and down does not allocate each time.
+    /// An array that was on top. It is kept, so that a queue that grows and shrinks does not
+    /// allocate each time.
     empty: Option<Vec<TaskRef>>,
 }
 

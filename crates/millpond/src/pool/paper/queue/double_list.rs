@@ -1,9 +1,9 @@
-//! A double-linked list. Its nodes are allocated when needed, and used again.
+//! A doubly linked list. It allocates nodes when needed, and uses them again.
 
 use super::{Queue, TwoEnds};
 use crate::task::TaskRef;
 
-/// The place of a node, or `END`.
+/// The index of a node, or `END`.
 type Place = u32;
 
 const END: Place = Place::MAX;
@@ -33,7 +33,7 @@ impl Default for DoubleList {
 }
 
 impl DoubleList {
-    /// Takes a node's task, which it had at one of the ends; the node is spare.
+    /// Takes the task of a node at one of the ends. The node becomes spare.
     #[inline]
     fn vacate(&mut self, here: Place) -> TaskRef {
         let node = &mut self.nodes[here as usize];

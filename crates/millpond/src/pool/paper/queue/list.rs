@@ -1,9 +1,9 @@
-//! A single-linked list. Its nodes are allocated when needed, and used again.
+//! A singly linked list. It allocates nodes when needed, and uses them again.
 
 use super::Queue;
 use crate::task::TaskRef;
 
-/// The place of a node, or `END`.
+/// The index of a node, or `END`.
 type Place = u32;
 
 const END: Place = Place::MAX;
@@ -70,7 +70,7 @@ impl Queue for List {
     }
 }
 
-/// The place of node `index`.
+/// Checks that the index of a node is a `Place`.
 fn place(index: usize) -> Place {
     let place = Place::try_from(index).expect("a task takes a line at least, so there are fewer");
     assert!(place != END, "4294967295 tasks are ready");

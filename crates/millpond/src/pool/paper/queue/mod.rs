@@ -1,4 +1,4 @@
-//! What holds tasks, one thread at a time (TP §4.2): a worker's own, or behind a lock.
+//! Queues for one thread at a time (TP §4.2): a worker's own queue, or a queue behind a lock.
 
 use crate::task::TaskRef;
 
@@ -10,7 +10,7 @@ pub(crate) use array::Array;
 pub(crate) use double_list::DoubleList;
 pub(crate) use list::List;
 
-/// Holds tasks, last in, first out, at its working end.
+/// Holds tasks. Its working end is last in, first out.
 pub trait Queue: Default + Send {
     /// Adds a task at the working end.
     fn push(&mut self, task: TaskRef);
@@ -21,13 +21,13 @@ pub trait Queue: Default + Send {
     /// The task at the working end.
     fn newest(&self) -> Option<TaskRef>;
 
-    /// How many there are.
+    /// The number of tasks.
     fn len(&self) -> usize;
 }
 
-/// Has an opposite end, too.
+/// A queue that has an opposite end, too.
 pub trait TwoEnds: Queue {
-    /// Takes the task that has been here longest.
+    /// Takes the oldest task.
     fn pop_oldest(&mut self) -> Option<TaskRef>;
 }
 
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::pool::testing::{number, task};
 
-    /// Many more than an array has room for.
+    /// Many more tasks than an array has room for.
     const MANY: usize = 5000;
 
     fn last_in_first_out<Q: Queue>() {
@@ -51,7 +51,7 @@ mod tests {
             }
             assert_eq!((queue.pop(), queue.newest(), queue.len()), (None, None, 0));
         }
-        // Up and down about where one array ends and the next begins.
+        // Goes up and down around the place where one array ends and the next begins.
         let mut expected = Vec::new();
         for n in 1..=MANY {
             queue.push(task(n));

@@ -1,5 +1,5 @@
-//! Models of the queues with more than one lock: at their shortest, where both ends meet. With spin locks, since loom lets a
-//! thread that would try a mutex wait for it.
+//! Models of the queues with more than one lock, at their shortest, where both ends meet. They use
+//! spin locks, since loom lets a thread that tries a mutex wait for it.
 
 use loom::thread;
 
@@ -7,7 +7,8 @@ use super::*;
 use crate::pool::testing::{Payloads, number};
 use crate::sync::Arc;
 
-/// One thread puts and takes at the working end, another takes for others, of a queue that begins with `before` tasks.
+/// One thread puts and takes at the working end, another steals. The queue begins with `before`
+/// tasks.
 fn both_ends<S: Shared>(before: usize) {
     loom::model(move || {
         let (queue, payloads) = (Arc::new(S::new(LockKind::Spin)), Arc::new(Payloads::new(before + 1)));
@@ -48,7 +49,7 @@ fn a_lock_a_task_last_in_first_out_both_ends() {
     both_ends::<PerTask<Lifo>>(1);
 }
 
-/// Two take what two threads put.
+/// Two threads each put a task and take one.
 fn two_and_two<S: Shared>() {
     loom::model(|| {
         let (queue, payloads) = (Arc::new(S::new(LockKind::Spin)), Arc::new(Payloads::new(2)));
@@ -76,7 +77,8 @@ fn two_put_and_two_take() {
     two_and_two::<PerTask<Lifo>>();
 }
 
-/// A put is seen by who looks after a fence, as a sleeper does.
+/// The thread that checks the queue after a fence, as a sleeper does, sees the put, or the putter
+/// sees the sleeper.
 fn a_put_is_seen<S: Shared>() {
     use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
     loom::model(|| {

@@ -1,5 +1,5 @@
-//! Queues that several workers use at once (TP §4.2, §4.3): behind one lock, with one for each end, with one for each
-//! task.
+//! Queues that several workers use at once (TP §4.2, §4.3): with one lock, with a lock for each
+//! end, or with a lock for each task.
 
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::task::TaskRef;
@@ -21,34 +21,35 @@ pub(crate) use two_lock::TwoLock;
 pub trait Shared: Send + Sync + Sized + 'static {
     fn new(lock: LockKind) -> Self;
 
-    /// Adds a task; whether there was none before. `TwoLock` may say `false` though a taker has just emptied the queue: a
-    /// pool that wakes a sleeper only by a put into an empty queue must not have that one.
+    /// Adds a task. Returns whether the queue was empty before. `TwoLock` may return `false`
+    /// although a taker has just emptied the queue. So a pool that wakes a sleeper only for a put
+    /// into an empty queue must not use it.
     fn put(&self, task: TaskRef) -> bool;
 
     /// Takes a task.
     fn take(&self) -> Option<TaskRef>;
 
-    /// Takes the task that [`take`](Shared::take) would, if it is wanted.
+    /// Takes the task that [`take`](Shared::take) would take, if it is `wanted`.
     fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef>;
 
-    /// Takes a task for another worker; and more, which are appended to `stolen_tasks`, as many as `more` says that are to be
-    /// taken of so many.
+    /// Takes a task for another worker, and appends further tasks to `stolen_tasks`. `more` says
+    /// how many further tasks to take from a queue of a given length.
     fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef>;
 
-    /// Whether there is none, without a lock: exact for who looks after a SeqCst fence, with one after the last put, and
-    /// an idea otherwise.
+    /// Whether the queue is empty, without a lock. The answer is exact if a SeqCst fence follows
+    /// the last put and another one precedes this call. Otherwise it is an estimate.
     fn looks_empty(&self) -> bool;
 }
 
-/// The end at which others take tasks from a queue.
+/// The end of a queue at which other workers take tasks.
 pub trait End<Q>: Send + Sync + 'static {
     fn take(queue: &mut Q) -> Option<TaskRef>;
 }
 
-/// That at which its owner works.
+/// The end at which the owner works.
 pub enum Working {}
 
-/// The other one: the oldest tasks, which probably make the most ([TP](crate#sources) §3.5).
+/// The other end: the oldest tasks, which probably make the most work ([TP](crate#sources) §3.5).
 pub enum Opposite {}
 
 impl<Q: Queue> End<Q> for Working {
@@ -65,22 +66,22 @@ impl<Q: TwoEnds> End<Q> for Opposite {
     }
 }
 
-/// A queue behind one lock, which others rob at the end `E`.
+/// A queue behind one lock. Other workers steal at the end `E`.
 pub struct Locked<Q, E = Working> {
     queue: Guarded<Q>,
-    /// As the queue says, written under the lock.
+    /// The length of the queue, written under the lock.
     len: AtomicUsize,
     end: std::marker::PhantomData<fn() -> E>,
 }
 
 impl<Q: Queue, E> Locked<Q, E> {
-    /// Calls `f` with the lock taken.
+    /// Calls `f` under the lock.
     #[inline]
     fn with<R>(&self, f: impl FnOnce(&mut Q) -> R) -> R {
         self.queue.with(|queue| self.noting(queue, f))
     }
 
-    /// Calls `f` with the lock taken, unless somebody has it.
+    /// Calls `f` under the lock, but only if the lock is free.
     #[inline]
     pub(super) fn try_with<R>(&self, f: impl FnOnce(&mut Q) -> R) -> Option<R> {
         self.queue.try_with(|queue| self.noting(queue, f))
@@ -94,7 +95,7 @@ impl<Q: Queue, E> Locked<Q, E> {
     }
 }
 
-/// Adds a task; whether there was none before.
+/// Adds a task. Returns whether the queue was empty before.
 #[inline]
 pub(super) fn push<Q: Queue>(queue: &mut Q, task: TaskRef) -> bool {
     queue.push(task);

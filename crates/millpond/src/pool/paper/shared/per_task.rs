@@ -1,23 +1,29 @@
-//! A double-linked list with a lock for each task, so that both ends are used at once (TP §4.2).
+//! A doubly linked list with a lock for each task, so that threads work at both ends at once (TP
+//! §4.2).
 //!
 //! ```text
 //!     first  ⇄  node  ⇄  node  ⇄  …  ⇄  last          first and last hold no task
 //! ```
 //!
-//! Two neighbours' locks guard the links between them: `next` of the one and `prev` of the other. Who holds a node's lock
-//! may read both its links. So to put one takes two locks, to take three: the end's, the node's, and that of the node
-//! behind it.
+//! The locks of two neighbours guard the links between them: `next` of the first and `prev` of the
+//! second. A thread that holds a node's lock may read both links of that node. So a put takes two
+//! locks. A take needs three: the end's, the node's, and that of the node behind it.
 //!
-//! - At `first`, locks are waited for, in the direction of `next`.
-//! - At `last`, that of `last` is waited for, with no other in hand; the others, against that direction, are only tried. If
-//!   one of them is taken, all are given back, and it begins anew.
+//! - At `first`, a thread waits for locks, in the direction of `next`.
+//! - At `last`, a thread waits for the lock of `last` while it holds no other lock. It only tries
+//!   the other locks, against that direction. If one of them is taken, the thread releases all and
+//!   starts again.
 //!
-//! So nobody who waits is waited for in a circle: who waits holds nodes in front of the one it waits for, and nobody who
-//! holds a node waits for one in front of it.
+//! So threads never wait in a circle. A thread that waits holds only nodes in front of the one it
+//! waits for. No thread that holds a node waits for a node in front of it.
 //!
-//! Nodes that were taken are used again, at the end where they were; an end that has none looks at the other's, if that is
-//! free. A node's memory stays until the list ends. That a node is not used again while somebody tries its lock: who does
-//! has the lock of its neighbour, whose link says that they are neighbours, and to take the node one needs that lock.
+//! A node whose task was taken is used again, at the end where it was. An end that has no spare
+//! nodes takes those of the other end, if that end's lock is free. The memory of a node stays
+//! allocated until the list is dropped.
+//!
+//! A node is not used again while another thread tries its lock. That thread holds the lock of a
+//! neighbour, and the neighbour's link says that the two are neighbours. To take the node, a thread
+//! needs the same lock.
 
 use std::marker::PhantomData;
 use std::mem;
@@ -37,9 +43,10 @@ pub struct PerTask<O> {
     order: PhantomData<fn() -> O>,
 }
 
-/// In which order tasks are taken.
+/// The order in which tasks are taken.
 pub trait Order: 'static {
-    /// Whether the task is taken first that was put first; else the last, and others take at the other end.
+    /// Whether `take` returns the oldest task. If not, it returns the newest, and other workers
+    /// take at the other end.
     const FIFO: bool;
 }
 
@@ -60,19 +67,20 @@ impl Order for Lifo {
 /// An end of the list.
 struct Terminal {
     node: NonNull<Node>,
-    /// Nodes that hold no task, guarded by the lock of `node`.
+    /// Nodes that hold no task. The lock of `node` guards them.
     spare: Checked<Vec<NonNull<Node>>>,
 }
 
 struct Node {
     gate: Gate,
     task: Checked<Option<TaskRef>>,
-    // Under locks, as the module says; atomic since `looks_empty` reads one without.
+    // The locks guard these, as the module says. They are atomic since `looks_empty` reads one
+    // without a lock.
     prev: AtomicPtr<Node>,
     next: AtomicPtr<Node>,
 }
 
-// SAFETY: nodes are the list's, and used under the locks that the module names.
+// SAFETY: the nodes belong to the list. Threads use them under the locks that the module names.
 unsafe impl<O> Send for PerTask<O> {}
 // SAFETY: as above.
 unsafe impl<O> Sync for PerTask<O> {}
@@ -87,7 +95,7 @@ impl Node {
 
 /// The node at a pointer.
 fn at<'a>(node: NonNull<Node>) -> &'a Node {
-    // SAFETY: nodes stay until the list ends, and it hands out no reference.
+    // SAFETY: nodes stay until the list is dropped, and the list hands out no reference.
     unsafe { node.as_ref() }
 }
 
@@ -96,14 +104,14 @@ fn linked(link: &AtomicPtr<Node>) -> NonNull<Node> {
     NonNull::new(link.load(Relaxed)).expect("between the ends there is always a neighbour")
 }
 
-/// Makes two nodes neighbours, whose locks the caller has, unless one is new.
+/// Makes two nodes neighbours. The caller holds the lock of each, unless it is new.
 fn link(prev: NonNull<Node>, next: NonNull<Node>) {
     at(prev).next.store(next.as_ptr(), Relaxed);
     at(next).prev.store(prev.as_ptr(), Relaxed);
 }
 
 impl<O> PerTask<O> {
-    /// A node for a task, by who has the lock of the end `mine`.
+    /// Makes a node for a task. The caller holds the lock of the end `mine`.
     fn node(&self, task: TaskRef, mine: &Terminal, other: &Terminal) -> NonNull<Node> {
         let mut spare = mine.spare.take();
         if spare.is_empty()
@@ -117,7 +125,8 @@ impl<O> PerTask<O> {
         node
     }
 
-    /// The task of a node that is nobody's neighbour any more, by who has its lock and that of the end `mine`.
+    /// Takes the task of a node that is no longer in the list. The caller holds its lock and that
+    /// of the end `mine`.
     fn vacate(&self, node: NonNull<Node>, held: Held<'_>, mine: &Terminal) -> Option<TaskRef> {
         let task = at(node).task.take();
         drop(held);
@@ -197,7 +206,8 @@ impl<O> PerTask<O> {
     }
 }
 
-/// Between two attempts to take locks that others have: who has them may have lost its processor.
+/// Waits between two attempts to take locks that other threads hold. A holder may have lost its
+/// processor.
 fn wait(attempt: u64) {
     if attempt.is_multiple_of(16) { yield_thread() } else { spin_loop() }
 }
@@ -214,7 +224,8 @@ impl<O: Order> Shared for PerTask<O> {
         if O::FIFO { self.put_last(task) } else { self.put_first(task) }
     }
 
-    /// Looks before it locks: those who look for a first task would keep its putter away from the lock.
+    /// Looks before it locks. Otherwise, threads that look for a first task would keep its putter
+    /// from the lock.
     fn take(&self) -> Option<TaskRef> {
         if self.looks_empty() { None } else { self.take_first(|_| true) }
     }
@@ -223,8 +234,8 @@ impl<O: Order> Shared for PerTask<O> {
         self.take_first(wanted)
     }
 
-    /// How many there are nobody knows without a scan, so of a share of them more than one are taken only if it does not
-    /// depend on that.
+    /// The length is not known without a scan. So more than one task is taken only if the share
+    /// does not depend on the length.
     fn steal(&self, more: impl FnOnce(usize) -> usize, stolen_tasks: &mut Vec<TaskRef>) -> Option<TaskRef> {
         let take = || if O::FIFO || self.looks_empty() { self.take() } else { self.take_last() };
         let first = take()?;
@@ -248,7 +259,8 @@ impl<O> Drop for PerTask<O> {
         }
         nodes.push(node);
         for node in nodes {
-            // SAFETY: each is in one place: spare, or in the list, of which nobody else knows any more.
+            // SAFETY: each node is in one place: spare, or in the list. No other thread has a
+            // pointer to it any more.
             drop(unsafe { Box::from_raw(node.as_ptr()) });
         }
     }

@@ -1,4 +1,4 @@
-//! Queues that several workers use: each task once, in order where one thread looks, on several threads.
+//! Queues that several workers use: they return each task once, and in order if one thread takes.
 
 use std::cell::Cell;
 use std::thread;
@@ -8,7 +8,7 @@ use super::*;
 use crate::limit::limit;
 use crate::pool::testing::{Payloads, join, number, task};
 
-/// Calls a function with each kind of queue and of lock.
+/// Calls a function with each kind of queue and each kind of lock.
 macro_rules! for_each_queue {
     ($function:ident) => {
         for lock in [LockKind::System, LockKind::Spin] {
@@ -80,7 +80,7 @@ fn thieves_take_their_share_at_their_end() {
     assert_eq!(robbed::<TwoLock>(9), (vec![1, 2, 3, 4, 5, 6], vec![]));
 }
 
-/// One puts and takes, others steal; and the other way round.
+/// Two threads put and take, two others steal.
 #[test]
 fn each_task_is_taken_once() {
     fn check<S: Shared>(name: &str, lock: LockKind) {

@@ -1,17 +1,20 @@
-//! The two-lock queue of M. M. Michael and M. L. Scott, *Simple, fast, and practical non-blocking and blocking concurrent
-//! queue algorithms*, PODC 1996, Figure 2 (TP's \[23\]): first in, first out; one lock to put, another to take.
+//! The two-lock queue of M. M. Michael and M. L. Scott, *Simple, fast, and practical non-blocking
+//! and blocking concurrent queue algorithms*, PODC 1996, Figure 2 (TP's \[23\]). It is first in,
+//! first out. It has one lock to put, and another to take.
 //!
-//! The node at the head is a dummy; its successor has the oldest task.
+//! The node at the head is a dummy. Its successor has the oldest task.
 //!
-//! - Put, with the tail's lock: the new node has no successor; it becomes the successor of the last one, by a release
-//!   store, and the last one.
-//! - Take, with the head's lock: the successor of the dummy, by an acquire load, gives up its task, and is the dummy from
-//!   then on. The old one is nobody's: it was not the last, so no put looks at it.
+//! - Put, with the tail's lock: the new node has no successor. A release store makes it the
+//!   successor of the last node. From then on it is the last node.
+//! - Take, with the head's lock: an acquire load reads the successor of the dummy. The successor
+//!   gives up its task, and is the dummy from then on. The old dummy is free. It was not the last
+//!   node, so no put reads it.
 //!
-//! The two meet only at the link of the dummy when the queue is empty: take sees the new node, with its task, or none.
+//! A put and a take meet only at the link of the dummy, when the queue is empty. The take sees
+//! either the new node with its task, or no node.
 //!
-//! Nodes that takes leave are used again: a put that has none takes all that are there, if the head's lock is free. Nobody
-//! waits for a lock with another one in hand.
+//! Nodes that takes have freed are used again. A put that has no node takes all of them, if the
+//! head's lock is free. No thread waits for a lock while it holds another one.
 
 use std::mem;
 use std::ptr::{self, NonNull};
@@ -26,7 +29,7 @@ use crate::task::TaskRef;
 pub struct TwoLock {
     head: Guarded<Head>,
     tail: Guarded<Tail>,
-    /// How many tasks were taken, and put; each written under its lock.
+    /// The numbers of tasks that were taken and put. Each is written under its lock.
     taken: AtomicUsize,
     put: AtomicUsize,
 }
@@ -41,7 +44,8 @@ struct Tail {
     spare: Vec<NonNull<Node>>,
 }
 
-// SAFETY: nodes are the queue's, and reached by who has the lock, as the module says.
+// SAFETY: the nodes belong to the queue. Only the holder of the lock reaches them, as the module
+// says.
 unsafe impl Send for Head {}
 // SAFETY: as above.
 unsafe impl Send for Tail {}
@@ -65,10 +69,11 @@ impl Head {
         NonNull::new(unsafe { self.dummy.as_ref() }.next.load(Ordering::Acquire))
     }
 
-    /// Takes the task of that node.
+    /// Takes the task of that node. The node becomes the dummy.
     fn take(&mut self, oldest: NonNull<Node>) -> Option<TaskRef> {
         self.spare.push(mem::replace(&mut self.dummy, oldest));
-        // SAFETY: nodes live as long as the queue; who has the head's lock may touch the task of what it has reached.
+        // SAFETY: nodes live as long as the queue. The holder of the head's lock may touch the task
+        // of a node that it has reached.
         unsafe { oldest.as_ref() }.task.take()
     }
 }
@@ -101,16 +106,17 @@ impl Shared for TwoLock {
     fn put(&self, task: TaskRef) -> bool {
         self.tail.with(|tail| {
             let node = self.node(tail);
-            // SAFETY: nodes live as long as the queue; this one is nobody's.
+            // SAFETY: nodes live as long as the queue. No other thread knows this one.
             let fresh = unsafe { node.as_ref() };
             fresh.task.set(Some(task));
             fresh.next.store(ptr::null_mut(), Ordering::Relaxed);
             let last = mem::replace(&mut tail.last, node);
-            // SAFETY: as above; the last node is not given up before it has a successor.
+            // SAFETY: as above. The last node is not freed before it has a successor.
             unsafe { last.as_ref() }.next.store(node.as_ptr(), Ordering::Release);
             let before = self.put.load(Ordering::Relaxed);
             self.put.store(before + 1, Ordering::Relaxed);
-            // Without a SeqCst fence here this may miss a take whose thread falls asleep without seeing this put (`Shared::put`).
+            // There is no SeqCst fence here. So this may miss a take whose thread falls asleep
+            // without seeing this put (`Shared::put`).
             before == self.taken.load(Ordering::Relaxed)
         })
     }
@@ -122,7 +128,8 @@ impl Shared for TwoLock {
     fn take_if(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
         self.head.with(|head| {
             let oldest = head.oldest()?;
-            // SAFETY: nodes live as long as the queue; its task was set before it could be reached.
+            // SAFETY: nodes live as long as the queue. The task was set before the node could be
+            // reached.
             let task = unsafe { oldest.as_ref() }.task.get()?;
             if wanted(task) { self.taken(head, oldest) } else { None }
         })
@@ -136,7 +143,8 @@ impl Shared for TwoLock {
     }
 
     fn looks_empty(&self) -> bool {
-        // In this order: what is taken was put before, so nothing looks taken that is there.
+        // In this order: a task is put before it is taken, so a queue that holds a task never looks
+        // empty.
         let taken = self.taken.load(Ordering::Relaxed);
         taken == self.put.load(Ordering::Relaxed)
     }
@@ -153,7 +161,8 @@ impl Drop for TwoLock {
             nodes.push(head.dummy);
         });
         for node in nodes {
-            // SAFETY: each is in one place: spare, or in the list, of which nobody else knows any more.
+            // SAFETY: each node is in one place: spare, or in the list. No other thread has a
+            // pointer to it any more.
             drop(unsafe { Box::from_raw(node.as_ptr()) });
         }
     }

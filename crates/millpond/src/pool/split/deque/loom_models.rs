@@ -1,4 +1,5 @@
-//! Loom models of the deque: no task is lost or taken twice, and a task's putter happens before its taker.
+//! Loom models of the deque: no task is lost or taken twice, and a task's putter happens before its
+//! taker.
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
@@ -6,7 +7,7 @@ use loom::thread::{self, JoinHandle};
 use super::*;
 use crate::pool::testing::{Payloads, number};
 
-/// A deque and the tasks 1 to `tasks`; the owner runs on the thread of the model.
+/// A deque and the tasks 1 to `tasks`. The owner runs on the thread of the model.
 struct Model {
     owner: Owner,
     thief: Thief,
@@ -32,7 +33,7 @@ impl Model {
         }
     }
 
-    /// A thread that tries to steal this often.
+    /// Starts a thread that tries to steal `attempts` times.
     fn thief(&mut self, attempts: usize) {
         let (thief, payloads) = (self.thief.clone(), self.payloads.clone());
         self.thieves.push(thread::spawn(move || {
@@ -44,7 +45,7 @@ impl Model {
         }));
     }
 
-    /// Takes what is left, and checks.
+    /// Takes the remaining tasks, and checks.
     fn finish(mut self) {
         while let Some(task) = self.owner.pop() {
             self.payloads.empty(task);
@@ -119,7 +120,8 @@ fn take_back_two_thieves() {
     });
 }
 
-/// A thief that read `split` before tasks were taken back, and goes on when others have taken their place.
+/// A thief reads `split` before the owner takes tasks back. It continues when other tasks have
+/// taken their place.
 #[test]
 fn take_back_and_publish_anew() {
     loom::model(|| {

@@ -111,10 +111,10 @@ fn stolen_room_is_used_again() {
     assert_eq!(owner.buffer.capacity(), 4);
 }
 
-/// What the owner does between pushes, one of the stress tests below.
+/// What the owner does between pushes in one of the stress tests below.
 type Habit = fn(&mut Owner, &mut XorShift, &Payloads);
 
-/// Pushes `TASKS` tasks and lets three thieves at them.
+/// Pushes `TASKS` tasks while three thieves steal them.
 fn stress(capacity: usize, habit: Habit) {
     limit(60, "a stress test of the deque", || steal_from(capacity, habit));
 }

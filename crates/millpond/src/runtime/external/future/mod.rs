@@ -1,15 +1,18 @@
-//! Futures as tasks: polled by a worker, put aside while they wait, polled again when they are woken.
+//! Futures as tasks. A worker polls them; they are suspended while they wait, and polled again
+//! after they are woken.
 //!
-//! A future that is not ready is *held*, as a task behind a door is: it does not count as running, so a scope whose
-//! tasks all wait for one another is quiescent. It has one precondition, the *alarm*, which whoever wakes it first
-//! satisfies. Two ways to keep it:
+//! A future that is not ready is *held*, like an external task. It does not count as running, so a
+//! scope whose tasks all wait for one another is quiescent. It has one precondition, the *alarm*;
+//! the first thread that wakes the future satisfies it. There are two ways to keep a future:
 //!
-//! - in a task's block (`ExternalTasks::run_future`): it costs that block, and no stack;
-//! - where it is, the stack being put aside (`ExternalTasks::wait_in_place`): so a leaf waits in the middle of its body.
+//! - In a task's block (`ExternalTasks::run_future`). This costs that block and no stack.
+//! - In place, with the stack suspended (`ExternalTasks::wait_in_place`). So a leaf can wait in the
+//!   middle of its body.
 //!
-//! A future that is pending (`alarm`) is counted as held, then the guard of its poll is taken away: if it was woken
-//! meanwhile, it is let in at once. Only then its activity is counted as ended, which was counted when it was let in; or,
-//! at its first poll, is part of the body that runs.
+//! A pending future (`alarm`) is first counted as held. Then the worker removes the guard of its
+//! poll. If the future was woken meanwhile, the worker lets it in at once. Only then the worker
+//! counts its activity as ended. That activity was counted when the future was let in; at the first
+//! poll, it is part of the running body.
 
 use std::panic::Location;
 use std::pin::Pin;
@@ -52,29 +55,29 @@ impl<F: Future<Output = ()> + Send> FutureCode<F> {
         compact: None,
         run: Self::run,
         discard: |task| {
-            // SAFETY: the future is there, and will not be polled again.
+            // SAFETY: the future exists and will not be polled again.
             let _ = catch(|| unsafe { task.payload::<F>().drop_in_place() });
         },
         fail: |_, _, _| (),
         drop_result: |_| (),
     };
 
-    /// Polls; sets `SUSPENDED` if the future is pending and somebody may wake it.
+    /// Polls the future. Sets `SUSPENDED` if it is pending and a waker may wake it.
     ///
     /// # Safety
     ///
-    /// As `VTable::run`: the future is there, and nobody else has it.
+    /// As for `VTable::run`: the future exists, and no other thread has it.
     unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
         let mut at: NonNull<F> = task.payload();
         // SAFETY: as the caller promises.
         let future = unsafe { at.as_mut() };
-        // SAFETY: it does not move: a block stays where it is.
+        // SAFETY: it does not move, because a block does not move.
         let polled = catch(|| Turn::<Precondition>::poll(task, unsafe { Pin::new_unchecked(future) }));
         if let Ok((Poll::Pending, true)) = polled {
             task.add_flags(flag::SUSPENDED);
             return Ok(());
         }
-        // SAFETY: it will not be polled again.
+        // SAFETY: the future will not be polled again.
         let dropped = catch(|| unsafe { at.drop_in_place() });
         match polled {
             Ok((Poll::Ready(()), _)) => dropped.map_err(|caught| panicked(task, &caught)),
@@ -84,23 +87,23 @@ impl<F: Future<Output = ()> + Send> FutureCode<F> {
     }
 }
 
-/// How a poll on a stack has gone.
+/// The outcome of a poll on a stack.
 pub(in crate::runtime) enum Turned {
     Ready,
-    /// It waits, and somebody may wake it.
+    /// The future waits, and a waker may wake it.
     Waits,
-    /// It waits, and nobody will wake it.
+    /// The future waits, and no waker is left to wake it.
     Lost,
 }
 
-/// How a poll of a task has gone.
+/// The outcome of a poll of a task.
 enum Polled {
     Held,
     Ended(Result<(), Error>),
 }
 
 impl<E: Engine> Worker<E> {
-    /// Polls a task that is a future. How long it takes is measured if it is ready at once.
+    /// Polls a task that is a future. Measures the run time if the future is ready at once.
     fn poll(&self, task: TaskRef) -> Polled {
         let (id, header) = (task.record_id(), task.header());
         let again = task.take_flags(flag::SUSPENDED);
@@ -111,7 +114,7 @@ impl<E: Engine> Worker<E> {
             (_, true) => self.log.resumed(id),
         };
         let started = self.grains.start_taken(header.scope_state(), nth);
-        // SAFETY: this worker has the task alone, and its future is there.
+        // SAFETY: only this worker has the task, and its future exists.
         let result = unsafe { (header.vtable().run)(task, self.erased()) };
         let held = header.has(flag::SUSPENDED);
         if !held {
@@ -125,19 +128,20 @@ impl<E: Engine> Worker<E> {
         if held { Polled::Held } else { Polled::Ended(result) }
     }
 
-    /// Takes the guard of a poll away; true if the future was woken meanwhile. Else it is not to be touched any more.
+    /// Removes the guard of a poll. Returns true if the future was woken meanwhile. Otherwise the
+    /// caller must not touch the task again.
     fn unguard_future(&self, task: TaskRef) -> bool {
         task.header().meet()
     }
 
     /// Polls a new task in the middle of a body.
     pub(in crate::runtime) fn poll_here(&self, task: TaskRef) {
-        // SAFETY: the scope is not complete while its door is used.
+        // SAFETY: the scope is not complete while its admission is used.
         let scope_state = unsafe { task.header().scope_state().as_ref() };
         let admission = scope_state.admission().expect("a door made the task");
         let polled = if may_start(task) { self.poll(task) } else { Polled::Ended(self.discard_future(task)) };
         match polled {
-            // It was counted as held when it was made.
+            // The task was counted as held when it was made.
             Polled::Held if self.unguard_future(task) => {
                 self.count_let_in(task);
                 self.put(task, Put::Spawned);
@@ -153,7 +157,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Polls a task that was taken from the pool; what is complete with it, if anything is.
+    /// Polls a task that was taken from the pool. Returns the task that is complete with it, if
+    /// any.
     pub(crate) fn run_future(&self, task: TaskRef) -> Option<TaskRef> {
         if !may_start(task)
             && let Some(error) = refusal(task)
@@ -161,7 +166,8 @@ impl<E: Engine> Worker<E> {
             return self.refuse(task, error);
         }
         let again = task.header().has(flag::SUSPENDED);
-        // Others must be able to find what waits here while a long body runs; how long the rest of one is nobody knows.
+        // Other workers must be able to find the waiting tasks while a long body runs. The run time
+        // of the rest of a body is unknown.
         if again || !self.shared().kinds.is_short(task.header().vtable()) {
             self.leave_tasks(Leave::Body);
         }
@@ -179,13 +185,13 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Drops a future that must not be polled; why it must not.
+    /// Drops a future that must not be polled. Returns the reason.
     #[cold]
     fn discard_future(&self, task: TaskRef) -> Result<(), Error> {
         if task.header().has(flag::RECORDED) {
             self.log.refused(task.record_id(), false);
         }
-        // SAFETY: the future is there and will not be polled.
+        // SAFETY: the future exists and will not be polled.
         unsafe { (task.header().vtable().discard)(task) };
         refusal(task).map_or(Ok(()), Err)
     }
@@ -197,8 +203,9 @@ impl<E: Engine> Worker<E> {
         scope_state.admission().expect("a door made the task").count_made(self.seat().index());
     }
 
-    /// Polls a future, by `poll`, in the middle of a leaf, whose stack is put aside while it waits: if the worker has
-    /// another one. Otherwise it is polled once, as no task.
+    /// Polls a future, by `poll`, in the middle of a leaf. If the worker has another stack, the
+    /// leaf's stack is suspended while the future waits. Otherwise the future is polled once,
+    /// without a task.
     pub(in crate::runtime) fn poll_in_place(
         &self,
         admission: &Admission,
@@ -225,10 +232,10 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Puts the stack aside until the future that waits on it is woken.
+    /// Suspends the stack until the future that waits on it is woken.
     fn wait_held(&self, task: TaskRef, waiter: &Waiter) {
         if task.header().only_one_is_unmet() {
-            // Woken meanwhile. Others first: it may have woken itself.
+            // It was woken meanwhile. Other tasks run first, because it may have woken itself.
             return self.let_others_run();
         }
         let scope_state = task.header().scope_state();

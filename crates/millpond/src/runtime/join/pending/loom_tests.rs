@@ -1,5 +1,5 @@
-//! Models of joins against the completion of their task. The end of a waiter is a write to a cell that its waker writes
-//! too, so that loom finds a waker that comes too late.
+//! Models of joins against the completion of their task. The end of a waiter writes to a cell that
+//! its waker writes too, so that loom finds a late waker.
 
 use std::panic::Location;
 
@@ -27,7 +27,7 @@ struct World {
     _cancels: Box<Cancels>,
 }
 
-// SAFETY: the completer touches what the protocol lets it.
+// SAFETY: the completer touches only what the protocol allows.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -48,7 +48,7 @@ impl World {
         Pending { task, usage, order: 0, scope_state, counted: false, result: None, watching, record: 0, release }
     }
 
-    /// Completes the task as a worker does.
+    /// Completes the task like a worker.
     fn complete(&self) {
         let usage = self.header.state().usage();
         if self.header.state().complete().watched {
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// Waits as `Pending::wait` does, on a worker that finds nothing else to do.
+    /// Waits like `Pending::wait`, on a worker that finds nothing else to do.
     fn wait(&self, pending: &Pending<(), Nothing>) {
         let waiter = Waiter::new(&self.seat);
         if pending.unwatch() && pending.watch(Tell::Waiter((&waiter).into())) && waiter.park() {
@@ -87,7 +87,7 @@ fn loom_a_join_waits() {
     });
 }
 
-/// A join that was polled, so that its task is watched, and then waited for.
+/// A join is polled, so that its task is watched, and then waited for.
 #[test]
 fn loom_a_join_is_polled_then_waited_for() {
     loom::model(|| {
@@ -112,7 +112,7 @@ impl std::task::Wake for Bell {
     }
 }
 
-/// Polls once with each of the wakers; they are told of the completion.
+/// Polls once with each of the wakers. They are notified of the completion.
 fn polls(wakers: &'static [usize], told: impl Fn(Option<usize>, [u32; 2]) + Send + Sync + 'static) {
     loom::model(move || {
         let world = World::new();
@@ -133,7 +133,8 @@ fn polls(wakers: &'static [usize], told: impl Fn(Option<usize>, [u32; 2]) + Send
     });
 }
 
-/// Whoever polls last is woken, or sees that the task is complete; nobody is woken twice.
+/// The last poll's waker is woken, or that poll sees that the task is complete. No waker is woken
+/// twice.
 #[test]
 fn loom_a_join_is_polled_twice() {
     polls(&[0, 1], |last, told| {
@@ -148,7 +149,7 @@ fn loom_a_join_is_polled_twice_with_one_waker() {
     polls(&[0, 0], |last, told| assert!(told[0] <= 1 && (last.is_none() || told[0] == 1), "{last:?} {told:?}"));
 }
 
-/// Back and forth, as when a future moves between tasks.
+/// Alternates, like a future that moves between tasks.
 #[test]
 fn loom_a_join_is_polled_in_turn() {
     polls(&[0, 1, 0], |last, told| {

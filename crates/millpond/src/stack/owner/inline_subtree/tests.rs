@@ -1,4 +1,4 @@
-//! Rooms that are used again, and bodies that get frames;
+//! Tests of rooms that are used again, of bodies that get frames, and of measured levels.
 
 use std::alloc::Layout;
 use std::panic::Location;
@@ -23,7 +23,8 @@ static PARENT: VTable = VTable {
     drop_result: |_| (),
 };
 
-/// Calls a body that calls three others, so many deep; the innermost ones get frames, or not.
+/// Calls a body that calls three others, nested `deep` times. If `promotes`, the innermost bodies
+/// get frames.
 fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u32, promotes: bool) {
     let room = frames.inline_subtrees.next_room().expect("few are used");
     let new = NewTask {
@@ -35,20 +36,20 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
         extras: None,
         accesses: 1,
     };
-    // SAFETY: the room is in no use.
+    // SAFETY: the room is not in use.
     unsafe { room.push_virtual_frame(new) };
-    // SAFETY: a virtual frame has room for one.
+    // SAFETY: a virtual frame has room for this version.
     unsafe { room.virtual_frame().compact_versions().write(version) };
     parent.count_run_inline();
-    // SAFETY: it is the room of this body, whose accesses these are.
+    // SAFETY: the room is this body's, and it has these accesses.
     unsafe { room.make(frames, parent, 0, &[version], INOUT) };
     frames.begin_in_room(room);
-    // SAFETY: just made.
+    // SAFETY: `make` made it.
     let scope_state = unsafe { room.scope_state() };
     // SAFETY: as above.
     assert_eq!(unsafe { room.views().as_ref() }.current(), version);
     let own: Handle<u64, In<'_>> = Handle::held(frames.own_datum::<u64>(scope_state).expect("one"));
-    // SAFETY: it has none, and nobody else knows it.
+    // SAFETY: the handle has no value, and no other code knows it.
     unsafe { own.fill(3) };
     if deep > 0 {
         call(frames, scope_state, own.datum().current(), deep - 1, promotes);
@@ -67,7 +68,7 @@ fn call(frames: &Frames, parent: &ScopeState, version: NonNull<Version>, deep: u
     frame.live.set(false);
     let at = frame.scope_state;
     frames.end_uses();
-    // SAFETY: its body is over, and there are no others in its frame.
+    // SAFETY: its body is over, and its frame has no other bodies.
     unsafe { at.drop_in_place() };
     frames.close();
     assert!(frames.frame().live.get());
@@ -109,7 +110,7 @@ fn levels_are_short_that_were_measured_so() {
     (0..50).for_each(|_| inline_subtrees.note_time(5, SHORT / 4));
     assert!(matches!(begin(), Begun::InlineSubtree(_)));
     inline_subtrees.end(Begun::InlineSubtree(now()), 5, true);
-    // Others are not known.
+    // Other levels are not known to be short.
     assert!(!matches!(inline_subtrees.begin(&config, 6, || 0), Begun::InlineSubtree(_)));
     inline_subtrees.note_time(5, LONGEST);
     assert!(!matches!(begin(), Begun::InlineSubtree(_)), "one was as long as many");
@@ -117,7 +118,8 @@ fn levels_are_short_that_were_measured_so() {
     assert_eq!(inline_subtrees.begin(&never, 5, || 0), Begun::Usual);
 }
 
-/// One parent and as many children as come between two measurements: among all of them the same level would be measured each time.
+/// A parent and its children alternate, with as many children as there are bodies between two
+/// measurements. A count over all levels would measure the same level every time.
 #[test]
 fn each_level_is_measured() {
     let (inline_subtrees, config) = (InlineSubtrees::default(), Config { workers: 2, ..Config::default() });

@@ -1,4 +1,4 @@
-//! Models of polls against the end of the closure (1 to 3), which a thief runs.
+//! Models of polls (1) against the end of the closure (2 and 3). A thief runs the closure.
 
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -21,7 +21,7 @@ struct World {
     _cancels: Box<Cancels>,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check whether the cells are accessed in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -38,7 +38,7 @@ impl World {
         TaskRef(NonNull::from(&self.header))
     }
 
-    /// A thief takes it, runs it and ends it.
+    /// A thief takes the closure, runs it and ends it.
     fn steal(&self) {
         theft::take(self.closure());
         self.result.set(1);
@@ -46,7 +46,7 @@ impl World {
         assert!(theft::state(self.closure()) == State::Done);
     }
 
-    /// Whether the poller is told later.
+    /// Whether the poll will be woken later.
     fn poll(&self, bell: &std::sync::Arc<Bell>) -> bool {
         let told = wake_when_ended(&self.scope_state, self.closure(), self.header.order(), &bell.clone().into());
         if !told {
@@ -79,12 +79,15 @@ fn polls(wakers: &'static [usize]) {
         thief.join().unwrap();
         let told = bells.map(|bell| bell.0.load(SeqCst));
         assert!(told[0] + told[1] <= 1, "{told:?}: the wakes of one closure");
-        assert!(last.is_none_or(|last| told[last] == 1), "{last:?} {told:?}: who polled last is told, and no other thread");
+        assert!(
+            last.is_none_or(|last| told[last] == 1),
+            "{last:?} {told:?}: who polled last is told, and no other thread"
+        );
         assert!(world.scope_state.closure_wakers().lock().is_empty());
     });
 }
 
-/// A closure that is run while it is polled; the poll may come before the thief, too.
+/// A closure runs while it is polled. The poll may also come before the thief.
 #[test]
 fn loom_a_poll_and_a_theft() {
     polls(&[0]);

@@ -1,8 +1,10 @@
-//! Models of the guard as it is where the system has no membarrier: loom knows of none, so both sides have a fence, and the
-//! word is never clear. With membarrier, T3 puts that fence into the owner's steps; what follows from it is the same.
+//! Models of the owner lock on a system without membarrier. Loom has no membarrier, so both sides
+//! issue a fence, and the word is never clear. With membarrier, T3 puts that fence into the owner's
+//! steps. What follows from it is the same.
 //!
-//! The stack is an array of places. What lies at one is a cell that loom watches: a thief looks at what it scans over, be it
-//! taken (O1 to T4). The cursor is relaxed, so that nothing but the guard orders it.
+//! The stack is an array of places. Loom watches the cell at each place. A thief reads each cell
+//! that it scans, even if the closure is taken (O1 to T4). The cursor is relaxed, so that only the
+//! owner lock orders it.
 
 use loom::thread;
 
@@ -14,29 +16,29 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize};
 const CLOSURES: usize = 2;
 const TAKEN: usize = 1;
 
-/// Where a closure lies.
+/// The place of a closure.
 #[derive(Default)]
 struct Place {
     closure: Guarded<usize>,
     is_stolen: AtomicBool,
 }
 
-/// A closure, and the wish of the scan that has found it.
+/// The wish of a scan, and the closure that it has found.
 type Found = (u64, usize);
 
 struct World {
     guard: OwnerLock<Found>,
-    /// Twice the place that comes next; and [`TAKEN`].
+    /// Twice the next place, and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
     places: [Place; CLOSURES],
-    /// How often each closure was run.
+    /// How often each closure has run.
     ran: [Guarded<u32>; CLOSURES],
-    /// Whether somebody has come by who may go on with the stack.
+    /// Whether one of the threads that may continue with the stack has arrived.
     met: AtomicBool,
 }
 
-// SAFETY: whether the cells are touched in order is what the models are about.
+// SAFETY: the models check that the threads access the cells in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -56,7 +58,7 @@ impl World {
         Arc::new(world)
     }
 
-    /// A stack with all closures in it.
+    /// A stack that holds all closures.
     fn full() -> Arc<World> {
         let world = World::entered();
         (0..CLOSURES).for_each(|closure| world.put(closure, closure));
@@ -69,7 +71,7 @@ impl World {
         self.top.store(place + 1, Release);
     }
 
-    /// The end of each of the owner's steps.
+    /// The end of each step of the owner.
     fn look(&self) {
         if !self.guard.is_clear() {
             self.guard.meet(|wish| self.scan(wish));
@@ -81,18 +83,18 @@ impl World {
         self.look();
     }
 
-    /// Takes what is at a place, and runs it if it was not stolen.
+    /// Takes the closure at a place, and runs it if it was not stolen.
     fn take(&self, place: usize) {
         self.cursor.store(2 * place | TAKEN, Relaxed);
         self.look();
         if !self.places[place].is_stolen.load(Relaxed) {
             self.run(self.places[place].closure.get());
         }
-        // Not announced: the next step does that.
+        // The next step announces this.
         self.cursor.store(2 * (place + 1), Relaxed);
     }
 
-    /// Takes the first closure that nobody has, and looks at those before it.
+    /// Takes the first closure that no thread has taken, and reads the ones before it.
     fn scan(&self, wish: u64) -> Option<Found> {
         let cursor = self.cursor.load(Relaxed);
         (cursor / 2..self.top.load(Acquire)).find_map(|place| {
@@ -103,7 +105,7 @@ impl World {
         })
     }
 
-    /// One look of a thief with a wish, which runs what it finds.
+    /// One visit of a thief with a wish. The thief runs the closure that it finds.
     fn visit(&self, wish: u64) {
         if let Some((wished, closure)) = self.guard.visit(wish, || self.scan(wish), || wish == 1) {
             assert_eq!(wished, wish);
@@ -125,7 +127,7 @@ fn spawn(world: &Arc<World>, body: impl FnOnce(&World) + 'static) -> thread::Joi
     thread::spawn(move || body(&world))
 }
 
-/// An owner with a thief, or two.
+/// Runs an owner with `thieves` thieves.
 fn with_thieves(thieves: u64, world: fn() -> Arc<World>, own: fn(&World)) {
     loom::model(move || {
         let world = world();
@@ -145,7 +147,7 @@ fn loom_an_owner_and_a_thief() {
     with_thieves(1, World::full, take_all);
 }
 
-/// One thief comes twice: the second time the first one's scan is seen by all.
+/// One thief comes twice. At the second visit, all threads see its first scan.
 #[test]
 fn loom_a_thief_comes_twice() {
     loom::model(|| {
@@ -165,7 +167,7 @@ fn loom_an_owner_and_two_thieves() {
     with_thieves(2, World::full, take_all);
 }
 
-/// Closures come while a thief looks.
+/// The owner pushes closures while a thief scans.
 #[test]
 fn loom_an_owner_pushes() {
     with_thieves(1, World::entered, |world| {
@@ -174,7 +176,7 @@ fn loom_an_owner_pushes() {
     });
 }
 
-/// The second closure goes where the first was, by which no thief must be.
+/// The second closure goes where the first was. No thief may scan that place meanwhile.
 #[test]
 fn loom_an_owner_writes_over() {
     with_thieves(1, World::entered, |world| {
@@ -189,7 +191,7 @@ fn loom_an_owner_writes_over() {
     });
 }
 
-/// Goes on with a stack that was left, if the other one who may has come by.
+/// Continues with a stack that was left, if the other thread that may do so has arrived.
 fn go_on(world: &World) {
     if world.met.swap(true, Relaxed) {
         world.guard.enter();
@@ -197,7 +199,8 @@ fn go_on(world: &World) {
     }
 }
 
-/// The owner leaves; whoever comes last goes on, and knows by the guard alone what was done before.
+/// The owner leaves. The thread that arrives last continues, and only the owner lock tells it what
+/// was done before.
 #[test]
 fn loom_a_stack_is_left() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! What a scan takes of a frame, by the places that it has there.
+//! Which closures a scan takes from a frame, by their places in it.
 
 use super::*;
 use crate::access::Root;
@@ -8,7 +8,7 @@ use crate::{Handle, Inline, Runtime, Scope, Spawn, StackEngine};
 
 type OnStack<'s, 'env> = Scope<'s, 'env, Root, StackEngine>;
 
-/// Of the tasks that a scope has spawned, the ones that such scans take, one after the other.
+/// The places of the tasks that each of the scans takes, one scan after the other.
 fn stolen<'env, const N: usize>(
     all_stolen: [StolenTasks; N],
     spawn: impl for<'s> FnOnce(&OnStack<'s, 'env>),
@@ -25,14 +25,14 @@ fn stolen<'env, const N: usize>(
             steal(frames, End::Oldest, stolen_tasks).map_or(Vec::new(), |stolen_tasks| stolen_tasks.found)
         };
         let stolen = all_stolen.map(|stolen_tasks| frames.guard().alone(|| scan(stolen_tasks)));
-        // The owner runs them after all.
+        // Undoes the thefts: the owner runs the closures after all.
         all.iter().for_each(|closure| closure.header().theft().store(GUARD, Relaxed));
         stolen.map(|found| found.into_iter().map(place).collect())
     })
     .unwrap()
 }
 
-/// So many leaves that wait for nobody.
+/// The same for `count` leaves that wait for nothing.
 fn leaves<const N: usize>(all_stolen: [StolenTasks; N], count: usize) -> [Vec<usize>; N] {
     stolen(all_stolen, |s| (0..count).for_each(|_| drop(s.spawn((), |()| ()))))
 }
@@ -41,7 +41,7 @@ fn leaves<const N: usize>(all_stolen: [StolenTasks; N], count: usize) -> [Vec<us
 fn of_what_lies_ahead_as_many_are_spared() {
     assert_eq!(leaves([StolenTasks::first(3)], 8), [[0, 1, 2]]);
     assert_eq!(leaves([StolenTasks::ahead(3)], 8), [[3, 4, 5]]);
-    // Of too few half, and never all.
+    // If there are too few closures, the scan spares half of them, and never all.
     assert_eq!(leaves([StolenTasks::ahead(3)], 4), [[2, 3]]);
     assert_eq!(leaves([StolenTasks::ahead(3)], 3), [[1, 2]]);
     assert_eq!(leaves([StolenTasks::ahead(3)], 1), [[0]]);
@@ -49,7 +49,7 @@ fn of_what_lies_ahead_as_many_are_spared() {
     assert_eq!(leaves([StolenTasks::ahead(3)], 0), [[0; 0]]);
 }
 
-/// They go on where the one before has ended, and spare as many there.
+/// Each scan resumes where the one before ended, and spares as many closures there.
 #[test]
 fn walks_after_one_another() {
     let all_stolen = || [StolenTasks::ahead(40), StolenTasks::ahead(40), StolenTasks::first(10)];
@@ -88,7 +88,7 @@ fn what_waits_is_passed_over() {
     assert_eq!(of_two(StolenTasks::ahead(3)), [[2]]);
 }
 
-/// Times are as the clock says them, or later, whenever this thread runs.
+/// All times are those of the clock, or later ones, so it does not matter when this thread runs.
 #[test]
 fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
     let rt: Runtime<StackEngine> = Runtime::builder().workers(1).build_with().unwrap();
@@ -99,9 +99,9 @@ fn short_tasks_are_left_alone_unless_their_owner_is_in_a_long_body() {
         assert!(frames.is_due(now));
         frames.rest();
         assert!(!frames.is_due(now) && !frames.is_due(now + LONG));
-        // It has run for so long that it loses nothing by a thief.
+        // The body has run for so long that a thief costs its owner nothing.
         assert!(frames.is_due(now + LONG + 1));
-        // The rest is over, of something that has just begun.
+        // Something has just begun, and the rest is over.
         let then = clock::ticks() + REST * THEFT;
         frames.search.since.store(then, Relaxed);
         assert!(frames.is_due(then));

@@ -1,6 +1,7 @@
-//! Models of W1 to W5, with the real guard and the real sleep: a closure that is put into a stack comes to a worker that went to
-//! sleep, while the owner waits for that. A lost wake shows as a deadlock. The sentinel's naps are none here: it looks again
-//! after others have done something.
+//! Models of W1 to W5, with the real owner lock and the real sleep. A closure that the owner pushes
+//! must reach a worker that went to sleep, while the owner waits for that. A lost wake-up shows as
+//! a deadlock. The sentinel's naps take no time here: it scans again after other threads have done
+//! something.
 
 use loom::thread;
 
@@ -21,25 +22,27 @@ const TAKEN: usize = 1;
 struct World {
     guard: OwnerLock<TaskRef>,
     sleep: Sleep,
-    /// Twice the place that comes next; and [`TAKEN`].
+    /// Twice the next place, and [`TAKEN`].
     cursor: AtomicUsize,
     top: AtomicUsize,
-    /// How often the stack was rewound.
+    /// How often the owner rewound the stack.
     rounds: AtomicUsize,
     is_stolen: [AtomicBool; PLACES],
-    /// Each closure waits for the one before it, if that was stolen; which have ended, and how many.
+    /// Whether each closure waits for the end of the theft of the one before it. Then the thefts
+    /// that have ended, and their number.
     is_chain: AtomicBool,
     has_ended: [AtomicBool; PLACES],
     thefts: AtomicUsize,
     is_watched: AtomicBool,
-    /// How the stack looked to a scan that found nothing, as `scan::Search`.
+    /// The stack as a scan saw it that found nothing, as in `scan::Search`.
     searched: AtomicUsize,
-    /// Whether the sentinel sleeps without end as soon as it may (W4); else it never does.
+    /// Whether the sentinel sleeps without a timeout as soon as it may (W4). Otherwise it never
+    /// does.
     rests: bool,
-    /// Whether the closure is a parent, which is wider than others; and whether its frame is open.
+    /// Whether the closure is a parent, which is wider than others, and whether its frame is open.
     is_parent: AtomicBool,
     is_open: AtomicBool,
-    /// An episode goes on: the owner calls what it spawns, and publishes nothing.
+    /// Whether an inline subtree runs: the owner calls its children, and publishes nothing.
     calls: AtomicBool,
 }
 
@@ -71,7 +74,7 @@ impl World {
         self.is_open.load(Relaxed) || above + isize::from(self.is_parent.load(Relaxed)) > (cursor & TAKEN) as isize
     }
 
-    /// The end of each of the owner's steps, as `Worker::meet`.
+    /// The end of each step of the owner, as `Worker::meet`.
     fn look(&self) {
         if !self.guard.is_clear() && self.guard.meet(|_wish| self.scan()) == Met::NoOwner {
             self.sleep.work_arrived();
@@ -83,7 +86,7 @@ impl World {
         self.look();
     }
 
-    /// Takes the next closure; whether it was there.
+    /// Takes the next closure. Returns whether it was still there.
     fn take(&self) -> bool {
         let at = self.cursor.load(Relaxed);
         self.cursor.store(at | TAKEN, Release);
@@ -91,13 +94,14 @@ impl World {
         !self.is_stolen[at / 2].load(Acquire)
     }
 
-    /// It was a parent, which is not to run on this thread's stack: whoever goes on with the stack finds it as it was.
+    /// The closure is a parent, which must not run on this thread's stack. The next owner finds the
+    /// stack as it was.
     fn leave_at_parent(&self) {
         self.cursor.store(self.cursor.load(Relaxed) & !TAKEN, Release);
         self.guard.leave();
     }
 
-    /// All was run: the stack is empty.
+    /// All closures have run: the stack is empty.
     fn rewind(&self) {
         self.guard.alone(|| {
             self.rounds.store(self.rounds.load(Relaxed) + 1, Release);
@@ -133,7 +137,7 @@ impl World {
         Some(TaskRef(NonNull::without_provenance(NonZero::new(found + 1).unwrap())))
     }
 
-    /// The place of what this worker has stolen, as `Worker::steal_from`.
+    /// Steals as `Worker::steal_from` does. Returns the place of the stolen closure.
     fn steal(&self, watches: &Cell<bool>) -> Option<usize> {
         if !self.may_have_work() || !self.is_new() {
             return None;
@@ -144,7 +148,7 @@ impl World {
         Some(stolen.0.addr().get() - 1)
     }
 
-    /// Runs what was stolen, as `Worker::end_theft`.
+    /// Runs a stolen closure, and ends the theft as `Worker::end_theft`.
     fn run(&self, stolen: usize) {
         self.has_ended[stolen].store(true, Release);
         self.thefts.fetch_add(1, AcqRel);
@@ -159,7 +163,7 @@ impl World {
         }
     }
 
-    /// Whether it was the sentinel.
+    /// Returns whether the worker was the sentinel.
     fn stop_watching(&self, watches: &Cell<bool>) -> bool {
         if watches.get() {
             self.is_watched.store(false, Relaxed);
@@ -206,7 +210,7 @@ impl World {
         watches.get()
     }
 
-    /// A worker that does not rely on others, until it has run something.
+    /// A worker that does not rely on others, until it has run a closure.
     fn look_until_stolen(&self) {
         let stolen = loop {
             match self.steal(&Cell::new(false)) {
@@ -217,7 +221,7 @@ impl World {
         self.run(stolen);
     }
 
-    /// A worker that finds nothing else to do, until it has run something.
+    /// A worker that sleeps while it finds nothing, until it has run a closure.
     fn sleep_until_stolen(&self, seat: usize) {
         let (watches, stolen) = (Cell::new(false), Cell::new(None));
         let stolen = loop {
@@ -228,15 +232,17 @@ impl World {
             if let Some(stolen) = stolen.get() {
                 break stolen;
             }
-            // Its nap, or what woke it is somebody else's by now. A model goes on with one order of steps only from here.
+            // Its nap is over, or another worker has taken the closure that woke it. From here, the
+            // model follows only one order of steps.
             spin_for_lock();
         };
         self.run(stolen);
     }
 }
 
-/// So many workers that steal one closure each while the owner does something, and then waits for them; with watchmen that rest,
-/// and with others. Preemptions may be fewer than the environment says.
+/// Runs `workers` threads that steal one closure each. Meanwhile the owner does something, and then
+/// waits for them. The model runs with a sentinel that rests, and with one that does not.
+/// `preemptions` can lower the bound that the environment sets.
 fn model(workers: usize, preemptions: usize, own: fn(&World)) {
     for rests in [false, true] {
         model_with(workers, preemptions, rests, own);
@@ -264,7 +270,8 @@ fn loom_an_owner_pushes_and_a_worker_sleeps() {
     model(1, usize::MAX, World::push);
 }
 
-/// One wake for two closures: who steals the first hands on. A third preemption would take most of a minute.
+/// One wake-up for two closures: the thief of the first one wakes the next worker. A third
+/// preemption would take most of a minute.
 #[test]
 fn loom_an_owner_pushes_twice_and_two_workers_sleep() {
     model(2, 2, |world| {
@@ -273,7 +280,7 @@ fn loom_an_owner_pushes_twice_and_two_workers_sleep() {
     });
 }
 
-/// What the first ends makes ready what the second steals, and no step of the owner tells of that.
+/// The end of the first theft makes the second closure ready. No step of the owner announces it.
 #[test]
 fn loom_the_end_of_a_theft_makes_another_ready() {
     model(2, 2, |world| {
@@ -297,7 +304,8 @@ fn loom_a_parent_pushes_twice_and_two_workers_sleep() {
     });
 }
 
-/// The owner runs what it has pushed, if it is not stolen, and pushes again when the stack was empty.
+/// The owner runs the closure that it pushed, if it is not stolen. Then the stack is empty, and the
+/// owner pushes again.
 #[test]
 fn loom_a_stack_is_filled_again() {
     model(1, usize::MAX, |world| {
@@ -309,7 +317,7 @@ fn loom_a_stack_is_filled_again() {
     });
 }
 
-/// As above, where nothing is left beside the parent that runs: its body pushes.
+/// The same, where the stack holds only the parent that runs: its body pushes.
 #[test]
 fn loom_a_parent_pushes() {
     model(1, usize::MAX, |world| {
@@ -322,8 +330,9 @@ fn loom_a_parent_pushes() {
     });
 }
 
-/// A parent comes next where the owner can run leaves only (`room`). It leaves the stack and steals that itself, unless the other
-/// has, who has looked while it was taken; each steals one of two.
+/// A parent comes next where the owner can run only leaves (`room`). The owner leaves the stack and
+/// steals the parent itself, unless the other worker did. The other worker may have scanned while
+/// the parent was taken. Each of them steals one of two closures.
 #[test]
 fn loom_an_owner_leaves_its_stack_at_a_parent() {
     model(1, 2, |world| {
@@ -338,8 +347,9 @@ fn loom_an_owner_leaves_its_stack_at_a_parent() {
     });
 }
 
-/// An episode: what the parent's body spawns is called, and nothing is published before somebody asks or has left word. A thief that
-/// looks between the take and the first call finds nothing and leaves no word; then W4 ends the episode.
+/// An inline subtree: the owner calls what the parent's body spawns. It publishes nothing before a
+/// thief asks or makes the word FRESH. If a thief scans between the take and the first call, it
+/// finds nothing and does not make the word FRESH. Then W4 ends the inline subtree.
 #[test]
 fn loom_an_owner_calls_until_a_thief_asks() {
     model_with(1, 2, true, |world| {

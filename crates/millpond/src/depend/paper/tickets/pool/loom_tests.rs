@@ -1,5 +1,5 @@
-//! Models of the pool beside workers that sleep: two tasks are put, a release makes them ready, and each is found by
-//! another thread. One that nobody finds shows as a deadlock.
+//! Models of the pool with workers that sleep. Two tasks are put, a release makes them ready, and
+//! another thread finds each. A task that no thread finds shows as a deadlock.
 
 use loom::thread;
 
@@ -9,7 +9,7 @@ use crate::sync::Arc;
 use crate::task::VTable;
 use crate::worker::sleep::{Idle, Sleep};
 
-/// A task of one access, laid out as a block.
+/// A task of one access, with the layout of a task block.
 #[repr(C)]
 struct Block {
     header: Header,
@@ -19,7 +19,7 @@ struct Block {
 struct World {
     pool: Pool,
     sleep: Sleep,
-    /// What all tasks wait for, as a counter of a version.
+    /// The counter that all tasks wait for, like that of a version.
     released: AtomicUsize,
 }
 
@@ -37,12 +37,12 @@ impl World {
         |_| self.released.load(SeqCst) != 0
     }
 
-    /// Puts a task; whether it is ready, and the caller's.
+    /// Puts a task. Returns whether it is ready, so that the caller owns it.
     fn put(&self) -> bool {
         !self.pool.put(task(), 0, 0, self.is_ready())
     }
 
-    /// As `Tickets::release` and `Worker::release_one` do.
+    /// Like `Tickets::release` and `Worker::release_one`.
     fn release(&self) {
         self.released.fetch_add(1, SeqCst);
         self.pool.note_release();
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// As `Worker::search` does.
+    /// Like `Worker::search`.
     fn search(&self) -> bool {
         let found = self.pool.find(self.is_ready()).is_some();
         if found && self.sleep.sleepers() != 0 && self.pool.has_changed() {
@@ -60,7 +60,7 @@ impl World {
         found
     }
 
-    /// A worker that goes on until it has a task, and does not come back from that.
+    /// A worker that runs until it has a task, and never returns from that task.
     fn worker(&self, seat: usize) {
         while !self.search() {
             self.sleep.wait(seat, || self.pool.has_changed());
@@ -80,7 +80,7 @@ fn spawn(world: &Arc<World>, body: impl FnOnce(&World) + 'static) -> thread::Joi
     thread::spawn(move || body(&world))
 }
 
-/// Who releases takes one task and is away; the other wakes for the other one.
+/// The releasing thread takes one task and goes away. A sleeper wakes for the other one.
 #[test]
 fn loom_a_release_of_two_beside_a_sleeper() {
     model(|world| {
@@ -92,7 +92,7 @@ fn loom_a_release_of_two_beside_a_sleeper() {
     });
 }
 
-/// Two sleepers, and one who releases and takes none.
+/// Two sleepers, and one thread that releases and takes no task.
 #[test]
 fn loom_a_release_of_two_beside_two_sleepers() {
     model(|world| {
@@ -105,7 +105,7 @@ fn loom_a_release_of_two_beside_two_sleepers() {
     });
 }
 
-/// A task that is put while another thread releases: it is the putter's, or found.
+/// A task is put while another thread releases. The putter owns it, or a worker finds it.
 #[test]
 fn loom_a_put_beside_a_release() {
     model(|world| {

@@ -1,4 +1,4 @@
-//! Models of a poll and its alarm. The task goes, as its owner does, when the future has ended.
+//! Models of a poll and its alarm. When the future has ended, the task is freed.
 
 use std::panic::Location;
 use std::pin::pin;
@@ -17,11 +17,11 @@ struct Model {
     header: Header,
     let_in: AtomicUsize,
     abandoned: AtomicUsize,
-    /// Written when the task goes.
+    /// Written when the task is freed.
     there: Guarded<bool>,
 }
 
-// SAFETY: whether the cell is touched in order is what the models are about.
+// SAFETY: the models check whether accesses to the cell are ordered.
 unsafe impl Sync for Model {}
 // SAFETY: as above.
 unsafe impl Send for Model {}
@@ -30,7 +30,8 @@ struct Rung(TaskRef);
 
 impl Rung {
     fn model(&self) -> &Model {
-        // SAFETY: the tasks here are models, and each thread that may have one is joined before they go.
+        // SAFETY: the tasks here are models. Each thread that may have one is joined before they
+        // are dropped.
         unsafe { self.0.0.cast().as_ref() }
     }
 
@@ -69,7 +70,8 @@ impl Model {
         }
     }
 
-    /// Polls a future that gives its waker to `threads` threads, each of which wakes or drops it. They are joined last.
+    /// Polls a future that gives its waker to `threads` threads. Each thread wakes or drops it. The
+    /// caller joins them last.
     fn run(&self, threads: usize, wakes: bool, ready: bool) -> (bool, Vec<thread::JoinHandle<()>>) {
         let (mut woken, mut started) = (false, Vec::new());
         let poll = std::future::poll_fn(|context| {
@@ -103,19 +105,19 @@ fn model(threads: usize, wakes: bool, ready: bool) {
     });
 }
 
-/// Woken by two at once, it is let in once: by one of them, or by the poller.
+/// Two threads wake the future at once. It is let in once: by one of them, or by the poller.
 #[test]
 fn loom_woken_while_it_is_put_aside() {
     model(2, true, false);
 }
 
-/// Others still wake a future that has ended: they do not touch its task when that is gone.
+/// Threads still wake a future that has ended. They do not touch its task after it is freed.
 #[test]
 fn loom_woken_when_it_has_ended() {
     model(2, true, true);
 }
 
-/// All wakers are dropped: it is let in, and knows that it was abandoned.
+/// All wakers are dropped: the task is let in and marked as abandoned.
 #[test]
 fn loom_abandoned() {
     model(2, false, false);
