@@ -131,7 +131,7 @@ fn headers_that_promise_too_much() {
     let mut long = b"\x93NUMPY\x02\x00".to_vec();
     long.extend(u32::MAX.to_le_bytes());
     refused("a.npy", &long, "byte 12: the file is truncated: it ends in the header");
-    // Four zeros are not a matrix of 2^20 x 2^20, and nobody asks the system for one.
+    // Four zeros are not a matrix of 2^20 x 2^20, and the system is asked for none.
     let dir = Dir::new("memory");
     let file = dir.file("a.mtx", coordinate("1048576 1048576 1"));
     let ran = millpond(&["run", "cholesky", "--json", "--input", &file]);

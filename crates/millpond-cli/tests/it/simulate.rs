@@ -87,7 +87,7 @@ fn thefts_take_what_they_took_when_recorded() {
     let profile = format!("profile stencil --n 200000 --tile 1000 --scheme stack --workers 2 --record {file} --json");
     // Beside other processes the second worker may come too late.
     let recorded = (0..50).map(|_| json(&profile)).find(|recorded| !recorded["profile"]["thefts"].is_null());
-    let profile = &recorded.expect("nobody has stolen anything")["profile"];
+    let profile = &recorded.expect("nothing was stolen")["profile"];
     let of = |name: &str| profile["thefts"][name].as_f64().unwrap();
     let each = of("seconds") / (of("looks") + of("waits"));
     let overhead = (profile["overhead"].as_f64().unwrap() - of("seconds")) / profile["tasks"].as_f64().unwrap();
@@ -103,7 +103,7 @@ fn thefts_take_what_they_took_when_recorded() {
     is_about(&found, "task_cost", overhead);
     let given = machine("--own-latency 0 --latency 1e-3 --at-once 7.5");
     assert_eq!((&given["own_latency"], &given["latency"], &given["at_once"]), (&json!(0.0), &json!(1e-3), &json!(7.5)));
-    // Where nobody has stolen from a stack.
+    // Where nothing was stolen from a stack.
     let other = dir.path("o.rec");
     assert_eq!(words(&format!("profile fib --n 20 --workers 1 --scheme stack --record {other}")).status, 0);
     let machine = &json(&format!("simulate --trace {other} --json"))["machine"];

@@ -77,7 +77,7 @@ fn bodies_put_before_their_future() {
     });
 }
 
-/// A step whose preconditions panic does not begin; the error names it, whoever has put its tag.
+/// A step whose preconditions panic does not begin; the error names it, whichever step put its tag.
 #[test]
 fn preconditions_panic() {
     limited(|| {

@@ -177,7 +177,7 @@ fn threads_outside_put_items_and_tags() {
                             threads.spawn(move || (first..first + EACH).for_each(|n| given.put(n, n)));
                             threads.spawn(move || tags.put_all((first..first + EACH).rev()));
                         }
-                        // Meanwhile nothing may run, with steps that wait: that is no deadlock as long as nobody says so.
+                        // Meanwhile nothing may run, with steps that wait: that is no deadlock as long as no thread says so.
                         while made.try_get(&EACH).is_none() {
                             g.wait().unwrap();
                             thread::yield_now();

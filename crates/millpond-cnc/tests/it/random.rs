@@ -40,7 +40,7 @@ fn mix(sum: u64, with: u64) -> u64 {
 }
 
 impl Program {
-    /// With or without steps that ask for what nobody puts. If all is to be declared, no key depends on a value.
+    /// With or without steps that ask for what is never put. If all is to be declared, no key depends on a value.
     fn random(rng: &mut Rng, missing: bool, all_declared: bool) -> Program {
         let steps = 1 + rng.below(30) as u32;
         let given: Vec<u32> = (steps..steps + 1 + rng.below(4) as u32).collect();

@@ -160,7 +160,7 @@ fn flexible_is_eager_and_strict_at_its_ends() {
 }
 
 /// Every step of an order that is not that of data ends once, and sees its item: none begins before its preconditions are
-/// met, whoever puts them.
+/// met, whichever thread puts them.
 #[test]
 fn no_step_begins_too_early() {
     const STEPS: u32 = 2000;

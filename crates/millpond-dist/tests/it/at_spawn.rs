@@ -1,5 +1,5 @@
-//! Portable tasks that run at their spawn on the dataflow stack: in place of their closures and frames are calls, and nobody can
-//! tell but by what they do besides.
+//! Portable tasks that run at their spawn on the dataflow stack: they are calls, without closures and frames.
+//! Only what else they do can tell.
 
 use crate::common::{limit, silence_expected_panics};
 use millpond::{Error, Handle, Inline, Kind, Out, Runtime, StackEngine};

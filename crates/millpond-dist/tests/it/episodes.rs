@@ -212,7 +212,7 @@ impl PortableParent for Wide {
     }
 }
 
-/// As soon as somebody has nothing to do, what is spawned can be stolen.
+/// As soon as a worker has nothing to do, what is spawned can be stolen.
 #[test]
 fn who_has_nothing_to_do_gets_some() {
     for inline in [Inline::Always, Inline::Auto] {
@@ -228,7 +228,7 @@ fn who_has_nothing_to_do_gets_some() {
     }
 }
 
-/// Thieves see nothing of an episode, and come in vain while a leaf runs; beside it another stack always changes, and never has
+/// Thieves see nothing of an episode, and find nothing while a leaf runs; beside it another stack always changes, and never has
 /// anything to steal.
 #[test]
 fn thieves_get_their_share_of_what_takes_long() {

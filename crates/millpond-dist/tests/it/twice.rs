@@ -52,7 +52,7 @@ fn both_places_are_told() {
                  name of its own"
             )
         );
-        assert!(matches!(portable::registry(), Err(again) if again == error), "and so is whoever looks for a task");
+        assert!(matches!(portable::registry(), Err(again) if again == error), "and so is the caller of a task");
         assert!(matches!(error, portable::Error::Twice { name: "set", .. }));
     });
 }

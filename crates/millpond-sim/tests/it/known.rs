@@ -231,7 +231,7 @@ fn a_draw_never_reaches_the_upper_bound() {
         ("churn:1:1", 1.5),
         ("constant:0", 0.0),
     ] {
-        let Err(Error::NoneAlive { .. }) = with(of, fault_below) else { panic!("{of}: somebody is alive") };
+        let Err(Error::NoneAlive { .. }) = with(of, fault_below) else { panic!("{of}: a processor is alive") };
     }
     assert!(with("uniform:1..1:5", 1.0).is_ok() && with("churn:1:1", 1.0).is_ok());
     // Some draws are that fast, but who waits for them?

@@ -140,7 +140,7 @@ fn every_task_once_and_never_faster_than_work_and_span() {
         assert_eq!(outcome.tasks, size.tasks, "case {case}");
         assert_eq!(outcome.lost_seconds, 0.0, "case {case}");
         assert!(outcome.seconds >= outcome.least_seconds() * exact, "case {case}");
-        // Nobody is faster than 4.
+        // No processor is faster than 4.
         assert!(outcome.seconds >= tree.spans[0] as f64 / 4e9 * exact, "case {case}");
         if config.speeds.len() == 1 {
             assert_eq!(outcome.steals, 0);
@@ -187,7 +187,7 @@ fn with_faults_every_task_at_least_once_and_an_end() {
                 stuck += 1;
             }
             Err(Error::Deserted { .. }) => {
-                assert!(!one_stays, "case {case}: somebody is alive");
+                assert!(!one_stays, "case {case}: a processor is alive");
                 deserted += 1;
             }
             Err(error) => panic!("case {case}: {error}"),

@@ -359,7 +359,7 @@ fn a_stack_tells_of_its_thefts() {
                 std::thread::yield_now();
             }
         };
-        // The first ends when somebody else has begun the second, and the third waits for that.
+        // The first ends when another worker has begun the second, and the third waits for that.
         let (done, recording) = rt.record(|| {
             rt.scope(|s| {
                 s.spawn((), |()| wait());
@@ -377,6 +377,6 @@ fn a_stack_tells_of_its_thefts() {
         assert!(thefts.waits == 0 || thefts.seconds > 0.0, "{report}");
         thefts
     };
-    // If the second was stolen and not the first, who comes to it waits: the third is nobody else's.
-    assert!((0..200).any(|_| report().waits >= 1), "nobody was at a theft");
+    // If the second was stolen and not the first, who comes to it waits: the third belongs to no other.
+    assert!((0..200).any(|_| report().waits >= 1), "no worker was at a theft");
 }

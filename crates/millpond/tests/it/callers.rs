@@ -62,7 +62,7 @@ fn callers_that_wait_for_each_other() {
             });
             let (bodies, rounds) = (program(&rt) as u64, (MANY * sized(5, 50)) as u64);
             let ran: u64 = rt.counts().iter().map(|counts| counts.tasks).sum();
-            assert_eq!(ran, rounds * (bodies + 1) + bodies, "nobody's bodies are left out");
+            assert_eq!(ran, rounds * (bodies + 1) + bodies, "no bodies are left out");
             assert_eq!(rt.counts().len(), workers);
         }
     });

@@ -1,5 +1,6 @@
-//! What every part that can be exchanged must do beyond the right order: hold very many tasks, hand all that a release
-//! makes ready to all workers, leave handles as others can use them, and take part in all that the runtime offers.
+//! What every exchangeable part must do beyond the right order. It holds very many tasks. It hands all tasks that a release
+//! makes ready to all workers. It leaves handles so that other runtimes can use them. It takes part in everything that the
+//! runtime offers.
 
 mod behaviour;
 mod each_once;

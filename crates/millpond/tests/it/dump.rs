@@ -37,7 +37,7 @@ fn tasks_that_wait_for_data() {
                 s.task("look").index([i]).spawn(a.read(), |_| ());
             }
             s.task("change").spawn((s.handle(0).inout(), a.inout()), |_| ());
-            s.task("anew").nest(a.write(), |s, a| s.set(&a, 3));
+            s.task("again").nest(a.write(), |s, a| s.set(&a, 3));
             s.task("last").spawn(a.read(), |_| ());
             s.set(&a, 4);
             s.task("other").nest(a.inout(), |_, _| ());
@@ -50,8 +50,8 @@ fn tasks_that_wait_for_data() {
             let change = find(&dump, "change");
             assert_eq!((change.state, after(change)), (State::Data, "1: look(0) look(1) look(2) and 2".to_owned()));
             assert!(change.to_string().contains(": after look(0), look(1), look(2) and 2 more"), "{change}");
-            assert_eq!(find(&dump, "anew").state, State::Ready, "a new version");
-            assert_eq!(after(find(&dump, "last")), "0: anew");
+            assert_eq!(find(&dump, "again").state, State::Ready, "a new version");
+            assert_eq!(after(find(&dump, "last")), "0: again");
             assert_eq!(find(&dump, "other").state, State::Ready, "the scope has set the datum");
             gate.open();
         })

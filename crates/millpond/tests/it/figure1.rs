@@ -120,7 +120,7 @@ fn who_may_start() {
         assert_eq!(both(first, second, true), [shares || second == Write, true], "{first:?}, then {second:?}");
         assert_eq!(both(first, second, false), [shares, true], "{first:?}, then {second:?}");
     }
-    // Nobody waits for an older version.
+    // No task waits for an older version.
     let acts = [Inout, Write, Read].map(|how| vec![(how, 0)]);
     assert!(serial::may_start(&acts, &[false, true, false], true, 2));
     assert!(!serial::may_start(&acts, &[true, false, false], true, 2));

@@ -115,7 +115,7 @@ fn panicking_halves(bad: usize) -> bool {
     was_stolen
 }
 
-/// With two forks one of them can be found, whatever anybody did before.
+/// With two forks one of them can be found, whatever happened before.
 #[test]
 fn beside_a_body_that_does_not_join() {
     limit(60, "a long body above two forks", || {
@@ -182,7 +182,7 @@ fn at_the_end_of_a_first_half() {
     });
 }
 
-/// Somebody else's scope on top: this thread is not that worker there.
+/// Another runtime's scope on top: this thread is not that worker there.
 #[test]
 fn a_joiner_from_further_out() {
     limit(60, "a joiner in the scope of another runtime", || {
@@ -318,7 +318,7 @@ fn mixed_with_everything_that_waits() {
     });
 }
 
-/// Whether somebody has taken a fork within 5 s from a body that the caller runs, if it does: while that caller waits
+/// Whether another worker has taken a fork within 5 s from a body that the caller runs, if it does: while that caller waits
 /// for it in the scope of another runtime.
 fn is_shared(rt: &Runtime, away: &Runtime) -> Option<bool> {
     let caller = thread::current().id();

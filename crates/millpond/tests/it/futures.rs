@@ -113,10 +113,10 @@ fn random_nets_give_the_serial_result() {
     });
 }
 
-/// What waits for an item that nobody puts is left at quiescence, whatever keeps it; dropped with the item, it fails.
+/// What waits for an item that is never put is left at quiescence, whatever keeps it; dropped with the item, it fails.
 #[test]
 fn what_is_never_put() {
-    limit(60, "what nobody puts", || {
+    limit(60, "what is never put", || {
         for (workers, keeps) in [1, 2, 8].into_iter().flat_map(|workers| KEEPS.map(|keeps| (workers, keeps))) {
             let rt = builder(workers).build().unwrap();
             let (missing, started) = (Mutex::new(Some(Box::new(Item::<u64>::new()))), AtomicUsize::new(0));
@@ -189,7 +189,7 @@ fn either_of_two() {
                 assert_eq!(seen.get(), None);
                 other.put(2).unwrap();
                 assert_eq!(s.block_on_or_quiesce(get(seen)), Some(&2));
-                // It is complete, and its block perhaps somebody else's: the other waker means nothing.
+                // It is complete, and its block perhaps another task's: the other waker means nothing.
                 (0..100).for_each(|_| drop(s.spawn((), |()| ())));
                 one.put(1).unwrap();
             })
@@ -364,9 +364,11 @@ fn a_gate_closes_behind_the_last() {
                     };
                     while let Ok(pending) = gate.pending(body) {
                         drop(pending);
-                        // Who knocks faster than the workers run keeps the scope from ending.
-                        if accepted.fetch_add(1, Relaxed) % 8 == 7 {
-                            std::thread::sleep(std::time::Duration::from_micros(200));
+                        // A thread that spawns faster than the workers run keeps the scope from ending, so each rests, and
+                        // the longer the more tasks there were.
+                        let before = accepted.fetch_add(1, Relaxed);
+                        if before % 8 == 7 {
+                            std::thread::sleep(std::time::Duration::from_micros(200 + before as u64));
                         }
                     }
                 };

@@ -279,7 +279,7 @@ fn a_caller_runs_no_other_sessions_tasks() {
                 let ran = AtomicU64::new(0);
                 rt.scope(|s| (0..10).for_each(|_| drop(s.spawn((), |()| _ = ran.fetch_add(1, Relaxed)))))
                     .expect("nothing fails");
-                // The session's task still runs, or has not started: nobody but this line lets it end.
+                // The session's task still runs, or has not started: only this line lets it end.
                 end.store(true, Relaxed);
                 session.wait(long).expect("it does not fail");
                 assert_eq!(ran.into_inner(), 10);

@@ -296,7 +296,7 @@ fn clock_ticks_of_workers() -> u64 {
     ticks_of_threads().iter().sum()
 }
 
-/// Whether the workers stop using the processor: soon, but on a loaded machine nobody knows when they get to it.
+/// Whether the workers stop using the processor: soon, but on a loaded machine no test knows when they get to it.
 fn comes_to_rest() -> bool {
     (0..20).any(|_| {
         thread::sleep(Duration::from_millis(50));

@@ -251,7 +251,7 @@ fn below_the_window_nothing_is_run_that_may_wait() {
                 busy.store(1, SeqCst);
                 spin_until(go_on);
             });
-            // The other worker shall have it, so that nobody is left for what follows: it comes when there is much, but
+            // The other worker shall have it, so that none is left for what follows: it comes when there is much, but
             // not so much that with what follows the window is full, which the owner then runs.
             (0..500).for_each(|_| drop(s.nest((), |_, ()| ())));
             spin_until(busy);

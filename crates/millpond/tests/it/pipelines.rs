@@ -56,7 +56,7 @@ fn most_of<E: Engine>(workers: usize, pipeline: impl Fn(&millpond::Runtime<E>, &
     alive.most.load(Relaxed)
 }
 
-/// One handle, written anew for each chunk: the bytes are those of the task that uses the chunk last.
+/// One handle, written again for each chunk: the bytes are those of the task that uses the chunk last.
 fn one_handle<E: Engine>(rt: &millpond::Runtime<E>, alive: &Alive, stored: &Handle<Vec<usize>>) {
     let chunk = Handle::unset();
     rt.scope(|s| {

@@ -422,7 +422,7 @@ fn all_callers_share_the_bound() {
                 let value = Handle::new(0);
                 rt.scope(|s| {
                     s.nest(value.read(), |_, _| ());
-                    // Nobody waits, and so runs a parent, before all have tried.
+                    // No thread waits, and so runs a parent, before all have tried.
                     barrier.wait();
                     let write = s.spawn(value.write(), |out| out.set(1));
                     renamed.fetch_add(u64::from(write.is_done()), SeqCst);

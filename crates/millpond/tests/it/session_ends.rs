@@ -1,4 +1,4 @@
-//! How sessions end: dropped, detached, closed, with their runtime. Nobody is blocked who did not ask for it.
+//! How sessions end: dropped, detached, closed, with their runtime. No thread is blocked that did not ask for it.
 
 use std::future::{pending, poll_fn};
 use std::pin::pin;
@@ -137,7 +137,7 @@ fn a_future_task_is_dropped_that_owns_a_session() {
                 let join = session.spawn(x.read(), |_| must_not_run());
                 drop(door.pending(move || {
                     door.run_future(async move {
-                        // Nobody keeps its waker, so it is dropped at once.
+                        // Nothing keeps its waker, so it is dropped at once.
                         pending::<()>().await;
                         drop((session, join));
                     });
@@ -296,7 +296,7 @@ fn what_is_detached_runs() {
             session.detach();
             assert_eq!(ran.load(Relaxed), 0);
             long.go.send(1).unwrap();
-            assert!(all_done.recv().is_err(), "nobody sends");
+            assert!(all_done.recv().is_err(), "nothing is sent");
             assert_eq!(ran.load(Relaxed), 20);
         });
     });
@@ -423,7 +423,7 @@ fn an_idle_session_outlives_its_runtime() {
     });
 }
 
-/// Nobody drops it, as if it were forgotten, with tasks that have not begun.
+/// Nothing drops it, as if it were forgotten, with tasks that have not begun.
 #[test]
 fn a_session_that_is_kept_ends_with_its_runtime() {
     limit(60, "a session that is kept", || {

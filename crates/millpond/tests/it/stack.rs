@@ -321,7 +321,7 @@ fn data_that_several_scopes_use() {
                 let used = |x: &mut u64| *x = round;
                 rt.scope(|s| [&x, &y, &z].map(|each| drop(s.spawn(each.inout(), used)))).unwrap();
                 rt.scope(|s| {
-                    // Not run before the others are spawned, if nobody steals it.
+                    // Not run before the others are spawned, if no thief steals it.
                     s.nest((), |_, ()| ());
                     // In between another runtime's scope uses it.
                     other.scope(|t| drop(t.spawn(z.inout(), |z| *z += 1))).unwrap();

@@ -84,7 +84,7 @@ fn a_parent_spawns_when_all_sleep() {
     });
 }
 
-/// Thieves take many short closures at once; whoever goes on with something long leaves them to the others.
+/// Thieves take many short closures at once; an owner that goes on with something long leaves them to the others.
 #[test]
 fn short_tasks_behind_a_body_that_waits_for_them() {
     limit(60, "a body that waits for many short tasks behind it", || {
@@ -124,7 +124,7 @@ fn wait_on_when_the_task_was_stolen() {
                     (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
                 let seen = rt.scope(|s| {
                     if stolen {
-                        // Before the parent in the stack: whoever does not run it steals the parent.
+                        // Before the parent in the stack: the worker that does not run it steals the parent.
                         s.spawn((), |()| wait_for(&entered));
                     }
                     let parent = s.nest((), |s, ()| {
@@ -215,7 +215,7 @@ fn spin_for(time: Duration) {
 fn combinations_where_a_walk_ends() {
     limit(60, "a reader of three reductions", || {
         let (rt, [none, some]) = (runtime(2), [0, 3].map(Duration::from_millis));
-        // However many of them a walk looks at in vain.
+        // However many of them a scan finds not ready.
         for others in [0, 1, 2, 59, 60, 61].repeat(5) {
             let (x, [a, b, c], begun) = (Handle::new(0), [0; 3].map(Handle::new), AtomicBool::new(false));
             rt.scope(|s| {

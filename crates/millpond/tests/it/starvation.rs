@@ -1,4 +1,4 @@
-//! Nobody starves: tasks that spawn tasks without end, and futures that wake themselves, let all others run as well.
+//! No session starves: tasks that spawn tasks without end, and futures that wake themselves, let all others run as well.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

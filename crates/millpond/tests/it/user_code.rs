@@ -1,4 +1,4 @@
-//! Code of the user that runs in the middle of a spawn: comparisons of reducers, drops of values that are written anew.
+//! Code of the user that runs in the middle of a spawn: comparisons of reducers, drops of values that are written again.
 
 use std::cell::Cell;
 use std::hint;
@@ -142,7 +142,7 @@ thread_local! {
 
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// What was read after a drop, and what should have been. Nobody hears of a panic in a session that does not end.
+/// What was read after a drop, and what should have been. Nothing reports a panic in a session that does not end.
 static READ: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 /// A value that spawns on its own handle when the thread of the session drops it.
@@ -158,7 +158,7 @@ impl Drop for Chatty {
 }
 
 #[test]
-fn a_value_that_is_written_anew_may_spawn_as_it_is_dropped() {
+fn a_value_that_is_written_again_may_spawn_as_it_is_dropped() {
     limit(120, "chatty values", || {
         let rt = forever(builder(2).inline(Inline::Never).build().unwrap());
         let session = forever(rt.session());
@@ -187,7 +187,7 @@ fn fork() {
     millpond::join(busy(2_000), busy(10_000));
 }
 
-/// Nobody waits on a front seat: not for a fork that a thief has got, either.
+/// No thread waits on an inject seat: not for a fork that a thief has got, either.
 #[test]
 fn a_comparison_forks_in_the_spawn_of_a_session() {
     limit(60, "forks on a front seat", || {

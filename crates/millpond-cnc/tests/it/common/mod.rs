@@ -12,7 +12,7 @@ pub fn limited(test: impl FnOnce() + Send + 'static) {
     let (done, waits) = channel();
     let thread = std::thread::spawn(move || {
         test();
-        // Nobody listens any more only if the limit has passed.
+        // No thread listens any more only if the limit has passed.
         let _ = done.send(());
     });
     assert_ne!(waits.recv_timeout(Duration::from_secs(limit)), Err(RecvTimeoutError::Timeout), "the test hangs");

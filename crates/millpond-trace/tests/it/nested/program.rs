@@ -57,7 +57,7 @@ pub enum Mode {
     Read,
     Write,
     Inout,
-    /// The only access of its task, which nobody joins. The schedule chooses the order of several such tasks; when all
+    /// The only access of its task, which no body joins. The schedule chooses the order of several such tasks; when all
     /// of them are complete does not depend on it, since they can start in the order of their spawns, and nothing waits
     /// for one of them alone. With other accesses each order has a span of its own, and the best is hard to find.
     Commutative,

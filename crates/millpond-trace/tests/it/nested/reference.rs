@@ -1,4 +1,4 @@
-//! When everything is complete if nobody waits but for data, spawns and joins; worked out in the order of the program.
+//! When everything is complete if bodies wait for data only, spawns and joins; worked out in the order of the program.
 //!
 //! A task starts when its spawner has come to its spawn and what it depends on is complete. So all that it does is
 //! known before the next operation of its spawner is looked at. There are as many workers as it takes, and nothing but

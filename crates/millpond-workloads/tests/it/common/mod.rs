@@ -5,7 +5,7 @@ pub fn limited(test: impl FnOnce() + Send + 'static) {
     let (done, waits) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
         test();
-        // Nobody listens any more only if the limit has passed.
+        // No thread listens any more only if the limit has passed.
         let _ = done.send(());
     });
     if let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = waits.recv_timeout(std::time::Duration::from_secs(120)) {

@@ -147,7 +147,7 @@ fn failures() {
     everywhere!("failures", rt => poison(rt));
 }
 
-/// Cancelled while tasks wait for data, for their turn, and for somebody outside.
+/// Cancelled while tasks wait for data, for their turn, and for a thread outside.
 fn cancel<E: Engine>(rt: &Runtime<E>) {
     let (data, other, untouched) = (Handle::new(0), Handle::new(0), Handle::new(0));
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));

@@ -53,7 +53,7 @@ pub fn after(body: &Unfinished) -> String {
     body.waits_for.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Dumps until the test agrees: what a body does next, nobody can wait for.
+/// Dumps until the test agrees: what a body does next, cannot be waited for.
 pub fn until(rt: &Runtime, test: impl Fn(&Dump) -> bool) -> Dump {
     loop {
         let dump = rt.dump();

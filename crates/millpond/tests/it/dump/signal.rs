@@ -83,7 +83,7 @@ fn many_come_and_go() {
                 raise(SIGUSR1).unwrap();
             }
         }
-        // Those that print end soon, and nobody joins them. They keep no runtime alive.
+        // Those that print end soon, and no thread joins them. They keep no runtime alive.
         while threads() > 0 {
             thread::sleep(Duration::from_millis(1));
         }

@@ -101,7 +101,7 @@ fn the_runtime_ends_while_the_error_output_is_not_read() {
         command.args(["--exact", test, "--ignored", "--test-threads=1", "--nocapture"]);
         let mut run =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let (mut output, _nobody_reads) = (run.stdout.take().expect("a pipe"), run.stderr.take());
+        let (mut output, _unread) = (run.stdout.take().expect("a pipe"), run.stderr.take());
         let mut report = String::new();
         output.read_to_string(&mut report).expect("a pipe can be read");
         assert!(run.wait().expect("it ends").success(), "{report}");
@@ -112,7 +112,7 @@ fn the_runtime_ends_while_the_error_output_is_not_read() {
 #[test]
 #[ignore = "run by `the_runtime_ends_while_the_error_output_is_not_read`, in a process of its own"]
 fn the_error_output_is_full() {
-    // Whoever is late could not say so.
+    // A late thread could not say so.
     std::thread::spawn(|| {
         std::thread::sleep(Duration::from_secs(50));
         std::process::abort();

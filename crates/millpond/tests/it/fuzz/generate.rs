@@ -253,7 +253,7 @@ impl Generator {
         !place.away && self.sessions.iter().all(|session| self.program.domains[session.domain].runtime >= place.least)
     }
 
-    /// A join of a session that nobody else ends: of this runtime at least.
+    /// A join of a session that no other thread ends: of this runtime at least.
     pub fn take_join(&mut self, least: usize) -> Option<usize> {
         let free = |join: &&JoinState| !join.taken && join.runtime >= least;
         let those: Vec<_> = (0..self.joins.len()).filter(|&join| free(&&self.joins[join])).collect();

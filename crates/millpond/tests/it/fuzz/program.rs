@@ -102,7 +102,7 @@ pub enum Use {
 #[derive(Clone, Debug)]
 pub enum Step {
     Pause(u32),
-    /// Opens a session, and leaves it for whoever is next.
+    /// Opens a session, and leaves it for the next.
     Open {
         session: usize,
     },
@@ -335,7 +335,7 @@ pub enum Fire {
     Late,
     /// And forgets the wakers.
     Forgetting,
-    /// Drops the wakers: nobody will wake the future.
+    /// Drops the wakers: no thread will wake the future.
     Lost,
 }
 

@@ -11,7 +11,7 @@ pub struct SessionState {
     pub how: End,
 }
 
-/// A window that is large enough for permits that nobody gives back.
+/// A window that is large enough for permits that are never given back.
 const LARGE: usize = 64;
 
 impl Generator {

@@ -169,7 +169,7 @@ pub async fn once<F: Future>(future: F) -> Option<F::Output> {
     .await
 }
 
-/// Polls a future so often, with wakers that wake nobody; its output, if it was ready.
+/// Polls a future so often, with wakers that wake nothing; its output, if it was ready.
 pub fn poll_times<F: Future + ?Sized>(mut future: Pin<&mut F>, times: usize, panics: bool) -> Option<F::Output> {
     for _ in 0..times {
         // A waker of its own each time, so that the one before is dropped.
@@ -202,7 +202,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future on a thread that works for nobody.
+/// Waits for a future on a thread that works for no runtime.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let (mut future, waker) = (pin!(future), Waker::from(Arc::new(Unpark(thread::current()))));
     loop {

@@ -129,7 +129,7 @@ impl Generator {
         task
     }
 
-    /// Of a shared session nobody knows which task comes first. So none changes the number but by additions, and none that may
+    /// Of a shared session the first task is not known. So none changes the number but by additions, and none that may
     /// fail poisons anything.
     fn let_commute(&mut self, task: &mut Task, cancelled: bool) {
         match task.access {

@@ -148,7 +148,7 @@ impl Join {
         (0..times).for_each(|_| self.join.cancel());
     }
 
-    /// Polls it with a waker that wakes nobody; the join again, if it is not done.
+    /// Polls it with a waker that wakes nothing; the join again, if it is not done.
     pub fn poll(mut self, ledger: &Ledger, times: usize) -> Option<Self> {
         self.cancel();
         let panics = self.expected.task.is_multiple_of(8);

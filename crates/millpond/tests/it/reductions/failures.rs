@@ -115,7 +115,7 @@ fn fail_at_each_call<O: Reducer<Counted>>(deterministic: bool, reducer: O) {
                     assert_eq!((result.is_ok(), sum, read), (true, Some(TASKS), true));
                     break;
                 }
-                let error = result.expect_err("somebody was told");
+                let error = result.expect_err("a thread was told");
                 if place == Place::Drop {
                     // A spare part's says nothing about the sum.
                     assert_eq!(sum.is_some(), read);

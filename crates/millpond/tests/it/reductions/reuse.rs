@@ -183,7 +183,7 @@ fn parents_hand_their_parts_in() {
                                     part.0 = n;
                                 });
                             }
-                            // Written anew: the part's storage holds another value then.
+                            // Written again: the part's storage holds another value then.
                             s.spawn(part.inout(), |part| *part = Page(part.0 + 1));
                         });
                     }

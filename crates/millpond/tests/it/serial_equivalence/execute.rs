@@ -178,7 +178,7 @@ fn in_scope<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
 fn in_session<E: Engine>(program: &Program, runtime: &Runtime<E>) -> Outcome {
     let leaked_run = NonNull::from(Box::leak(Box::new(Run::new(program))));
     let leaked_body = NonNull::from(Box::leak(Box::new(program.body.clone())));
-    // SAFETY: leaked above and only shared; freed below, when the session has closed and nobody has this reference.
+    // SAFETY: leaked above and only shared; freed below, when the session has closed and no thread has this reference.
     let run: &'static Run = unsafe { leaked_run.as_ref() };
     // SAFETY: as above.
     let code: &'static Body = unsafe { leaked_body.as_ref() };

@@ -115,7 +115,7 @@ impl Body<'_, '_> {
             update(value, by, blind, tainted);
         }
         for (value, by) in commutative.iter_mut().zip(sums) {
-            // A lost update must show: nobody else may come between the read and the write.
+            // A lost update must show: no other task may come between the read and the write.
             let mut plain = value.plain();
             plain.commute(by, ordered);
             if slowly {

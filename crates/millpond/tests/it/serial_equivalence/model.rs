@@ -281,7 +281,7 @@ impl Model {
         Err(failure)
     }
 
-    /// Pending tasks come last in reference order; what they do touches nobody else's data.
+    /// Pending tasks come last in reference order; what they do touches no other task's data.
     fn end_pendings(&mut self, body: &Body, scope: &mut Scope) {
         for op in &body.0 {
             let Op::Pending { id, nest } = op else { continue };

@@ -254,7 +254,7 @@ fn a_part_that_was_to_be_overwritten() {
     });
 }
 
-/// A commutative parent whose child should have written the value anew, but failed: its neighbours must not find
+/// A commutative parent whose child should have written the value again, but failed: its neighbours must not find
 /// what was dropped.
 #[test]
 fn a_commutative_parent_that_lost_the_value() {

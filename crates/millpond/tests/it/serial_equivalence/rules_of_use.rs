@@ -147,7 +147,7 @@ impl Slot {
             Mode::Inout => (Right::Full, one.blind),
             Mode::Commutative => (Right::Full, true),
             Mode::Concurrent => (Right::ShareOnly, true),
-            // A private copy: nobody else sees it.
+            // A private copy: no other task sees it.
             Mode::Add | Mode::Xor | Mode::Compose => (Right::Full, false),
         };
         Slot { id: one.slot, right, blind, own: false }

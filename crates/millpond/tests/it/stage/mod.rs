@@ -246,10 +246,10 @@ impl<E: Engine> Play<'_, E> {
         (0..count).for_each(|who| self.let_go(who));
     }
 
-    /// Waits until everything has started that can. Who has started up to now?
+    /// Waits until everything has started that can. Which tasks have started up to now?
     ///
     /// The worker may have been idle before it is told what has changed. So it is given one more task: what it finds
-    /// nothing after that has run, it finds after all that the test did before. Who was let go goes on by itself: it is busy
+    /// nothing after that has run, it finds after all that the test did before. A task that was let go goes on by itself: it is busy
     /// from when it knows.
     fn settle(&self) -> Vec<usize> {
         let looked = Arc::new(AtomicBool::new(false));

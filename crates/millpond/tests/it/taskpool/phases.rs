@@ -92,7 +92,7 @@ fn a_panic_ends_its_worker_and_no_other() {
         let panicked =
             limit(60, format!("a panic on {}", row.name), || catch_unwind(AssertUnwindSafe(|| pool.run_all())));
         assert_eq!(text(panicked), "task 7", "{}", row.name);
-        // What nobody has run is there for the next phase.
+        // What has not run is there for the next phase.
         limit(60, format!("after a panic on {}", row.name), || pool.run_all());
         let ran: u64 = pool.counts().iter().map(|counts| counts.tasks).sum();
         assert_eq!(ran, 22, "{}", row.name);
@@ -104,7 +104,7 @@ fn what_is_left_is_dropped() {
     for row in POOLS {
         let held = Arc::new(());
         let pool: Any<Arc<()>> = any(3, row.name, "default");
-        (0..10).for_each(|n| pool.init(n % 3, |_, _| unreachable!("nobody runs it"), held.clone()));
+        (0..10).for_each(|n| pool.init(n % 3, |_, _| unreachable!("it is never run"), held.clone()));
         assert_eq!(Arc::strong_count(&held), 11);
         assert_eq!(pool.finalize(), 10, "{}", row.name);
         assert_eq!(Arc::strong_count(&held), 1, "{}", row.name);
