@@ -1,4 +1,5 @@
-//! A line on the terminal that says how far a long command is; nothing when stderr is no terminal.
+//! A line on the terminal that shows the progress of a long command. If stderr is no terminal,
+//! there is none.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -6,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a command stays silent.
+/// How long a command runs before the line appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The line. It is shown by a thread of its own, which sleeps nearly all the time.
+/// The line. A thread of its own shows it, and sleeps most of the time.
 pub struct Progress(Option<(Sender<String>, JoinHandle<()>)>);
 
 impl Default for Progress {
@@ -19,7 +20,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Starts to wait; the line appears after a second.
+    /// Starts the thread. The line appears after a second.
     pub fn new() -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(None);
@@ -28,10 +29,10 @@ impl Progress {
         Self(Some((sender, std::thread::spawn(move || show(&receiver)))))
     }
 
-    /// What is being done now.
+    /// Sets the text of the line.
     pub fn say(&self, what: impl FnOnce() -> String) {
         if let Some((sender, _)) = &self.0 {
-            // The thread is gone only if it could not draw; then there is nobody to tell.
+            // The thread ends early only if it could not draw. Then the text is dropped.
             let _ = sender.send(what());
         }
     }

@@ -1,16 +1,18 @@
-//! What items and steps cost with one worker: `cargo bench --profile max -p millpond-cnc --bench cost
-//! [-- TEXT]`, the rows with that text. Rounds by turns, and the median of each row; nanoseconds.
+//! The cost of items and steps with one worker, in nanoseconds.
+//!
+//! `cargo bench --profile max -p millpond-cnc --bench cost [-- TEXT]` runs the rows whose name has
+//! that text. The rounds alternate between rows; the result is the median of each row.
 
 use std::time::Instant;
 
 use millpond::Runtime;
 use millpond_cnc::{Blocked, Graph, Preconditions, Settings, Table, graph_with};
 
-/// Items or steps of a round.
+/// Items or steps per round.
 const N: u64 = 200_000;
-/// Items that stay in a cache.
+/// Items that fit into a cache.
 const FEW: u64 = 10_000;
-/// Steps that wait, of a round: each may have a stack.
+/// Steps that wait, per round. Each may have a stack.
 const LATE: u64 = 20_000;
 const ROUNDS: usize = 15;
 
@@ -102,7 +104,7 @@ fn step(g: &Graph<'_, '_, '_>) -> f64 {
     nanoseconds(start, N)
 }
 
-/// Each gets what the one before it puts. The newest runs first, so all but one of them wait.
+/// Each step gets what the previous one puts. The newest step runs first, so all but one wait.
 fn late(g: &Graph<'_, '_, '_>) -> f64 {
     let items = g.dense_items::<u64, u64>("item", LATE + 1);
     let tags = g.tags("steps");

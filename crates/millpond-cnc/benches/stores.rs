@@ -1,8 +1,9 @@
-//! What it costs to find or make the slot of a key: the item tables, and papaya's map doing the same.
+//! The cost to find or make the slot of a key: this crate's item tables, and papaya's map.
 //!
-//! `cargo bench --profile max -p millpond-cnc --bench stores [-- TEXT]`, the rows with that text. Rounds by turns,
-//! each on a new table, and the median of each row; nanoseconds for each key and thread, first to put (make the slot and
-//! mark it), then to get (find it marked).
+//! `cargo bench --profile max -p millpond-cnc --bench stores [-- TEXT]` runs the rows whose name
+//! has that text. The rounds alternate between rows, each on a new table. The result is the median
+//! of each row, in nanoseconds per key and thread. The first number is for a put, which makes the
+//! slot and marks it. The second one is for a get, which finds it marked.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -13,14 +14,15 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use millpond_cnc::{Key, Slots, Table};
 
-/// Of the smaller number there are so many tables that a round takes as long as with the larger one.
+/// A round with the smaller number uses several tables, so that it takes as long as with the larger
+/// one.
 const SIZES: [usize; 2] = [10_000, 200_000];
 const ROUNDS: usize = 15;
 
 /// What is measured: finds the slot of a key, or makes it.
 trait Find<K>: Sync {
     fn new() -> Self;
-    /// Goes through keys, as one thread does: what guards it needs are taken once.
+    /// Goes through keys, as one thread does. It takes the guards that it needs once.
     fn each(&self, keys: &[K], f: impl Fn(&AtomicU64));
 }
 
@@ -50,20 +52,22 @@ tables! {
 
 impl<K: Key> Find<K> for Papaya<K> {
     fn new() -> Self {
-        // Its default mode, which copies little by little while it is used, takes many times as long here.
+        // Its default mode copies incrementally while the map is used. Here that takes many times
+        // as long.
         let map = papaya::HashMap::builder().hasher(FixedState::default());
         Papaya(map.resize_mode(papaya::ResizeMode::Blocking).build())
     }
 
     fn each(&self, keys: &[K], f: impl Fn(&AtomicU64)) {
         let map = self.0.pin();
-        // It makes an entry before it looks, so this looks first.
+        // `get_or_insert_with` makes an entry before it looks, so this looks first.
         let make = |key: &K| map.get_or_insert_with(key.clone(), AtomicU64::default);
         keys.iter().for_each(|key| f(map.get(key).unwrap_or_else(|| make(key))));
     }
 }
 
-/// Nanoseconds a key, to put and to get; each thread goes through keys of its own, which may be the same ones.
+/// Nanoseconds per key, to put and to get. Each thread goes through its own keys; threads may have
+/// the same ones.
 fn measure<K: Key, T: Find<K>>(keys: &[Vec<K>]) -> [f64; 2] {
     let repeats = SIZES[1] / keys[0].len();
     let tables: Vec<T> = (0..repeats).map(|_| T::new()).collect();
@@ -106,13 +110,13 @@ fn rows<K: Key>(what: &str, keys: &[Vec<K>]) -> Vec<Row> {
     ]
 }
 
-/// Numbers in their order, and tiles of a cube.
+/// Consecutive numbers, and tiles of a cube.
 fn rows_of(size: usize) -> Vec<Row> {
     let side = (size as f64).cbrt().ceil() as u32;
     let triple = |n: usize| (n as u32 / (side * side), n as u32 / side % side, n as u32 % side);
     let numbers = |from: usize| (from..from + size).map(|n| n as u64).collect::<Vec<_>>();
     let triples = |from: usize| (from..from + size).map(triple).collect::<Vec<_>>();
-    // In an order that meets no neighbours: the factor has no divisor in common with a size.
+    // Consecutive keys are no neighbours: the factor is coprime to the sizes.
     let shuffled = (0..size).map(|n| (n * 7919 % size) as u64).collect::<Vec<_>>();
     // Every other key, so that two threads make neighbours.
     let others = |from: usize| (0..size).map(|n| (2 * n + from) as u64).collect::<Vec<_>>();

@@ -11,55 +11,56 @@ use crate::origin::StepId;
 
 /// A collection of items under keys `K`: [`Items`](crate::Items), [`CountedItems`](crate::CountedItems).
 pub trait Collection<'x, K: Key>: Sealed<'x, K> {
-    /// What one gets.
+    /// The result of a get.
     type Got;
 
-    /// What is awaited for that.
+    /// The future of a get.
     type Get: Future<Output = Self::Got> + Send;
 
-    /// An item, once it was put.
+    /// Returns a future of the item.
     fn getting(self, key: K) -> Self::Get;
 }
 
-/// What a collection does for its graph.
+/// What a graph needs of a collection.
 #[doc(hidden)]
 pub trait Sealed<'x, K>: Copy {
-    /// The slot of a key, if the collection is one of that graph and the key within its bounds.
+    /// The slot of a key, if the collection belongs to that graph and the key is within its bounds.
     fn slot(self, graph: u64, key: &K) -> Option<SlotId>;
 
-    /// The slot of a key, unless the item is there.
+    /// The slot of a key, unless the item was put.
     fn missing(self, key: &K) -> Option<SlotId>;
 
-    /// Lets a precondition wait, unless the item is there.
+    /// Makes a precondition wait for the item, unless it was put.
     fn hold(self, key: &K, hold: impl FnOnce() -> Precondition);
 
-    /// An item's name.
+    /// The name of an item, for reports.
     fn item_name(self, key: &K) -> ItemName;
 
-    /// A step collection says that it puts items here.
+    /// Records that a step collection puts items here.
     fn add_producer(self, step: StepId);
 }
 
-/// A collection whose types are not known.
+/// A collection with its types erased.
 pub(crate) trait AnyItems: Any + Send + Sync {
     fn name(&self) -> &'static str;
     fn key(&self, place: usize) -> String;
     fn wait(&self, place: usize, precondition: Precondition);
-    /// Lets everybody go on who waits for an item.
+    /// Wakes all waiters of all items.
     fn release(&self);
     fn producers(&self) -> Vec<StepId>;
     fn memory(&self) -> ItemMemory;
 }
 
-/// What the items of a collection take.
+/// The memory of a collection's items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemMemory {
     /// The collection.
     pub collection: &'static str,
-    /// Items that were put.
+    /// The number of items that were put.
     pub put: usize,
-    /// Those of them that are there: of a counted collection, whose uses have not all ended.
+    /// How many of these are still in memory. A counted collection frees an item after its last
+    /// use.
     pub there: usize,
-    /// Bytes of these, without what they point to.
+    /// The bytes of these, without what they point to.
     pub bytes: usize,
 }

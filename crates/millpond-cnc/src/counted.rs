@@ -1,4 +1,4 @@
-//! Counted item collections: each item is got so many times, and freed after the last.
+//! Counted item collections: each item has a number of uses, and is freed after the last one.
 
 use std::fmt::{self, Debug, Formatter};
 use std::ops::Deref;
@@ -18,7 +18,7 @@ use crate::origin::{Origin, StepId};
 use crate::shared::Shared;
 use crate::store::Store;
 
-/// A counted item collection of a graph: a name for it, to be copied at will.
+/// A counted item collection of a graph: a handle, `Copy`.
 ///
 /// ```
 /// use millpond::Runtime;
@@ -56,7 +56,7 @@ impl<K, V> Clone for CountedItems<'_, K, V> {
 }
 impl<K, V> Copy for CountedItems<'_, K, V> {}
 
-/// What a counted collection consists of.
+/// The data of a counted collection.
 pub(crate) struct CountedCore<K, V> {
     graph: Arc<Shared>,
     id: u32,
@@ -66,7 +66,7 @@ pub(crate) struct CountedCore<K, V> {
     producers: Mutex<Vec<StepId>>,
 }
 
-/// An item, and who has put it: that is known after the item was freed.
+/// An item, and the step that put it. The origin stays after the item was freed.
 struct Slot<V> {
     item: CountedItem<V>,
     origin: OnceLock<Origin>,
@@ -109,7 +109,7 @@ impl<K: Key, V: Send + Sync + 'static> CountedCore<K, V> {
 
     #[cold]
     fn put_again(&self, key: &K, slot: &Slot<V>, second: &Origin) {
-        // Who puts it first says so before.
+        // The first put sets the origin before it puts the item.
         let first = slot.origin.get().map_or(By::Environment, |first| self.graph.by(first));
         self.graph.fail(Kind::SecondPut { item: self.item(key), first, second: self.graph.by(second) });
     }
@@ -120,7 +120,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
         CountedItems { core }
     }
 
-    /// Puts an item. A second one under the same key fails the graph, and is dropped.
+    /// Puts an item. A second put under the same key fails the graph and drops the value.
     pub fn put(self, key: K, value: V) {
         let core = self.core;
         let (place, slot) = core.find(&key);
@@ -139,7 +139,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> CountedItems<'x, K, V> {
         debug_assert!(put.is_ok(), "whose origin it has, puts it");
     }
 
-    /// One use of an item, once it was put: to be awaited in a step.
+    /// One use of an item: a step awaits it. It is ready once the item was put.
     pub fn get(self, key: K) -> CountedGet<'x, K, V> {
         CountedGet { core: self.core, key }
     }
@@ -221,7 +221,7 @@ impl<K, V> Debug for CountedItems<'_, K, V> {
     }
 }
 
-/// A use of an item that is waited for; see [`CountedItems::get`].
+/// A future of one use of an item; see [`CountedItems::get`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct CountedGet<'x, K, V> {
     core: &'x CountedCore<K, V>,
@@ -268,23 +268,24 @@ impl<K: Debug, V> Debug for CountedGet<'_, K, V> {
     }
 }
 
-/// One use of an item; it ends when this is dropped, and with the last one the item.
+/// One use of an item. It ends when this is dropped; the last one frees the item.
 pub struct Use<'x, V> {
-    /// There, until it is taken or dropped.
+    /// `Some`, until it is taken or dropped.
     one: Option<item::Use<'x, V>>,
     graph: u64,
     slot: SlotId,
 }
 
 impl<V> Use<'_, V> {
-    /// The value itself, if this is its last use: to be changed, and put again under another key.
+    /// Takes the value itself, if this is its last use. The step may change it and put it under
+    /// another key.
     ///
-    /// If an item has several uses, which one is the last depends on the order in which steps run. A step that copies the
-    /// value when it is refused computes the same in each order.
+    /// If an item has several uses, the order of the steps decides which one is the last. If a step
+    /// copies the value when `take` is refused, its result does not depend on that order.
     ///
     /// # Errors
     ///
-    /// This use, if another one has not ended, or not begun.
+    /// Returns this use if another one has not begun or not ended.
     pub fn take(mut self) -> Result<V, Self> {
         match self.one.take().map(item::Use::take) {
             Some(Ok(value)) => {
@@ -299,7 +300,7 @@ impl<V> Use<'_, V> {
         }
     }
 
-    /// Tells the step that runs here that a use has ended.
+    /// Tells the running step that a use has ended.
     fn note(&self) {
         current::note(self.graph, |own| match own {
             true => Done::Used(self.slot),

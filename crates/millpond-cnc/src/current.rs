@@ -1,4 +1,5 @@
-//! Which step runs here, and what its last poll has met. Plain data: a thread-local knows no lifetimes.
+//! The step that runs on this thread, and what its last poll has met. Plain data: a thread-local
+//! has no lifetime parameters.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -7,23 +8,23 @@ use std::fmt::{self, Formatter};
 use crate::error::{By, StepName};
 use crate::origin::{Shown, StepId, Tag};
 
-/// A slot of a collection, both by their places.
+/// A slot of a collection: the indices of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotId {
     pub(crate) collection: u32,
     pub(crate) slot: usize,
 }
 
-/// What a step has done, and would do again if it ran again from its start.
+/// An effect of a step, which the step would repeat if it ran again from its start.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// It has put this item.
+    /// It put this item.
     Put(SlotId),
-    /// It has ended a use of this item.
+    /// It ended a use of this item.
     Used(SlotId),
-    /// It has put a tag.
+    /// It put a tag.
     Tag(Box<PutTag>),
-    /// It has changed a graph that encloses its own: in words.
+    /// It changed a graph that encloses its own. The text says how.
     Outside(Box<str>),
 }
 
@@ -33,33 +34,33 @@ pub(crate) struct PutTag {
     /// The tag collection.
     pub(crate) collection: &'static str,
     pub(crate) tag: Tag,
-    /// Shows a tag that was packed.
+    /// Formats a packed tag.
     pub(crate) show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
 }
 
-/// The step whose body is polled here.
+/// The step whose body is being polled.
 #[derive(Debug)]
 pub(crate) struct Polled {
     pub(crate) graph: u64,
     pub(crate) step: StepId,
     pub(crate) tag: Tag,
-    /// The step collection, for a graph that does not know it by its place.
+    /// The step collection's name: an enclosing graph does not know its index.
     pub(crate) name: &'static str,
-    /// Shows a tag that was packed.
+    /// Formats a packed tag.
     pub(crate) show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
-    /// Whether a missing item is noted, and nothing waits for it.
+    /// Whether a missing item is only recorded: nothing then waits for it.
     pub(crate) notes: bool,
-    /// The items that were missing.
+    /// The missing items.
     pub(crate) missing: Vec<SlotId>,
     /// Whether the step runs again from its start if an item is missing.
     pub(crate) replays: bool,
-    /// The first thing that it did and would do again, if it may run again.
+    /// The step's first effect, if it may run again.
     pub(crate) done: Option<Done>,
-    /// The body is dropped, to run again from its start: what it has is given back.
+    /// The body is being dropped, to run again from its start: the uses that it holds are returned.
     pub(crate) drops: bool,
-    /// If its gets are checked: the items that it may get, or that are there for sure.
+    /// If its gets are checked: the items that it may get, or that were certainly put.
     pub(crate) sure: Option<Box<Sure>>,
-    /// Whether the first item of those that were missing is one that it must not get.
+    /// Whether the first missing item is one that it must not get.
     pub(crate) wrong: bool,
 }
 
@@ -67,12 +68,13 @@ pub(crate) struct Polled {
 pub(crate) type Sure = HashSet<SlotId, foldhash::fast::FixedState>;
 
 thread_local! {
-    /// The steps whose polls have begun on this thread. If a body waits in the middle of a poll, for a scope or a graph within
-    /// it, its thread may run others on other stacks. So which of the steps runs here, the stack's mark says: its place and 1.
+    /// The steps whose polls have begun on this thread. A body may wait within a poll, for a scope
+    /// or a graph within it. Then the thread may run other steps, on other stacks. So the stack's
+    /// mark tells which step runs: it is the step's index here, plus 1.
     static POLLED: RefCell<Vec<Option<Polled>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `f` with the step that runs here.
+/// Calls `f` with the running step.
 #[inline]
 fn with<R>(f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     let place = millpond::mark().checked_sub(1)?;
@@ -80,7 +82,7 @@ fn with<R>(f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
 }
 
 impl Polled {
-    /// Notes what the step has done, if it may run again.
+    /// Records an effect of the step, if the step may run again.
     #[inline]
     pub(crate) fn note(&mut self, done: Done) {
         if self.replays {
@@ -88,8 +90,9 @@ impl Polled {
         }
     }
 
-    /// Whether a checked step must not get this item: one that it has not declared; or, of a step that may run again, one
-    /// that may be late when it has done something already.
+    /// Whether a checked step must not get this item. A step must not get an item that it has not
+    /// declared. If a step may run again and has had an effect, it must not get an item that may be
+    /// late.
     fn refuses(&mut self, slot: SlotId) -> bool {
         let Some(sure) = &mut self.sure else { return false };
         if sure.contains(&slot) {
@@ -107,9 +110,9 @@ impl Polled {
     }
 }
 
-/// Runs `poll` as the step `polled`; what it has met.
+/// Runs `poll` as the step `polled`. Returns the result, and what the step has met.
 pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled) {
-    /// A step that is entered, with the mark before.
+    /// A step that was entered, and the mark before.
     struct Entered {
         place: usize,
         before: usize,
@@ -119,7 +122,7 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
             millpond::replace_mark(self.before);
             POLLED.with_borrow_mut(|all| {
                 let polled = all.get_mut(self.place)?.take();
-                // A step above this one runs on another stack, and may end later.
+                // A step above this one runs on another stack. It may end later.
                 while let Some(None) = all.last() {
                     all.pop();
                 }
@@ -127,7 +130,7 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
             })
         }
     }
-    /// Also if a body panics.
+    /// Also leaves if a body panics.
     impl Drop for Entered {
         fn drop(&mut self) {
             drop(self.leave());
@@ -144,41 +147,43 @@ pub(crate) fn poll_as<R>(polled: Polled, poll: impl FnOnce() -> R) -> (R, Polled
     (result, polled)
 }
 
-/// Tells the step of this graph that runs here, if one does.
+/// Calls `f` with the running step, if it is one of this graph.
 pub(crate) fn tell<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     with(|polled| (polled.graph == graph).then(|| f(polled))).flatten()
 }
 
-/// Whether the step of this graph that runs here must not get that item. It does not go on then.
+/// Whether the running step, if it is one of this graph, must not get that item. Then the step does
+/// not continue.
 #[cold]
 pub(crate) fn refuses(graph: u64, slot: SlotId) -> bool {
     tell(graph, |polled| polled.refuses(slot)) == Some(true)
 }
 
-/// Like [`tell`], also for a step of a graph that `graph` encloses. Numbers of graphs grow, and a step reaches its own
-/// graph, those that enclose it, and those that it makes. These last ones are made again when it runs again.
+/// Like [`tell`], but also for a step of a graph that `graph` encloses. The ids of graphs grow. A
+/// step reaches its own graph, those that enclose it, and those that it makes. It makes these last
+/// ones again if it runs again.
 pub(crate) fn tell_enclosed<R>(graph: u64, f: impl FnOnce(&mut Polled) -> R) -> Option<R> {
     with(|polled| (graph <= polled.graph).then(|| f(polled))).flatten()
 }
 
-/// The step that runs here, if it is one of `graph` or of a graph that `graph` encloses.
+/// The running step, if it is one of `graph` or of a graph that `graph` encloses.
 pub(crate) fn step(graph: u64) -> Option<StepName> {
     let step = tell_enclosed(graph, |polled| (polled.name, polled.tag.clone(), polled.show));
     step.map(|(name, tag, show)| StepName { step: name.to_owned(), tag: Shown(&tag, show).to_string() })
 }
 
-/// Notes what the step that runs here has done to `graph`, if it may run again. `done` is told whether that graph is the
-/// step's own.
+/// Records what the running step does to `graph`, if the step may run again. `done` is told whether
+/// that graph is the step's own.
 pub(crate) fn note(graph: u64, done: impl FnOnce(bool) -> Done) {
     let own = tell_enclosed(graph, |polled| (polled.replays && polled.done.is_none()).then_some(polled.graph == graph));
     if let Some(own) = own.flatten() {
-        // May call a method of a key, so nothing is borrowed here.
+        // This may call a method of a key, so nothing is borrowed here.
         let done = done(own);
         tell_enclosed(graph, |polled| polled.note(done));
     }
 }
 
-/// The step that does something to this graph here, or the environment.
+/// The step that acts on this graph here, or the environment.
 pub(crate) fn by(graph: u64) -> By {
     step(graph).map_or(By::Environment, By::Step)
 }

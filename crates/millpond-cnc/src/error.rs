@@ -1,4 +1,4 @@
-//! What a graph may fail by.
+//! The errors of a graph.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -33,10 +33,10 @@ impl Display for ItemName {
     }
 }
 
-/// Who has put something: a step, or the environment.
+/// The origin of an item or a tag: a step, or the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
-    /// The closure of the graph, or a thread outside.
+    /// The closure of the graph, or a thread outside of it.
     Environment,
     /// A step.
     Step(StepName),
@@ -51,7 +51,7 @@ impl Display for By {
     }
 }
 
-/// Why a graph failed: the first reason that was found. Its message is one line.
+/// Why a graph failed: the first error that was found. Its message is one line.
 #[derive(Clone)]
 pub struct Error(Arc<Kind>);
 
@@ -99,69 +99,72 @@ pub enum Kind {
     /// An item was put twice.
     #[error("item {item} was put twice: by {first}, and by {second}")]
     SecondPut {
-        /// Which.
+        /// The item.
         item: ItemName,
-        /// Whose value it has.
+        /// The origin of its value.
         first: By,
-        /// Whose was refused.
+        /// The origin of the refused value.
         second: By,
     },
-    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an item that it had not declared: one that
-    /// was not there, or any if [gets are checked](crate::Settings::check_gets).
+    /// Under [`Preconditions::Strict`](crate::Preconditions::Strict), a step got an item that it
+    /// had not declared. If [gets are checked](crate::Settings::check_gets), any such get fails;
+    /// otherwise only one of an item that was not yet put.
     #[error(
         "step {step} got item {item}, which it has not declared: under strict preconditions a step declares all that it gets"
     )]
     Undeclared {
-        /// Which step.
+        /// The step.
         step: StepName,
-        /// What it got.
+        /// The item that it got.
         item: ItemName,
     },
-    /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had put an item or a tag, or used up an item, before it got
-    /// an item that was not there. Run again, it would do that twice. If [gets are checked](crate::Settings::check_gets), the
-    /// item is any that may be late.
+    /// Under [`Blocked::Replay`](crate::Blocked::Replay), a step had an effect before it got an
+    /// item that was not yet put. The effect is an item or a tag that it put, or an item that it
+    /// used up. If the step ran again, it would repeat the effect. If [gets are
+    /// checked](crate::Settings::check_gets), a get of any item that may be late fails.
     #[error(
         "step {step} got item {item}, which may be late, after it had {done}: a step that is replayed gets first, and puts and uses up afterwards"
     )]
     PutBeforeGet {
-        /// Which step.
+        /// The step.
         step: StepName,
-        /// What it got.
+        /// The item that it got.
         item: ItemName,
-        /// What it had done first: `put item ..`, `put tag ..` or `used up item ..`, with collection and key.
+        /// Its first effect: `put item ..`, `put tag ..` or `used up item ..`, with collection and
+        /// key.
         done: String,
     },
-    /// A step looked whether an item was there. The answer depends on the order in which steps run.
+    /// A step asked whether an item was there. The answer depends on the order in which steps run.
     #[error(
         "step {step} looked for item {item} by `try_get`: whether that is there yet depends on the order of steps; a step awaits `get`"
     )]
     LookedInStep {
-        /// Which step.
+        /// The step.
         step: StepName,
-        /// What it looked for.
+        /// The item that it asked for.
         item: ItemName,
     },
     /// An item was got more often than its collection says.
     #[error("item {item} is got {uses} times, and was got once more, by {by}")]
     UsedUp {
-        /// Which.
+        /// The item.
         item: ItemName,
-        /// What the collection says.
+        /// The number of uses that the collection says.
         uses: u32,
-        /// By whom.
+        /// The origin of the surplus get.
         by: By,
     },
-    /// A tag was put, and its collection prescribes no step collection.
+    /// A tag was put, but its collection prescribes no step collection.
     #[error("tag collection `{tags}` prescribes nothing, and tag {tag} is put by {by}")]
     NothingPrescribed {
         /// The tag collection.
         tags: String,
         /// The tag, as its `Debug` shows it.
         tag: String,
-        /// By whom.
+        /// The origin of the tag.
         by: By,
     },
-    /// A tag collection was to prescribe more step collections than it can.
+    /// A tag collection cannot prescribe one more step collection.
     #[error(
         "tag collection `{tags}` prescribes {most} step collections already, and step collection `{step}` is one too many"
     )]
@@ -170,55 +173,56 @@ pub enum Kind {
         tags: String,
         /// The step collection that was refused.
         step: String,
-        /// How many it can prescribe.
+        /// The number that it can prescribe.
         most: usize,
     },
-    /// A key lies outside of its collection's bounds.
+    /// A key is outside of its collection's bounds.
     #[error("item {item} lies outside of the bounds {bounds}; asked for by {by}")]
     OutOfBounds {
-        /// Which.
+        /// The item.
         item: ItemName,
-        /// What the collection was declared with.
+        /// The declared bounds.
         bounds: String,
-        /// By whom.
+        /// The origin of the request.
         by: By,
     },
     /// A body panicked.
     #[error("step {step} panicked: {message}")]
     Panicked {
-        /// Which step.
+        /// The step.
         step: StepName,
-        /// What the panic said.
+        /// The panic's message.
         message: String,
     },
     /// A body returned an error.
     #[error("step {step} failed: {message}")]
     Failed {
-        /// Which step.
+        /// The step.
         step: StepName,
         /// The error.
         message: String,
     },
-    /// Under [`Blocked::Fiber`](crate::Blocked::Fiber), a step that had to wait could not be put aside.
+    /// Under [`Blocked::Fiber`](crate::Blocked::Fiber), a step that had to wait could not be
+    /// suspended.
     #[error("step {step} cannot wait on its stack: {why}")]
     NotKept {
-        /// Which step.
+        /// The step.
         step: StepName,
-        /// Why not.
+        /// The reason.
         why: millpond::WaitError,
     },
-    /// Nothing runs, and there are steps that wait.
+    /// No step runs or is ready, and some wait.
     #[error("{0}")]
     Deadlock(Deadlock),
-    /// A task of the graph failed otherwise.
+    /// A task of the graph failed for another reason.
     #[error(transparent)]
     Runtime(millpond::Error),
 }
 
-/// Steps that wait for items that nobody will put.
+/// Steps that wait for items that no step will put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Each of them, in order of name and tag.
+    /// The steps, in order of name and tag.
     pub stuck: Vec<Stuck>,
     /// The items that the environment waits for.
     pub environment: Vec<ItemName>,
@@ -227,24 +231,24 @@ pub struct Deadlock {
 /// A step that waits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stuck {
-    /// Which.
+    /// The step.
     pub step: StepName,
     /// Whether it has begun.
     pub blocked: bool,
-    /// For which items.
+    /// The items that it waits for.
     pub missing: Vec<Missing>,
 }
 
 /// An item that was not put.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
-    /// Which.
+    /// The item.
     pub item: ItemName,
-    /// The step collections that have said that they put items of that collection.
+    /// The step collections that have declared that they put items of that collection.
     pub producers: Vec<String>,
 }
 
-/// Steps that a message names; the others are counted.
+/// The number of steps that a message names. It counts the others.
 const SHOWN: usize = 10;
 
 impl Display for Deadlock {

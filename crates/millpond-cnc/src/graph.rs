@@ -21,8 +21,8 @@ use crate::steps::{NoPreconditions, StepsBuilder, Surroundings};
 use crate::store::{Bounds, Store};
 use crate::tags::{Tags, TagsCore};
 
-/// A graph that is being built, and runs: what its closure is given. The closure is the *environment*: it makes
-/// collections, puts the first items and tags, and gets results.
+/// A graph that is built and run: the argument of its closure. The closure is the *environment*. It
+/// makes collections, puts the first items and tags, and gets results.
 pub struct Graph<'g, 'x, 'env: 'x> {
     around: Surroundings<'x>,
     shared: Arc<Shared>,
@@ -32,10 +32,10 @@ pub struct Graph<'g, 'x, 'env: 'x> {
     _lives: PhantomData<fn(&'env ()) -> &'env ()>,
 }
 
-/// The scope of a graph, whatever its engine is.
+/// The scope of a graph, whatever the engine.
 trait Environment {
     fn quiesce(&self);
-    /// Whether the future got ready.
+    /// Whether the future became ready.
     fn wait(&self, future: Pin<&mut dyn Future<Output = ()>>) -> bool;
     fn held(&self) -> u64;
 }
@@ -54,15 +54,16 @@ impl<E: Engine> Environment for Scope<'_, '_, Root, E> {
     }
 }
 
-/// Builds a graph and runs it, until nothing of it is left to do. Steps may start as soon as they are prescribed.
+/// Builds a graph and runs it until no work is left. Steps may start as soon as they are
+/// prescribed.
 ///
 /// # Errors
 ///
-/// The first [`Error`] that was found. Once a graph has failed, steps that have not begun do not run.
+/// The first [`Error`] that was found. After a graph has failed, no step begins.
 ///
 /// # Panics
 ///
-/// With a panic of the closure, once all steps have ended.
+/// If the closure panics: the panic continues after all steps have ended.
 #[track_caller]
 pub fn graph<'env, E, F, R>(rt: &Runtime<E>, build: F) -> Result<R, Error>
 where
@@ -72,15 +73,15 @@ where
     graph_with(rt, Settings::default(), build)
 }
 
-/// As [`graph`], with choices for all its step collections that make none of their own.
+/// Like [`graph`], with default settings for all its step collections.
 ///
 /// # Errors
 ///
-/// As [`graph`].
+/// Like [`graph`].
 ///
 /// # Panics
 ///
-/// As [`graph`].
+/// Like [`graph`].
 #[track_caller]
 pub fn graph_with<'env, E, F, R>(rt: &Runtime<E>, settings: Settings, build: F) -> Result<R, Error>
 where
@@ -91,7 +92,7 @@ where
     let (scope_handle, bump) = (OnceLock::new(), Bump::new());
     let (around, bump) =
         (Surroundings { shared: &shared, collections: &collections, scope_handle: &scope_handle }, &bump);
-    // Not what the scope returns, which fails if a step does not begin.
+    // The scope's own result is not used: it fails if a step does not begin.
     let mut built = None;
     let ran = rt.scope(|s| {
         shared.set_cancel(s.cancel_token());
@@ -113,21 +114,22 @@ where
 }
 
 impl<'x> Graph<'_, 'x, '_> {
-    /// An item collection, of hashed keys.
+    /// Makes an item collection with hashed keys.
     ///
     /// # Panics
     ///
-    /// Where a key is used first, if one thread has made 2<sup>28</sup> items of the collection.
+    /// At the first use of a key, if one thread has made 2<sup>28</sup> items of the collection.
     pub fn items<K: Key, V: Send + Sync + 'static>(&self, name: &'static str) -> Items<'x, K, V> {
         self.items_in(name, Store::hashed(self.settings.table))
     }
 
-    /// An item collection whose keys are integers, each below its bound; for all of them there is room at once. What it
-    /// costs to find an item is a fraction of what it costs by a hashed key.
+    /// Makes an item collection whose keys are integers, each below its bound. It allocates the
+    /// slots of all keys at once. To find an item costs a fraction of what it costs with hashed
+    /// keys.
     ///
     /// # Panics
     ///
-    /// If there is no memory for so many items, or `usize` cannot count them.
+    /// If there is not enough memory for all items, or `usize` cannot count them.
     pub fn dense_items<K: Bounds, V: Send + Sync + 'static>(&self, name: &'static str, bounds: K) -> Items<'x, K, V> {
         self.items_in(name, Store::dense(bounds))
     }
@@ -144,12 +146,12 @@ impl<'x> Graph<'_, 'x, '_> {
         Items::new(core.downcast_ref().expect("just made"))
     }
 
-    /// A counted item collection: each item is got as often as `uses` says of its key, and freed after the last of these
-    /// uses has ended.
+    /// Makes a counted item collection. `uses` returns how often the item of a key is got; the
+    /// collection frees the item after the last of these uses has ended.
     ///
     /// # Panics
     ///
-    /// As [`items`](Graph::items).
+    /// Like [`items`](Graph::items).
     pub fn counted_items<K: Key, V: Send + Sync + 'static>(
         &self,
         name: &'static str,
@@ -165,7 +167,7 @@ impl<'x> Graph<'_, 'x, '_> {
         CountedItems::new(core.downcast_ref().expect("just made"))
     }
 
-    /// A tag collection.
+    /// Makes a tag collection.
     pub fn tags<K: Key>(&self, name: &'static str) -> Tags<'x, K> {
         Tags::new(self.bump.alloc(TagsCore::new(self.around.shared, name)))
     }
@@ -175,8 +177,8 @@ impl<'x> Graph<'_, 'x, '_> {
         StepsBuilder::new(self.around, self.bump, name, self.settings)
     }
 
-    /// Waits until nothing runs, and no step is ready. Steps may be left that wait for items which the environment has
-    /// still to put.
+    /// Waits until no step runs or is ready. Some steps may still wait, for items that the
+    /// environment is yet to put.
     ///
     /// # Errors
     ///
@@ -190,8 +192,8 @@ impl<'x> Graph<'_, 'x, '_> {
     ///
     /// # Errors
     ///
-    /// If the graph has failed; or nothing runs any more and the item was not put: then it fails, with a report of the
-    /// steps that wait.
+    /// If the graph has failed. It also fails if no step runs or is ready, and the item was not
+    /// put. The error then reports the steps that wait.
     pub fn get<K: Key, C: Collection<'x, K>>(&self, items: C, key: K) -> Result<C::Got, Error> {
         let (wanted, mut got) = (key.clone(), None);
         let ready = self.scope.wait(pin!(async { got = Some(items.getting(wanted).await) }));
@@ -202,8 +204,8 @@ impl<'x> Graph<'_, 'x, '_> {
         Err(self.shared.failure().expect("the item is missing"))
     }
 
-    /// Nothing more is needed of the graph: steps that have not begun do not run, and those that wait end where they are. For a
-    /// result that is known before all is done, of a search say.
+    /// Ends the graph early. Steps that have not begun do not run, and those that wait end where
+    /// they are. Use it if the result is known before all steps have run, as in a search.
     ///
     /// ```
     /// use millpond::Runtime;
@@ -228,13 +230,13 @@ impl<'x> Graph<'_, 'x, '_> {
         self.shared.finish();
     }
 
-    /// What the items take now, collection by collection. Takes time for every item.
+    /// The memory of the items now, per collection. It takes time for every item.
     pub fn memory(&self) -> Vec<ItemMemory> {
         self.around.collections.iter().map(|(_, items)| items.memory()).collect()
     }
 
-    /// Waits until nothing is left. Steps that still wait when nothing runs say for what, and end; and so does the
-    /// `environment`, if it waits.
+    /// Waits until no work is left. When no step runs or is ready, each step that still waits
+    /// reports its missing items, and ends. So does the `environment`, if it waits.
     fn end(&self, environment: Vec<ItemName>) {
         let mut environment = Some(environment).filter(|missing| !missing.is_empty());
         loop {

@@ -1,4 +1,4 @@
-//! Item collections: values under keys, each put once, and there until the graph ends.
+//! Item collections: values under keys. Each value is put once, and stays until the graph ends.
 
 use std::fmt::{self, Debug, Formatter};
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::origin::{Origin, StepId};
 use crate::shared::Shared;
 use crate::store::Store;
 
-/// An item collection of a graph: a name for it, to be copied at will.
+/// An item collection of a graph: a handle, `Copy`.
 pub struct Items<'x, K, V> {
     core: &'x ItemsCore<K, V>,
 }
@@ -28,7 +28,7 @@ impl<K, V> Clone for Items<'_, K, V> {
 }
 impl<K, V> Copy for Items<'_, K, V> {}
 
-/// What an item collection consists of.
+/// The data of an item collection.
 pub(crate) struct ItemsCore<K, V> {
     graph: Arc<Shared>,
     id: u32,
@@ -37,7 +37,7 @@ pub(crate) struct ItemsCore<K, V> {
     producers: Mutex<Vec<StepId>>,
 }
 
-/// A value, and who has put it.
+/// A value, and the step that put it.
 pub(crate) struct Filled<V> {
     value: V,
     origin: Origin,
@@ -48,7 +48,7 @@ impl<K: Key, V: Send + Sync + 'static> ItemsCore<K, V> {
         ItemsCore { graph, id, name, store, producers: Mutex::default() }
     }
 
-    /// A key's slot and its place; outside of the bounds the graph fails.
+    /// A key's slot and its index. If the key is outside of the bounds, the graph fails.
     #[inline]
     fn find(&self, key: &K) -> Option<(usize, &Item<Filled<V>>)> {
         self.store.find(key).map_err(|outside| self.refuse(key, outside.0)).ok()
@@ -73,7 +73,7 @@ impl<K: Key, V: Send + Sync + 'static> ItemsCore<K, V> {
         let first = loop {
             match item.get() {
                 Some(first) => break first,
-                // Somebody is putting it at this very moment.
+                // Another put has not finished yet.
                 None => std::thread::yield_now(),
             }
         };
@@ -87,7 +87,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
         Items { core }
     }
 
-    /// Puts an item. A second one under the same key fails the graph, and is dropped.
+    /// Puts an item. A second put under the same key fails the graph and drops the value.
     pub fn put(self, key: K, value: V) {
         let core = self.core;
         let Some((place, item)) = core.find(&key) else { return };
@@ -105,20 +105,20 @@ impl<'x, K: Key, V: Send + Sync + 'static> Items<'x, K, V> {
         }
     }
 
-    /// The item, once it was put: to be awaited in a step.
+    /// The item: a step awaits it. It is ready once the item was put.
     ///
-    /// A step that drops this future before it is ready, as `select` does, learns that the item was late. What it computes
-    /// from that depends on the order in which steps run.
+    /// A step that drops this future before it is ready, as `select` does, learns that the item was
+    /// late. Then its result depends on the order in which steps run.
     pub fn get(self, key: K) -> Get<'x, K, V> {
         Get { core: self.core, key, place: None }
     }
 
     /// The item, if it was put: for the environment, and for threads outside of the graph.
     ///
-    /// Whether an item is there yet depends on the order in which steps run. Call it after
-    /// [`Graph::wait`](crate::Graph::wait) for an answer that does not. In a step it fails the graph with
-    /// [`Kind::LookedInStep`](crate::Kind::LookedInStep), and returns `None`: a step awaits [`get`](Items::get), so that all
-    /// runs compute the same.
+    /// Whether an item was put yet depends on the order in which steps run. For an answer that does
+    /// not, call [`Graph::wait`](crate::Graph::wait) first. In a step, `try_get` fails the graph
+    /// with [`Kind::LookedInStep`](crate::Kind::LookedInStep) and returns `None`. A step awaits
+    /// [`get`](Items::get) instead, so that all runs compute the same.
     ///
     /// ```
     /// use millpond::Runtime;
@@ -221,7 +221,7 @@ impl<K, V> Debug for Items<'_, K, V> {
     }
 }
 
-/// An item that is waited for; see [`Items::get`].
+/// A future of an item; see [`Items::get`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Get<'x, K, V> {
     core: &'x ItemsCore<K, V>,
@@ -238,7 +238,7 @@ impl<'x, K: Key, V: Send + Sync + 'static> Future for Get<'x, K, V> {
         let core = self.core;
         let known = self.place.map(|place| (place, core.store.at(place)));
         let Some((place, item)) = known.or_else(|| core.find(&self.key)) else {
-            // The graph has failed: nobody goes on with this step.
+            // The graph has failed: this step does not continue.
             return Poll::Pending;
         };
         self.place = Some(place);

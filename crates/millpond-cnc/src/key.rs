@@ -1,9 +1,9 @@
-//! What tags and keys are.
+//! The types of tags and keys.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// What a tag or the key of an item may be.
+/// The bounds of a type that is a tag, or the key of an item.
 pub trait Key: Clone + Eq + Hash + Debug + Send + Sync + 'static {}
 
 impl<T: Clone + Eq + Hash + Debug + Send + Sync + 'static> Key for T {}

@@ -1,9 +1,14 @@
 //! Concurrent Collections with flexible preconditions ([FP](crate#sources)), on millpond.
 //!
-//! A computation is a graph of three kinds of collections. *Item* collections hold values under keys, each put once.
-//! *Step* collections compute: a step gets items and puts items and tags. *Tag* collections say which steps there are: a
-//! tag that is put prescribes one of each step collection that was said. There are no races, and no order but that of
-//! data: whatever runs first, the items are the same.
+//! A computation is a graph of three kinds of collections.
+//!
+//! - *Item* collections hold values under keys. Each value is put once.
+//! - *Step* collections compute. A step gets items, and puts items and tags.
+//! - *Tag* collections say which steps there are. A tag that is put prescribes one step of each
+//!   step collection that the tag collection prescribes.
+//!
+//! There are no races, and data alone orders the steps. Whichever step runs first, the items are
+//! the same.
 //!
 //! ```
 //! use millpond::Runtime;
@@ -33,12 +38,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Preconditions** ([`Preconditions`]) are a choice at run time, for a graph or a step collection; the text of a body
-//! is the same. Items that a step says it needs are waited for before it starts; others where it gets them, by one of
-//! three mechanisms ([`Blocked`]).
+//! **Preconditions** ([`Preconditions`]) are chosen at run time, for a graph or a step collection;
+//! the body stays the same. A step waits for the items that it declares before it starts. It waits
+//! for other items where it gets them, by one of three mechanisms ([`Blocked`]).
 //!
-//! **Nothing hangs.** A graph in which nothing runs and steps wait fails with a report: which steps, and which items are
-//! missing ([`Kind::Deadlock`]).
+//! **Nothing hangs.** If steps wait and no step runs or is ready, the graph fails. The error
+//! reports these steps and the missing items ([`Kind::Deadlock`]).
 //!
 //! # Sources
 //!
@@ -48,10 +53,11 @@
 //!   DFM 2013.
 
 #![forbid(unsafe_code)]
-// What only graphs use of the item tables is not in models.
+// Models do not use those parts of the item tables that only graphs need.
 #![cfg_attr(loom, allow(dead_code))]
 
-// Models are of the item tables alone: a runtime is too large for one, and loom does not know what is in the arenas.
+// Models cover only the item tables: a runtime is too large for one, and loom does not see into the
+// arenas.
 #[cfg(not(loom))]
 mod collection;
 #[cfg(not(loom))]

@@ -1,78 +1,84 @@
-//! When a step starts, and how it is kept while it waits ([FP](crate#sources) §III).
+//! When a step starts, and how it waits ([FP](crate#sources) §III).
 
-/// Which of the items that a step says it needs are waited for before it starts.
+/// Which of the declared items a step waits for before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preconditions {
     /// None: a step starts when it is prescribed, and waits for each item where it gets it.
     Eager,
-    /// All, and the step gets no others: it never waits, so it needs neither a stack nor memory of its own.
+    /// All, and the step gets no others. It never waits after that, so it needs neither a stack nor
+    /// memory of its own.
     Strict,
-    /// Those that were said; the step waits for the others where it gets them.
+    /// The declared ones. The step waits for others where it gets them.
     #[default]
     Flexible,
 }
 
-/// How a step is kept that waits for an item.
+/// How a step is kept while it waits for an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Blocked {
-    /// As a state machine, in a task's block: it goes on where it was. The first that waits of a collection whose
-    /// preconditions are flexible is kept as with [`Fiber`](Blocked::Fiber): as long as none has waited, its steps need no
-    /// block for their bodies, and cost what strict ones cost.
+    /// As a state machine, in a task's block: the step continues where it was. If the preconditions
+    /// are flexible, the first step of a collection that waits is kept as with
+    /// [`Fiber`](Blocked::Fiber). Until then the collection's steps need no block for their bodies,
+    /// and cost as much as strict ones.
     #[default]
     Resume,
-    /// On its stack, which is put aside.
+    /// On its stack, which is suspended.
     Fiber,
-    /// Not at all: it ends, and runs again from its start when the item is there. So it gets all that it gets before it
-    /// puts an item or a tag, or uses up an item: otherwise the graph fails with
-    /// [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). What else the body does, it does again.
+    /// Not at all: the step ends, and runs again from its start when the item was put. So it must
+    /// get all its items before it puts an item or a tag, or uses up an item. Otherwise the graph
+    /// fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). All other effects of the body
+    /// are repeated.
     Replay,
 }
 
-/// How many of a step's preconditions are taken, in the order in which it says them: the space between eager and flexible.
+/// How many of a step's preconditions it waits for, in the order in which it declares them: the
+/// range between eager and flexible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Limit {
     /// All.
     #[default]
     All,
-    /// The first ones.
+    /// The first ones, up to this number.
     First(usize),
 }
 
-/// How the items of a collection are found by hashed keys.
+/// How a collection finds items by hashed keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Table {
-    /// Open tables of words, by shards of the hash: who makes an item takes a lock, and who finds one no
-    /// atomic read-modify-write.
+    /// Open tables of words, sharded by the hash. To make an item takes a lock; to find one takes
+    /// no atomic read-modify-write.
     #[default]
     Open,
-    /// Tables under locks, by shards of the hash.
+    /// Tables under locks, sharded by the hash.
     Sharded,
-    /// A split-ordered list ([FP](crate#sources) §V): no locks, and nothing is moved when it grows.
+    /// A split-ordered list ([FP](crate#sources) §V): no locks, and nothing moves when it grows.
     SplitOrdered,
 }
 
-/// The choices for a step collection, and those that a graph starts with.
+/// The settings of a step collection, and the defaults of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// When a step starts.
     pub preconditions: Preconditions,
-    /// How it is kept while it waits.
+    /// How a step is kept while it waits.
     pub blocked: Blocked,
-    /// How many preconditions are taken.
+    /// How many preconditions a step waits for.
     pub limit: Limit,
     /// How items are found by hashed keys.
     pub table: Table,
-    /// Whether each get of a step is compared with what the step declares, so that an error does not depend on which item is
-    /// late. By default this is on in debug builds, and off in optimized ones.
+    /// Whether each get of a step is compared with its declarations. With this, an error does not
+    /// depend on which item is late. By default this is on in debug builds, and off in optimized
+    /// ones.
     ///
-    /// - A strict step that gets an item which it has not declared fails with
-    ///   [`Kind::Undeclared`](crate::Kind::Undeclared). Without this it fails only if the item is late.
-    /// - A step under [`Blocked::Replay`] fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet) if it gets an item that
-    ///   may be late after it has put something. An item is never late if the step has waited for it before it began, or has
-    ///   got it before.
+    /// - A strict step that gets an undeclared item fails with
+    ///   [`Kind::Undeclared`](crate::Kind::Undeclared). Without this it fails only if the item is
+    ///   late.
+    /// - A step under [`Blocked::Replay`] that has put something, and then gets an item that may be
+    ///   late, fails with [`Kind::PutBeforeGet`](crate::Kind::PutBeforeGet). An item is never late
+    ///   if the step waited for it before it began, or has got it before.
     ///
-    /// Other steps may get what they have not declared, and are not checked. The cost: preconditions are asked once more for
-    /// each step, and each get looks its item up in what they said.
+    /// Other steps may get undeclared items, and are not checked. The cost: the preconditions are
+    /// asked once more for each step, and each get looks its item up among them.
     pub check_gets: bool,
 }
 
@@ -99,7 +105,7 @@ impl Settings {
         self.preconditions != Preconditions::Strict && self.blocked == Blocked::Replay
     }
 
-    /// How many preconditions are waited for.
+    /// The number of preconditions that a step waits for.
     pub(crate) fn most(self) -> usize {
         match (self.preconditions, self.limit) {
             (Preconditions::Eager, _) => 0,

@@ -1,4 +1,4 @@
-//! What a step says that it needs before it starts.
+//! What a step declares that it needs before it starts.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -8,10 +8,10 @@ use crate::collection::Collection;
 use crate::current::{SlotId, Sure};
 use crate::key::Key;
 
-/// Takes the preconditions of one step: given to the closure of
+/// Takes the preconditions of one step: the argument of the closure of
 /// [`preconditions`](crate::StepsBuilder::preconditions).
 pub struct Need<'n> {
-    /// How many are still taken.
+    /// How many more are taken.
     left: usize,
     to: To<'n>,
 }
@@ -19,9 +19,9 @@ pub struct Need<'n> {
 enum To<'n> {
     /// The step waits for them.
     Hold(&'n Pending),
-    /// Those that are missing are listed.
+    /// Lists the missing ones.
     List(&'n mut Vec<SlotId>),
-    /// All those of this graph are listed.
+    /// Lists all those of this graph.
     All(u64, &'n mut Sure),
 }
 
@@ -38,7 +38,7 @@ impl<'n> Need<'n> {
         Need { left: most, to: To::All(graph, all) }
     }
 
-    /// The step does not start before this item was put.
+    /// Makes the step wait for this item before it starts.
     #[inline]
     pub fn wait_on<'x, K: Key>(&mut self, items: impl Collection<'x, K>, key: K) {
         if self.left == 0 {

@@ -1,4 +1,4 @@
-//! Who has done something: a step and its tag, in two words, and without an allocation for the tags that most have.
+//! The origin of an item: a step and its tag, in two words. The usual tags need no allocation.
 
 use std::any::{Any, TypeId};
 use std::fmt::{self, Debug, Formatter};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::key::Key;
 
-/// A tag as it is kept for reports. Its step collection knows the type, and so how to show it.
+/// A tag, kept for reports. Its step collection knows the type, and so how to format it.
 #[derive(Clone, Debug)]
 pub(crate) enum Tag {
     /// Integers, packed.
@@ -15,7 +15,7 @@ pub(crate) enum Tag {
     Other(Arc<Box<dyn Debug + Send + Sync>>),
 }
 
-/// A tag, and what shows it if it was packed.
+/// A tag, and the function that formats it if it is packed.
 pub(crate) struct Shown<'t>(pub(crate) &'t Tag, pub(crate) fn(u64, &mut Formatter<'_>) -> fmt::Result);
 
 impl fmt::Display for Shown<'_> {
@@ -27,7 +27,8 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Integers that are packed, each in so many bits: small ones of either sign are small.
+/// Integers that are packed into a fixed number of bits each. Small values of either sign stay
+/// small.
 trait Packed: Copy {
     fn pack(self) -> u64;
     fn unpack(word: u64) -> Self;
@@ -56,7 +57,8 @@ macro_rules! packed {
 }
 packed!(u8 u16 u32 u64 usize, signed i32 i64);
 
-/// For each type of tags that may be packed: how, and how it is shown. Which one it is, the compiler knows.
+/// For each type of tags that may be packed: how to pack and format it. The compiler selects the
+/// type's branch.
 macro_rules! words {
     ($($type:ty: $bits:literal, ($($place:tt)+);)+) => {
         impl Tag {
@@ -73,7 +75,7 @@ macro_rules! words {
             }
         }
 
-        /// Shows a tag of type `K` that was packed.
+        /// Formats a packed tag of type `K`.
         pub(crate) fn show<K: Key>(word: u64, f: &mut Formatter<'_>) -> fmt::Result {
             $(if TypeId::of::<K>() == TypeId::of::<$type>() {
                 let part = |at: u32| word >> (at * $bits % 64) & (u64::MAX >> (64 - $bits));
@@ -108,11 +110,11 @@ words! {
     (i64, i64, i64): 21, (0 1 2);
 }
 
-/// A step collection, by its place in the graph.
+/// A step collection: its index in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepId(pub(crate) u32);
 
-/// Who has put something. As [`Tag`], but in two words.
+/// The origin of an item. Like [`Tag`], but in two words.
 #[derive(Clone)]
 pub(crate) enum Origin {
     Environment,

@@ -1,18 +1,19 @@
 //! The life of a step (FP Figure 1): prescribed, ready, running, blocked, finished.
 //!
-//! A step is a pending task, which its preconditions let in. Its body is a future; what is done when that waits depends on
-//! the mode:
+//! A step is a pending task, which starts once its preconditions are met. Its body is a future. If
+//! the future waits, the mode decides what happens:
 //!
 //! | | |
 //! |---|---|
-//! | strict | the body is polled once, on the worker's stack: to wait is an error |
-//! | `Resume` | the future goes on as a task of its own, in that task's block; the first of a flexible collection as with `Fiber` |
-//! | `Fiber` | the stack is put aside |
+//! | strict | the body is polled once, on the worker's stack; if it waits, that is an error |
+//! | `Resume` | the future continues as a task of its own, in that task's block; the first of a flexible collection as with `Fiber` |
+//! | `Fiber` | the stack is suspended |
 //! | `Replay` | the future is dropped, and a new pending task waits for the item |
 //!
-//! A future must be in a block from its first poll on, for it cannot be moved afterwards. But most flexible steps never wait:
-//! those of a collection of which none has waited are polled on the worker's stack, as strict ones are. The first that waits
-//! has its stack put aside; from then on the collection's steps get their blocks.
+//! From its first poll on, a future cannot move, so it must be in a block. But most flexible steps
+//! never wait. As long as no step of a collection has waited, they are polled on the worker's
+//! stack, like strict ones. The stack of the first that waits is suspended; from then on the
+//! collection's steps get their blocks.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -49,7 +50,8 @@ where
             return drop(self.pending(tag));
         }
         let Some(pending) = self.pending(tag.clone()) else { return };
-        // What fails the graph here comes before the step is let in, which then does not begin.
+        // If this fails the graph, it does so before the step is released. Then the step does not
+        // begin.
         self.ask(&tag, &mut Need::hold(&pending, most));
     }
 }
@@ -65,7 +67,7 @@ where
         self.around.scope_handle.get().expect("a graph is built within its scope")
     }
 
-    /// A step that is being made. If its priority panics, the graph fails.
+    /// Makes a step's task. If its priority panics, the graph fails.
     fn task(&self, tag: &K) -> Task<'x, ScopeHandle<'x>> {
         let task = self.scope_handle().task(self.name);
         match self.priority {
@@ -80,7 +82,8 @@ where
         }
     }
 
-    /// A step that waits for its preconditions; none if the graph has ended. (No name of a collection lives that long.)
+    /// A step that waits for its preconditions. `None` if the graph has ended, which does not happen: no
+    /// handle of a collection outlives its graph.
     fn pending(&'x self, tag: K) -> Option<Pending> {
         let task = self.task(&tag);
         let pending = match self.as_future() {
@@ -90,9 +93,9 @@ where
         pending.ok()
     }
 
-    /// Whether a step is a future from when it is prescribed, so that it needs one block in all. A large one is made when the
-    /// step begins, in a second block: there may be many that are prescribed, and flexible preconditions are to take as
-    /// little memory as strict ones (decision 24).
+    /// Whether a step is a future from when it is prescribed, so that it needs one block in all. A
+    /// large future is made when the step begins, in a second block. Many steps may be prescribed,
+    /// and flexible preconditions must take as little memory as strict ones (decision 24).
     fn as_future(&self) -> bool {
         const LARGE: usize = 512;
         self.settings.preconditions != Preconditions::Strict
@@ -105,7 +108,7 @@ where
         StepFuture { step: self, tag: None, stay: None, body: Body::Tag { tag: Some(tag) } }
     }
 
-    /// Asks for the step's preconditions; a panic fails the graph.
+    /// Asks for the step's preconditions. A panic fails the graph.
     fn ask(&self, tag: &K, need: &mut Need<'_>) {
         let asked = catch_unwind(AssertUnwindSafe(|| (self.preconditions)(tag, need)));
         if let Err(payload) = asked {
@@ -113,7 +116,7 @@ where
         }
     }
 
-    /// The preconditions are met, or nobody will meet them: whether the body is to run.
+    /// Whether to run the body, after the preconditions are met, or will never be.
     fn begins(&self, tag: &K) -> bool {
         let shared = self.around.shared;
         if shared.is_stopped() {
@@ -130,7 +133,7 @@ where
         true
     }
 
-    /// A step begins that was no future.
+    /// Begins a step that is not yet a future.
     fn start(&'x self, tag: K) {
         if !self.begins(&tag) {
             return;
@@ -146,10 +149,10 @@ where
         }
     }
 
-    /// Polls a body on this stack, which is put aside if it waits.
+    /// Polls a body on this stack. If it waits, the stack is suspended.
     fn run_on_stack(&'x self, tag: K) {
         let (own, mut stay, mut body) = (Tag::of(&tag), None, pin!(Body::Tag { tag: Some(tag) }));
-        // Without a waker, which costs something: most do not wait.
+        // Most steps do not wait, so the first poll saves the cost of a waker.
         let (polled, _) =
             self.poll_body(self.polled(&own, true), body.as_mut(), &mut Context::from_waker(Waker::noop()));
         if polled.is_ready() {
@@ -162,7 +165,7 @@ where
         }
     }
 
-    /// Polls a body once, on this stack; `waits` says what is done if it waits.
+    /// Polls a body once, on this stack. If it waits, calls `waits`.
     fn run_once(&'x self, tag: K, waits: impl FnOnce(&'x Self, K, Polled)) {
         let own = Tag::of(&tag);
         let mut body = pin!(Body::Tag { tag: Some(tag.clone()) });
@@ -174,14 +177,14 @@ where
         let (polled, mut met) = self.poll_body(polled, body.as_mut(), &mut Context::from_waker(Waker::noop()));
         if polled.is_pending() || met.wrong {
             let drops = Polled { drops: true, ..self.polled(&own, true) };
-            // What the body owns may put something when it is dropped.
+            // The body's values may put something when they are dropped.
             let ((), dropped) = poll_as(drops, || body.set(Body::Tag { tag: None }));
             met.done = met.done.or(dropped.done);
             waits(self, tag, met);
         }
     }
 
-    /// The items that were waited for before the step began.
+    /// The items that the step waited for before it began.
     fn sure(&self, tag: &K) -> Sure {
         let (mut sure, most) = (Sure::default(), self.settings.most());
         if most > 0 {
@@ -198,7 +201,7 @@ where
         });
     }
 
-    /// The step runs again from its start when the item is there.
+    /// Runs the step again from its start when the item was put.
     fn again(&'x self, tag: K, met: Polled) {
         let step = || self.step(&Tag::of(&tag));
         let Some(&slot) = met.missing.first() else {
@@ -216,7 +219,7 @@ where
         self.around.collections[slot.collection as usize].wait(slot.slot, pending.hold());
     }
 
-    /// Polls a body that may be put aside.
+    /// Polls a body that may be suspended.
     fn poll(
         &self,
         tag: &Tag,
@@ -234,7 +237,7 @@ where
             self.report(tag, true, &met.missing);
             return Poll::Ready(());
         }
-        // What it waits for is outside of the graph, which must not end before it comes.
+        // It waits for something outside of the graph. The graph must not end before that happens.
         *stay = (polled.is_pending() && met.missing.is_empty()).then(|| self.scope_handle().stay());
         polled
     }
@@ -246,7 +249,7 @@ where
         Polled { graph, step, tag, name, show, notes, missing, replays, done, drops, sure, wrong }
     }
 
-    /// Polls a body, as the step that it is; what fails it fails the graph.
+    /// Polls a body as its step. If the body fails or panics, the graph fails.
     fn poll_body(&self, polled: Polled, body: Pin<&mut Body<K, Fut>>, context: &mut Context<'_>) -> (Poll<()>, Polled) {
         let poll = || body.begun(self.body).poll(context).map(Outcome::failure);
         let (result, met) = poll_as(polled, || catch_unwind(AssertUnwindSafe(poll)));
@@ -278,7 +281,7 @@ where
         ItemName { collection: items.name().to_owned(), key: items.key(slot.slot) }
     }
 
-    /// What a step has done, in words.
+    /// Describes an effect of a step.
     fn done(&self, done: Done) -> String {
         match done {
             Done::Put(slot) => format!("put item {}", self.item(slot)),
@@ -288,7 +291,7 @@ where
         }
     }
 
-    /// The step waits for items that nobody will put.
+    /// Reports that the step waits for items that no step will put.
     fn report(&self, tag: &Tag, blocked: bool, missing: &[SlotId]) {
         let missing = missing.iter().map(|&slot| {
             let producers = self.around.collections[slot.collection as usize].producers();
@@ -299,17 +302,17 @@ where
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no text)".to_owned())
 }
 
 pin_project! {
-    /// A step that goes on where it was.
+    /// A step that continues where it was.
     struct StepFuture<'x, K, P, F, Fut> {
         step: &'x StepsCore<'x, K, P, F>,
-        // There from when the step begins.
+        // `Some` once the step has begun.
         tag: Option<Tag>,
         stay: Option<Stay>,
         #[pin]
@@ -318,7 +321,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// A body: its tag, and from its first poll on its future. So what the closure does before that is done by the step.
+    /// A body: its tag, and from its first poll on its future. So the step itself runs the closure,
+    /// and is the origin of what that does.
     #[project = BodyNow]
     enum Body<K, Fut> {
         Tag { tag: Option<K> },
@@ -327,7 +331,7 @@ pin_project! {
 }
 
 impl<K, Fut> Body<K, Fut> {
-    /// The future, which is made if need be.
+    /// The future, made if there is none yet.
     #[inline]
     fn begun(mut self: Pin<&mut Self>, begin: impl Fn(K) -> Fut) -> Pin<&mut Fut> {
         if let BodyNow::Tag { tag } = self.as_mut().project() {

@@ -1,4 +1,4 @@
-//! What all parts of a graph share.
+//! The state that all parts of a graph share.
 
 use std::fmt::{self, Formatter};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,9 +13,9 @@ use crate::origin::{self, Origin, Shown, StepId, Tag};
 /// See the [module](self).
 pub(crate) struct Shared {
     id: u64,
-    /// Whether steps are to end without running their bodies.
+    /// Whether steps must end without running their bodies.
     stopped: AtomicBool,
-    /// Whether steps are to say what they wait for, and end.
+    /// Whether steps must report what they wait for, and end.
     reports: AtomicBool,
     /// Whether there are steps whose gets are checked.
     checks: AtomicBool,
@@ -25,10 +25,10 @@ pub(crate) struct Shared {
     steps: boxcar::Vec<StepKind>,
 }
 
-/// What reports know of a step collection.
+/// What reports need of a step collection.
 struct StepKind {
     name: &'static str,
-    /// Shows a tag that was packed.
+    /// Formats a packed tag.
     show: fn(u64, &mut Formatter<'_>) -> fmt::Result,
 }
 
@@ -47,7 +47,7 @@ impl Shared {
         }
     }
 
-    /// Which graph it is.
+    /// The graph's id.
     #[inline]
     pub(crate) fn id(&self) -> u64 {
         self.id
@@ -78,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// The graph fails: the first failure is kept, and what has not begun does not run.
+    /// Fails the graph. The first failure is kept, and no more steps begin.
     pub(crate) fn fail(&self, why: Kind) {
         let mut why = Some(Error::from(why));
         {
@@ -87,7 +87,7 @@ impl Shared {
                 *failure = why.take();
             }
         }
-        // Without the lock: it may hold an error of the user's.
+        // Dropped without the lock: it may hold a user's error.
         drop(why);
         self.stop();
     }
@@ -96,12 +96,12 @@ impl Shared {
         self.stopped.load(Relaxed)
     }
 
-    /// Steps that have not begun end at once.
+    /// Makes steps that have not begun end at once.
     pub(crate) fn finish(&self) {
         self.stopped.store(true, Relaxed);
     }
 
-    /// What has not begun does not run.
+    /// Ends the graph: no more steps begin.
     pub(crate) fn stop(&self) {
         self.finish();
         if let Some(token) = self.cancel.get() {
@@ -109,13 +109,13 @@ impl Shared {
         }
     }
 
-    /// From now on there are steps whose gets are checked.
+    /// Records that there are steps whose gets are checked.
     pub(crate) fn check_gets(&self) {
         self.checks.store(true, Relaxed);
     }
 
-    /// Whether a get has to be checked. Relaxed is enough: the tag that prescribes a
-    /// step is put after its collection was made.
+    /// Whether a get must be checked. Relaxed is enough: the tag that prescribes a step is put
+    /// after its collection was made.
     #[inline]
     pub(crate) fn checks_gets(&self) -> bool {
         self.checks.load(Relaxed)
@@ -125,7 +125,7 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Nothing more will happen: from now on each step says what it waits for, and ends.
+    /// Makes each step report what it waits for, and end. Called when nothing more can happen.
     pub(crate) fn ask_for_reports(&self) {
         self.reports.store(true, Relaxed);
     }

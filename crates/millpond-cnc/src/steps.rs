@@ -1,4 +1,4 @@
-//! Step collections: what a graph computes. Each tag gives a step, an instance of its collection.
+//! Step collections: what a graph computes. Each tag gives one step, an instance of its collection.
 
 use std::fmt::{self, Debug, Display, Formatter};
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::need::Need;
 use crate::origin::StepId;
 use crate::shared::Shared;
 
-/// A step collection of a graph: a name for it, to be copied at will.
+/// A step collection of a graph: a handle, `Copy`.
 pub struct Steps<'x, K> {
     core: &'x (dyn Prescribed<'x, K> + 'x),
 }
@@ -38,17 +38,17 @@ impl<K> Debug for Steps<'_, K> {
     }
 }
 
-/// A step collection whose closures are not known.
+/// A step collection with its closures erased.
 pub(crate) trait Prescribed<'x, K>: Sync {
     fn name(&self) -> &'static str;
 
-    /// There is to be a step with this tag.
+    /// Prescribes a step with this tag.
     fn prescribe(&'x self, tag: K);
 }
 
-/// What a body may return: nothing, or a result whose error fails the graph.
+/// The result of a body: nothing, or a `Result` whose error fails the graph.
 pub trait Outcome: Send {
-    /// The error's text, if it is one.
+    /// The error's text, if it is an error.
     fn failure(self) -> Option<String>;
 }
 
@@ -64,7 +64,7 @@ impl<E: Display + Send> Outcome for Result<(), E> {
     }
 }
 
-/// What the parts of a graph find each other by.
+/// The data that the parts of a graph share.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'x> {
     pub(crate) shared: &'x Shared,
@@ -72,7 +72,7 @@ pub(crate) struct Surroundings<'x> {
     pub(crate) scope_handle: &'x OnceLock<ScopeHandle<'x>>,
 }
 
-/// What a step collection consists of. It lies where nothing is dropped, so it has nothing to drop.
+/// The data of a step collection. Its arena drops nothing, so this must have nothing to drop.
 pub(crate) struct StepsCore<'x, K, P, F> {
     pub(crate) around: Surroundings<'x>,
     pub(crate) id: StepId,
@@ -88,7 +88,7 @@ pub(crate) struct StepsCore<'x, K, P, F> {
 /// A step's priority, by its tag.
 pub(crate) type Priority<'x, K> = &'x (dyn Fn(&K) -> i8 + Send + Sync + 'x);
 
-/// No preconditions were said.
+/// No declared preconditions.
 pub(crate) type NoPreconditions<K> = fn(&K, &mut Need<'_>);
 
 /// A step collection that is being described; see [`Graph::steps`](crate::Graph::steps).
@@ -108,8 +108,9 @@ impl<'x, K: Key> StepsBuilder<'x, K, NoPreconditions<K>> {
         StepsBuilder { around, bump, id, settings, priority: None, preconditions: |_, _| () }
     }
 
-    /// Says what a step gets, or some of it: called with the tag when the step is prescribed, unless preconditions are
-    /// [`Eager`](Preconditions::Eager). It should do nothing else, since it may be called again.
+    /// Declares what a step gets, or a part of it. The closure is called with the tag when the step
+    /// is prescribed, unless preconditions are [`Eager`](Preconditions::Eager). It should do
+    /// nothing else, because it may be called again.
     pub fn preconditions<P>(self, preconditions: P) -> StepsBuilder<'x, K, P>
     where
         P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
@@ -123,26 +124,26 @@ impl<'x, K: Key, P> StepsBuilder<'x, K, P>
 where
     P: Fn(&K, &mut Need<'_>) + Copy + Send + Sync + 'x,
 {
-    /// Which preconditions are checked before a step of this collection starts, instead of the graph's choice.
+    /// Sets which preconditions a step waits for before it starts, instead of the graph's setting.
     pub fn checked(mut self, preconditions: Preconditions) -> Self {
         self.settings.preconditions = preconditions;
         self
     }
 
-    /// How a step of this collection is kept while it waits, instead of the graph's choice.
+    /// Sets how a step is kept while it waits, instead of the graph's setting.
     pub fn blocked(mut self, blocked: Blocked) -> Self {
         self.settings.blocked = blocked;
         self
     }
 
-    /// How many of its preconditions are taken, instead of the graph's choice.
+    /// Sets how many preconditions a step waits for, instead of the graph's setting.
     pub fn need(mut self, limit: Limit) -> Self {
         self.settings.limit = limit;
         self
     }
 
-    /// Whether each get of a step is compared with what the step declares, instead of the graph's choice: see
-    /// [`Settings::check_gets`].
+    /// Sets whether each get of a step is compared with its declarations, instead of the graph's
+    /// setting. See [`Settings::check_gets`].
     ///
     /// ```
     /// use millpond::Runtime;
@@ -168,9 +169,10 @@ where
         self
     }
 
-    /// The priority of each step: of those that can run, positive ones come before all others, the highest first, in pools
-    /// that honour priorities, as the default one does. They go through one queue, which all workers share. If `priority`
-    /// panics, the graph fails with [`Kind::Panicked`](crate::Kind::Panicked), which names the step.
+    /// Sets the priority of each step. Among ready steps, positive priorities run before all
+    /// others, the highest first. This holds in pools that honour priorities, as the default one
+    /// does. Such steps go through one queue, which all workers share. If `priority` panics, the
+    /// graph fails with [`Kind::Panicked`](crate::Kind::Panicked), which names the step.
     ///
     /// ```
     /// use millpond::Runtime;
@@ -193,14 +195,15 @@ where
         self
     }
 
-    /// Says that its steps put items of that collection. Only reports use it.
+    /// Declares that these steps put items of that collection. Only reports use it.
     pub fn produces<'i, L: Key>(self, items: impl Collection<'i, L>) -> Self {
         items.add_producer(self.id);
         self
     }
 
-    /// What a step does: called with its tag, it returns a future that gets and puts items, and puts tags. The closure
-    /// captures names of collections, and references to what outlives the graph: it is copied at will.
+    /// Sets the body of a step: called with the step's tag, it returns a future. The future gets
+    /// and puts items, and puts tags. The closure is `Copy`: it captures handles of collections,
+    /// and references to what outlives the graph.
     pub fn execute<F, Fut>(self, body: F) -> Steps<'x, K>
     where
         F: Fn(K) -> Fut + Copy + Send + Sync + 'x,
@@ -211,7 +214,8 @@ where
         if settings.checks() {
             around.shared.check_gets();
         }
-        // One that is prescribed when all is there that it lists has no cause to, until one does.
+        // If its declared items were put, a step is unlikely to wait, until one step of the
+        // collection has.
         let waits = AtomicBool::new(settings.preconditions == Preconditions::Eager);
         Steps { core: bump.alloc(StepsCore { around, id, name, settings, priority, preconditions, body, waits }) }
     }

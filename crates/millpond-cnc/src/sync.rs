@@ -1,4 +1,4 @@
-//! Atomics and locks of the item tables, of the standard library or of loom.
+//! Atomics and locks of the item tables: the standard library's or loom's.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, atomic};
@@ -8,7 +8,7 @@ pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
 #[cfg(loom)]
 pub(crate) use once::OnceLock;
 
-/// Takes a lock; who panicked with it has left what it guards as it was.
+/// Takes a lock. Poison is ignored: a thread that panics with the lock leaves the data as it was.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -18,7 +18,8 @@ mod once {
     use super::atomic::{AtomicBool, Ordering};
     use super::{Mutex, lock};
 
-    /// As std's, whose order loom does not see: the value lies in std's, a flag and a lock of loom's go before it.
+    /// Like std's `OnceLock`, whose ordering loom does not see. Std's holds the value; loom's flag
+    /// and lock order the accesses.
     pub(crate) struct OnceLock<T> {
         value: std::sync::OnceLock<T>,
         there: AtomicBool,

@@ -1,4 +1,4 @@
-//! Tag collections: each tag that is put prescribes a step of every collection that was said.
+//! Tag collections: each tag that is put prescribes a step of each step collection of its list.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use crate::origin::{self, Shown, Tag};
 use crate::shared::Shared;
 use crate::steps::{Prescribed, Steps};
 
-/// A tag collection of a graph: a name for it, to be copied at will.
+/// A tag collection of a graph: a handle, `Copy`.
 pub struct Tags<'x, K> {
     core: &'x TagsCore<'x, K>,
 }
@@ -22,10 +22,10 @@ impl<K> Clone for Tags<'_, K> {
 }
 impl<K> Copy for Tags<'_, K> {}
 
-/// Step collections that one tag collection prescribes at most.
+/// The maximum number of step collections that one tag collection prescribes.
 const MOST: usize = 16;
 
-/// What a tag collection consists of. It lies where nothing is dropped, so it has nothing to drop.
+/// The data of a tag collection. Its arena drops nothing, so this must have nothing to drop.
 pub(crate) struct TagsCore<'x, K> {
     graph: &'x Shared,
     name: &'static str,
@@ -43,8 +43,9 @@ impl<'x, K: Key> Tags<'x, K> {
         Tags { core }
     }
 
-    /// From now on each tag that is put here prescribes a step of that collection. There are at most 16; one more fails the
-    /// graph with [`Kind::TooManyPrescribed`](crate::Kind::TooManyPrescribed).
+    /// Makes each tag that is put from now on prescribe a step of that collection. At most 16
+    /// collections can be prescribed; one more fails the graph with
+    /// [`Kind::TooManyPrescribed`](crate::Kind::TooManyPrescribed).
     ///
     /// ```
     /// use millpond::Runtime;
@@ -68,8 +69,8 @@ impl<'x, K: Key> Tags<'x, K> {
         }
     }
 
-    /// Puts a tag: prescribes its steps, each at once. If the collection prescribes nothing, the graph fails with
-    /// [`Kind::NothingPrescribed`](crate::Kind::NothingPrescribed).
+    /// Puts a tag, which prescribes its steps at once. If the collection prescribes nothing, the
+    /// graph fails with [`Kind::NothingPrescribed`](crate::Kind::NothingPrescribed).
     pub fn put(self, tag: K) {
         let mut steps = self.core.steps.iter().map_while(OnceLock::get).peekable();
         if steps.peek().is_none() {
@@ -91,7 +92,7 @@ impl<'x, K: Key> Tags<'x, K> {
         graph.fail(Kind::NothingPrescribed { tags, tag, by });
     }
 
-    /// A tag is put: what a step has done by that.
+    /// The effect of a put of this tag.
     fn done(self, tag: &K, own: bool) -> Done {
         let (collection, tag, show) = (self.core.name, Tag::of(tag), origin::show::<K>);
         match own {
@@ -100,7 +101,7 @@ impl<'x, K: Key> Tags<'x, K> {
         }
     }
 
-    /// Puts each of these tags, as [`put`](Tags::put) does.
+    /// Puts each of these tags, like [`put`](Tags::put).
     pub fn put_all(self, tags: impl IntoIterator<Item = K>) {
         tags.into_iter().for_each(|tag| self.put(tag));
     }

@@ -8,7 +8,7 @@ pub mod portable;
 
 /// The programs of this chapter are compiled and run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/portable.md")]
+#[doc = include_str!("../../../docs/guide/portable.md")]
 struct Chapter;
 
 pub use portable::{

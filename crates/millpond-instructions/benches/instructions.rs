@@ -1,7 +1,8 @@
-//! Instructions of the fast paths, counted by callgrind; more than the ceiling fails.
+//! Counts the instructions of the fast paths with callgrind. A path above its ceiling fails.
 //!
-//! What is counted is the benchmark function alone, from its entry to its return (gungraun's default entry point):
-//! runtime, data and the run that warms up are made by the setup, before it; checks and drops come after it.
+//! Only the benchmark function is counted, from its entry to its return. That is gungraun's default
+//! entry point. The setup runs before it and is not counted: it makes the runtime and the data, and
+//! does a run to warm up. Checks and drops come after it.
 #![allow(missing_docs, clippy::needless_pass_by_value, reason = "what gungraun's macros make, and ask for")]
 
 use gungraun::prelude::*;
@@ -9,7 +10,7 @@ use gungraun::{Callgrind, EventKind};
 use millpond::{Engine, StackEngine};
 use millpond_instructions::{Bench, Way, ceilings, tasks};
 
-/// Fails beyond what a run of the path may take.
+/// Fails a path with more instructions than its ceiling.
 fn ceiling(way: &str, name: &str) -> LibraryBenchmarkConfig {
     let most = (ceilings::of(&format!("{way}.{name}")) * tasks(name) as f64) as u64;
     let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
@@ -31,7 +32,7 @@ fn in_frames(name: &str) -> Bench<StackEngine> {
     Bench::on_stack(name)
 }
 
-/// The run that was counted, and the one before it.
+/// Checks both runs: the one to warm up, and the counted one.
 fn check<E: Engine>(bench: Bench<E>) {
     bench.check(2);
 }

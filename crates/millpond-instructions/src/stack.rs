@@ -1,4 +1,5 @@
-//! Paths on the dataflow stack: what a task costs that nobody steals, by its accesses, and what a recursion does (DDS Theorem 1).
+//! Paths on the dataflow stack: the cost of a task that no thief steals, by its accesses, and of a
+//! recursion (DDS Theorem 1).
 
 use crate::{Bench, FIB, Path, TASKS, change, count, fib};
 use millpond::StackEngine;
@@ -6,10 +7,10 @@ use millpond::{Access, Inout, Spawn, SpawnOptions, Write};
 use std::panic::Location;
 use std::sync::atomic::AtomicU64;
 
-/// How deep the parents lie in one another.
+/// The depth of nested parents.
 const DEPTH: u64 = 100;
 
-/// The graphs whose tasks lie in frames; those of the last are calls.
+/// The graphs whose tasks are in frames. The tasks of the last two are calls.
 pub static PATHS: [Path<StackEngine>; 6] = [
     Path { name: "shared_2", tasks: TASKS, data: 2, changes: TASKS, run: shared_2 },
     Path { name: "shared_4", tasks: TASKS, data: 4, changes: TASKS, run: shared_4 },
@@ -19,7 +20,8 @@ pub static PATHS: [Path<StackEngine>; 6] = [
     Path { name: "episode", tasks: 3 * fib(FIB + 1) - 2, data: 0, changes: 0, run: episode },
 ];
 
-/// Tasks that all may change the same data, and change one: the difference between two of these paths is further accesses.
+/// Tasks that may all change the same data, and change one datum. The difference between two of
+/// these paths is the cost of further accesses.
 macro_rules! shared {
     ($name:ident, $($k:literal)*) => {
         fn $name(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
@@ -37,7 +39,7 @@ shared!(shared_2, 0 1);
 shared!(shared_4, 0 1 2 3);
 shared!(shared_8, 0 1 2 3 4 5 6 7);
 
-/// Parents in parents, each with a leaf besides.
+/// Nested parents, each with one leaf.
 fn level(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let datum = &bench.data[0];
     bench.runtime.scope(|s| (0..TASKS / DEPTH).for_each(|_| descend(s, DEPTH, datum.inout())))
@@ -52,7 +54,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, datum: Access<'_, u64, Inout, S
     });
 }
 
-/// Calls that are parents, and sums of data that these make for themselves.
+/// Parents that are calls, and sums of data that these make for themselves.
 fn call(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| called(s, FIB, &bench.count, result.write()))?;
@@ -77,7 +79,7 @@ fn called<'s, S: Spawn<'s>>(s: &S, n: u64, bodies: &'s AtomicU64, r: Access<'_, 
     });
 }
 
-/// The same of portable tasks, where the last ones are leaves: all of it is calls.
+/// The same with portable tasks, where the deepest are leaves: all of them are calls.
 fn episode(bench: &Bench<StackEngine>) -> Result<(), millpond::Error> {
     let result = millpond::Handle::unset();
     bench.runtime.scope(|s| portable(s, FIB, &bench.count, result.write()))?;

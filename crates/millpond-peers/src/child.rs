@@ -1,11 +1,12 @@
-//! Peers that are programs of their own, and how they are talked to: a line asks, a line answers.
+//! Peers that are separate programs, and the protocol with them: a line asks, a line answers.
 //!
-//! 1. The question goes out after SIGCONT, and SIGSTOP follows the answer: while others are measured, a program does
-//!    not run at all, however its threads wait.
-//! 2. An answer that does not come within the limit, a broken pipe or an end of file mean that the program is lost: it
-//!    is killed, and whoever asks next starts another.
-//! 3. A program ends at the end of its input. One that is stopped while this process is killed cannot read that; so
-//!    each asks the kernel at its start to be killed with its parent (`cpp/serve.hpp`).
+//! 1. The question follows SIGCONT, and SIGSTOP follows the answer. So a program does not run at
+//!    all while others are measured, however its threads wait.
+//! 2. The program is lost if an answer does not arrive within the limit, the pipe is broken, or its
+//!    output ends. Then it is killed, and the next question starts another.
+//! 3. A program ends at the end of its input. If this process is killed, a stopped program cannot
+//!    read that. So each program asks the kernel at its start to be killed with its parent
+//!    (`cpp/serve.hpp`).
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
@@ -30,7 +31,7 @@ impl Child {
             unreachable!("both are pipes");
         };
         let (sender, answers) = channel();
-        // Ends with the program's output. It sleeps while the program works.
+        // Ends with the program's output. The thread sleeps while the program works.
         std::thread::spawn(move || {
             let lines = BufReader::new(out).lines();
             lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
@@ -38,7 +39,7 @@ impl Child {
         Ok(Self { process, questions, answers, limit })
     }
 
-    /// Asks, and waits for the answer. After an error the program is of no use any more.
+    /// Asks, and waits for the answer. After an error the program is unusable.
     pub fn ask(&mut self, question: &str) -> Result<String, String> {
         self.signal(Signal::CONT);
         if writeln!(self.questions, "{question}").is_err() {
@@ -55,13 +56,13 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        // One that has died gets none, and the next read or write says so.
+        // If the program has died, it gets no signal, and the next read or write fails.
         let _ = kill_process(Pid::from_child(&self.process), signal);
     }
 
     /// How the program ended.
     fn death(&mut self) -> String {
-        // It may have closed its output only.
+        // It may have closed only its output.
         let _ = self.process.kill();
         self.process.wait().map_or_else(|error| error.to_string(), |status| format!("died ({status})"))
     }
@@ -69,7 +70,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Whether it lives or not, stopped or not; waiting leaves no zombie.
+        // Kills the program even if it is stopped. Waiting leaves no zombie.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,8 +1,9 @@
-//! The same task graphs on millpond and on other runtimes, by turns; see the README.
+//! Runs the same task graphs on millpond and on other runtimes, in turns; see the README.
 //!
-//! With `--json` one object on stdout and nothing else; a failure or a refusal leaves stdout empty and says what is
-//! wrong in one line on stderr. Exit status: 0 verified, 1 an answer is wrong or a runtime failed, 2 the arguments are
-//! wrong. A runtime that is missing is no failure.
+//! With `--json`, stdout has one object and nothing else. A failure or a usage error leaves stdout
+//! empty, and writes one line on stderr. The exit status is 0 if all is verified. It is 1 if an
+//! answer is wrong or a runtime failed, and 2 if the arguments are wrong. A missing runtime is no
+//! failure.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -30,14 +31,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use suites::{Request, SUITES, Suite};
 
-/// The part of each graph that `--quick` runs.
+/// The fraction of each graph that `--quick` runs.
 const QUICK: f64 = 1.0 / 256.0;
 
 fn main() -> ExitCode {
     let matches = match args::command().try_get_matches() {
         Ok(matches) => matches,
         Err(asked) if !asked.use_stderr() => {
-            // Help and version. Nobody to tell is no failure.
+            // Help and version. A failed write is no failure.
             let _ = asked.print();
             return ExitCode::SUCCESS;
         }
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures and prints what is asked for; says whether all is well.
+/// Measures and prints the requested suites. Returns whether all is well.
 fn bench(matches: &ArgMatches) -> Result<bool, String> {
     let files = ["csv", "svg"].map(|name| matches.get_one::<PathBuf>(name));
     files.iter().flatten().try_for_each(|file| output::require(file))?;
@@ -85,14 +86,14 @@ fn bench(matches: &ArgMatches) -> Result<bool, String> {
     Ok(all_is_well(&rows))
 }
 
-/// A graph that was named and that no suite that was named has.
+/// A requested graph that no requested suite has.
 fn missed_shape(matches: &ArgMatches) -> Option<&String> {
     let mut shapes = matches.get_many::<String>("shape").into_iter().flatten();
     let has = |suite: &Suite, shape: &str| suite.shapes.iter().any(|(name, _)| *name == shape);
     shapes.find(|shape| !SUITES.iter().any(|suite| is_asked_for(matches, suite) && has(suite, shape)))
 }
 
-/// Whether a suite was named, or none was.
+/// Whether the suite was named, or no suite was.
 fn is_asked_for(matches: &ArgMatches, suite: &Suite) -> bool {
     matches.get_many::<String>("suite").is_none_or(|mut names| names.any(|name| name == suite.name))
 }
@@ -113,7 +114,7 @@ fn request(matches: &ArgMatches) -> Request {
     }
 }
 
-/// Says on stderr what is wrong or failed.
+/// Reports wrong answers and failures on stderr.
 fn all_is_well(rows: &[Row]) -> bool {
     for row in rows.iter().filter(|row| !row.verified) {
         eprintln!("error: {}: the answer is wrong", row.name());

@@ -1,20 +1,22 @@
-//! A line on the terminal that says how far the bench is; nothing where stderr is no terminal.
+//! A line on the terminal that shows the progress of the bench. If stderr is no terminal, there is
+//! none.
 
 use std::io::{IsTerminal, Write, stderr};
 
-/// The line. It is written between runs, on the thread that measures: no other thread wakes up for it.
+/// The line. The measuring thread writes it between runs, so that no other thread wakes up for it.
 pub struct Progress(bool);
 
 impl Progress {
-    /// No line yet.
+    /// Shows nothing yet.
     pub fn new() -> Self {
         Self(stderr().is_terminal())
     }
 
-    /// What is being done now.
+    /// Sets the text of the line.
     pub fn say(&self, what: impl FnOnce() -> String) {
         if self.0 {
-            // Back to the start of the line; what is right of it is of an earlier text. Nobody to tell is no failure.
+            // Goes to the start of the line and clears an earlier text. A failed write is no
+            // failure.
             let _ = write!(stderr(), "\r\x1b[K{}", what()).and_then(|()| stderr().flush());
         }
     }

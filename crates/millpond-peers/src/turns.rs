@@ -1,4 +1,4 @@
-//! Measuring by turns: for each repetition every runtime runs once, so that all see the same machine.
+//! Measures in turns: in each repetition every runtime runs once, so that all see the same machine.
 
 use crate::graph::{Case, Graph};
 use crate::progress::Progress;
@@ -8,19 +8,20 @@ use crate::work::Outcome;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// A program's run of empty tasks may take that long; a slower one gets a smaller graph.
+/// The maximum time of a program's run of empty tasks, in seconds. A slower one gets a smaller
+/// graph.
 const LONGEST_RUN: f64 = 0.2;
-/// The part of a graph that tells how long all of it would take.
+/// The fraction of a graph that is run to estimate the time of all of it.
 const PROBE: f64 = 1.0 / 32.0;
-/// How often it is run; the least counts.
+/// How often it is run. The fastest run counts.
 const PROBES: u32 = 3;
 
-/// The runtimes that have been started, by name and workers.
+/// The started runtimes, by name and workers.
 #[derive(Default)]
 pub struct Started(HashMap<(&'static str, usize), Box<dyn Peer>>);
 
 impl Started {
-    /// Runs a case, on a runtime that is started if need be.
+    /// Runs a case. Starts the runtime if it does not run yet.
     pub fn run(&mut self, runtime: &'static str, workers: usize, case: &Case) -> Result<Outcome, String> {
         let peer = match self.0.entry((runtime, workers)) {
             Entry::Occupied(peer) => peer.into_mut(),
@@ -32,16 +33,17 @@ impl Started {
         peer.run(case)
     }
 
-    /// The sum that a case should give.
+    /// The correct sum of a case.
     pub fn want(&mut self, case: &Case) -> Result<u64, String> {
         self.run(SERIAL, 1, case).map(|outcome| outcome.sum)
     }
 
-    /// The graph, or a smaller one if the runtime is a program whose run would take too long. It has run before.
+    /// The graph, or a smaller one if the runtime is a program whose run would take too long. The
+    /// runtime then has run before.
     pub fn fitting(&mut self, runtime: &'static str, workers: usize, graph: Graph) -> Result<Graph, String> {
         let probe = graph.scaled(PROBE);
         let mut time = f64::INFINITY;
-        // Threads that wake up, and whatever else comes once, are not what a large graph costs.
+        // The minimum excludes costs that occur once, such as waking threads.
         for _ in 0..PROBES {
             time = time.min(self.run(runtime, workers, &Case::empty(probe))?.time.as_secs_f64());
             if time > LONGEST_RUN {
@@ -54,12 +56,12 @@ impl Started {
     }
 }
 
-/// Runs the rows by turns. One that fails is not run again, and says why.
+/// Runs the rows in turns. A row that fails records why, and is not run again.
 pub fn by_turns(started: &mut Started, rows: &mut [Row], reps: usize, progress: &Progress) -> Result<(), String> {
     let wants: Vec<u64> = rows.iter().map(|row| started.want(&row.case)).collect::<Result<_, _>>()?;
     let points = rows.len();
     for rep in 0..reps {
-        // Each time another is first, so that nobody always follows the same.
+        // Each repetition starts with another row, so that no row always follows the same one.
         for turn in 0..points {
             let at = (rep + turn) % points;
             let row = &mut rows[at];

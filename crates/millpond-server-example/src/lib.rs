@@ -1,6 +1,6 @@
-//! A server whose connections are tokio tasks, and whose requests are computed on millpond.
+//! A server whose connections are tokio tasks. It computes their requests on millpond.
 //!
-//! A client sends lines, and gets a line for each:
+//! A client sends lines, and gets an answer to each:
 //!
 //! | request | answer |
 //! |---|---|
@@ -10,15 +10,18 @@
 //!
 //! What the example shows:
 //!
-//! - **A session for each request** ([`Server::primes`]). The future of the request owns the session. If the future is dropped, by
-//!   the timeout or since the client is gone, the session cancels what has not begun, and the executor's thread goes on at once.
-//! - **Bodies that can be stopped.** A body that runs goes on, so it asks the session's token now and then.
-//! - **A bound on the work** ([`Session::reserve`]). A future awaits room in the window, where a spawn would block the executor.
+//! - **A session for each request** ([`Server::primes`]). The request's future owns the session.
+//!   The timeout drops the future; so does the server if the client disconnects. Then the session
+//!   cancels the tasks that have not begun, and the executor's thread continues at once.
+//! - **Bodies that can be stopped.** A running body is not interrupted, so it checks the session's
+//!   token regularly.
+//! - **A bound on the work** ([`Session::reserve`]). A future awaits room in the window, where a
+//!   spawn would block the executor.
 //! - **A session that all connections share** ([`Server::requests`]).
-//! - **The end.** The server stops its connections, closes the shared session, and leaves the runtime to its caller, who drops it
-//!   where blocking is welcome.
+//! - **Shutdown.** The server stops its connections and closes the shared session. The caller drops
+//!   the runtime, where it may block.
 //!
-//! All of this works on an executor of a single thread, as `main` has it.
+//! All of this works on an executor with a single thread, as in `main`.
 #![forbid(unsafe_code)]
 
 /// The guide's examples, compiled and run.
@@ -40,17 +43,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// A line may have so many bytes.
+/// The maximum length of a line, in bytes.
 const LONGEST_LINE: usize = 1024;
 
-/// A task looks at so many numbers.
+/// The count of numbers that one task tests.
 const NUMBERS_PER_TASK: u64 = 2_000;
 
-/// What the connections share.
+/// The state that the connections share.
 #[derive(Debug)]
 pub struct Server {
     runtime: Arc<Runtime>,
-    /// The longest time for a request.
+    /// The maximum time of a request.
     limit: Duration,
     statistics: Session,
     requests: Handle<u64>,
@@ -60,13 +63,13 @@ pub struct Server {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Server {
-    /// A server that computes on `runtime`, and gives each request up after `limit`.
+    /// A server that computes on `runtime`, and ends each request after `limit`.
     pub fn new(runtime: Arc<Runtime>, limit: Duration) -> Self {
         let statistics = runtime.session();
         Server { runtime, limit, statistics, requests: Handle::new(0) }
     }
 
-    /// Serves until `stop` is ready. Then it drops the connections, and with them what they have spawned.
+    /// Serves until `stop` is ready. Then it drops the connections, and thus cancels their work.
     ///
     /// # Errors
     ///
@@ -74,7 +77,7 @@ impl Server {
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let (server, mut connections, mut stop) = (Arc::new(self), JoinSet::new(), pin!(stop));
         loop {
-            // One of the connections may have ended.
+            // Collects the connections that have ended.
             while connections.try_join_next().is_some() {}
             match first_of(stop.as_mut(), listener.accept()).await {
                 First::One(()) => break,
@@ -90,12 +93,12 @@ impl Server {
         server.statistics.close().await.map_err(io::Error::other)
     }
 
-    /// Answers the requests of a client, one after the other, until it is gone.
+    /// Answers the requests of a client, in order, until it disconnects.
     async fn converse(&self, stream: TcpStream) -> io::Result<()> {
         let mut stream = BufReader::new(stream);
         while let Some(line) = read_line(&mut stream).await? {
             let answer = timeout(self.limit, self.answer(&line));
-            // A client that closes its side is gone. What it computes is dropped, and so cancelled.
+            // If the client closes its side, the computation is dropped, and thus cancelled.
             let answer = match first_of(answer, wait_for_end(&mut stream)).await {
                 First::One(Ok(Ok(answer))) => answer,
                 First::One(Ok(Err(failure))) => format!("error: {failure}"),
@@ -130,7 +133,8 @@ impl Server {
         self.statistics.reserve().await.spawn(self.requests.inout(), count).await
     }
 
-    /// How many primes there are, counted by as many tasks as the range asks for; but no more at a time than the runtime's window.
+    /// Counts primes. The number of tasks depends on the range; the runtime's window bounds those
+    /// in flight.
     async fn primes(&self, numbers: Range<u64>) -> Result<u64, millpond::Error> {
         // Dropped with this future: then the tasks that have not begun never run.
         let session = self.runtime.session();
@@ -141,7 +145,7 @@ impl Server {
             from = part.end;
             let token = token.clone();
             let count = move |total: &mut u64| {
-                // And those that have begun stop soon.
+                // Tasks that have begun stop soon.
                 *total += part.take_while(|_| !token.is_cancelled()).filter(|&n| is_prime(n)).count() as u64;
             };
             session.reserve().await.task("primes").spawn(total.reduce(Sum), count);
@@ -149,7 +153,7 @@ impl Server {
         session.spawn(total.read(), |total| *total).await
     }
 
-    /// A body that nobody can stop.
+    /// A body that cannot be stopped.
     async fn block(&self, time: Duration) -> Result<(), millpond::Error> {
         let session = self.runtime.session();
         session.task("block").spawn((), move |()| std::thread::sleep(time)).await
@@ -160,7 +164,7 @@ fn is_prime(n: u64) -> bool {
     n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
-/// The next line; none if the client is gone.
+/// The next line; `None` if the client has disconnected.
 async fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     loop {
@@ -181,7 +185,8 @@ async fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Strin
     }
 }
 
-/// Waits until the client has closed its side. One that has sent its next request has not.
+/// Waits until the client has closed its side. If it has sent its next request, this does not
+/// return.
 async fn wait_for_end(stream: &mut BufReader<TcpStream>) {
     let mut stream = pin!(stream);
     poll_fn(|context| match stream.as_mut().poll_fill_buf(context) {
@@ -192,7 +197,7 @@ async fn wait_for_end(stream: &mut BufReader<TcpStream>) {
     .await;
 }
 
-/// Which of two futures was ready first.
+/// The output of the future that was ready first.
 enum First<A, B> {
     One(A),
     Other(B),

@@ -1,4 +1,4 @@
-//! The simulated machine: processors, their speeds, what a steal costs.
+//! The simulated machine: processors, their speeds, and the cost of a steal.
 
 use millpond::stack::policy::End;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::load::Load;
 use crate::program::Work;
 use crate::speed::Speed;
 
-/// So much work is counted exactly, with room for what comes on top: 10^8 seconds.
+/// The maximum work that is counted exactly: 10^8 seconds. There is room for the overhead.
 pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
 
 /// A machine.
@@ -16,34 +16,39 @@ pub(crate) const MOST_WORK: Work = 100_000_000_000_000_000;
 pub struct Config {
     /// The speed of each processor.
     pub speeds: Vec<Speed>,
-    /// Seconds from a request for work to its answer, one of [`Config::LATENCIES`]. The request takes effect in the middle.
+    /// Seconds from a request for work to its answer; see [`Config::LATENCIES`]. The request takes
+    /// effect after half of them.
     pub latency: f64,
-    /// Seconds that a processor needs for what it takes from a suspended stack of its own, one of [`Config::OWN_LATENCIES`].
+    /// Seconds that a processor needs to take work from its own suspended stack; see
+    /// [`Config::OWN_LATENCIES`].
     pub own_latency: f64,
-    /// How many closures a thief takes at once in the mean, if as many are ready: one of [`Config::AT_ONCE`].
+    /// The average number of closures that a thief takes at once, if enough are ready; see
+    /// [`Config::AT_ONCE`].
     pub at_once: f64,
-    /// Bytes a second, with which what is stolen is sent besides, one of [`Config::BANDWIDTHS`].
+    /// The bandwidth for stolen closures, in bytes per second; see [`Config::BANDWIDTHS`].
     pub bandwidth: f64,
-    /// Slower processors count as faulty.
+    /// Processors slower than this count as faulty.
     pub fault_below: f64,
-    /// Decides whom thieves ask.
+    /// The seed of the thieves' choices of victims.
     pub seed: u64,
-    /// Where thieves begin to look.
+    /// The end at which thieves begin to scan.
     pub end: End,
 }
 
 impl Config {
-    /// What a latency may be. With a shorter one nothing happens but requests, and one of 10^-17 s would not move the clock.
+    /// The range of a latency. With a shorter one almost all events are requests. One of 10^-17 s
+    /// would not advance the clock.
     pub const LATENCIES: RangeInclusive<f64> = 1e-9..=1e6;
-    /// What a latency at home may be: none at all, too.
+    /// The range of a latency at home. It may be 0.
     pub const OWN_LATENCIES: RangeInclusive<f64> = 0.0..=1e6;
-    /// What a thief may take at once.
+    /// The range of the number of closures that a thief takes at once.
     pub const AT_ONCE: RangeInclusive<f64> = 1.0..=1e6;
-    /// What a bandwidth may be. With a smaller one a closure would be on its way for minutes.
+    /// The range of a bandwidth. With a smaller one a closure would take minutes.
     pub const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e18;
 
-    /// So many processors of unit speed, a steal in 0.1 ms, 100 Mbit/s (the paper's cluster has that, [DDS](crate#sources) §5);
-    /// thieves take one closure at a time, and look at home for nothing.
+    /// That many processors of unit speed, with a steal in 0.1 ms and 100 Mbit/s. The paper's
+    /// cluster has that bandwidth ([DDS](crate#sources) §5). Thieves take one closure at a time,
+    /// and take from their own stacks at no cost.
     ///
     /// ```
     /// use millpond_sim::Config;
@@ -63,7 +68,7 @@ impl Config {
         }
     }
 
-    /// Whether its numbers make sense; those of speeds do.
+    /// Checks its numbers. Speeds check themselves.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Config { latency, own_latency, at_once, bandwidth, fault_below, .. } = *self;
         require("latency", latency, Self::LATENCIES.contains(&latency), "a time from 1e-9 to 1e6 s")?;
@@ -74,7 +79,7 @@ impl Config {
     }
 }
 
-/// The end of a sentence on what is too slow, if there is a threshold.
+/// The end of an error about slow processors, if there is a threshold.
 fn or_below(threshold: f64) -> String {
     if threshold > 0.0 { format!(" or below {threshold}") } else { String::new() }
 }
@@ -83,48 +88,48 @@ pub(crate) fn require(name: &'static str, value: f64, holds: bool, expected: &'s
     if holds && value.is_finite() { Ok(()) } else { Err(Error::Number { name, value, expected }) }
 }
 
-/// What happened.
+/// The result of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// How many processors there were.
+    /// The number of processors.
     pub processors: usize,
-    /// How long it took.
+    /// The simulated time.
     pub seconds: f64,
     /// W, in seconds at unit speed.
     pub work_seconds: f64,
-    /// D, the same, if it is known.
+    /// D in seconds at unit speed, if it is known.
     pub span_seconds: Option<f64>,
-    /// Π_ave: the speed of all processors, added up, in the mean over time ([DDS](crate#sources) §4).
+    /// Π_ave: the total speed of all processors, averaged over time ([DDS](crate#sources) §4).
     pub average_speed: f64,
-    /// Bodies that ran; with faults some more than once.
+    /// The number of bodies that ran. With faults, some ran more than once.
     pub tasks: u64,
-    /// Closures that were taken from another processor.
+    /// Closures stolen from another processor.
     pub steals: u64,
-    /// Closures that a processor took from a suspended stack of its own.
+    /// Closures that a processor took from its own suspended stack.
     pub own_steals: u64,
-    /// Requests for work that were refused.
+    /// Refused requests for work.
     pub failed_attempts: u64,
-    /// Work that was done and lost with a faulty processor, in seconds at unit speed.
+    /// Work that was lost with faulty processors, in seconds at unit speed.
     pub lost_seconds: f64,
-    /// How often a processor became faulty.
+    /// The number of times that a processor became faulty.
     pub faults: u64,
-    /// How often the program had to begin again.
+    /// The number of times that the program began again.
     pub restarts: u64,
-    /// How long processors worked, added up.
+    /// The time that processors worked, in total.
     pub busy_seconds: f64,
-    /// How long they could have worked.
+    /// The time that they could have worked, in total.
     pub alive_seconds: f64,
-    /// The share of that in which they did not.
+    /// The share of that time in which they did not work.
     pub idle_share: f64,
     /// Bytes sent.
     pub bytes: u64,
-    /// The same over time.
+    /// The load over time.
     #[serde(skip)]
     pub load: Load,
 }
 
 impl Outcome {
-    /// W/Π_ave: no machine of these processors is faster.
+    /// W/Π_ave: no schedule on these processors is faster.
     pub fn least_seconds(&self) -> f64 {
         if self.average_speed > 0.0 { self.work_seconds / self.average_speed } else { 0.0 }
     }
@@ -145,87 +150,87 @@ impl Outcome {
     }
 }
 
-/// Why nothing can be simulated.
+/// Why a simulation fails.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// There are no processors, or none is ever fast enough.
     #[error("no processor is ever alive: {processors} processors, all of speed 0{}", or_below(*fault_below))]
     NoneAlive {
-        /// How many there are.
+        /// The number of processors.
         processors: usize,
-        /// The slowest that counts.
+        /// The minimum speed.
         fault_below: f64,
     },
-    /// All processors have left for good, or are too slow from now on.
+    /// All processors have left permanently, or are too slow from now on.
     #[error(
         "no processor is alive from {seconds} s on: {processors} processors, all of speed 0{} for good, and the program has not ended",
         or_below(*fault_below)
     )]
     Deserted {
-        /// Since when.
+        /// The time of the last departure.
         seconds: f64,
-        /// How many there are.
+        /// The number of processors.
         processors: usize,
-        /// The slowest that counts.
+        /// The minimum speed.
         fault_below: f64,
     },
-    /// All that is left to do is held by processors that have left for good.
+    /// Processors that have left permanently hold all remaining work.
     #[error(
         "nothing moves after {seconds} s: what is left is held by processors that have left, processor {processor} among \
          them; with a threshold for faults it would be run again elsewhere"
     )]
     Stuck {
-        /// Since when.
+        /// The time since which nothing happens.
         seconds: f64,
-        /// One of them.
+        /// One of these processors.
         processor: usize,
     },
     /// The processors fail too often for the program.
     #[error("the program began {restarts} times in {seconds} s without coming to its end: processors fail too often")]
     Hopeless {
-        /// How often.
+        /// The number of restarts.
         restarts: u64,
-        /// Within which time.
+        /// The time that they took.
         seconds: f64,
     },
-    /// A number that is none, or out of range.
+    /// A number that is not finite, or out of range.
     #[error("{name}: {value} is not {expected}")]
     Number {
-        /// What it was given for.
+        /// The setting.
         name: &'static str,
         /// The number.
         value: f64,
-        /// What was expected.
+        /// The expected values.
         expected: &'static str,
     },
     /// More work or tasks than can be counted.
     #[error("the program is too large: more than 10^8 seconds of work, or more tasks than 64 bits count")]
     TooLarge,
-    /// Thieves ask and ask.
+    /// Thieves' requests are refused without end.
     #[error(
         "{refused} requests for work were refused until {seconds} s, when {:.1e} of the work was done: a latency of \
          {latency:e} s is too short for tasks that long, or there are too many processors",
         share
     )]
     Refused {
-        /// How many were refused.
+        /// The number of refusals.
         refused: u64,
-        /// How much of the work was done.
+        /// The share of the work that was done.
         share: f64,
-        /// Until when.
+        /// The simulated time so far.
         seconds: f64,
-        /// What was to lie between each and its answer.
+        /// The latency of a request.
         latency: f64,
     },
-    /// Speeds change again and again.
+    /// Speeds change too often.
     #[error(
         "the speed of processor {processor} changes more than {changes} times before the program ends: speeds change too \
          often, or leave too little"
     )]
     Restless {
-        /// Which one.
+        /// The processor.
         processor: usize,
-        /// How often.
+        /// The number of changes.
         changes: usize,
     },
 }

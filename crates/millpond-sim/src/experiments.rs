@@ -1,4 +1,4 @@
-//! The paper's experiments and its theorem: what was published beside what is simulated.
+//! The paper's experiments and its theorem: published and simulated results.
 
 use serde::Serialize;
 
@@ -8,22 +8,22 @@ use crate::program::{Costs, Program, Work};
 use crate::programs::{Fib, Knary, NQueens, Stencil};
 use crate::speed::Speed;
 
-/// What is simulated beside what was published.
+/// A published result and a simulated one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The program.
     pub program: &'static str,
-    /// Processors.
+    /// The number of processors.
     pub processors: usize,
     /// T_p as published, in seconds.
     pub published_seconds: f64,
-    /// T_1/T_p as published; none where no T_1 was.
+    /// T_1/T_p as published; `None` if no T_1 was.
     pub published_speedup: Option<f64>,
     /// T_p as simulated.
     pub seconds: f64,
-    /// The work over that.
+    /// The work divided by that.
     pub speedup: f64,
-    /// All that was simulated.
+    /// The complete result of the simulation.
     pub outcome: Outcome,
 }
 
@@ -44,15 +44,19 @@ const KNARY: Column<'_> = Column {
     rows: &[(8, 306.17), (16, 153.52), (32, 77.68), (64, 40.51), (100, 26.60)],
 };
 
-/// Seconds from a request to its answer on the paper's cluster. It was not published; with this one T_p of all three
-/// columns comes near, so that it is what the paper's runs leave open.
+/// Seconds from a request to its answer on the paper's cluster. The paper does not give it. With
+/// this value, T_p of all three columns is close to the published one.
 pub const TABLE_1_LATENCY: f64 = 0.03;
 
 /// Table 1 ([DDS](crate#sources) §5): 0.23 µs a task, 0.16 µs an argument.
 ///
-/// `as_printed`: leaves of 0.1 ms (th = 15) and 1 ms (th = 20). Then the work of fib is twice the published T_1, since these
-/// are rounded; otherwise leaves are such that the work is T_1. The paper's knary(35, 10) cannot be ours: 10^34 leaves
-/// of 0.1 ms take longer than its 2435 s. Ours has 30 children a node and 5 levels above the leaves, whose work is that.
+/// `as_printed`: leaves take 0.1 ms (th = 15) and 1 ms (th = 20). Then the work of fib is twice the
+/// published T_1, because these times are rounded. Otherwise the leaves' time is such that the work
+/// is T_1.
+///
+/// The paper's knary(35, 10) cannot have the same parameters as here: 10^34 leaves of 0.1 ms take
+/// longer than its 2435 s. The one here has 30 children per node and 5 levels above the leaves. Its
+/// work is the published one.
 ///
 /// ```no_run
 /// use millpond_sim::experiments::{TABLE_1_LATENCY, table1};
@@ -65,7 +69,7 @@ pub const TABLE_1_LATENCY: f64 = 0.03;
 ///
 /// # Errors
 ///
-/// As [`simulate`].
+/// Like [`simulate`].
 pub fn table1(as_printed: bool, latency: f64, seed: u64) -> Result<Vec<Row>, Error> {
     let machine = |processors| Config { latency, seed, ..Config::of(processors) };
     let mut rows = Vec::new();
@@ -106,15 +110,16 @@ fn compare(
 const FIGURE_4: [(u32, usize, f64, &str); 3] =
     [(21, 1000, 78.0, "nqueens 21"), (22, 1458, 502.9, "nqueens 22"), (23, 1422, 4434.9, "nqueens 23")];
 
-/// Seconds that a processor was idle in the run of 23 queens, in the mean, and the run's own ([DDS](crate#sources) §5). The
-/// paper prints the quotient as 0.63 %; it is 0.51 %.
+/// The average idle time of a processor in the run of 23 queens, and the time of the run, in
+/// seconds ([DDS](crate#sources) §5). The paper prints the quotient as 0.63 %; it is 0.51 %.
 pub const IDLE: (f64, f64) = (22.72, 4434.9);
 
-/// Rows of the board that are filled by tasks.
+/// The number of rows of the board that tasks fill.
 pub const ROWS: u32 = 6;
 
-/// The work of a run of Fig. 4, if there was one with so many queens: T·P, less the published share of idle time. (That of
-/// 21 and 22 queens was not published; it is taken to be the same.)
+/// The work of a run of Fig. 4, if it has one with that many queens. It is T·P, less the published
+/// share of idle time. The paper does not give this share for 21 and 22 queens; the same one is
+/// assumed.
 ///
 /// ```
 /// use millpond_sim::experiments::work_of_queens;
@@ -128,8 +133,8 @@ pub fn work_of_queens(n: u32) -> Option<Work> {
     Some((seconds * processors as f64 * (1.0 - IDLE.0 / IDLE.1) * 1e9) as Work)
 }
 
-/// The three runs of Fig. 4. The work is made of the published times: what is simulated is what comes on top of it, and
-/// how processors and network are loaded over time.
+/// The three runs of Fig. 4. Their work is computed from the published times. So the simulation
+/// shows what is added to that, and the load of processors and network over time.
 ///
 /// ```no_run
 /// use millpond_sim::experiments::figure4;
@@ -141,7 +146,7 @@ pub fn work_of_queens(n: u32) -> Option<Work> {
 ///
 /// # Errors
 ///
-/// As [`simulate`].
+/// Like [`simulate`].
 pub fn figure4(latency: f64, seed: u64) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for (n, processors, published, program) in FIGURE_4 {
@@ -170,18 +175,19 @@ pub struct Fit {
     pub speeds: &'static str,
     /// c in T = W/Π_ave + c·p·D/Π_ave, the same for all p.
     pub constant: f64,
-    /// The largest difference of T from that, as a share of T.
+    /// The largest difference between T and the fit, as a share of T.
     pub largest_error: f64,
-    /// By which power of p the steals grow, from the fourth p on: at most 1 by the theorem.
+    /// The exponent of p with which the steals grow, from the fourth p on. By the theorem it is at
+    /// most 1.
     pub steals_grow: f64,
-    /// Point by point.
+    /// The points of the fit.
     pub points: Vec<Point>,
 }
 
-/// A simulation beside the theorem.
+/// A simulation and the theorem's values.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
-    /// Processors.
+    /// The number of processors.
     pub processors: usize,
     /// T as simulated.
     pub seconds: f64,
@@ -191,17 +197,17 @@ pub struct Point {
     pub span_seconds: f64,
     /// W/Π_ave + c·p·D/Π_ave.
     pub fitted_seconds: f64,
-    /// Closures taken from other processors.
+    /// Closures stolen from other processors.
     pub steals: u64,
-    /// Those, per processor and second of D.
+    /// Steals per processor and second of D.
     pub steals_per_span: f64,
 }
 
-/// Theorem 2 ([DDS](crate#sources) §4) on fib, knary and stencil, with equal speeds and with speeds from 1 to 4, for each p up
-/// to `most`.
+/// Theorem 2 ([DDS](crate#sources) §4) on fib, knary and stencil, with equal speeds and with speeds
+/// from 1 to 4, for each p up to `most`.
 ///
-/// Unless one is given, the latency is that of fast Ethernet, as the paper's cluster had it; of knary a leaf's 1 ms, so
-/// that a steal is as dear as a task. The paper has none of these numbers.
+/// The default latency is that of fast Ethernet, which the paper's cluster had. For knary it is a
+/// leaf's 1 ms, so that a steal costs as much as a task. The paper gives neither number.
 ///
 /// ```no_run
 /// use millpond_sim::experiments::theorem2;
@@ -214,7 +220,7 @@ pub struct Point {
 ///
 /// # Errors
 ///
-/// As [`simulate`].
+/// Like [`simulate`].
 pub fn theorem2(most: usize, latency: Option<f64>, seed: u64) -> Result<Vec<Fit>, Error> {
     const MS: Work = 1_000_000;
     let fib = Fib::new(38, 15, MS, Costs::PAPER);
@@ -230,7 +236,7 @@ pub fn theorem2(most: usize, latency: Option<f64>, seed: u64) -> Result<Vec<Fit>
     Ok(fits)
 }
 
-/// Processors that are tried.
+/// The numbers of processors that are tried.
 const COUNTS: [usize; 9] = [1, 2, 4, 10, 32, 100, 320, 1000, 1422];
 
 fn fit(
@@ -271,7 +277,8 @@ fn fit(
     Ok(Fit { program: name, speeds, constant, largest_error, steals_grow: slope(&points), points })
 }
 
-/// Where a function that falls and then rises is least: the largest of several distances is such a one.
+/// The minimum of a function that falls and then rises. The maximum of several distances is such a
+/// function.
 fn least(error: &impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e4);
     for _ in 0..200 {
@@ -281,7 +288,7 @@ fn least(error: &impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The slope of steals over processors where both are drawn to logarithmic scales.
+/// The slope of steals over processors on logarithmic scales.
 fn slope(points: &[Point]) -> f64 {
     let logs: Vec<_> = points
         .iter()

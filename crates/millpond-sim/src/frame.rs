@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use crate::order::Order;
 use crate::program::{Children, Program, Size, Work};
 
-/// A stack, for as long as the simulation lasts: numbers are not used again.
+/// A stack, for the whole simulation: numbers are not reused.
 pub(crate) type StackId = u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Waiting,
-    /// By the owner of the stack.
+    /// The owner of the stack runs it.
     Begun,
-    /// By whom it runs, on which stack.
+    /// A thief runs it, on this stack.
     Stolen(StackId),
     Done,
 }
@@ -23,23 +23,23 @@ pub(crate) struct Child<T> {
     pub(crate) task: T,
     pub(crate) size: Size,
     pub(crate) state: State,
-    /// The work of the siblings before it.
+    /// The total work of the siblings before it.
     before: Work,
-    /// What the body that creates it has done by then.
+    /// The work that the parent's body has done when it creates this child.
     created: Work,
 }
 
 #[derive(Debug)]
 pub(crate) struct Frame<T> {
     pub(crate) children: Vec<Child<T>>,
-    /// Where the owner is: all before are done.
+    /// The owner's position: all children before it are done.
     pub(crate) next: usize,
     order: Option<Order>,
-    /// With an order: who waits for nobody any more, and has not begun.
+    /// With an order: the children that have not begun and have no unfinished predecessor.
     ready: BTreeSet<u32>,
-    /// Without one: nobody before is waiting.
+    /// Without an order: no child before this one is waiting.
     free: usize,
-    /// Who was ever taken by a thief, from `next` on.
+    /// The children that a thief has ever taken, from `next` on.
     taken: BTreeSet<u32>,
 }
 
@@ -66,24 +66,25 @@ impl<T: Clone> Frame<T> {
         Frame { children, next: 0, order, ready, free: 0, taken: BTreeSet::new() }
     }
 
-    /// How many tasks its children are, with all their descendants.
+    /// The number of tasks of its children and all their descendants.
     pub(crate) fn tasks(&self) -> u64 {
         self.children.iter().map(|child| child.size.tasks).sum()
     }
 
-    /// The lowest frame of a stack: what was stolen, or the whole program.
+    /// The lowest frame of a stack: the stolen closure, or the whole program.
     pub(crate) fn root(task: T, size: Size) -> Self {
         let children = vec![Child { task, size, state: State::Waiting, before: 0, created: 0 }];
         Frame { children, next: 0, order: None, ready: BTreeSet::new(), free: 0, taken: BTreeSet::new() }
     }
 
-    /// The owner begins the child at which it is. It does not ask whether it may: all before are done.
+    /// The owner begins its current child. It need not check the order: all children before are
+    /// done.
     pub(crate) fn begin(&mut self) {
         self.children[self.next].state = State::Begun;
         self.ready.remove(&(self.next as u32));
     }
 
-    /// A child is finished, by whomever.
+    /// A child is finished, by the owner or a thief.
     pub(crate) fn finish(&mut self, child: usize) {
         self.children[child].state = State::Done;
         if let Some(order) = &mut self.order {
@@ -96,7 +97,7 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// The owner goes on to the next child.
+    /// The owner continues with the next child.
     pub(crate) fn step(&mut self) {
         self.next += 1;
         while self.taken.first().is_some_and(|&child| (child as usize) < self.next) {
@@ -104,15 +105,15 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// What a thief would take: the first child that is ready ([DDS](crate#sources) §3), of those that are created when so much
-    /// of the body is done.
+    /// The child that a thief would take: the first ready one ([DDS](crate#sources) §3), among
+    /// those that the body has created after this much of its work.
     pub(crate) fn first_ready(&mut self, body: Work) -> Option<usize> {
         let first =
             if self.order.is_some() { self.ready.first().map(|&child| child as usize) } else { self.first_free() };
         first.filter(|&child| self.children[child].created <= body)
     }
 
-    /// Without an order: the first that nobody has taken.
+    /// Without an order: the first child that is not taken.
     fn first_free(&mut self) -> Option<usize> {
         self.free = self.free.max(self.next);
         while self.children.get(self.free).is_some_and(|child| child.state != State::Waiting) {
@@ -127,7 +128,7 @@ impl<T: Clone> Frame<T> {
         self.taken.insert(child as u32);
     }
 
-    /// The thief is lost: its closure is as if it had not been stolen.
+    /// The thief is lost: its closure is available again.
     pub(crate) fn put_back(&mut self, child: usize) {
         self.children[child].state = State::Waiting;
         self.free = self.free.min(child);
@@ -136,7 +137,7 @@ impl<T: Clone> Frame<T> {
         }
     }
 
-    /// On which stacks children of it run.
+    /// The stacks on which children of it run.
     pub(crate) fn stolen(&self) -> impl Iterator<Item = StackId> {
         self.taken.iter().filter_map(|&child| match self.children[child as usize].state {
             State::Stolen(by) => Some(by),
@@ -144,7 +145,7 @@ impl<T: Clone> Frame<T> {
         })
     }
 
-    /// The work from child `from` on to where a thief interfered, and whether one did.
+    /// The work from child `from` up to the next child that a thief took, and whether there is one.
     pub(crate) fn undisturbed(&self, from: usize) -> (Work, bool) {
         let first = self.taken.range(from as u32..).next();
         let before = |child: usize| {

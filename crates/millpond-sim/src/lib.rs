@@ -26,7 +26,7 @@
 
 /// The chapter on simulation: should it have programs, they are compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/simulation.md")]
+#[doc = include_str!("../../../docs/guide/simulation.md")]
 struct Chapter;
 
 mod config;

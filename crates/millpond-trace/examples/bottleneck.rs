@@ -1,4 +1,4 @@
-//! The program of `docs/profiling.md`: counts the letters of a text, block by block, in three ways that give the same
+//! The program of `docs/guide/profiling.md`: counts the letters of a text, block by block, in three ways that give the same
 //! counts and differ in one word.
 //!
 //! `cargo run --profile max -p millpond-trace --example bottleneck -- inout|commutative|reduce [SCHEDULE.svg]`

@@ -34,7 +34,7 @@
 
 /// The chapter on profiling is compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/profiling.md")]
+#[doc = include_str!("../../../docs/guide/profiling.md")]
 struct Chapter;
 
 mod blocked;

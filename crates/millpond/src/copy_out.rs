@@ -1,15 +1,17 @@
-//! Values in other places, for the sake of the compiler's view of them.
+//! Copies of values, so that the compiler can keep the originals in registers.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// The same value in another place.
+/// Moves a value to a fresh stack slot, so that the original can stay in registers on the fast
+/// path.
 ///
-/// A call that is rare, and takes or returns a value of more than two words, has that value lie in memory; and so it does on
-/// every way to the call, and behind it, unless what the call takes or returns is a copy.
+/// If a rare call takes or returns a value of more than two words, that value is in memory. The
+/// compiler then keeps it in memory on every path to the call and after it. A copy at the call
+/// avoids that.
 #[inline(always)]
 pub(crate) fn moved<T>(value: T) -> T {
     let value = ManuallyDrop::new(value);
-    // SAFETY: it is moved.
+    // SAFETY: the original is not used or dropped any more.
     unsafe { NonNull::from(&*value).read() }
 }

@@ -56,3 +56,6 @@ struct RecipesHelpers;
 
 #[doc = include_str!("../../../docs/guide/recipes/testing.md")]
 struct RecipesTesting;
+
+#[doc = include_str!("../../../docs/guide/papers/tp.md")]
+struct PapersTp;

@@ -1,4 +1,4 @@
-//! Panics of the user's code, caught: what they carried, and how to be rid of it.
+//! Panics of the user's code that the runtime has caught: their payload, and its drop.
 
 use std::any::Any;
 use std::mem;
@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::error::{Error, Kind, Label};
 
-/// What a panic carried. It may be any value, one whose own drop panics included, so it is dropped behind a catch: the
-/// runtime's frames must not unwind.
+/// The payload of a panic. It may be any value, even one whose drop panics. So it is dropped inside
+/// a catch: the runtime's frames must not unwind.
 ///
-/// One word, so that the result of a body that ended well stays in registers.
+/// It takes one word, so that the result of a body that ended well stays in registers.
 pub(crate) struct PanicPayload(Box<Option<Box<dyn Any + Send>>>);
 
-/// Calls the user's code. What it leaves behind if it panics is the caller's to put in order.
+/// Calls the user's code. If that panics, the caller must repair what it leaves behind.
 #[inline(always)]
 pub(crate) fn catch<R>(call: impl FnOnce() -> R) -> Result<R, PanicPayload> {
     catch_unwind(AssertUnwindSafe(call)).map_err(PanicPayload::new)
@@ -24,7 +24,7 @@ impl PanicPayload {
         PanicPayload(Box::new(Some(payload)))
     }
 
-    /// Goes on with the panic.
+    /// Resumes the panic.
     pub(crate) fn resume(mut self) -> ! {
         resume_unwind(self.0.take().expect("there until the drop"))
     }
@@ -52,7 +52,7 @@ impl Drop for PanicPayload {
     fn drop(&mut self) {
         let Some(payload) = self.0.take() else { return };
         if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            // Its drop may panic too, and so on: it stays.
+            // The drop of this value may panic, too, and so on. So it is leaked.
             mem::forget(another);
         }
     }
@@ -64,8 +64,8 @@ impl std::fmt::Debug for PanicPayload {
     }
 }
 
-/// Aborts when it is dropped, as a panic drops it; who ends well forgets it. A panic that would leave tasks half done
-/// is a fault of the runtime's.
+/// Aborts the process when it is dropped, which a panic does. Code that ends well forgets it. A
+/// panic that would leave tasks half done is a fault of the runtime.
 pub(crate) struct MustNotUnwind;
 
 impl Drop for MustNotUnwind {

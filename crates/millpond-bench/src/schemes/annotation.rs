@@ -1,4 +1,5 @@
-//! The annotations of the paper's micro-benchmarks (TG §2.2, Fig. 6), and one object that tasks access.
+//! The annotations of the paper's micro-benchmarks (TG §2.2, Fig. 6), and the object that all tasks
+//! access.
 
 use millpond::depend::Mode;
 use millpond::{Handle, Reducer, Root, Spawn, Sum};
@@ -6,7 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
-/// What a task says of the object.
+/// The annotation of a task's access to the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Annotation {
     None,
@@ -35,7 +36,7 @@ pub static ANNOTATIONS: &[(Annotation, &str, Option<Mode>)] = &[
 
 /// Entries of a tile: 16 × 16, the paper's (TG §5.5.1).
 const ENTRIES: usize = 256;
-/// What a `write` leaves.
+/// The value that a `write` stores.
 const WRITTEN: u64 = 9;
 
 /// Adds tiles.
@@ -57,34 +58,35 @@ impl Reducer<Vec<f64>> for Add {
     }
 }
 
-/// The object that all tasks of a run access: a number, and for reductions of objects a tile.
+/// The object that all tasks of a run access: a number, and a tile for reductions of objects.
 pub struct Object {
     number: Handle<u64>,
     tile: Handle<Vec<f64>>,
-    /// What the number is before the tasks, and readers must find.
+    /// The number's value before the tasks run. Readers must find it.
     first: u64,
-    /// A reader found something else, or the object was not held.
+    /// Whether a reader found another value, or the object was not held.
     wrong: AtomicBool,
 }
 
-/// What holds a task that is active back until all others are spawned.
+/// Blocks an active task until all others are spawned.
 pub struct Gate {
     open: AtomicBool,
     spawner: ThreadId,
 }
 
 impl Gate {
-    /// A closed one, to be opened by this thread.
+    /// A closed gate. This thread opens it.
     pub fn new() -> Self {
         Self { open: AtomicBool::new(false), spawner: thread::current().id() }
     }
 
-    /// Lets the task go.
+    /// Releases the task.
     pub fn open(&self) {
         self.open.store(true, Relaxed);
     }
 
-    /// Waits; whether it was open in the end. The spawner itself cannot wait: alone, it comes here when all is spawned.
+    /// Waits, and returns whether the gate is open. The spawner itself cannot wait: with one
+    /// worker, it calls this after all spawns.
     pub fn pass(&self) -> bool {
         while !self.open.load(Relaxed) && thread::current().id() != self.spawner {
             thread::yield_now();
@@ -94,13 +96,13 @@ impl Gate {
 }
 
 impl Object {
-    /// An object that a task holds at first, or not.
+    /// An object, and whether a task holds it at first.
     pub fn new(held: bool) -> Self {
         let first = u64::from(held);
         Self { number: Handle::new(0), tile: Handle::new(vec![0.0; ENTRIES]), first, wrong: AtomicBool::new(false) }
     }
 
-    /// Spawns the artificial active task (TG §5.2), which must not be run at its spawn.
+    /// Spawns the artificial active task (TG §5.2), which must not run at its spawn.
     pub fn hold<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, gate: &'s Gate) {
         if annotation == Annotation::Object {
             s.spawn(self.tile.inout(), |tile| {
@@ -119,9 +121,9 @@ impl Object {
         self.wrong.fetch_or(!held, Relaxed);
     }
 
-    /// Spawns tasks that all say the same.
+    /// Spawns tasks that all have the same annotation.
     pub fn spawn<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
-        // The choice is made once, and each loop is compiled for its tasks alone.
+        // The annotation is matched once, and each loop is compiled for its tasks alone.
         match annotation {
             Annotation::None => (0..tasks).for_each(|_| drop(s.spawn((), |()| self.nothing()))),
             Annotation::Read => (0..tasks).for_each(|_| drop(s.spawn(self.number.read(), |n| self.look(n)))),
@@ -138,7 +140,7 @@ impl Object {
         }
     }
 
-    /// Spawns readers of what the annotation is about.
+    /// Spawns readers of the data that the annotation is about.
     pub fn readers<'s, S: Spawn<'s, Brand = Root>>(&'s self, s: &S, annotation: Annotation, tasks: u64) {
         if annotation == Annotation::Object {
             (0..tasks).for_each(|_| drop(s.spawn(self.tile.read(), |tile| self.look_at(tile))));
@@ -147,8 +149,8 @@ impl Object {
         }
     }
 
-    // The bodies: a call, and what can be checked afterwards. All hold the same reference, so that their blocks differ by
-    // their accesses only.
+    // The bodies: a call, and a result that can be checked afterwards. All capture the same
+    // reference, so that their blocks differ only in their accesses.
 
     #[inline(never)]
     fn nothing(&self) {
@@ -184,7 +186,8 @@ impl Object {
         tile[0] += 1.0;
     }
 
-    /// Whether the object is what the serial program leaves after that many tasks, and readers saw what they should.
+    /// Whether the object has the serial program's value after that many tasks, and readers saw the
+    /// right one.
     pub fn right(self, annotation: Annotation, tasks: u64) -> Result<bool, millpond::Error> {
         let (number, tile) = (self.number.into_inner()?, self.tile.into_inner()?);
         let found = match annotation {
@@ -212,7 +215,7 @@ mod tests {
                 object.right(annotation, claimed).expect("a value")
             };
             assert!(after(7, 7), "{name}");
-            // Bodies that leave nothing are counted by the runtime.
+            // The runtime counts the bodies that store nothing.
             let leaves_nothing = matches!(annotation, Annotation::None | Annotation::Read | Annotation::Concurrent);
             assert!(leaves_nothing || !after(0, 7), "{name}");
         }
@@ -221,7 +224,7 @@ mod tests {
     #[test]
     fn readers_that_come_too_early_are_noticed() {
         let (runtime, object) = (Runtime::builder().workers(2).build().expect("a runtime"), Object::new(true));
-        // Nobody has held the object.
+        // No task has held the object.
         runtime.scope(|s| object.spawn(s, Annotation::Read, 1)).expect("nothing fails");
         assert!(!object.right(Annotation::Read, 1).expect("a value"));
     }

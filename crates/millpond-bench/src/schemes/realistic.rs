@@ -1,6 +1,8 @@
-//! The task graphs of real programs without their kernels (TG §5.5): the product of two matrices of D × D tiles in two
-//! loop orders (Figs. 12 and 13), and the Cholesky factorisation of one of T × T (Fig. 14), against the length of the
-//! tasks. None runs at its spawn, so that the schemes have all of the graph.
+//! The task graphs of real programs without their kernels (TG §5.5), by the length of the tasks.
+//!
+//! One graph is the product of two matrices of D × D tiles, in two loop orders (Figs. 12 and 13).
+//! The other one is the Cholesky factorisation of a matrix of T × T tiles (Fig. 14). No task runs
+//! at its spawn, so that the schemes get the whole graph.
 
 use super::compare;
 use super::round::{Point, Program, Setting, measure};
@@ -34,17 +36,18 @@ pub const CHOLESKY: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(|request| suite(request, CHOLESKY_SHAPES, ("t", 128))),
 );
 
-/// A name, and the graph of so many tiles along a side.
+/// A name, and a function that makes the graph from the number of tiles along a side.
 type Shape = (&'static str, fn(u32) -> Graph);
 
 static MATMUL_SHAPES: &[Shape] = &[("ijk", Graph::matmul), ("kij", Graph::matmul_kij)];
 static CHOLESKY_SHAPES: &[Shape] = &[("cholesky", Graph::cholesky)];
 
-/// The lengths of the tasks in cycles unless others are asked for: the paper's range, and what is between its first two.
-/// On a few cores the longer ones need fewer tiles, or more `--seconds`.
+/// The default lengths of the tasks in cycles: the paper's range, and values between its first two.
+/// With few cores the longer ones need fewer tiles, or more `--seconds`.
 const SIZES: [u64; 9] = [0, 1000, 10_000, 50_000, 100_000, 200_000, 300_000, 400_000, 500_000];
 
-/// Tasks in flight at most: a bound on the memory of the largest graphs, and all of those of 32 tiles along a side.
+/// The maximum number of tasks in flight. It bounds the memory of the largest graphs; 32 tiles
+/// along a side fit completely.
 const WINDOW: usize = 1 << 16;
 
 fn args(side: Arg, shapes: Option<Arg>) -> Vec<Arg> {
@@ -56,7 +59,7 @@ fn args(side: Arg, shapes: Option<Arg>) -> Vec<Arg> {
 struct Run {
     graph: Rc<Graph>,
     spins: u64,
-    /// What the serial program leaves.
+    /// The serial program's result.
     wanted: OnceCell<Vec<u64>>,
 }
 
@@ -77,7 +80,7 @@ impl Program for Run {
         let wanted = self.wanted.get_or_init(|| self.serial_data());
         let handles: Vec<_> = self.graph.start().into_iter().map(Handle::new).collect();
         let watch = Watch::start();
-        // The graph alone: the cell beside it is not for other threads.
+        // The closure captures only the graph: the `OnceCell` is not `Sync`.
         let (graph, spins) = (&*self.graph, self.spins);
         runtime.scope(|s| graph.spawn(s, &handles, spins))?;
         let timed = watch.stop();

@@ -1,5 +1,5 @@
-//! What does a task cost that nobody steals, by what does that change, and how soon is one given away (DDS Theorem 1)? And
-//! at which end of a stack should thieves begin?
+//! The cost of a task that no thief steals, and what changes it. How soon a task is given away (DDS
+//! Theorem 1). At which end of a stack thieves should begin.
 
 mod ends;
 mod point;
@@ -11,7 +11,7 @@ use millpond_cli::suites::{Failure, MAX_WORKERS, Progress, Row, Suite, integer, 
 use shapes::SHAPES;
 use std::iter;
 
-/// The row in the table of suites.
+/// The suite's entry in the table.
 pub const SUITE: Suite = Suite::new(
     "stack",
     "A task on the dataflow stack, by accesses, number and depth; when others are given away; the ends of the scan",
@@ -19,7 +19,7 @@ pub const SUITE: Suite = Suite::new(
     measure,
 );
 
-/// The most tasks of a run unless fewer are asked for.
+/// The default maximum number of tasks in a run.
 const MOST: u64 = 100_000_000;
 
 fn args() -> Vec<Arg> {
@@ -32,10 +32,10 @@ fn args() -> Vec<Arg> {
     ]
 }
 
-/// What the suite is asked for.
+/// The suite's arguments.
 struct Request<'a> {
     matches: &'a ArgMatches,
-    /// The most tasks of a run.
+    /// The maximum number of tasks in a run.
     most: u64,
     reps: usize,
     progress: Progress,
@@ -46,7 +46,7 @@ impl Request<'_> {
         wants(self.matches, option, name)
     }
 
-    /// Every option that was given must mean something for the shapes.
+    /// Checks that every given option applies to one of the shapes.
     fn require_something_of_each(&self) -> Result<(), Failure> {
         let ends = self.wants("shape", ends::NAME);
         if self.matches.contains_id("workers") && !ends {
@@ -77,7 +77,7 @@ fn measure(matches: &ArgMatches, reps: usize) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// The size, or as often halved as it takes for it to fit.
+/// Halves the size until it fits.
 fn halved(size: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
     iter::successors(Some(size), |size| Some(size / 2)).take_while(|size| *size > 0).find(|size| fits(*size))
 }

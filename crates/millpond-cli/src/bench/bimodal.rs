@@ -1,5 +1,6 @@
-//! Does one long task among many short ones hold the others up? One task in a thousand takes a millisecond, the rest
-//! 0.2 µs; all are independent, and of one kind: nothing tells the runtime which is which.
+//! Does one long task among many short ones delay the others? One task in a thousand takes a
+//! millisecond, the rest 0.2 µs. All are independent and of one kind: nothing tells the runtime
+//! which tasks are long.
 
 use super::Request;
 use super::row::Row;
@@ -19,7 +20,7 @@ use std::time::Instant;
 /// Where the long tasks are.
 struct Shape {
     name: &'static str,
-    /// Whether the task at a place is long, given the place of the long one in its stretch.
+    /// Whether the task at an index is long, given the index of the long one in its stretch.
     is_long: fn(&Mix, at: u64, chosen: u64) -> bool,
 }
 
@@ -46,7 +47,7 @@ pub fn args() -> Vec<Arg> {
     ]
 }
 
-/// What is mixed.
+/// The parameters of the mix.
 struct Mix {
     tasks: u64,
     one_in: u64,
@@ -71,7 +72,8 @@ impl Mix {
         self.tasks / self.one_in
     }
 
-    /// The steps of each task, in spawn order: one long one in every full stretch of `one_in`, or as many in a row.
+    /// The steps of each task, in spawn order. Each full stretch of `one_in` has one long task, or
+    /// all long ones are consecutive.
     fn steps(&self, shape: &Shape, steps_per_ns: f64) -> Vec<u64> {
         let [long, short] = [self.long_ns, self.short_ns].map(|ns| spin::steps(ns, steps_per_ns));
         let (mut random, mut chosen) = (self.seed, 0);
@@ -106,7 +108,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     SHAPES.iter().filter(is_chosen).map(|shape| point(request, &runtime, &mix, shape, steps_per_ns)).collect()
 }
 
-/// Measures one order: serial and parallel runs by turns, so that both see the same machine.
+/// Measures one order. Serial and parallel runs alternate, so that both see the same machine.
 fn point(request: &Request, runtime: &AnyRuntime, mix: &Mix, shape: &Shape, per_ns: f64) -> Result<Row, Failure> {
     let steps = mix.steps(shape, per_ns);
     let wanted = Results::new(&steps);
@@ -138,7 +140,7 @@ fn point(request: &Request, runtime: &AnyRuntime, mix: &Mix, shape: &Shape, per_
     })
 }
 
-/// What the tasks leave, each in a place of its own.
+/// The results of the tasks, one element per task.
 struct Results<'a> {
     steps: &'a [u64],
     values: Vec<AtomicU64>,
@@ -149,12 +151,12 @@ impl<'a> Results<'a> {
         Self { steps, values: steps.iter().map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The body, long or short. It costs no read-modify-write: nobody else has the place.
+    /// The body, long or short. It needs no read-modify-write: no other task accesses its element.
     fn task(&self, at: usize) {
         self.values[at].store(spin(self.steps[at], at as u64), Relaxed);
     }
 
-    /// A task for each place.
+    /// Spawns a task for each element.
     fn spawn<'s, S: Spawn<'s>>(&'s self, s: &S) {
         for at in 0..self.steps.len() {
             s.spawn((), move |()| self.task(at));

@@ -1,5 +1,6 @@
-//! What does a task cost, and does it depend on how many there are? Bodies that count or leave a mark, from 10⁴ to
-//! 10⁷ tasks; and readers that all wait for one writer, with nothing to bound them.
+//! What does a task cost, and does that depend on the number of tasks? The bodies count or set a
+//! mark, from 10⁴ to 10⁷ tasks. Another graph has readers that all wait for one writer, with no
+//! window.
 
 use super::Request;
 use super::row::Row;
@@ -17,14 +18,14 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// A graph of tasks that do next to nothing.
+/// A graph of tasks that do almost nothing.
 struct Shape {
     name: &'static str,
     /// Whether it has no window: all its tasks must be in flight together.
     unbounded: bool,
-    /// The numbers of tasks; the first is what the others are compared with.
+    /// The numbers of tasks. The others are compared with the first.
     sizes: &'static [u64],
-    /// Runs that many tasks: the time, and whether each ran once, as the data tell.
+    /// Runs that many tasks. Returns the time, and whether the data show that each ran once.
     run: fn(&AnyRuntime, u64) -> Result<(Duration, bool), millpond::Error>,
 }
 
@@ -35,7 +36,7 @@ static SHAPES: &[Shape] = &[
     Shape { name: "readers-parked", unbounded: true, sizes: &[100_000, 1_000_000], run: readers_parked },
 ];
 
-/// A point is repeated within a measurement until it has taken this long.
+/// A measurement repeats a point until it has taken this long.
 const LEAST_SECONDS: f64 = 0.1;
 
 /// The options of this suite.
@@ -52,14 +53,14 @@ pub fn args() -> Vec<Arg> {
         Arg::new("tasks")
             .long("tasks")
             .value_name("N")
-            // Each graph has a size that small.
+            // Each graph has a size that is small enough.
             .value_parser(value_parser!(u64).range(100_000..))
             .default_value("10000000")
             .help("Measure no graph of more tasks"),
     ]
 }
 
-/// Measures every shape at every size; sizes by turns, so that all see the same machine.
+/// Measures every shape at every size. The sizes alternate, so that all see the same machine.
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let never = request.matches.get_one::<String>("inline").is_some_and(|when| when == "never");
     let inline = if never { millpond::Inline::Never } else { millpond::Inline::Auto };
@@ -108,7 +109,7 @@ fn row(config: &Config, shape: &Shape, tasks: u64) -> Row {
     }
 }
 
-/// One measurement: as many runs as fill the least time, their mean.
+/// One measurement: the mean of as many runs as the minimum time needs.
 fn once(runtime: &AnyRuntime, shape: &Shape, row: &mut Row) -> Result<(), Failure> {
     let (mut seconds, mut runs) = (0.0, 0.0);
     while seconds < LEAST_SECONDS {
@@ -121,7 +122,7 @@ fn once(runtime: &AnyRuntime, shape: &Shape, row: &mut Row) -> Result<(), Failur
     Ok(())
 }
 
-/// One mark a task. A mark costs the body no read-modify-write: nobody else has it.
+/// One mark per task. The body needs no read-modify-write: no other task accesses its mark.
 fn marks(tasks: u64) -> Vec<AtomicU8> {
     (0..tasks).map(|_| AtomicU8::new(0)).collect()
 }
@@ -187,9 +188,10 @@ fn spawn_readers<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, marks: &'s 
     }
 }
 
-/// A writer that ends when all readers are there. It is a parent, since these do not run at their spawn.
+/// A writer that ends when all readers are spawned. It is a parent, because a parent does not run
+/// at its spawn.
 fn readers_parked(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), millpond::Error> {
-    // The parent and its child are two.
+    // The parent and its child are the two others.
     let (n, marks) = (Handle::new(0_u64), marks(tasks - 2));
     let start = Instant::now();
     on_runtime!(runtime, rt => rt.scope(|s| spawn_behind(s, &n, &marks)))?;
@@ -199,7 +201,7 @@ fn readers_parked(runtime: &AnyRuntime, tasks: u64) -> Result<(Duration, bool), 
 fn spawn_behind<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>, marks: &'s [AtomicU8]) {
     let (open, opened) = channel::<()>();
     s.nest(n.inout(), move |s, n| {
-        // An error, as soon as the other end is gone.
+        // Returns an error as soon as the other end is dropped.
         let _ = opened.recv();
         s.spawn(n.inout(), count);
     });

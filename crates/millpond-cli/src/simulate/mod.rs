@@ -1,4 +1,4 @@
-//! `millpond simulate`: programs and recordings on processors that one does not have.
+//! `millpond simulate`: runs programs and recordings on simulated processors.
 
 mod experiment;
 pub mod options;
@@ -16,7 +16,7 @@ use options::{Described, SUBJECTS, Subject, costs, given, machine, name_of, nano
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Simulates what was named.
+/// Simulates the subject of the arguments.
 pub fn simulate(matches: &ArgMatches) -> Result<bool, Failure> {
     let trace = matches.get_one::<PathBuf>("trace");
     let experiment = matches.get_one::<String>("experiment");
@@ -53,7 +53,8 @@ impl From<millpond_sim::Error> for Failure {
     }
 }
 
-/// Finds out before a long simulation whether the picture can be written, and that it is not what is read.
+/// Checks before a long simulation that the picture can be written, and that its file is not an
+/// input.
 fn svg<'a>(matches: &'a ArgMatches, trace: Option<&Path>) -> Result<Option<&'a Path>, Failure> {
     let Some(file) = matches.get_one::<PathBuf>("svg") else { return Ok(None) };
     let speeds = matches.get_one::<String>("speeds").map(Path::new);
@@ -71,14 +72,14 @@ fn write_svg(file: Option<&Path>, outcomes: &[(&str, &Outcome)]) -> Result<(), F
     file.map_or(Ok(()), |file| Ok(output::write(file, |out| draw(outcomes, out))?))
 }
 
-/// What was simulated, and what there is to say about it.
+/// A simulation and its results.
 struct Simulated {
     name: String,
     params: Vec<(&'static str, Value)>,
     machine: Described,
     costs: Costs,
     outcome: Outcome,
-    /// Of a recording: workers, and the seconds that they took.
+    /// For a recording: the number of workers, and the seconds that they took.
     measured: Option<(usize, f64)>,
 }
 
@@ -147,16 +148,18 @@ fn of_subject(
     Ok((params, outcome))
 }
 
-/// They are children of one task, and lie in memory.
+/// They are children of one task, and are all in memory.
 const MOST_BLOCKS: u64 = 1_000_000;
 
-/// What thefts take where nobody stole from a stack. The latency is the longest pause between two looks of a thief of the stack.
+/// The costs of thefts for a recording without thefts from a stack. The latency is the longest
+/// pause between two scans of a stack thief.
 fn of_recordings() -> Config {
     Config { latency: 1.3e-5, bandwidth: 1e10, ..Config::of(0) }
 }
 
-/// What thefts took in a recording, where somebody stole from a stack: each looked for so long, at home or elsewhere, and who looked
-/// elsewhere had been idle before, while something was ready. It took several closures at once.
+/// The costs of thefts in a recording with thefts from a stack. Each scan took this long, at home
+/// or elsewhere. A thief that scanned elsewhere had been idle before, while a task was ready. It
+/// took several closures at once.
 fn recorded_thefts(report: &Report) -> Config {
     let Some(thefts) = &report.thefts else { return of_recordings() };
     let own_latency = thefts.seconds_each();
@@ -177,7 +180,8 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     let recording = Recording::read(file).map_err(failed)?;
     let report = recording.report().map_err(failed)?;
     machine.set_thefts(matches, &recorded_thefts(&report));
-    // Each task of the recorded tree bears its share, and that has the runtime's combinations of reductions, too.
+    // Each task of the recorded tree has its share. The tree also has the runtime's combinations of
+    // reductions.
     let at_thefts = report.thefts.map_or(0.0, |thefts| thefts.seconds);
     let overhead = (report.overhead - at_thefts).max(0.0) / (report.tasks + report.combinations).max(1) as f64;
     let costs = costs(matches, Costs { task: nanos(overhead), argument: 0 });
@@ -192,7 +196,7 @@ fn recording(file: &Path, matches: &ArgMatches) -> Result<(), Failure> {
     show::show(&simulated, matches.get_flag("json"))
 }
 
-/// The machine as an object.
+/// The machine as a JSON object.
 fn machine_json(simulated: &Simulated) -> Value {
     let Described { config, speeds, fault_below } = &simulated.machine;
     let mut object = Map::new();

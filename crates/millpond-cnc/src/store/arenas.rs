@@ -1,5 +1,6 @@
-//! Where hashed slots lie: append-only arrays, one a thread as long as there are few of these. So threads do not push to the
-//! same one, and the slots that a thread has made stand side by side.
+//! Memory of hashed slots: append-only arrays. There is one per thread, as long as there are few
+//! threads. So threads do not push to the same array, and the slots that one thread has made are
+//! adjacent.
 
 #[cfg(loom)]
 pub(super) use of_models::Arenas;
@@ -16,14 +17,14 @@ mod one_a_thread {
     const ARENAS: usize = 16;
 
     thread_local! {
-        /// Which is this thread's.
+        /// The index of this thread's array.
         static OWN: usize = {
             static THREADS: AtomicUsize = AtomicUsize::new(0);
             THREADS.fetch_add(1, Ordering::Relaxed) % ARENAS
         };
     }
 
-    /// See the [module](super). Slots have places, fewer than 2^32 - 1.
+    /// See the [module](super). Slots have indices below 2^32 - 1.
     pub(in crate::store) struct Arenas<T>(Box<[CachePadded<boxcar::Vec<T>>; ARENAS]>);
 
     impl<T> Arenas<T> {
@@ -31,7 +32,7 @@ mod one_a_thread {
             Arenas(Box::new(std::array::from_fn(|_| CachePadded::new(boxcar::Vec::new()))))
         }
 
-        /// The place of a new slot.
+        /// The index of a new slot.
         #[inline]
         pub(in crate::store) fn push(&self, slot: T) -> u32 {
             let own = OWN.with(|&own| own);
@@ -52,7 +53,8 @@ mod one_a_thread {
     }
 }
 
-/// Loom sees nothing of it, neither a step nor an order: who looks at a slot must know its place from who has made it.
+/// Loom sees neither steps nor orderings of this. A thread that reads a slot must have the index
+/// from the thread that made it.
 #[cfg(loom)]
 mod of_models {
     use std::sync::OnceLock;

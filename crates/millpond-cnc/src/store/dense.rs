@@ -1,18 +1,18 @@
-//! A slot for each key within bounds: one array, made at once.
+//! A slot for each key within bounds: one array, allocated at once.
 
 use super::Outside;
 use crate::key::Key;
 
-/// A key of integers, each below a bound: so it has a place in an array.
+/// A key of integers, each below a bound. So it has an index in an array.
 pub trait Bounds: Key {
-    /// How many keys there are below this one; `None` if they are too many.
+    /// The number of keys below this one; `None` if it overflows.
     fn size(&self) -> Option<usize>;
 
-    /// The place of `key`, this one being the bounds: below [`size`](Bounds::size), and another one for each key. A key with
-    /// any other place counts as one outside of the bounds.
+    /// The index of `key`, where `self` is the bounds. It is below [`size`](Bounds::size), and
+    /// differs for each key. A key with any other index counts as out of bounds.
     fn place(&self, key: &Self) -> Option<usize>;
 
-    /// The key at a place.
+    /// The key at an index.
     fn key(&self, place: usize) -> Self;
 }
 
@@ -20,7 +20,7 @@ macro_rules! integers {
     ($($type:ty)+) => {$(
         impl Bounds for $type {
             fn size(&self) -> Option<usize> {
-                // Below a negative one there is none.
+                // No key is below a negative bound.
                 usize::try_from((*self).max(<$type>::default())).ok()
             }
 
@@ -37,8 +37,8 @@ macro_rules! integers {
 }
 integers!(u8 u16 u32 u64 usize i32 i64);
 
-/// The place of a pair: for each first there are `size` seconds. `None` if there is no such place, which only places that
-/// are not below their sizes can do.
+/// The index of a pair: each first value has `size` second ones. `None` on overflow, which needs
+/// indices that are not below their sizes.
 #[inline]
 fn pair_place(first: usize, size: usize, second: usize) -> Option<usize> {
     first.checked_mul(size)?.checked_add(second)
@@ -83,7 +83,7 @@ impl<A: Bounds, B: Bounds, C: Bounds> Bounds for (A, B, C) {
 pub(crate) struct Dense<K, S> {
     bounds: K,
     slots: Box<[S]>,
-    /// Where there is no method for bounds.
+    /// Function pointers, because `K` need not be `Bounds` in the methods.
     place: fn(&K, &K) -> Option<usize>,
     key: fn(&K, usize) -> K,
 }
@@ -103,7 +103,7 @@ impl<K: Key, S: Default> Dense<K, S> {
 
     #[inline]
     pub(crate) fn find(&self, key: &K) -> Result<(usize, &S), Outside> {
-        // A user's `Bounds` may say anything.
+        // A user's `Bounds` may return anything.
         match (self.place)(&self.bounds, key).and_then(|place| Some((place, self.slots.get(place)?))) {
             Some(found) => Ok(found),
             None => Err(Outside(format!("{:?}", self.bounds))),

@@ -1,6 +1,7 @@
-//! Models of an item whose slot nobody has asked for: whoever comes first, of `put`, `get` and `wait_on`, makes it (FP §V),
-//! and nobody is lost. All three ask the table for the slot, and then the slot. That `millpond::item` fills a slot once and
-//! lets everybody go is modelled there; here a lock does it.
+//! Models of an item whose slot does not exist yet. The first of `put`, `get` and `wait_on` makes
+//! it (FP §V), and no waiter is lost. Each asks the table for the slot, and then the slot itself.
+//! Other models cover `millpond::item`, which fills a slot once and wakes all waiters. Here a lock
+//! replaces it.
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex};
@@ -8,7 +9,7 @@ use loom::thread;
 
 use super::*;
 
-/// A value that is put once, and who waits for it.
+/// A value that is put once, and its waiters.
 struct Slot(Mutex<(Option<u32>, Vec<Arc<AtomicUsize>>)>);
 
 impl Default for Slot {
@@ -44,7 +45,7 @@ impl World {
         false
     }
 
-    /// The value; if there is none, who asks is to be woken.
+    /// The value. If there is none, registers the caller as a waiter.
     fn get(&self) -> Option<u32> {
         let mut slot = self.slot().0.lock().unwrap();
         if slot.0.is_none() {
@@ -53,7 +54,7 @@ impl World {
         slot.0
     }
 
-    /// Of all slots one has the value, and nobody waits in any.
+    /// One slot has the value, and no slot has a waiter.
     fn check(&self, value: u32) {
         let slots = || self.store.slots().map(|slot| slot.0.lock().unwrap());
         assert_eq!(slots().filter_map(|slot| slot.0).collect::<Vec<_>>(), [value]);
@@ -66,7 +67,8 @@ fn run<R: 'static>(world: &Arc<World>, body: impl FnOnce(&World) -> R + 'static)
     thread::spawn(move || body(&world))
 }
 
-/// `wait_on` looks first, as it does to be counted only if the item is not there, and asks for the slot again.
+/// `wait_on` first checks for the item, because it counts a wait only if the item is missing. Then
+/// it asks for the slot again.
 fn wait_on(world: &World) -> Option<u32> {
     let there = world.slot().0.lock().unwrap().0;
     there.or_else(|| world.get())
@@ -115,7 +117,7 @@ fn two_puts(table: Table) {
     });
 }
 
-/// One of two puts is refused, whoever makes the slot.
+/// One of two puts is refused, whichever makes the slot.
 #[test]
 fn loom_two_puts_open() {
     two_puts(Table::Open);

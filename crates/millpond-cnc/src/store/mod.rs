@@ -1,4 +1,5 @@
-//! Where the slots of an item collection lie: found by key, made by whoever asks first, and there until the graph ends.
+//! The slots of an item collection, found by key. The first request for a key makes its slot, which
+//! stays until the graph ends.
 
 use crate::key::Key;
 use crate::modes::Table;
@@ -21,7 +22,7 @@ use open::Open;
 use sharded::Sharded;
 use split::Split;
 
-/// The slots of one collection. Slots have places.
+/// The slots of one collection. Each slot has an index.
 pub(crate) enum Store<K, S> {
     Dense(Dense<K, S>),
     Sharded(Box<Sharded<K, S>>),
@@ -29,7 +30,7 @@ pub(crate) enum Store<K, S> {
     Open(Open<K, S>),
 }
 
-/// A key that lies outside of what was declared.
+/// A key outside of the declared bounds.
 #[derive(Debug)]
 pub(crate) struct Outside(pub(crate) String);
 
@@ -49,7 +50,7 @@ impl<K: Key, S: Default> Store<K, S> {
         Store::Dense(Dense::new(bounds))
     }
 
-    /// A key's slot, and its place; made if there is none. Amortized constant time.
+    /// A key's slot and its index, made if there is none. Amortized constant time.
     #[inline]
     pub(crate) fn find(&self, key: &K) -> Result<(usize, &S), Outside> {
         match self {
@@ -60,7 +61,7 @@ impl<K: Key, S: Default> Store<K, S> {
         }
     }
 
-    /// The slot at a place that `find` has given.
+    /// The slot at an index that `find` returned.
     #[inline]
     pub(crate) fn at(&self, place: usize) -> &S {
         match self {
@@ -81,7 +82,7 @@ impl<K: Key, S: Default> Store<K, S> {
         }
     }
 
-    /// All slots that were asked for; of a dense store, all that there may be.
+    /// All slots that were requested; of a dense store, all slots.
     pub(crate) fn slots(&self) -> Box<dyn Iterator<Item = &S> + '_> {
         match self {
             Store::Dense(dense) => Box::new(dense.slots()),
@@ -92,7 +93,7 @@ impl<K: Key, S: Default> Store<K, S> {
     }
 }
 
-/// The slots of hashed keys and nothing else: to be measured beside other tables.
+/// The slots of hashed keys alone, for benchmarks against other tables.
 pub struct Slots<K, S>(Store<K, S>);
 
 impl<K: Key, S: Default> Slots<K, S> {

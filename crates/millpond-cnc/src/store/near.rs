@@ -1,6 +1,7 @@
-//! A hash that keeps neighbours together: of keys that differ in the lowest bits of their last integer alone, also the
-//! hashes differ in the lowest bits alone. So eight neighbours have their words in one cache line, and who goes through keys
-//! in their order meets a line eight times. All other bits are hashed as ever.
+//! A hash that keeps neighbours together. If keys differ only in the lowest bits of their last
+//! integer, their hashes differ only in the lowest bits. So the words of eight neighbours share a
+//! cache line, and a loop over consecutive keys uses each line eight times. All other bits are
+//! hashed as usual.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -25,7 +26,7 @@ struct Near<'s> {
 impl Near<'_> {
     #[inline]
     fn integer(&mut self, value: u64) {
-        // The lowest bits of the one before take the place of those that are kept.
+        // The lowest bits of the previous integer replace the bits that are kept apart.
         self.rest.write_u64(value >> BITS | self.low << (u64::BITS - BITS));
         self.low = value & ((1 << BITS) - 1);
     }

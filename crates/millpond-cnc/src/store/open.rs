@@ -1,21 +1,22 @@
-//! Hashed keys: open tables of words, by shards of the hash. Who finds a key takes no lock and no atomic read-modify-write;
-//! who makes a slot takes its shard's lock.
+//! Hashed keys: open tables of words, sharded by the hash. To find a key takes no lock and no
+//! atomic read-modify-write. To make a slot takes the shard's lock.
 //!
-//! 1. *Find* loads the number of the shard's table (acquire), and from the key's home on the words of that table
-//!    (acquire), until one is the key's, or empty.
-//! 2. If it is empty, it clones the key, and takes the shard's lock. If meanwhile the word was stored, or there is a newer table,
-//!    it gives the lock back and looks again (1).
+//! 1. *Find* loads the index of the shard's newest table (acquire). From the key's home on, it
+//!    loads the words of that table (acquire), until one is the key's, or empty.
+//! 2. If the word is empty, find clones the key and takes the shard's lock. If the word was stored
+//!    meanwhile, or there is a newer table, it releases the lock and looks again (1).
 //! 3. Otherwise it makes the slot, and stores the word (release).
-//! 4. A table that has become three quarters full is copied, under the lock, into one four times as large, whose number
-//!    is stored then (release). The old one stays as it is: who still looks through it finds what is there, or takes the
-//!    lock. No table is ever full, so every look ends.
+//! 4. When a table has become three quarters full, the thread that holds the lock copies it into
+//!    one four times as large. Then it stores the new table's index (release). The old table stays
+//!    as it is. A thread that still looks through the old table finds a key that is there, or takes
+//!    the lock. No table is ever full, so every search ends.
 //!
-//! A key's word goes where the first empty one is, from its home on. So if the word at which 1 has ended is empty still, nobody
-//! has stored the key's, and there is one slot a key. Under the lock no method of a key is called, which may do anything:
-//! compare by what it puts into the same collection, say.
-//! Who finds a word sees the slot it
-//! stands for: by the word itself (3), or by the number of the table that it was copied into (4). Old tables together are
-//! a third as large as the newest one, and a key is copied a third of a time.
+//! A key's word is in the first word that was empty, from its home on. So if the word at which step
+//! 1 ended is still empty, no thread has stored the key's, and each key has one slot. No method of
+//! a key is called under the lock, because it may do anything. For example, a comparison may put
+//! into the same collection. A thread that finds a word sees the slot behind it: the word itself
+//! orders that (3), or the index of the table into which the word was copied (4). All old tables
+//! together are a third as large as the newest one. On average, a key is copied a third of a time.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -31,7 +32,7 @@ use crate::sync::{Mutex, lock};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// A power of 2, a multiple of the threads that are likely.
+/// A power of 2, and a multiple of the likely numbers of threads.
 const SHARDS: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// See the [module](self).
@@ -49,7 +50,7 @@ impl<K: Key, S: Default> Open<K, S> {
     #[inline]
     pub(crate) fn find(&self, key: &K) -> (usize, &S) {
         let (hash, found) = (near::hash(key), Cell::new(None));
-        // Who has seen that it is the key's has its slot: an arena is asked once.
+        // If the word is the key's, `is` has loaded its slot: so the arena is accessed once.
         let is = |place| {
             let (other, slot) = self.slots.at(place);
             found.set(Some(slot));
@@ -78,17 +79,17 @@ impl<K: Key, S: Default> Open<K, S> {
     }
 }
 
-/// Numbers, by the hashes of what they stand for: one shard.
+/// Numbers, found by the hashes of their keys: one shard.
 pub(super) struct Index {
-    /// The number of the newest table.
+    /// The index of the newest table.
     newest: AtomicUsize,
-    /// Std's in models too: the number alone is to say that a table is there.
+    /// Std's `OnceLock` in models, too: the index alone must order the access to a table.
     tables: [OnceLock<Box<[AtomicU64]>>; TABLES],
-    /// How many there are.
+    /// The number of words in use.
     count: Mutex<usize>,
 }
 
-/// Tables of 8 words, 32, ...
+/// The tables have 8 words, 32, ...
 const TABLES: usize = 15;
 const FIRST: usize = if cfg!(loom) { 2 } else { 8 };
 const GROWTH: usize = if cfg!(loom) { 2 } else { 4 };
@@ -101,8 +102,8 @@ impl Index {
         index
     }
 
-    /// The number that `is` the key's; if there is none, one that is made of what was prepared. Only `make` is called under the
-    /// lock.
+    /// The number of the key: the one for which `is` holds. If there is none, `make` makes one from
+    /// what `prepare` returned. Only `make` is called under the lock.
     #[inline]
     pub(super) fn find<N>(
         &self,
@@ -169,7 +170,7 @@ impl Index {
     }
 }
 
-/// Looks for a number in a table; where it would be, if it is not there.
+/// Looks for a number in a table. Returns the index of the first empty word if it is not there.
 #[inline]
 fn look(table: &[AtomicU64], hash: u32, is: impl Fn(u32) -> bool) -> Result<u32, usize> {
     let mut at = hash as usize & (table.len() - 1);

@@ -1,7 +1,8 @@
-//! Hashed keys: tables of places, each under a lock, over one arena whose slots stay where they are.
+//! Hashed keys: tables of indices, each under a lock, over one arena whose slots do not move.
 //!
-//! Under the lock no method of a key is called, which may do anything: compare by what it puts into the same collection, say.
-//! So a table only tells, one by one, the places of keys that have the same hash.
+//! No method of a key is called under the lock, because it may do anything. For example, a
+//! comparison may put into the same collection. So a table only returns, one by one, the indices of
+//! keys that have the same hash.
 
 use std::hash::BuildHasher;
 
@@ -45,13 +46,13 @@ impl<K: Key, S: Default> Sharded<K, S> {
     }
 }
 
-/// A power of 2, a multiple of the threads that are likely.
+/// A power of 2, and a multiple of the likely numbers of threads.
 const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };
 
-/// The places of slots, by the hashes of their keys.
+/// The indices of slots, found by the hashes of their keys.
 pub(super) struct Shards([CachePadded<Mutex<HashTable<Entry>>>; SHARDS]);
 
-/// With its hash, so that a table grows without a look at the slots.
+/// It has its hash, so that a table can grow without reading the slots.
 struct Entry {
     hash: u64,
     place: u32,
@@ -62,8 +63,8 @@ impl Shards {
         Shards(std::array::from_fn(|_| CachePadded::new(Mutex::new(HashTable::new()))))
     }
 
-    /// The place that `is` the key's; if there is none, one that is made of what was prepared. Only `make` is called under the
-    /// lock.
+    /// The index of the key: the one for which `is` holds. If there is none, `make` makes one from
+    /// what `prepare` returned. Only `make` is called under the lock.
     pub(super) fn find<N>(
         &self,
         hash: u64,
@@ -71,9 +72,9 @@ impl Shards {
         prepare: impl Fn() -> N,
         make: impl FnOnce(N) -> u32,
     ) -> u32 {
-        // The table uses the low bits, and the highest seven.
+        // The table uses the low bits, and the seven highest ones.
         let shard = &self.0[(hash >> 48) as usize % SHARDS];
-        // Keys of the same hash are rare, so this allocates nothing.
+        // Keys with the same hash are rare, so this usually allocates nothing.
         let mut others = Vec::new();
         let mut new = None;
         loop {

@@ -1,26 +1,31 @@
-//! Hashed keys: a split-ordered list (O. Shalev, N. Shavit, *Split-ordered lists: lock-free extensible hash tables*, JACM
-//! 53(3), 2006; FP §V), which grows without moving anything.
+//! Hashed keys: a split-ordered list, which grows without moving anything (O. Shalev, N. Shavit,
+//! *Split-ordered lists: lock-free extensible hash tables*, JACM 53(3), 2006; FP §V).
 //!
-//! All entries are in one list, in the order of their hashes' bits read backwards. *Buckets* are shortcuts into it. When
-//! their number doubles, the entries of an old bucket and those of the new one that is split from it stand one behind the
-//! other already: the new bucket begins at a *dummy* between them, which who first asks for that bucket puts there.
+//! All entries are in one list, sorted by the reversed bits of their hashes. *Buckets* are
+//! shortcuts into it. When their number doubles, each old bucket is split in two. The entries of
+//! the two halves are already consecutive in the list. The new bucket begins at a *dummy* between
+//! them. The first thread that asks for that bucket puts the dummy there.
 //!
-//! Nothing is removed while there is a graph, so a link changes only when an entry is put behind it. Links are places in an
-//! append-only arena.
+//! Nothing is removed during a graph's life, so a link changes only when an entry is put behind it.
+//! Links are indices into an append-only arena.
 //!
-//! 1. *Find* takes the key's bucket, of as many as there are just now (any number will do: more make the way shorter), and
-//!    loads the place of its dummy (acquire).
-//! 2. If nobody has put that dummy, it does: it finds the dummy of the bucket that this one is split from (1, 2), goes on
-//!    from there to the new one's order as for a key (3, 4), and notes the place (release). Who does the same at once
-//!    finds the same dummy, and notes the same place.
-//! 3. From the dummy on it follows the links (acquire), past all that are of a lower order, and of the same one, until an
-//!    entry is the key's.
-//! 4. If there is none, it makes an entry, whose link is what comes next, and puts that into the link before by a
-//!    compare-and-swap (acquire and release). If it fails, somebody has put an entry there: back to 3, from the same link.
-//!    Two that put the same key meet at one link, behind all entries of their order, so the second one finds the first.
-//! 5. Who has put a key counts it. If there are too many for the buckets, there are twice as many buckets from now on.
+//! 1. *Find* takes the key's bucket, from the current number of buckets. Any number is correct:
+//!    more buckets make the search shorter. It loads the index of the bucket's dummy (acquire).
+//! 2. If that dummy does not exist, find puts it. It finds the dummy of the bucket that this one is
+//!    split from (1, 2). From there it goes to the new dummy's position, as for a key (3, 4), and
+//!    records the index (release). A thread that does the same at the same time finds the same
+//!    dummy, and records the same index.
+//! 3. From the dummy on it follows the links (acquire), past all entries of a lower order and of
+//!    the same order, until an entry is the key's.
+//! 4. If there is none, it makes an entry whose link is the next entry. It puts that into the
+//!    previous link by a compare-and-swap (acquire and release). If that fails, another thread has
+//!    put an entry there: back to 3, from the same link. Two threads that put the same key meet at
+//!    one link, behind all entries of their order. So the second one finds the first one's entry.
+//! 5. The thread that has put a key counts it. If there are too many keys for the buckets, it
+//!    doubles the number of buckets.
 //!
-//! So there is one entry a key in the list. Who loses a race for it leaves an entry in the arena that is in no list.
+//! So each key has one entry in the list. A thread that loses a race leaves an entry in the arena
+//! that is in no list.
 
 use std::hash::BuildHasher;
 
@@ -38,17 +43,17 @@ mod loom_tests;
 pub(crate) struct Split<K, S> {
     state: FixedState,
     entries: Arenas<Entry<K, S>>,
-    /// How many entries there are, and some more.
+    /// The number of entries, and some more.
     count: AtomicUsize,
-    /// How many buckets are in use, a power of 2.
+    /// The number of buckets in use, a power of 2.
     size: AtomicUsize,
-    /// Places of the buckets' dummies, plus 1; 0 of one that nobody has asked for. The first block has bucket 0, each
-    /// other one as many as there are before it.
+    /// The indices of the buckets' dummies, plus 1; 0 if no thread has asked for the bucket. The
+    /// first block has bucket 0. Each other block has as many as all before it.
     buckets: [OnceLock<Box<[AtomicU32]>>; BLOCKS],
 }
 
 struct Entry<K, S> {
-    /// The bits of the hash, read backwards; odd, and even of a dummy.
+    /// The reversed bits of the hash. Odd for a key, even for a dummy.
     order: u64,
     next: AtomicU32,
     /// `None` of a dummy.
@@ -57,10 +62,10 @@ struct Entry<K, S> {
 
 const NONE: u32 = u32::MAX;
 
-/// Blocks of buckets: as many entries as there may be have fewer.
+/// The number of blocks of buckets, enough for the largest number of entries.
 const BLOCKS: usize = if cfg!(loom) { 4 } else { 32 };
 
-/// Entries for each bucket, before there are more buckets.
+/// Entries per bucket before the number of buckets doubles.
 const LOAD: usize = if cfg!(loom) { 0 } else { 2 };
 
 impl<K: Key, S: Default> Split<K, S> {
@@ -86,7 +91,7 @@ impl<K: Key, S: Default> Split<K, S> {
         let make = || Some((key.clone(), S::default()));
         let (place, new) = self.find_or_put(start, order, is, make);
         if new && self.count.fetch_add(1, Ordering::Relaxed) > LOAD * size {
-            // If it fails, somebody else has seen the same.
+            // If it fails, another thread has doubled it.
             _ = self.size.compare_exchange(size, 2 * size, Ordering::Relaxed, Ordering::Relaxed);
         }
         (place as usize, self.at(place as usize))
@@ -100,7 +105,7 @@ impl<K: Key, S: Default> Split<K, S> {
         self.item(place).0.clone()
     }
 
-    /// The slots of keys, and some for which there was another one.
+    /// The slots of the keys, and of entries that lost a race.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &S> {
         self.entries.iter().filter_map(|entry| entry.item.as_ref().map(|(_, slot)| slot))
     }
@@ -113,7 +118,7 @@ impl<K: Key, S: Default> Split<K, S> {
         self.entries.at(place)
     }
 
-    /// Where a bucket's dummy is noted.
+    /// The word that records a bucket's dummy.
     fn bucket(&self, bucket: usize) -> &AtomicU32 {
         let block = bucket.checked_ilog2().map_or(0, |log| log as usize + 1);
         let first = if block == 0 { 0 } else { 1 << (block - 1) };
@@ -121,7 +126,7 @@ impl<K: Key, S: Default> Split<K, S> {
         &self.buckets[block].get_or_init(make)[bucket - first]
     }
 
-    /// The place of a bucket's dummy, put there if need be.
+    /// The index of a bucket's dummy, made if there is none.
     fn start(&self, bucket: usize) -> u32 {
         match self.bucket(bucket).load(Ordering::Acquire) {
             0 => self.split(bucket),
@@ -129,7 +134,7 @@ impl<K: Key, S: Default> Split<K, S> {
         }
     }
 
-    /// A bucket is asked for that was not: its dummy goes behind that of the bucket it is split from.
+    /// Puts the dummy of a new bucket behind that of the bucket it is split from.
     #[cold]
     fn split(&self, bucket: usize) -> u32 {
         let parent = bucket & !(1 << bucket.ilog2());
@@ -139,7 +144,8 @@ impl<K: Key, S: Default> Split<K, S> {
         place
     }
 
-    /// The place of the entry of this order that `is` the one; if there is none, of one that is made. And whether it was.
+    /// The index of the entry of this order for which `is` holds, made if there is none. And
+    /// whether it was made.
     #[inline]
     fn find_or_put(
         &self,

@@ -1,4 +1,4 @@
-//! Every table: threads that ask for the same keys and for others, while it grows.
+//! Every table: threads ask for the same keys and for others, while the table grows.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -9,7 +9,8 @@ use super::*;
 
 const TABLES: [Table; 3] = [Table::Open, Table::Sharded, Table::SplitOrdered];
 
-/// Threads ask for keys; every key has one place, which keeps its key and its slot, and no two have the same.
+/// Threads ask for keys. Every key has one index, which keeps its key and its slot, and no two keys
+/// have the same.
 fn one_place_a_key<K: Key>(table: Table, threads: usize, asks: impl Fn(usize) -> Vec<K> + Sync) {
     let (store, start) = (Store::<K, AtomicUsize>::hashed(table), Barrier::new(threads));
     let thread = |thread| {
@@ -61,7 +62,7 @@ fn some_keys_are_the_same() {
     }
 }
 
-/// The smallest tables, again and again: this is where growing is frequent.
+/// The smallest tables, many times: these grow often.
 #[test]
 fn few_keys() {
     for table in TABLES {

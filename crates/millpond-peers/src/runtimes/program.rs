@@ -1,4 +1,4 @@
-//! The runtimes of C++, each in a program of its own; see `cpp/` and `build.rs`.
+//! The C++ runtimes, each in a program of its own; see `cpp/` and `build.rs`.
 
 use super::Peer;
 use crate::child::Child;
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What a run may take; the longest take a second.
+/// The limit of a run. The longest take a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A program that the build script was to make.
+/// A program that the build script makes if it can.
 pub struct Program {
     /// The name of the executable.
     name: &'static str,
-    /// The runtime's name in words.
+    /// The runtime's display name.
     title: &'static str,
-    /// Debian's package that brings it, beside a C++ compiler.
+    /// The Debian package that it needs in addition to a C++ compiler.
     package: &'static str,
 }
 
@@ -35,12 +35,12 @@ impl Program {
         Path::new(env!("MILLPOND_PEERS")).join(self.name)
     }
 
-    /// Whether the build script could make it, and nobody has removed it since.
+    /// Whether the build script could make it, and it still exists.
     pub fn is_here(&self) -> bool {
         self.path().is_file()
     }
 
-    /// What would bring it.
+    /// What to install to get it.
     pub fn missing(&self) -> String {
         let said = self.path().with_extension("txt");
         format!("{}: not here; Debian's {} brings it (see {})", self.title, self.package, said.display())
@@ -53,10 +53,11 @@ impl Program {
 
     fn command(&self, workers: usize) -> Command {
         let mut command = Command::new(self.path());
-        // StarPU: processors only, no words; what it measures of the machine is kept beside the program.
+        // StarPU: only CPUs, and no messages. It keeps its measurements of the machine next to the
+        // program.
         command.env("STARPU_NCPU", workers.to_string()).env("STARPU_NCUDA", "0").env("STARPU_NOPENCL", "0");
         command.env("STARPU_SILENT", "1").env("STARPU_HOME", env!("MILLPOND_PEERS"));
-        // OpenMP: as many threads as were asked for, whatever the user's settings are.
+        // OpenMP: the requested number of threads, whatever the user's settings.
         command.env("OMP_DYNAMIC", "false").env_remove("OMP_THREAD_LIMIT").env_remove("OMP_WAIT_POLICY");
         command
     }

@@ -1,14 +1,14 @@
 //! Processors that leave, enrol, and become faulty (DDS §6).
 //!
-//! 1. A processor of speed 0 has left. What it runs stands still, what lies on its stacks can be stolen. With another
-//!    speed it enrols again, and goes on with what it holds.
-//! 2. One slower than the threshold is faulty: all its stacks are lost, with the work in them. The closure at the root
-//!    of each is put back into the stack from which it was stolen, as if it had not been.
-//! 3. What others stole from a lost stack has nowhere to deliver its result, and is dropped too: it will be run again
-//!    with what it was part of. Its thieves look for other work.
-//! 4. The stack with the program's root was stolen from nobody. When it is lost the program begins again, on the first
-//!    processor that is alive.
-//! 5. When it is fast enough again it enrols, holding nothing.
+//! 1. A processor of speed 0 has left. Its running closure stops, and thieves can steal from its
+//!    stacks. With another speed it enrols again, and continues with what it holds.
+//! 2. A processor slower than the threshold is faulty: all its stacks are lost, with the work in
+//!    them. The closure at the root of each returns to the stack from which it was stolen.
+//! 3. Closures that others stole from a lost stack cannot deliver their results, and are dropped,
+//!    too. They run again with the tasks that created them. Their thieves look for other work.
+//! 4. The stack with the program's root was not stolen. If it is lost, the program begins again, on
+//!    the first processor that is alive.
+//! 5. When a faulty processor is fast enough again, it enrols and holds nothing.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::frame::StackId;
 use crate::program::Program;
 use crate::stack::Standing;
 
-/// A program that began so often will not end.
+/// The maximum number of restarts: the program would not end.
 const MOST_RESTARTS: u64 = 10_000;
 
 impl<P: Program> Machine<'_, P> {
@@ -27,7 +27,7 @@ impl<P: Program> Machine<'_, P> {
         speed > 0.0 && speed >= self.config.fault_below
     }
 
-    /// Waits for the next change of a speed that matters.
+    /// Waits for the next change of speed that matters.
     pub(super) fn await_change(&mut self, number: usize) {
         let (now, least) = (self.now, self.config.fault_below);
         let speed = &mut self.processors[number].speed;
@@ -40,7 +40,7 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// The speed of a processor is another one from now on.
+    /// The speed of a processor changes now.
     pub(super) fn change(&mut self, number: usize) -> Result<(), Error> {
         let (was, is) = (self.processors[number].alive, self.is_fast(number));
         self.processors[number].alive = is;
@@ -65,7 +65,8 @@ impl<P: Program> Machine<'_, P> {
         Ok(())
     }
 
-    /// It has gone, and holds what it holds; what was on its way to it, or it had not begun, goes back.
+    /// The processor leaves, and keeps what it holds. Closures that were sent to it and have not
+    /// begun go back.
     fn leave(&mut self, number: usize) {
         if self.processors[number].active.is_none() {
             self.processors[number].stamp += 1;
@@ -75,7 +76,7 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// What was sent to a processor, and it has not begun.
+    /// The stacks that were sent to a processor and have not begun.
     pub(super) fn take_sent(&mut self, number: usize) -> VecDeque<StackId> {
         let sent = std::mem::take(&mut self.processors[number].sent);
         self.moving -= sent.len();
@@ -97,7 +98,7 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// It is faulty: all it holds is lost.
+    /// The processor is faulty: all that it holds is lost.
     fn fail(&mut self, number: usize) -> Result<(), Error> {
         self.outcome.faults += 1;
         self.catch_up(number);
@@ -108,7 +109,7 @@ impl<P: Program> Machine<'_, P> {
         }
         lost.extend(self.take_sent(number));
         self.processors[number].stamp += 1;
-        // Nobody works on them any more, should one be dropped as an orphan of another.
+        // No processor works on them any more. One may be dropped as an orphan of another.
         lost.iter().for_each(|&id| self.stack(id).standing = Standing::Suspended);
         lost.into_iter().for_each(|id| self.put_back(id));
         if self.homeless {
@@ -121,7 +122,8 @@ impl<P: Program> Machine<'_, P> {
         Ok(())
     }
 
-    /// What was stolen from a lost stack is lost, and what was stolen from that in turn.
+    /// Drops the closures that were stolen from a lost stack, and recursively those stolen from
+    /// them.
     fn drop_orphan(&mut self, first: StackId) {
         let mut orphans = vec![first];
         while let Some(id) = orphans.pop() {
@@ -148,7 +150,7 @@ impl<P: Program> Machine<'_, P> {
                     continue;
                 }
             }
-            // At the next moment, when all that is lost has been dropped.
+            // An event at the current time runs after all lost stacks have been dropped.
             self.push(self.now, holder, What::Answered);
         }
     }

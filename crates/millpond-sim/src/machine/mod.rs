@@ -1,17 +1,22 @@
-//! The machine: events in the order of time, and what processors do when they come to something.
+//! The machine: events in the order of time, and the actions of processors at these events.
 //!
-//! 1. A processor that works has one event: when it comes to something that may concern others (the end of its stack, or
-//!    a child that a thief took). In between nobody keeps account of it; who looks at its stack lets it catch up first.
-//! 2. At the end of a stack the closure at its root is finished on its victim's stack. If that was suspended upon it, the
-//!    processor goes on with it; else it becomes a thief.
-//! 3. At a stolen child that is unfinished the stack is suspended. It stays with its holder, and thieves may take from
-//!    it; the holder becomes a thief, and looks at its own suspended stacks first (DDS §3: first locally), which may take time, too.
-//! 4. A thief asks a processor chosen at random. The request takes effect after half the latency, the answer comes after
-//!    the whole; what is taken comes later by its size over the bandwidth. Refused, it asks another.
-//! 5. If it takes several closures, each is a stack of its own with one closure. It begins the next one when it would look for
-//!    work otherwise; nobody else can have it.
+//! 1. A processor that works has one event: when it next reaches something that may concern others.
+//!    That is the end of its stack, or a child that a thief took. Until then its state is not
+//!    updated. Before another processor reads its stack, the machine lets it catch up.
+//! 2. At the end of a stack the closure at its root is finished on its victim's stack. If that one
+//!    was suspended for this closure, the processor continues with it. Otherwise the processor
+//!    becomes a thief.
+//! 3. At a stolen child that is unfinished the stack is suspended. It stays with its holder, and
+//!    thieves may take from it. The holder becomes a thief. It scans its own suspended stacks first
+//!    (DDS §3: first locally), which may take time, too.
+//! 4. A thief asks a processor chosen at random. The request takes effect after half the latency;
+//!    the answer arrives after the whole. Stolen closures arrive later, by their size over the
+//!    bandwidth. If it is refused, the thief asks another processor.
+//! 5. If a thief takes several closures, each is a stack of its own with one closure. The thief
+//!    begins the next one when it would otherwise look for work. No other processor can take it.
 //!
-//! Events at the same time come in the order in which they were made, so that a seed decides everything.
+//! Events at the same time are processed in the order in which they were made, so that a seed
+//! determines everything.
 
 mod faults;
 #[cfg(test)]
@@ -45,9 +50,11 @@ use crate::stack::{Came, Stack, Standing, Tally};
 ///
 /// # Errors
 ///
-/// If nobody ever works, or what is left is held by processors that have left, or a number makes no sense; if the program
-/// has more than 10^8 seconds of work; if next to nothing happens but refused requests or changes of speed, which would
-/// have no end.
+/// - No processor is ever alive, or processors that have left hold all remaining work.
+/// - A number is out of range.
+/// - The program has more than 10^8 seconds of work.
+/// - Almost all events are refused requests or changes of speed, so that the simulation would not
+///   end.
 pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Error> {
     config.check()?;
     let size = program.size(&program.root());
@@ -57,22 +64,23 @@ pub fn simulate<P: Program>(program: &P, config: &Config) -> Result<Outcome, Err
     Machine::new(program, config).run()
 }
 
-/// More refusals than that, if they go on as they began, are more than anybody would wait for: a minute of simulating, or three.
+/// The maximum expected number of refusals. So many take one to three minutes to simulate.
 const MOST_REFUSALS: f64 = 1e9;
-/// After so many it is looked at how they go on: some seconds.
+/// The number of refusals between two estimates: some seconds.
 const REFUSALS_A_LOOK: u64 = 50_000_000;
-/// So many changes of speeds are drawn for all processors together, each of which takes memory; and for each at least.
+/// The maximum number of changes of speed, for all processors together. Each takes memory. The next
+/// is the minimum per processor.
 const MOST_CHANGES: usize = 10_000_000;
 const LEAST_CHANGES: usize = 1000;
 
-/// What happens to a processor.
+/// The events of a processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
-    /// It comes to something.
+    /// It reaches something that may concern others.
     Comes,
-    /// Its request for work comes to a victim.
+    /// Its request for work reaches a victim.
     Asks { victim: usize },
-    /// An answer comes, or what it took from its own stacks; or it should look again.
+    /// An answer arrives, or what it took from its own stacks; or it should scan again.
     Answered,
     /// Its speed changes.
     Changes,
@@ -83,14 +91,15 @@ struct Event {
     at: f64,
     sequence: u64,
     processor: usize,
-    /// It counts only if the processor's stamp is still this; changes of speed count always.
+    /// The event counts only if the processor's stamp is still this one. Changes of speed always
+    /// count.
     stamp: u64,
     what: What,
 }
 
 impl Eq for Event {}
 
-/// The earliest is the greatest.
+/// The earliest event is the greatest.
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         other.at.total_cmp(&self.at).then(other.sequence.cmp(&self.sequence))
@@ -109,19 +118,19 @@ struct Processor {
     /// Neither gone nor faulty.
     alive: bool,
     active: Option<StackId>,
-    /// Those on their way to it, and those that came with one that it has begun.
+    /// Stacks on their way to it, and those that arrived with one that it has begun.
     sent: VecDeque<StackId>,
-    /// What it may take more than the whole closures that it took: the mean is no integer.
+    /// The fraction of a closure that it may still take: the average need not be an integer.
     owed: f64,
     suspended: Vec<StackId>,
-    /// Its capacity when it began to work on the active stack, and what it has done since.
+    /// Its capacity when it began to work on the active stack. `used` is the work since then.
     base: f64,
     used: Work,
-    /// What it does until it comes to something.
+    /// The work until its next event.
     due: Work,
-    /// Since when.
+    /// The time when it began.
     since: f64,
-    /// It has left for good, with an active stack.
+    /// It has left permanently, with an active stack.
     halted: bool,
     stamp: u64,
 }
@@ -134,20 +143,21 @@ struct Machine<'a, P: Program> {
     next_stack: StackId,
     events: BinaryHeap<Event>,
     sequence: u64,
-    /// Changes of speed that are to come.
+    /// The number of pending changes of speed.
     changes: usize,
-    /// Stacks that somebody works on, or that are sent: while there are some, who asks in vain need not give up.
+    /// The number of stacks that a processor works on, or that are being sent. While there are
+    /// some, refused thieves need not give up.
     moving: usize,
     now: f64,
     finished: bool,
-    /// The program's root belongs to nobody yet, or again.
+    /// The program's root has no holder yet, or lost it.
     homeless: bool,
     tally: Tally,
     load: Load,
     outcome: Outcome,
-    /// After so many refusals it is looked at how they go on.
+    /// The number of refusals between two estimates.
     refusals_a_look: u64,
-    /// Everybody catches up at every event: for the test that this changes nothing.
+    /// All processors catch up at every event. A test shows that this changes nothing.
     #[cfg(test)]
     eager: bool,
 }
@@ -293,7 +303,8 @@ impl<'a, P: Program> Machine<'a, P> {
         self.come(number);
     }
 
-    /// The processor has done what was due: it goes on, with this stack or another, or becomes a thief.
+    /// The processor has done its due work. It continues with this stack or another, or becomes a
+    /// thief.
     fn come(&mut self, number: usize) {
         loop {
             let due = self.processors[number].due;
@@ -335,7 +346,7 @@ impl<'a, P: Program> Machine<'a, P> {
         self.moving += 1;
     }
 
-    /// The processor does so much of its active stack.
+    /// The processor does this much work of its active stack.
     fn work(&mut self, number: usize, budget: Work) -> Option<(StackId, Came)> {
         let processor = &mut self.processors[number];
         let id = processor.active?;
@@ -348,7 +359,7 @@ impl<'a, P: Program> Machine<'a, P> {
         Some((id, came))
     }
 
-    /// Lets a processor that works do what it does until now.
+    /// Lets a working processor do its work until now.
     fn catch_up(&mut self, number: usize) {
         let now = self.now;
         let processor = &mut self.processors[number];
@@ -360,7 +371,7 @@ impl<'a, P: Program> Machine<'a, P> {
         self.work(number, budget);
     }
 
-    /// Finds out when the processor comes to something next.
+    /// Computes the processor's next event.
     fn plan(&mut self, number: usize, id: StackId) {
         let due = self.stack(id).undisturbed();
         let processor = &mut self.processors[number];
@@ -375,7 +386,7 @@ impl<'a, P: Program> Machine<'a, P> {
         }
     }
 
-    /// The processor does not work any more.
+    /// The processor stops working.
     fn rest(&mut self, number: usize) {
         let (now, least) = (self.now, self.config.fault_below);
         let processor = &mut self.processors[number];
@@ -391,8 +402,9 @@ impl<'a, P: Program> Machine<'a, P> {
         });
     }
 
-    /// Whether thieves will ask too often until all work is done. So says the share of it that is done; but while one task
-    /// prepares the work of all others that is too small, and nobody need be idle for longer than p·D/Π ([DDS](crate#sources)
+    /// Whether thieves will ask too often before all work is done. The share of work that is done
+    /// gives an estimate. While one task prepares the work of all others, that share is too small.
+    /// So another bound applies: no processor is idle for longer than p·D/Π ([DDS](crate#sources)
     /// §4).
     fn look_ahead(&mut self) -> Result<(), Error> {
         (0..self.processors.len()).for_each(|number| self.catch_up(number));
@@ -409,13 +421,14 @@ impl<'a, P: Program> Machine<'a, P> {
         Err(Error::Refused { refused, share, seconds: self.now, latency })
     }
 
-    /// What all processors could have done until now, in seconds at unit speed.
+    /// The work that all processors could have done until now, in seconds at unit speed.
     fn capacity(&mut self) -> f64 {
         let now = self.now;
         self.processors.iter_mut().map(|processor| processor.speed.capacity(now) / 1e9).sum()
     }
 
-    /// Nothing moves: what is left belongs to somebody who has left, or whose speed is not drawn any further.
+    /// No more events: a processor that has left holds the remaining work, or its speed is not
+    /// drawn any further.
     fn stuck(&self) -> Error {
         if let Some(error) = self.restless() {
             return error;
@@ -428,7 +441,7 @@ impl<'a, P: Program> Machine<'a, P> {
         }
     }
 
-    /// Somebody's speed would have to be drawn further than to the limit.
+    /// The error of a processor whose speed would need more changes than the maximum.
     fn restless(&self) -> Option<Error> {
         let processor = self.processors.iter().position(|processor| processor.speed.is_exhausted())?;
         Some(Error::Restless { processor, changes: self.processors[processor].speed.pieces() })

@@ -1,4 +1,4 @@
-//! That nobody keeps account of undisturbed processors changes nothing; and that thieves do not ask for ever.
+//! Lazy catching up changes nothing, and thieves do not ask without end.
 
 use millpond::depend::Mode;
 
@@ -10,7 +10,7 @@ use crate::speeds::speeds;
 
 fn same(program: &impl Program, of: &str, processors: usize) {
     let paper = Config::of(processors);
-    // Thieves that take several, and for whom their own stacks are not free.
+    // Thieves that take several closures, and pay to take from their own stacks.
     let recorded = Config { own_latency: 3e-5, at_once: 2.5, ..paper.clone() };
     [paper, recorded].into_iter().for_each(|config| same_with(program, of, config));
 }
@@ -38,7 +38,8 @@ fn looking_at_everybody_all_the_time_changes_nothing() {
     }
 }
 
-/// A tree of bodies that create their children while they run, every second one after the one before it. The task is its height.
+/// A tree of bodies that create their children while they run. Every second child runs after the
+/// previous one. The task is its height.
 struct Soon;
 
 const BODY: Work = 80_000;
@@ -86,7 +87,7 @@ fn what_is_taken_at_once_need_be_no_integer() {
 
 #[test]
 fn thieves_give_up_when_there_is_no_end() {
-    // One task, and somebody who asks for another each microsecond.
+    // One task, and a thief that asks for another each microsecond.
     let simulated = |seconds: u64| {
         let (one, config) = (Fib::new(1, 1, seconds * 1_000_000_000, Costs::NONE), Config::of(2));
         let config = Config { latency: 1e-6, ..config };

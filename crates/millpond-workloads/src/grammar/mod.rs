@@ -1,7 +1,7 @@
 //! Task grammars ([TP](crate#sources) §2.2): what tasks an algorithm has, which children each makes, and how long it takes; run
 //! as tasks.
 //!
-//! A file says it in a format of the paper's manner, which `docs/grammars.md` describes. It is parsed, its
+//! A file says it in a format of the paper's manner, which `docs/reference/grammars.md` describes. It is parsed, its
 //! names are resolved, and each task goes through its production step by step, in the serial program as in the task
 //! program. What is drawn at random depends on the seed and on a task's place in the tree, so every schedule has the same
 //! tree.

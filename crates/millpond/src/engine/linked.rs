@@ -1,8 +1,9 @@
 //! The parts of an engine that are compiled once, in this crate, and linked to programs.
 //!
-//! A function that is generic over its engine is compiled again in every program that calls it. What a program calls and
-//! what does not depend on its types goes through a method of [`Linked`]: the implementation for an engine of this crate is
-//! no generic function, so programs only link to it.
+//! A function that is generic over its engine is compiled again in every program that calls it.
+//! Functions that programs call, and that do not depend on a program's types, go through a method
+//! of [`Linked`]. The implementation for an engine of this crate is not generic, so programs only
+//! link to it.
 
 use std::mem::ManuallyDrop;
 use std::panic::Location;
@@ -26,8 +27,9 @@ use crate::worker::Worker;
 use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 
-/// What programs call of an engine. The methods have unusual names: if user code calls a method that does not exist, the
-/// compiler suggests each trait that has a method of that name.
+/// The functions of an engine that programs call. The methods have unusual names, because of the
+/// compiler's errors: for a call of a missing method, it suggests each trait with a method of that
+/// name.
 pub trait Linked: Sized {
     fn make_room(worker: &Worker<Self>, scope_state: &ScopeState, bytes: usize)
     where
@@ -51,7 +53,7 @@ pub trait Linked: Sized {
 
     /// # Safety
     ///
-    /// As `Worker::await_datum_here`.
+    /// As for `Worker::await_datum_here`.
     unsafe fn await_datum(
         worker: &Worker<Self>,
         scope_state: &ScopeState,
@@ -109,7 +111,7 @@ macro_rules! linked {
                 mode: Mode,
                 place: &'static Location<'static>,
             ) {
-                // SAFETY: the caller's.
+                // SAFETY: as the caller promises.
                 unsafe { worker.await_datum_here(scope_state, datum, mode, place) }
             }
 
@@ -122,10 +124,10 @@ macro_rules! linked {
             }
 
             unsafe fn drop_runtime(inner: &mut ManuallyDrop<Arc<Inner<Self>>>) {
-                // In the child of a fork it is left as it is.
+                // In the child of a fork, the runtime is left as it is.
                 if !inner.is_forked() {
                     inner.end();
-                    // SAFETY: the caller's.
+                    // SAFETY: as the caller promises.
                     unsafe { ManuallyDrop::drop(inner) }
                 }
             }

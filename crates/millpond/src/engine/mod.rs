@@ -1,4 +1,4 @@
-//! Engines: what a runtime is made of, as one type.
+//! Engines: the parts of a runtime, as one type.
 
 use std::marker::PhantomData;
 
@@ -30,10 +30,12 @@ pub type DefaultScheme = chosen::Scheme;
 #[cfg(feature = "catalogue")]
 pub(crate) const DEFAULT_SCHEME: &str =
     if cfg!(millpond_scheme = "stack") { StackEngine::NAME } else { <DefaultScheme as Scheme>::NAME };
-/// The engine of the default parts: what a scope, a session or a door is of unless it says otherwise.
+/// The engine of the default parts. Scopes, sessions and external tasks use it, unless the program
+/// names another.
 pub type DefaultEngine = chosen::Engine;
 
-/// `parked`; a build that tests another scheme as the default one names it (CONTRIBUTING.md).
+/// The default scheme is `parked`. A build that tests another scheme as the default names it
+/// (CONTRIBUTING.md).
 mod chosen {
     #[cfg(millpond_scheme = "embedded-graph")]
     pub use crate::depend::graph::EmbeddedGraph as Scheme;
@@ -66,7 +68,7 @@ mod chosen {
     pub type Engine = crate::stack::StackEngine;
 }
 
-/// What a runtime is made of. A program is compiled once for each engine that it uses.
+/// The parts of a runtime. A program is compiled once for each engine that it uses.
 ///
 /// | engine | parts |
 /// |---|---|
@@ -75,8 +77,9 @@ mod chosen {
 /// | `Catalogue` (Cargo feature `catalogue`) | any, chosen by name at run time, called through tables of functions |
 /// | `StackEngine` (Cargo feature `stack`) | the dataflow stack, which replaces all three |
 ///
-/// A function is generic over it where [`Spawn`](crate::Spawn) is not enough, since it names
-/// a [`Scope`](crate::Scope), a [`Session`](crate::Session) or a [`ExternalTasks`](crate::ExternalTasks) of any runtime:
+/// A function is generic over the engine if [`Spawn`](crate::Spawn) is not enough: it names a
+/// [`Scope`](crate::Scope), a [`Session`](crate::Session) or an
+/// [`ExternalTasks`](crate::ExternalTasks) of any runtime:
 ///
 /// ```
 /// use millpond::{ExternalTasks, Engine, Precondition, Runtime};
@@ -93,7 +96,7 @@ pub trait Engine: Linked + Sized + 'static {
     type Memory: Memory;
     /// Where ready tasks wait.
     type Pool: Pool;
-    /// How it reaches its scheme.
+    /// How the engine reaches its scheme.
     #[doc(hidden)]
     type Tracker: Tracker;
     /// Where the tasks of a scope stay until they run.
@@ -101,7 +104,8 @@ pub trait Engine: Linked + Sized + 'static {
     type Tasks: TaskStore<Self>;
 }
 
-/// The engine of the default parts: as [`Parts`] of them, but compiled in this crate. Never a value.
+/// The engine of the default parts: like [`Parts`] with these types, but compiled in this crate.
+/// Never a value.
 #[derive(Debug)]
 pub enum DefaultParts {}
 
@@ -136,7 +140,7 @@ impl<M: Memory, P: Pool, D: Scheme> Engine for Parts<M, P, D> {
     type Tasks = InPool;
 }
 
-/// What the types of an engine leave to choose.
+/// The choices that the types of an engine leave open.
 pub(crate) struct Choices<E: Engine> {
     pub(crate) memory: <E::Memory as Memory>::Choice,
     pub(crate) pool: <E::Pool as Pool>::Choice,

@@ -1,5 +1,5 @@
-//! Where the tasks of a scope stay until they run: each behind its dependences and then in a pool, or all in the frames
-//! of a dataflow stack.
+//! Where the tasks of a scope stay until they run. Either each task waits behind its dependences
+//! and then in a pool, or all are in the frames of a dataflow stack.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -19,14 +19,15 @@ use crate::task::{NestFrame, TaskRef};
 use crate::worker::Worker;
 use crate::worker::seats::Shared;
 
-/// What an engine does with the tasks of a scope. What is provided is right for tasks that wait in a pool.
+/// What an engine does with the tasks of a scope. The provided methods fit tasks that wait in a
+/// pool.
 pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
-    /// What a worker keeps for it.
+    /// The part of a worker.
     type Seat;
-    /// What a runtime keeps for it.
+    /// The part of a runtime.
     type Shared: Default + Send + Sync;
 
-    /// A worker's part.
+    /// Makes the part of a worker.
     fn seat(index: usize) -> Self::Seat;
 
     /// A runtime is about to be built, and has no threads yet.
@@ -39,7 +40,7 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
     /// The closure of a root scope has ended.
     fn end_scope(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
-    /// The stack that the tasks of a scope go into, if they go into one.
+    /// The stack that holds the tasks of a scope, if there is one.
     ///
     /// # Safety
     ///
@@ -75,31 +76,33 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
         R: Outcome<O>,
         F: for<'t> FnOnce(&Scope<'s, 'env, In<'t>, E>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 
-    /// A new datum that lies with the frame of the body, if it may.
+    /// A new datum in the frame of the body, if a frame may hold it.
     #[inline(always)]
     fn own_datum<T>(_scope_state: &ScopeState) -> Option<NonNull<Datum>> {
         None
     }
 
-    /// What orders the accesses to a datum that the scope has made.
+    /// The functions that order the accesses to a datum that the scope has made.
     #[inline(always)]
     fn ops_of_own(tracker: E::Tracker, _scope_state: &ScopeState) -> &'static SchemeOps {
         tracker.ops()
     }
 
-    /// Makes a datum the scope's, unless another has it.
+    /// Claims a datum for the scope. Returns false if another scope has it.
     #[inline(always)]
     fn claim(tracker: E::Tracker, scope_state: &ScopeState, datum: &Datum) -> bool {
         datum.claim(scope_state.claim(), tracker)
     }
 
-    /// Whether tasks of the scope, which a stack holds and whose body calls, perhaps use the current version.
+    /// Whether tasks of the scope may use the current version. A stack holds these tasks, and the
+    /// scope's body calls this.
     #[inline(always)]
     fn is_in_use(_scope_state: &ScopeState, _datum: &Datum) -> bool {
         false
     }
 
-    /// Takes a combine task whose accesses the stack of its scope orders; false if there is no such stack.
+    /// Takes a combine task whose accesses the stack of its scope orders. Returns false if there is
+    /// no such stack.
     #[inline(always)]
     fn combine(_worker: &Worker<E>, _scope_state: &ScopeState, _task: TaskRef) -> bool {
         false
@@ -111,56 +114,60 @@ pub trait TaskStore<E: Engine<Tasks = Self>>: Sized + 'static {
         unsafe { NestFrame::open(task, worker.seat().index(), worker.tracker().ops()) }
     }
 
-    /// Runs a parent that came from the pool. The parent, if it is complete with that.
+    /// Runs a parent that came from the pool. Returns the parent if it is complete with that.
     fn run_parent(worker: &Worker<E>, task: TaskRef) -> Option<TaskRef> {
         worker.run_parent_from_pool(task)
     }
 
-    /// Whether all tasks of the scope were handed on: to the pool, or to thieves.
+    /// Whether all tasks of the scope were handed on to the pool or to thieves.
     fn is_drained(_scope_state: &ScopeState) -> bool {
         true
     }
 
-    /// Runs the tasks that the scope, whose body calls, keeps in frames, and waits for those that thieves run.
+    /// Runs the tasks that the scope keeps in frames, and waits for those that thieves run. The
+    /// scope's body calls this.
     fn drain(_worker: &Worker<E>, _scope_state: &ScopeState) {}
 
-    /// As `drain`, for a body that waits, by `cause` and number in a recording.
+    /// Like `drain`, for a body that waits. `cause` and `on`, a number in a recording, say for
+    /// what.
     #[inline(always)]
     fn drain_for(_worker: &Worker<E>, _scope_state: &ScopeState, _cause: Cause, _on: u64) {}
 
-    /// Polls a future, on behalf of a scope's body.
+    /// Polls a future for a scope's body.
     fn block_on_in_body<F: Future>(worker: &Worker<E>, scope_state: &ScopeState, future: F) -> F::Output {
         worker.block_on(future, |waiter| worker.wait(waiter, scope_state))
     }
 
-    /// Whether thieves might find something outside of the pool.
+    /// Whether thieves might find work outside the pool.
     #[inline(always)]
     fn may_have_work(_shared: &Shared<E>) -> bool {
         false
     }
 
-    /// A task that this worker alone knows, and runs before those of the pool.
+    /// A task that only this worker knows. The worker runs it before those of the pool.
     #[inline(always)]
     fn next_stack_job(_worker: &Worker<E>) -> Option<TaskRef> {
         None
     }
 
-    /// Does what a task of [`next_stack_job`](TaskStore::next stack job) stands for.
+    /// Runs a task of [`next_stack_job`](TaskStore::next_stack_job).
     fn run_stack_job(_worker: &Worker<E>, _task: TaskRef) -> Option<TaskRef> {
-        unreachable!("only stacks have stack_jobs")
+        unreachable!("only stacks have stack jobs")
     }
 
-    /// A join takes the result of a stolen task that has ended: its scope's stack goes on behind it.
+    /// A join takes the result of a stolen task that has ended. The stack of its scope goes on
+    /// behind the task.
     #[inline(always)]
     fn pass_theft(_worker: &Worker<E>, _closure: TaskRef) {}
 
-    /// Looks for work outside of the pool; true if [`next_stack_job`](TaskStore::next stack job) has something.
+    /// Looks for work outside the pool. Returns true if
+    /// [`next_stack_job`](TaskStore::next_stack_job) has a task.
     #[inline(always)]
     fn steal_stack_jobs(_worker: &Worker<E>) -> bool {
         false
     }
 
-    /// How long a worker may sleep that has found nothing; without end, if that is none.
+    /// How long a worker that has found nothing may sleep. `None`: without a timeout.
     #[inline(always)]
     fn nap(_worker: &Worker<E>) -> Option<Duration> {
         None

@@ -1,4 +1,5 @@
-//! A memory manager that was chosen at run time: of this crate, or of any other that implements [`Memory`].
+//! A memory manager that is chosen at run time: one of this crate's, or any other type that
+//! implements [`Memory`].
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -8,20 +9,20 @@ use std::sync::Arc;
 use super::slab::Slabs;
 use super::{Block, Memory};
 
-/// What workers call with their part.
+/// The methods of a manager that need the worker's local part.
 trait Part: Send {
     fn alloc(&mut self, size: usize) -> Block;
 
     /// # Safety
     ///
-    /// As [`Memory::free`].
+    /// As for [`Memory::free`].
     unsafe fn free(&mut self, block: Block);
 
     fn idle(&mut self);
 }
 
 struct PartOf<M: Memory> {
-    // First: the parts of a manager go before the manager.
+    // Declared first: Rust drops a manager's local parts before the manager.
     local: M::Local,
     manager: Arc<M>,
 }
@@ -32,7 +33,7 @@ impl<M: Memory> Part for PartOf<M> {
     }
 
     unsafe fn free(&mut self, block: Block) {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller.
         unsafe { self.manager.free(&mut self.local, block) }
     }
 
@@ -41,7 +42,7 @@ impl<M: Memory> Part for PartOf<M> {
     }
 }
 
-/// A memory manager that was chosen at run time ([`Chosen`]).
+/// A memory manager that is chosen at run time ([`Chosen`]).
 ///
 /// ```
 /// use millpond::memory::Memory;
@@ -55,19 +56,19 @@ impl<M: Memory> Part for PartOf<M> {
 /// ```
 pub struct AnyMemory {
     largest_stable: usize,
-    /// Which manager it is: workers' parts have the same.
+    /// Identifies the manager. Its local parts have the same number.
     number: u64,
     /// Keeps stable blocks mapped.
     _manager: Arc<dyn Send + Sync>,
 }
 
-/// What a worker keeps of an [`AnyMemory`].
+/// A worker's local part of an [`AnyMemory`].
 pub struct AnyLocal {
     part: Box<dyn Part>,
     number: u64,
 }
 
-/// A memory manager that was chosen; by default the default one.
+/// The choice of a memory manager. The default is the default manager.
 #[derive(Clone)]
 pub struct Chosen {
     name: &'static str,
@@ -118,8 +119,9 @@ impl AnyMemory {
     }
 }
 
-// SAFETY: blocks are those of the manager that the worker's part was made with, which is this one (`check`). This and each
-// part keep that manager, so the memory of stable blocks stays mapped at least as long as this.
+// SAFETY: blocks come from the manager that made the worker's local part, which is this one
+// (`check`). This value and each local part keep that manager alive. So the memory of stable blocks
+// stays mapped at least as long as this value exists.
 unsafe impl Memory for AnyMemory {
     type Local = AnyLocal;
     type Choice = Chosen;
@@ -143,7 +145,7 @@ unsafe impl Memory for AnyMemory {
 
     #[inline]
     unsafe fn free(&self, local: &mut AnyLocal, block: Block) {
-        // SAFETY: the caller's; the part is this manager's.
+        // SAFETY: by the caller. The local part belongs to this manager.
         unsafe { local.part.free(block) }
     }
 

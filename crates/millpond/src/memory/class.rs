@@ -2,17 +2,18 @@
 
 use super::{BLOCK_ALIGN, LINE};
 
-/// The block size of each class: multiples of a cache line, so that no two blocks share one; but for the second, that of
-/// most tasks with one access, since what many such tasks cost is memory.
+/// The block size of each class. All but one are multiples of a cache line, so that no two blocks
+/// share a line. The second class is the exception. Most tasks with one access use it, and the cost
+/// of many such tasks is their memory.
 pub(super) const SIZES: [usize; CLASSES] = [64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 2048, 4096];
 
-/// How many classes there are.
+/// The number of classes.
 pub(super) const CLASSES: usize = 12;
 
 /// The largest block of a class.
 pub(super) const LARGEST: usize = SIZES[CLASSES - 1];
 
-/// The class of a size given in units of `BLOCK_ALIGN`, rounded up.
+/// The class of a size in units of `BLOCK_ALIGN`, rounded up.
 const CLASS_OF: [u8; LARGEST / BLOCK_ALIGN + 1] = class_table();
 
 const fn class_table() -> [u8; LARGEST / BLOCK_ALIGN + 1] {
@@ -29,13 +30,13 @@ const fn class_table() -> [u8; LARGEST / BLOCK_ALIGN + 1] {
     table
 }
 
-/// The smallest class whose blocks hold `size` bytes; `None` if the system has to serve it.
+/// The smallest class whose blocks hold `size` bytes; `None` if the system has to serve the block.
 #[inline]
 pub(super) fn class_of(size: usize) -> Option<usize> {
     CLASS_OF.get(size.div_ceil(BLOCK_ALIGN)).map(|&class| class as usize)
 }
 
-/// What a block's tag says.
+/// The contents of a block's tag.
 ///
 /// ```text
 ///       31   30   29    28        8   7            0
@@ -48,7 +49,7 @@ pub(super) fn class_of(size: usize) -> Option<usize> {
 ///     +----+---------+---------------------------------+
 /// ```
 ///
-/// A manager has blocks of the first two kinds, or of the last alone.
+/// A manager has blocks of the first two kinds, or only of the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(pub(super) u32);
 
@@ -57,7 +58,7 @@ const CLASS_BITS: u32 = 8;
 #[cfg(feature = "catalogue")]
 const LINES_BITS: u32 = 29;
 
-/// Seats that fit a tag.
+/// The number of seats that a tag can tell apart.
 pub(super) const MAX_SEATS: usize = 1 << (31 - CLASS_BITS);
 
 impl Tag {
@@ -66,14 +67,15 @@ impl Tag {
         Tag(home << CLASS_BITS | class as u32)
     }
 
-    /// A block of the system, of `lines` cache lines; `None` if the tag cannot hold so many (128 GiB).
+    /// The tag of a system block of `lines` cache lines; `None` if the tag cannot hold that number
+    /// (128 GiB).
     pub(super) fn system(lines: usize) -> Option<Tag> {
         let lines = u32::try_from(lines).ok()?;
         (lines < SYSTEM).then_some(Tag(lines | SYSTEM))
     }
 
-    /// A block that begins `skipped` units behind what the system gave, of `lines` cache lines in all; `None` if the tag
-    /// cannot hold so many (32 GiB).
+    /// The tag of a block that begins `skipped` units behind the start of the system's memory, of
+    /// `lines` cache lines in all; `None` if the tag cannot hold that number (32 GiB).
     #[inline]
     #[cfg(feature = "catalogue")]
     pub(super) fn plain(lines: usize, skipped: usize) -> Option<Tag> {
@@ -81,26 +83,26 @@ impl Tag {
         (lines < 1 << LINES_BITS).then_some(Tag((skipped << LINES_BITS | lines) as u32))
     }
 
-    /// The seat from whose blocks of a class it is; no seat's number if it is the system's, so that the owner's fast path
-    /// needs one comparison.
+    /// The home seat of a block of a class. For a system block, it is not the number of any seat.
+    /// So the owner's fast path needs one comparison.
     #[inline]
     pub(super) fn home(self) -> u32 {
         self.0 >> CLASS_BITS
     }
 
-    /// The class of a block of one.
+    /// The class of a block that belongs to a class.
     #[inline]
     pub(super) fn class(self) -> usize {
         (self.0 & ((1 << CLASS_BITS) - 1)) as usize
     }
 
-    /// The size in bytes of a block too large for a class; `None` for one of a class.
+    /// The size in bytes of a block that is too large for a class; `None` for a block of a class.
     #[inline]
     pub(super) fn system_bytes(self) -> Option<usize> {
         (self.0 & SYSTEM != 0).then_some((self.0 & !SYSTEM) as usize * LINE)
     }
 
-    /// What [`plain`](Tag::plain) was given.
+    /// The arguments of [`plain`](Tag::plain).
     #[inline]
     #[cfg(feature = "catalogue")]
     pub(super) fn plain_parts(self) -> (usize, usize) {

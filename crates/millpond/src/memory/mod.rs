@@ -17,29 +17,30 @@ pub(crate) mod testing;
 #[cfg(feature = "catalogue")]
 pub use paper::{named, variants};
 
-/// Every block is aligned to half a cache line; one of more than 96 bytes begins a line.
+/// Every block is aligned to half a cache line. A block of more than 96 bytes begins a line.
 pub const BLOCK_ALIGN: usize = 32;
 
-/// A cache line.
+/// The bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// A block and what its manager wants to be told when it comes back.
+/// A block, and the tag that its manager needs back with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     /// The first byte, aligned to [`BLOCK_ALIGN`].
     pub start: NonNull<u8>,
-    /// The manager's own words (size class, home worker); kept in the task header meanwhile.
+    /// Data of the manager (size class, home worker). The task header keeps it until the block
+    /// comes back.
     pub tag: u32,
 }
 
-/// Where task blocks come from.
+/// Allocates the blocks of tasks.
 ///
-/// [`slab::Slabs`] and `named::Named` implement it, and so can other crates. Only the runtime's workers call the
-/// methods: `alloc` once per spawn, `free` once per task. A manager that frees to the system returns 0 from
-/// [`largest_stable`](Memory::largest_stable).
+/// [`slab::Slabs`] and `named::Named` implement this trait, and other crates can, too. Only the
+/// runtime's workers call the methods: `alloc` once per spawn, `free` once per task. A manager that
+/// frees to the system returns 0 from [`largest_stable`](Memory::largest_stable).
 ///
-/// A `Local` goes from thread to thread with its seat, and one thread uses it at a time. The manager and its local parts
-/// are dropped in any order.
+/// A `Local` moves from thread to thread with its seat. One thread at a time uses it. The manager
+/// and its local parts are dropped in any order.
 ///
 /// ```
 /// use millpond::memory::{BLOCK_ALIGN, Memory, slab::Slabs};
@@ -53,48 +54,51 @@ pub struct Block {
 ///
 /// # Safety
 ///
-/// `alloc` returns a block of at least `size` bytes that nobody else uses until it is freed, aligned to 64 if `size` is
-/// more than 96, else to [`BLOCK_ALIGN`]; its first word is initialized.
+/// `alloc` returns a block of at least `size` bytes that nothing else uses until it is freed. It is
+/// aligned to 64 if `size` is more than 96, else to [`BLOCK_ALIGN`]. Its first word is initialized.
 ///
-/// A block of up to [`largest_stable`](Memory::largest_stable) bytes is *stable*: after it is freed, a reader may still
-/// load its first 8 bytes, until the manager is dropped. So:
+/// A block of up to [`largest_stable`](Memory::largest_stable) bytes is *stable*: after it is
+/// freed, a reader may still load its first 8 bytes, until the manager is dropped. So:
 ///
-/// - Its memory stays mapped until the manager is dropped, even if all local parts are dropped before.
+/// - Its memory stays mapped until the manager is dropped, even if all local parts are dropped
+///   before.
 /// - It is only ever used for blocks of one size.
 /// - Its first 8 bytes are 0 before the first use, and the manager never writes them afterwards.
 pub unsafe trait Memory: Send + Sync + Sized + 'static {
-    /// What one worker keeps for itself.
+    /// The part of the manager that belongs to one worker.
     type Local: Send + 'static;
 
-    /// What is left to choose when the type is named; `()` if there is nothing.
+    /// The parameters of this type of manager; `()` if it has none.
     type Choice: Clone + std::fmt::Debug + Default + Send + Sync + 'static;
 
-    /// The name by which the command line chooses it.
+    /// The name of this manager on the command line.
     const NAME: &'static str;
 
-    /// A manager for `seats` workers, and the local part of each.
+    /// Makes a manager for `seats` workers, and the local part of each.
     fn with(seats: usize, choice: &Self::Choice) -> (Self, Vec<Self::Local>);
 
-    /// As [`with`](Memory::with) the default choice.
+    /// Like [`with`](Memory::with), with the default choice.
     fn new(seats: usize) -> (Self, Vec<Self::Local>) {
         Self::with(seats, &Self::Choice::default())
     }
 
-    /// The largest size for which blocks are stable (see *Safety*), which lets a join that returns no value remember a
-    /// block without keeping it alive; 0 if none are.
+    /// The largest size for which blocks are stable (see *Safety*); 0 if none are. If a block is
+    /// stable, a join that returns no value can remember it without keeping it alive.
     fn largest_stable(&self) -> usize;
 
-    /// A block of at least `size` bytes. Panics if `local` is a local part of another manager.
+    /// Returns a block of at least `size` bytes. Panics if `local` is a local part of another
+    /// manager.
     fn alloc(&self, local: &mut Self::Local, size: usize) -> Block;
 
     /// Gives a block back, on any worker.
     ///
     /// # Safety
     ///
-    /// `block` came from this manager's `alloc`, on whatever worker, and nobody uses it any more. `local` is a local
-    /// part of this manager.
+    /// `block` came from `alloc` of this manager, on any worker, and nothing uses it any more.
+    /// `local` is a local part of this manager.
     unsafe fn free(&self, local: &mut Self::Local, block: Block);
 
-    /// Called by a worker that is about to sleep: sends home what it holds for others. Panics as `alloc` does.
+    /// Sends home the blocks that this worker holds for others. A worker calls it before it sleeps.
+    /// Panics as `alloc` does.
     fn idle(&self, local: &mut Self::Local);
 }

@@ -1,12 +1,14 @@
-//! Tells AddressSanitizer which blocks are free: to it a slab is one allocation that lives as long as the manager.
+//! Tells AddressSanitizer which blocks are free. For AddressSanitizer, a slab is one allocation
+//! that lives as long as the manager.
 //!
-//! The first word of a block is never poisoned, since a stale reader may load it at any time (trait `Memory`).
+//! The first word of a block is never poisoned, since a stale reader may load it at any time (trait
+//! `Memory`).
 
 use std::ptr::NonNull;
 
 #[cfg(millpond_asan)]
-// SAFETY: the two functions of AddressSanitizer's interface, with its signatures. They touch shadow memory only, so
-// any address may be given; at worst a later access is reported.
+// SAFETY: these are two functions of AddressSanitizer's interface, with its signatures. They touch
+// shadow memory only, so any address is valid. In the worst case, a later access is reported.
 unsafe extern "C" {
     safe fn __asan_poison_memory_region(start: *const u8, bytes: usize);
     safe fn __asan_unpoison_memory_region(start: *const u8, bytes: usize);

@@ -1,4 +1,4 @@
-//! Blocks that come from the system one by one.
+//! Blocks that the manager allocates one by one from the system.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use super::class::Tag;
 use super::{Block, LINE};
 
-/// The alignment that the system gives without being asked.
+/// The alignment that the system gives by default.
 #[cfg(feature = "catalogue")]
 const GIVEN: usize = 16;
 
@@ -21,13 +21,13 @@ pub(super) fn large_block(size: usize) -> Block {
     Block { start, tag: tag.0 }
 }
 
-/// Gives a block back that is too large for a class.
+/// Gives back a block that is too large for a class.
 ///
 /// # Safety
 ///
-/// [`large_block`] made it, of as many bytes as its tag says; nobody uses it any more.
+/// [`large_block`] made the block, with the number of bytes in its tag. Nothing uses it any more.
 pub(super) unsafe fn free_large(start: NonNull<u8>, bytes: usize) {
-    // SAFETY: of this layout, by the caller.
+    // SAFETY: by the caller, the block has this layout.
     unsafe { dealloc(start.as_ptr(), layout_of(bytes)) };
 }
 
@@ -35,8 +35,8 @@ fn layout_of(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, LINE).expect("a tag holds less than the address space")
 }
 
-/// A block of any size, as `malloc` gives it: to be asked for a larger alignment costs it several times as much, so it is
-/// asked for more bytes, and the block begins where it may.
+/// A block of any size, as `malloc` gives it. A larger alignment would cost `malloc` several times
+/// as much. So this asks for more bytes, and the block begins at the first aligned address.
 #[inline]
 #[cfg(feature = "catalogue")]
 pub(super) fn plain_block(size: usize) -> Block {
@@ -45,7 +45,7 @@ pub(super) fn plain_block(size: usize) -> Block {
     let memory = ask(plain_layout(lines));
     let skip = memory.addr().get().wrapping_neg() % align;
     let tag = Tag::plain(lines, skip / GIVEN).unwrap_or_else(|| panic!("a block of {size} bytes is too large"));
-    // SAFETY: what is skipped is less than what was asked for beyond the block.
+    // SAFETY: the skipped bytes are fewer than those that were asked for in addition to the block.
     let start = unsafe { memory.byte_add(skip) };
     begin(start);
     Block { start, tag: tag.0 }
@@ -55,14 +55,14 @@ pub(super) fn plain_block(size: usize) -> Block {
 ///
 /// # Safety
 ///
-/// `block` came from there; nobody uses it any more.
+/// `block` came from there, and nothing uses it any more.
 #[inline]
 #[cfg(feature = "catalogue")]
 pub(super) unsafe fn free_plain(block: Block) {
     let (lines, skipped) = Tag(block.tag).plain_parts();
-    // SAFETY: it begins so far behind what the system gave.
+    // SAFETY: by the tag, the block begins this many bytes behind the system's memory.
     let memory = unsafe { block.start.byte_sub(skipped * GIVEN) };
-    // SAFETY: of this layout; both by the tag.
+    // SAFETY: by the tag, the memory has this layout.
     unsafe { dealloc(memory.as_ptr(), plain_layout(lines)) };
 }
 
@@ -73,14 +73,14 @@ fn plain_layout(lines: usize) -> Layout {
 
 #[inline]
 fn ask(layout: Layout) -> NonNull<u8> {
-    // SAFETY: the size is not 0: all blocks have a line at least.
+    // SAFETY: the size is not 0: all blocks have at least a line.
     let memory = unsafe { alloc(layout) };
     NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// As a slab's first use: the first word counts uses (trait `Memory`).
+/// Initializes the first word as a slab does: it counts uses (trait `Memory`).
 #[inline]
 fn begin(block: NonNull<u8>) {
-    // SAFETY: just allocated, a line at least, and aligned to 16 at least.
+    // SAFETY: the block was just allocated. It has at least a line, and is aligned to at least 16.
     unsafe { block.cast::<u64>().write(0) };
 }

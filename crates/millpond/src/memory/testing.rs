@@ -1,4 +1,4 @@
-//! What the tests of all memory managers use, and `conformance::memory`.
+//! Helpers for the tests of all memory managers and for `conformance::memory`.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use super::{Block, Memory};
 use crate::sync::Mutex;
 
-/// A manager of one seat, with a choice.
+/// Makes a manager with one seat.
 pub(crate) fn one_seat<M: Memory>(choice: &M::Choice) -> (M, M::Local) {
     let (manager, mut locals) = M::with(1, choice);
     let local = locals.remove(0);
@@ -15,12 +15,13 @@ pub(crate) fn one_seat<M: Memory>(choice: &M::Choice) -> (M, M::Local) {
 
 /// Frees a block that the test holds.
 pub(crate) fn free<M: Memory>(manager: &M, local: &mut M::Local, block: Block) {
-    // SAFETY: the tests pass each block once, and a local part of its manager.
+    // SAFETY: the tests pass each block once, with a local part of its manager.
     unsafe { manager.free(local, block) };
 }
 
 pub(crate) fn first_word(block: Block) -> u64 {
-    // SAFETY: a block has at least 64 bytes, aligned; this thread holds it, and its first word is initialized.
+    // SAFETY: a block has at least 64 bytes, aligned. This thread holds it, and its first word is
+    // initialized.
     unsafe { block.start.cast::<u64>().read() }
 }
 
@@ -34,13 +35,13 @@ pub(crate) fn fill(block: Block, bytes: usize, byte: u8) {
     unsafe { block.start.write_bytes(byte, bytes) };
 }
 
-/// A block on its way to another thread, and what its first word says.
+/// A block on its way to another thread, and the value of its first word.
 pub(crate) struct Sent(pub(crate) Block, pub(crate) u64);
 
-// SAFETY: the block is its receiver's: the sender forgets it.
+// SAFETY: the block belongs to its receiver. The sender forgets it.
 unsafe impl Send for Sent {}
 
-/// A bounded queue of them, with many takers.
+/// A bounded queue of such blocks, with many takers.
 #[derive(Default)]
 pub(crate) struct Queue(Mutex<VecDeque<Sent>>);
 
@@ -75,7 +76,8 @@ pub(crate) fn free_sent<M: Memory>(manager: &M, local: &mut M::Local, Sent(block
     free(manager, local, block);
 }
 
-/// Several threads, each with a seat, allocate blocks of these sizes in turn and free each other's.
+/// Several threads, each with a seat, allocate blocks of these sizes in turn. They free each
+/// other's blocks.
 pub(crate) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: usize, sizes: &[usize]) {
     const THREADS: usize = 4;
     let (manager, locals) = M::with(THREADS, choice);
@@ -110,8 +112,8 @@ pub(crate) fn everybody_frees_everybodys<M: Memory>(choice: &M::Choice, rounds: 
     }
 }
 
-/// Plants a use after free in a process of its own, which runs the calling test again, and expects AddressSanitizer to
-/// end it. `name` tells the plants of one test apart.
+/// Runs the calling test again in a process of its own, with a use after free. Expects
+/// AddressSanitizer to end that process. `name` distinguishes several such runs of one test.
 #[cfg(all(test, millpond_asan))]
 pub(crate) fn use_after_free_is_caught<M: Memory>(choice: &M::Choice, name: &str) {
     use std::env;
@@ -123,7 +125,8 @@ pub(crate) fn use_after_free_is_caught<M: Memory>(choice: &M::Choice, name: &str
             let (manager, mut local) = one_seat::<M>(choice);
             let block = manager.alloc(&mut local, 64);
             free(&manager, &mut local, block);
-            // SAFETY: none, that is the point: the block is free. The first word is for stale readers.
+            // SAFETY: there is none, on purpose: the block is free. The first word is for stale
+            // readers.
             unsafe { block.start.byte_add(32).write_volatile(1) };
             return;
         }

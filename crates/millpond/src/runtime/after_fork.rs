@@ -1,7 +1,8 @@
-//! Where callers of scopes work in the child of a fork, on a runtime that was built before.
+//! The caller contexts for the child of a fork, on a runtime that was built before.
 //!
-//! The pool of the runtime may hold tasks that the parent runs, and any lock of it may be one that a thread of the parent held. So
-//! nothing of it is used, but what never changes: each caller gets a caller context that is made in the child, and kept for the next one.
+//! The runtime's pool may hold tasks that the parent runs, and a thread of the parent may hold any
+//! of its locks. So the child uses only parts that never change. Each caller gets a caller context
+//! that is made in the child, and kept for the next caller.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::worker::seats::Shared;
 /// The locks of the crate's statics.
 pub(crate) static LOCKS: &[Take] = &[claim::take_lock, version::take_lock, storage::take_locks, depend::take_locks];
 
-/// The caller contexts of one process. Made by its first caller, and left behind by the next fork.
+/// The caller contexts of one process. Its first caller makes them, and the next fork abandons
+/// them.
 pub(crate) struct AfterFork<E: Engine>(AtomicPtr<CallerContexts<E>>);
 
 struct CallerContexts<E: Engine> {
@@ -37,10 +39,11 @@ impl<E: Engine> AfterFork<E> {
         vacant.unwrap_or_else(|| of.context_after_fork())
     }
 
-    /// The caller has left it. Unless the process has forked in the scope's closure, it is one of this process.
+    /// Returns a caller context. It belongs to this process, unless the process has forked in the
+    /// scope's closure.
     pub(crate) fn give_back(&self, caller_context: &Arc<Shared<E>>) {
         if caller_context.is_forked() {
-            // Its threads, too, are not here.
+            // Its threads are not in this process, either.
             return std::mem::forget(Arc::clone(caller_context));
         }
         self.caller_contexts().vacant.lock().push(Arc::clone(caller_context));
@@ -55,7 +58,7 @@ impl<E: Engine> AfterFork<E> {
             if let Some(contexts) = contexts.filter(|contexts| contexts.generation == generation) {
                 return contexts;
             }
-            // Until the process ends, as all that is left of the runtime.
+            // Leaked: it stays until the process ends.
             let new = Box::into_raw(Box::new(CallerContexts { generation, vacant: Mutex::new(Vec::new()) }));
             match self.0.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => seen = new,

@@ -1,4 +1,4 @@
-//! The builder: the choices of a runtime, and what may be wrong with them.
+//! The builder: the choices of a runtime, and the errors in them.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -44,38 +44,38 @@ pub struct Builder {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A choice out of its range: its name, what was chosen, and the range.
+    /// A choice out of its range.
     OutOfRange {
         /// The method of the builder.
         option: &'static str,
-        /// What it was given.
+        /// The given value.
         given: u64,
-        /// What it takes.
+        /// The valid range.
         range: (u64, u64),
     },
     /// A family has no member of this name (`catalogue::Registry`).
     NoSuch {
-        /// What was to be chosen, in words.
+        /// The family, in words.
         family: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         given: String,
-        /// What there is.
+        /// The valid names.
         valid: Vec<&'static str>,
     },
     /// The scheme `stack` has neither a pool nor a memory manager (`catalogue::Registry`).
     NotWithStack {
-        /// What was to be chosen, in words.
+        /// The family, in words.
         family: &'static str,
-        /// Which one.
+        /// The name of its member.
         name: String,
     },
-    /// The system does not reserve a stack of this size for each worker ([`Builder::stack_size`]).
+    /// The system cannot reserve a stack of this size for each worker ([`Builder::stack_size`]).
     Stack {
         /// The size.
         bytes: usize,
-        /// How many workers there are to be.
+        /// The number of workers.
         workers: usize,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The system started no thread.
@@ -85,7 +85,7 @@ pub enum BuildError {
     Signal {
         /// The signal.
         signal: i32,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -130,14 +130,15 @@ impl std::error::Error for BuildError {
 }
 
 impl Builder {
-    /// The most tasks in flight in one scope unless [`window`](Builder::window) says otherwise.
+    /// The default of [`window`](Builder::window): the most tasks in flight in one scope.
     pub const DEFAULT_WINDOW: usize = config::DEFAULT_WINDOW as usize;
 
-    /// How many workers; by default as many processors as the affinity mask and the cgroup's quota allow. The caller
-    /// of a scope is one of them. 1 to 4096.
+    /// The number of workers, 1 to 4096. The caller of a scope is one of them. The default is the
+    /// number of processors that the affinity mask and the cgroup's quota allow.
     ///
-    /// While a body waits, a spare thread works in the place of its thread. At most 4 spare threads for each worker are started, when
-    /// they are first needed. They are not bound to a processor ([`pin`](Builder::pin)).
+    /// While a body waits, a spare thread works in place of its thread. At most 4 spare threads for
+    /// each worker are started, when they are first needed. They are not bound to a processor
+    /// ([`pin`](Builder::pin)).
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -152,10 +153,15 @@ impl Builder {
         self
     }
 
-    /// The most tasks in flight in one scope (4096): a spawner that has that many outstanding runs tasks instead. A
-    /// body that can run none of its own exceeds the bound. Once full, it is open again when a quarter is free, and
-    /// a window full of short tasks is emptied first if the spawner finds them. While there is room, a spawner whose
-    /// tasks have become so short that they would run at their spawn may first run such as it has queued. At least 1.
+    /// The most tasks in flight in one scope, at least 1. The default is 4096.
+    ///
+    /// If that many tasks are outstanding, the spawner runs tasks instead. A body that can run none
+    /// of its own tasks exceeds the limit. After the window was full, it opens again when a quarter
+    /// is free. If the window is full of short tasks, the spawner empties it first, as far as it
+    /// finds them.
+    ///
+    /// The tasks may become so short that they would run at their spawn. Then the spawner may run
+    /// queued ones first, even if the window has room.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -172,16 +178,21 @@ impl Builder {
         self
     }
 
-    /// The most bytes that the tasks in flight in one scope may hold, as far as they say
-    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no bound. A task that alone holds more runs alone.
-    /// At least 1; hard or soft as [`window`](Builder::window).
+    /// The most bytes that the tasks in flight in one scope may declare
+    /// ([`Task::bytes`](crate::Task::bytes)). By default there is no limit. A task that alone
+    /// declares more runs alone. At least 1. The limit is hard or soft like
+    /// [`window`](Builder::window).
     ///
-    /// The bytes of a task count from its spawn until it is complete. The runtime does not see what lives in a handle
-    /// afterwards. So in a pipeline it is the task that uses the data *last* that says the bytes, and it leaves nothing behind: the
-    /// handle is written anew for the next item, or the task takes the value out ([`std::mem::take`]). Or a parent
-    /// ([`nest`](crate::Spawn::nest)) says the bytes, and owns the data ([`Spawn::handle`](crate::Spawn::handle)): it is complete
-    /// when its children are. The most that is alive is this bound and two items: one that is loaded before the task behind it has
-    /// room, and one that was used and stays until the next is written.
+    /// The bytes of a task count from its spawn until it is complete. The runtime does not see what
+    /// a handle holds afterwards. So in a pipeline, declare the bytes on the task that uses the
+    /// data *last*, and let it leave nothing behind. Overwrite the handle for the next item, or
+    /// take the value out ([`std::mem::take`]).
+    ///
+    /// Alternatively, let a parent ([`nest`](crate::Spawn::nest)) declare the bytes and own the
+    /// data ([`Spawn::handle`](crate::Spawn::handle)). It is complete when its children are.
+    ///
+    /// At most this limit and two items are alive. One item was loaded before the next task has
+    /// room. The other was used and stays until it is overwritten.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -204,15 +215,17 @@ impl Builder {
         self
     }
 
-    /// The most bytes that the versions made by renaming ([`Handle::write`](crate::Handle::write)) may take at any one
-    /// time, in the whole runtime. A `write` whose version would be beyond it goes into the storage of the value in use,
-    /// after the tasks that use it, as on an [in-place](crate::Handle::in_place) handle; the result is the same. 0 forbids
-    /// renaming. By default there is no bound: a window of tasks has at most one version a `write`, and a handle one that
-    /// is current.
+    /// The most bytes that versions made by renaming ([`Handle::write`](crate::Handle::write)) may
+    /// take at any time, in the whole runtime. 0 forbids renaming. By default there is no limit: a
+    /// window of tasks has at most one version per `write`, and a handle has one current version.
     ///
-    /// A version counts from the spawn of its `write` until its last use, and the current one until the next or the end of
-    /// its handle, which may be that of another runtime by then. It takes the size of the value and 120 bytes, rounded up
-    /// to a multiple of 64. What a value owns elsewhere, such as the elements of a `Vec`, is not seen.
+    /// If a `write` would exceed the limit, it goes into the storage of the value in use, after the
+    /// tasks that use it. The result is the same. See [in-place](crate::Handle::in_place) handles.
+    ///
+    /// A version counts from the spawn of its `write` until its last use. The current version
+    /// counts until the next one or the end of its handle. By then, the handle may belong to
+    /// another runtime. A version takes the size of the value plus 120 bytes, rounded up to a
+    /// multiple of 64. Heap memory of the value, such as the elements of a `Vec`, is not counted.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -234,13 +247,14 @@ impl Builder {
         self
     }
 
-    /// Runs commutative tasks in reference order and combines reductions in it, so that results are the same to the
-    /// last bit in every run, whatever the number of workers. Off by default: commutative tasks wait more, and the
-    /// parts of a reduction are kept until it ends.
+    /// Makes results bitwise the same in every run, for any number of workers. Commutative tasks
+    /// run, and reductions combine, in reference order. Off by default: with it, commutative tasks
+    /// wait more, and the parts of a reduction are kept until it ends.
     ///
-    /// Large parts are not kept ([`Reducer::LARGE`](crate::Reducer::LARGE)): neighbours are combined two by two, as
-    /// soon as both are there. The shape of that tree follows from the number of tasks, so its result is the same in
-    /// every run too; the last bits of a floating-point sum need not be those of a serial loop.
+    /// Large parts are not kept ([`Reducer::LARGE`](crate::Reducer::LARGE)): two neighbours are
+    /// combined as soon as both exist. The number of tasks determines the shape of that tree, so
+    /// its result is the same in every run, too. The last bits of a floating-point sum may differ
+    /// from those of a serial loop.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -259,14 +273,15 @@ impl Builder {
         self
     }
 
-    /// What a worker does that finds no task; [`Idle::Hybrid`] by default.
+    /// What a worker does if it finds no task. The default is [`Idle::Hybrid`].
     pub fn idle(mut self, idle: Idle) -> Self {
         self.config.idle = idle;
         self
     }
 
-    /// For the [`StackEngine`](crate::StackEngine): at which end of a stack a thief begins to look;
-    /// [`End::Oldest`] by default. It changes how often is stolen, never the result. Cargo feature `stack`.
+    /// The end of a stack at which a thief begins to scan, for the
+    /// [`StackEngine`](crate::StackEngine). The default is [`End::Oldest`]. It affects how often
+    /// tasks are stolen, never the result. Needs the Cargo feature `stack`.
     ///
     /// ```
     /// use millpond::stack::policy::End;
@@ -283,18 +298,21 @@ impl Builder {
         self
     }
 
-    /// Which ready leaves run at their spawn; [`Inline::Auto`] by default.
+    /// Which ready leaves run at their spawn. The default is [`Inline::Auto`].
     pub fn inline(mut self, inline: Inline) -> Self {
         self.config.inline = inline;
         self
     }
 
-    /// Binds each worker to one of the processors that the process may use. The caller of a scope is bound from the end of its
-    /// closure to the end of the scope. Off by default. Where there are more workers than processors, they share; a system that
-    /// refuses leaves them where they are.
+    /// Binds each worker to one of the processors that the process may use. Off by default.
     ///
-    /// A runtime that is built in a body may use what the process may use. A thread that a body makes itself starts on the
-    /// processor of the worker, as the system has it.
+    /// The caller of a scope is bound from the end of its closure to the end of the scope. If there
+    /// are more workers than processors, workers share processors. If the system refuses, the
+    /// workers stay unbound.
+    ///
+    /// A runtime that is built in a body may use all processors of the process. A thread that a
+    /// body creates itself starts on the worker's processor, because the system inherits the
+    /// binding.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -308,28 +326,34 @@ impl Builder {
         self
     }
 
-    /// Bytes reserved for the stack of each body (2 MiB; 4 MiB with debug assertions). Only what is touched costs memory. From 128 KiB to
-    /// 1 GiB. [`build`](Builder::build) fails if the system does not reserve one such stack for each worker.
+    /// The bytes reserved for the stack of each body, from 128 KiB to 1 GiB. The default is 2 MiB,
+    /// and 4 MiB with debug assertions. Only touched pages cost memory. [`build`](Builder::build)
+    /// fails if the system cannot reserve one such stack for each worker.
     ///
-    /// The bodies of tasks run on such stacks: all of them, on worker threads as on the threads that call
-    /// [`scope`](crate::Runtime::scope). The closure of a scope, and leaves that run at their spawn there, run on the stack of
-    /// the caller's thread. A task's closure is moved to the stack before it is called, so it needs room there beside what
-    /// its body needs, as what it returns does. With optimization that is up to three times the size; without, up to 60 times.
-    /// A closure of 1 MB or more does not fit: box what it captures.
+    /// All bodies of tasks run on such stacks, on worker threads and on threads that call
+    /// [`scope`](crate::Runtime::scope). The closure of a scope runs on the stack of the caller's
+    /// thread. So do leaves that run at their spawn there.
     ///
-    /// A body that overflows its stack ends the process, as an overflow of a thread's stack does. The error output then says
-    /// which task it was, and how large the stack was (not under a sanitizer). A leaf that runs at its spawn counts as part of the
-    /// body that has spawned it, and the half of a `join` that another thread runs has no name.
+    /// A task's closure is moved to the stack before it is called. So the stack needs room for the
+    /// closure and the returned value, in addition to the body's needs. With optimization this is
+    /// up to three times their size; without, up to 60 times. A closure of 1 MB or more does not
+    /// fit: box its captures.
     ///
-    /// Each body that waits keeps one stack. Linux allows 65,530 mappings in a process (`vm.max_map_count`), and a stack takes
-    /// two. If there is no other stack, [`wait`](crate::Spawn::wait) and [`wait_on`](crate::Spawn::wait_on) fail with
+    /// A body that overflows its stack ends the process, like an overflow of a thread's stack. The
+    /// error output then names the task and the size of the stack (not under a sanitizer). A leaf
+    /// that runs at its spawn counts as part of the body that has spawned it. The half of a `join`
+    /// that another thread runs has no name.
+    ///
+    /// Each waiting body keeps one stack. Linux allows 65,530 mappings in a process
+    /// (`vm.max_map_count`), and a stack takes two. If no stack is left,
+    /// [`wait`](crate::Spawn::wait) and [`wait_on`](crate::Spawn::wait_on) fail with
     /// [`Kind::NoStack`](crate::Kind::NoStack), and [`block_on`](crate::Spawn::block_on) panics.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = bytes;
         self
     }
 
-    /// Records by this recorder; by default each runtime has one of its own.
+    /// Sets the recorder. By default each runtime has its own.
     ///
     /// ```
     /// use millpond::Runtime;
@@ -350,12 +374,13 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a choice is out of its range, the system reserves no stacks or starts no thread, or a signal cannot be caught.
+    /// If a choice is out of its range, the system reserves no stacks or starts no thread, or a
+    /// signal cannot be caught.
     pub fn build(self) -> Result<Runtime, BuildError> {
         self.build_with()
     }
 
-    /// Builds a runtime of the engine that the type names: `Runtime<E>`.
+    /// Builds a runtime with the engine of the type `Runtime<E>`.
     ///
     /// ```
     /// use millpond::depend::list::List;
@@ -368,12 +393,12 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As [`build`](Builder::build).
+    /// The same as for [`build`](Builder::build).
     pub fn build_with<E: Engine>(self) -> Result<Runtime<E>, BuildError> {
         self.build_of(Choices::default())
     }
 
-    /// As [`build_with`](Builder::build_with), with what the types leave to choose.
+    /// Like [`build_with`](Builder::build_with), with the choices that the types leave open.
     pub(crate) fn build_of<E: Engine>(self, choices: Choices<E>) -> Result<Runtime<E>, BuildError> {
         let config = self.checked()?;
         let shared = Shared::<E>::new(config, choices);

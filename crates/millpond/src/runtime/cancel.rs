@@ -3,14 +3,16 @@
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Cancels a scope: its tasks that have not started end as [`Kind::Cancelled`](crate::Kind::Cancelled).
+/// Cancels a scope: its tasks that have not started end as
+/// [`Kind::Cancelled`](crate::Kind::Cancelled).
 ///
-/// [`Spawn::cancel_on_failure`](crate::Spawn::cancel_on_failure) cancels a scope at its first failure. The drop of a
-/// [`Session`](crate::Session) cancels it; [`SessionJoin::cancel`](crate::SessionJoin::cancel) cancels one task of it.
+/// [`Spawn::cancel_on_failure`](crate::Spawn::cancel_on_failure) cancels a scope at its first
+/// failure. Dropping a [`Session`](crate::Session) cancels it.
+/// [`SessionJoin::cancel`](crate::SessionJoin::cancel) cancels one task of it.
 ///
-/// Bodies that run go on; a long one captures the token and asks [`is_cancelled`](CancelToken::is_cancelled). Order
-/// is kept: what finished has its serial value, and every other task is cancelled or reads, directly or not, from a
-/// cancelled one.
+/// Running bodies continue. A long body captures the token and checks
+/// [`is_cancelled`](CancelToken::is_cancelled). Order is kept: every finished task has its serial
+/// value. Every other task is cancelled, or reads, directly or indirectly, from a cancelled one.
 ///
 /// ```
 /// use millpond::{Handle, Kind, Runtime, Spawn};
@@ -37,7 +39,8 @@ struct Token {
     cancels: Cancels,
 }
 
-/// How often something was cancelled in one root scope: 0 spares every task the look at its scopes' tokens.
+/// The number of cancellations in one root scope. If it is 0, tasks need not check the tokens of
+/// their scopes.
 #[derive(Clone, Debug)]
 pub(crate) struct Cancels(Arc<AtomicUsize>);
 
@@ -62,10 +65,11 @@ impl CancelToken {
         CancelToken(Arc::new(Token { cancelled: AtomicBool::new(false), cancels: cancels.clone() }))
     }
 
-    /// Cancels the scope, now or never: a second call does nothing.
+    /// Cancels the scope. A second call does nothing.
     ///
-    /// Takes constant time from any thread, and wakes nobody: each task finds out when its turn comes. From then on
-    /// every task of the same root scope looks, before it starts, at the scopes around it; until then, at one word.
+    /// Takes constant time on any thread, and wakes no thread: each task finds out when its turn
+    /// comes. After a cancellation, every task of the same root scope checks the scopes around it
+    /// before it starts. Before that, it checks only one word.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -82,13 +86,14 @@ impl CancelToken {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn cancel(&self) {
-        // In this order: once a body has seen the scope cancelled, each task that starts after that looks.
+        // In this order: after a body has seen the scope cancelled, each task that starts checks
+        // the tokens.
         self.0.cancels.0.fetch_add(1, Ordering::Release);
         self.0.cancelled.store(true, Ordering::Release);
     }
 
-    /// Whether [`cancel`](CancelToken::cancel) was called, of this scope; a scope around it has a token of its own. One
-    /// load, so that a body may ask often.
+    /// Whether [`cancel`](CancelToken::cancel) was called for this scope. A scope around it has its
+    /// own token. One load, so a body may check often.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! What a builder chooses.
+//! The choices of a builder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,12 @@ use crate::record::Recorder;
 use crate::stack::policy::End;
 use crate::worker::sleep::Idle;
 
-/// When a leaf that is ready at its spawn runs there and then, instead of through the pool ([TG](crate#sources) §5.1).
+/// When a leaf that is ready at its spawn runs at once instead of through the pool
+/// ([TG](crate#sources) §5.1).
 ///
-/// It changes when a leaf runs, never the result. Parents always go through the pool, and so do the tasks of a session; but on the
-/// dataflow stack portable tasks (of `millpond-dist`), parents with all that they spawn too, run at their spawn by these rules.
+/// It changes when a leaf runs, never the result. Parents and the tasks of a session always go
+/// through the pool. Exception: on the dataflow stack, portable tasks (of `millpond-dist`) run at
+/// their spawn by these rules. This includes portable parents with all their descendants.
 ///
 /// ```
 /// use millpond::{Inline, Runtime, Spawn};
@@ -26,18 +28,19 @@ use crate::worker::sleep::Idle;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inline {
-    /// If its kind (its closure) has shown short bodies only, or if there is no other worker. On the dataflow stack, if the bodies of
-    /// its level have shown to be short and nobody asks for work, or if there is no other worker.
+    /// At once if there is no other worker, or if the leaf's kind (its closure) has had only short
+    /// bodies. On the dataflow stack: if there is no other worker, or if the bodies of its level
+    /// are short and no worker asks for work.
     #[default]
     Auto,
     /// Never: every task goes through the pool.
     Never,
-    /// Whenever it is ready.
+    /// Whenever the leaf is ready.
     Always,
 }
 
 impl Inline {
-    /// The rule for a worker beside whom there is no other, who has nobody to hand a task to.
+    /// The rule if there is only one worker: no other worker could take a task.
     pub(crate) fn alone(self) -> Self {
         if self == Inline::Auto { Inline::Always } else { self }
     }
@@ -48,9 +51,10 @@ pub(crate) struct Config {
     pub(crate) workers: usize,
     pub(crate) window: u64,
     pub(crate) window_bytes: u64,
-    /// The most bytes of renamed versions; `u64::MAX` is no bound.
+    /// The most bytes of renamed versions; `u64::MAX` means no limit.
     pub(crate) rename_bytes: u64,
-    /// That bound, and what counts towards it, if there is one: the runtime's, and its caller contexts'.
+    /// That limit and its current use, if there is one. The runtime and its caller contexts share
+    /// it.
     pub(crate) renames: Option<Arc<Bound>>,
     pub(crate) deterministic: bool,
     pub(crate) idle: Idle,
@@ -59,33 +63,33 @@ pub(crate) struct Config {
     pub(crate) steal_from: End,
     pub(crate) pin: bool,
     pub(crate) stack_size: usize,
-    /// Completions that a worker collects before it counts them.
+    /// How many completions a worker collects before it counts them.
     pub(crate) tally_batch: u64,
-    /// Whether the runtime keeps account of unfinished tasks.
+    /// Whether the runtime tracks unfinished tasks.
     pub(crate) dumps: bool,
-    /// Tells of bodies that keep a worker for so long.
+    /// Reports bodies that keep a worker for this long.
     pub(crate) watchdog: Option<Duration>,
     pub(crate) watch: Option<Arc<Watch>>,
-    /// Prints them.
+    /// The signal that prints dumps.
     #[cfg(feature = "signal")]
     pub(crate) dump_signal: Option<i32>,
-    /// Of its own unless the builder was given one.
+    /// The builder's recorder; `None` means an own one.
     pub(crate) recorder: Option<Recorder>,
     /// Whether this is a caller context, which has no worker of its own.
     pub(crate) caller_context: bool,
 }
 
-/// Tasks in flight in one scope unless the builder says otherwise: enough to look far ahead, few enough for the
+/// The default of tasks in flight in one scope: enough to find parallelism, few enough for the
 /// second-level cache.
 pub(crate) const DEFAULT_WINDOW: u64 = 4096;
-/// Reserved for the stack of a body that may wait; only what is touched costs memory.
-/// Without optimization a closure may be on it 60 times, each time it is moved.
+/// The default size of a body's stack. Only touched pages cost memory. Without optimization, a
+/// closure may be on it 60 times, because each move copies it.
 pub(crate) const DEFAULT_STACK: usize = if cfg!(debug_assertions) { 4 << 20 } else { 2 << 20 };
-/// Less could not run a body on top of a waiting one.
+/// The smallest stack: a smaller one could not run a body on top of a waiting one.
 pub(crate) const LEAST_STACK: usize = 128 << 10;
 /// The largest stack: only a body that recurses very deeply needs more than the default.
 pub(crate) const MOST_STACK: usize = 1 << 30;
-/// More is surely a mistake.
+/// The most workers: more is surely a mistake.
 pub(crate) const MOST_WORKERS: usize = 4096;
 
 impl Default for Config {
@@ -115,7 +119,8 @@ impl Default for Config {
     }
 }
 
-/// As many workers as the process may use processors: std honours the affinity mask and the cgroup's quota.
+/// One worker per processor that the process may use: std honours the affinity mask and the
+/// cgroup's quota.
 pub(crate) fn default_workers() -> usize {
     super::pin::parallelism()
 }

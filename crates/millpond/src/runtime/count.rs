@@ -37,15 +37,15 @@
 //!    continues when it has cleared the bit itself or was notified.
 //! 8. A session has no owner thread: the thread that holds its lock is the owner
 //!    (`runtime::session::core`). Several threads and futures may wait for room at once, so they
-//!    are in a list, and `waiter` is not used. Under the lock, each one adds itself to the list,
-//!    stores in `room_at` how low `word` must be, sets `ROOM`, and compares the counts as in 6. The
-//!    subtraction that reaches `room_at` clears `ROOM`. The worker that did it notifies the whole
-//!    list, and each one checks again. The session may end as soon as the worker has subtracted. So
-//!    a worker that sees `ROOM` takes a reference to the session before it subtracts. Its own
-//!    completions are not counted yet, so the session still exists. Another waiter may store
-//!    another `room_at` just before the subtraction, with `ROOM` set already. So the worker
-//!    compares again afterwards. It has read `word` from that waiter's read-modify-write, or a
-//!    later one, and sees what the waiter stored.
+//!    are in a list, and `waiter` is not used. Under the lock, each one adds itself to the list
+//!    and stores in `room_at` how low `word` must be. Then it sets `ROOM`, and compares the counts
+//!    as in 6. The subtraction that reaches `room_at` clears `ROOM`. The worker that did it
+//!    notifies the whole list, and each one checks again. The session may end as soon as the worker
+//!    has subtracted. So a worker that sees `ROOM` takes a reference to the session before it
+//!    subtracts. Its own completions are not counted yet, so the session still exists. Another
+//!    waiter may store another `room_at` just before the subtraction, with `ROOM` set already. So
+//!    the worker compares again afterwards. It has read `word` from that waiter's
+//!    read-modify-write, or a later one, and sees what the waiter stored.
 //! 9. A session ends without a waiter. Before the owner closes it, the owner puts a reference to
 //!    the session where the completer finds it. The thread that brings `word` to 0 takes the
 //!    reference and ends the session. `ROOM` may still be set then; it is ignored.
@@ -221,7 +221,7 @@ impl Shared {
     /// caller wakes or notifies whatever the result names. `wakes_at_end` says whether a waiter
     /// waits for the end.
     ///
-    /// The scope may be gone afterwards, with two exceptions: the result names a waiter or the
+    /// The scope may be gone afterwards. There are two exceptions: the result names a waiter or the
     /// owner, or the scope is complete and has no waiter. If a caller waits for room, `keep` is
     /// called first, perhaps more than once (step 8).
     pub(super) fn subtract(
@@ -270,7 +270,8 @@ impl Shared {
 
     /// Cancels `watch_for_quiet`. Returns whether the scope is quiet; `None` if a thread notifies,
     /// or has notified, the owner. If the scope was quiet when the owner began to watch and is
-    /// quiet now, no task was let in meanwhile: its end would have notified the owner.
+    /// quiet now, no task was let in meanwhile. The end of such a task would have notified the
+    /// owner.
     pub(super) fn unwatch_quiet(&self) -> Option<bool> {
         let before = self.word.fetch_and(!QUIET, Ordering::AcqRel);
         (before & QUIET != 0).then_some(before & !WATCHED == OPEN)

@@ -1,4 +1,4 @@
-//! Dumps: the account of unfinished tasks.
+//! Dumps: the unfinished tasks of a runtime.
 
 use super::{Builder, Runtime};
 use crate::engine::Engine;
@@ -6,13 +6,19 @@ use crate::record::dump::{Dump, explain};
 use crate::worker::seats::Shared;
 
 impl Builder {
-    /// Keeps account of the tasks that are not complete, for [`Runtime::dump`]. Off by default.
+    /// Tracks the tasks that are not complete, for [`Runtime::dump`]. Off by default, and then
+    /// without cost.
     ///
-    /// The account is made of what the runtime records, so a runtime with dumps records all the time. That takes some
-    /// 0.3 to 0.5 µs a task: two workers run about 1 million independent tasks with a body of 1 µs in a second, in
-    /// place of 1.6 million (`cargo test --profile max -p millpond --test it -- --ignored --nocapture dump::stress::cost`).
-    /// It takes memory for what is unfinished, a few hundred bytes a task, and 48 KiB a thread that works. While it is
-    /// off, it costs nothing.
+    /// The dump uses the recording, so a runtime with dumps always records. To measure the cost,
+    /// run `cargo test --profile max -p millpond --test it -- --ignored --nocapture
+    /// dump::stress::cost`.
+    ///
+    /// | cost | |
+    /// |---|---|
+    /// | time per task | 0.3 to 0.5 µs |
+    /// | independent tasks of 1 µs per second on two workers | 1 million instead of 1.6 million |
+    /// | memory per unfinished task | a few hundred bytes |
+    /// | memory per working thread | 48 KiB |
     pub fn dumps(mut self, dumps: bool) -> Self {
         self.config.dumps = dumps;
         self
@@ -20,16 +26,19 @@ impl Builder {
 }
 
 impl<E: Engine> Runtime<E> {
-    /// What is unfinished: every task, with its state, what it waits for, and since when; so are the closures of
-    /// scopes, and sessions. See [`record::dump`](crate::record::dump).
+    /// Returns everything that is unfinished: tasks, closures of scopes, and sessions. For each it
+    /// gives the state, what it waits for, and since when. See
+    /// [`record::dump`](crate::record::dump).
     ///
-    /// For any thread, a task's too, at any time. It stops nobody, and waits for nobody but a worker that hands its
-    /// tape over: what happened before is in the dump, what happens meanwhile may be in it in part. So a task may be
-    /// said to wait for another one that has just ended. Takes time O(u log u) for u unfinished accesses. A
-    /// [`Sink`](crate::record::Sink) that dumps does not see what is on its way to the sinks.
+    /// Any thread may call it at any time, a task too. It stops no thread. It waits only for a
+    /// worker that is handing over its event buffer. Earlier events are in the dump; events that
+    /// happen meanwhile may be partly in it. So the dump may say that a task waits for another one
+    /// that has just ended. It takes O(u log u) for u unfinished accesses. If a
+    /// [`Sink`](crate::record::Sink) calls it, the dump lacks the events that are on their way to
+    /// the sinks.
     ///
-    /// Only a runtime built with [`dumps`](Builder::dumps) knows what is unfinished. What another one dumps says so,
-    /// and how many tasks each worker has run.
+    /// Only a runtime built with [`dumps`](Builder::dumps) tracks unfinished tasks. Otherwise the
+    /// dump says so, and has only the number of tasks that each worker has run.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -43,7 +52,7 @@ impl<E: Engine> Runtime<E> {
 }
 
 impl<E: Engine> Shared<E> {
-    /// What is unfinished now.
+    /// Everything that is unfinished now.
     pub(crate) fn dump(&self) -> Dump {
         let known = self.live().filter(|_| !self.is_forked()).map(|live| {
             self.recorder.drain();

@@ -91,8 +91,8 @@ enum Drops {
 
 /// Where the value is, or will be.
 enum Source<O> {
-    /// A task that ran at its spawn: its result, its number in the recording, and the task, if the
-    /// drop of its value may run code.
+    /// A task that ran at its spawn: its result and its number in the recording. Also the task, if
+    /// the drop of its value may run code.
     Ready(Result<O, Error>, Id, Option<Ran>),
     Task(Pending<O, OnWorker>),
     /// The same, for a task in its scope's stack.

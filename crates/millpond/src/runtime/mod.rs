@@ -1,4 +1,5 @@
-//! The runtime: what a program holds, opens scopes with and drops; its parts in the files beside this.
+//! The runtime: a program builds it, opens scopes with it, and drops it. Its parts are in the other
+//! files of this folder.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -51,13 +52,13 @@ use crate::worker::threads;
 use crate::worker::wait::Waiter;
 use crate::worker::{Worker, WorkerCounts};
 
-/// Workers, and the parts that they work with.
+/// A set of workers and the parts that they use: pool, memory manager, dependence scheme.
 ///
 /// The parts are type parameters with defaults, so everything is dispatched statically; see
 /// [`Builder::build_with`]. A runtime is a value: a program may have several.
 ///
-/// Dropping one ends its threads. It cancels what its sessions have spawned and what has not begun, detached ones included, and
-/// waits for the bodies that run ([`Session`]).
+/// Dropping a runtime ends its threads. The drop cancels the tasks of its sessions that have not
+/// begun, even of detached ones, and waits for running bodies ([`Session`]).
 ///
 /// ```
 /// use millpond::{Runtime, Spawn};
@@ -75,19 +76,23 @@ use crate::worker::{Worker, WorkerCounts};
 ///
 /// # Forks
 ///
-/// The child of `fork(2)` has one thread, and so none of the workers of a runtime that was built before. There:
+/// The child of `fork(2)` has one thread, so it has none of the workers of a runtime that was built
+/// before. In the child:
 ///
 /// - [`scope`](Runtime::scope) works, on the calling thread alone.
-/// - A task that is spawned on a [`Session`] does not run, and its join returns [`Kind::Forked`]. So does every call of a
-///   session that would wait; it does not wait when it is dropped.
-/// - A scope that was open at the fork returns [`Kind::Forked`] when its closure ends. Its tasks run in the parent only. Waiting for
-///   such a task, or for a datum, returns [`Kind::Forked`]. [`Scope::quiesce`] panics. So does a [`join`](crate::join) if a
-///   worker had taken its other half before. [`block_on`](crate::Spawn::block_on) waits for its future, and runs nothing meanwhile.
+/// - A task that is spawned on a [`Session`] does not run, and its join returns [`Kind::Forked`].
+///   So does every call of a session that would wait. Dropping a session does not wait.
+/// - A scope that was open at the fork returns [`Kind::Forked`] when its closure ends. Its tasks
+///   run in the parent only. Waiting for such a task, or for a datum, returns [`Kind::Forked`].
+///   [`Scope::quiesce`] panics. A [`join`](crate::join) panics if a worker had taken its other half
+///   before. [`block_on`](crate::Spawn::block_on) waits for its future, and runs no tasks
+///   meanwhile.
 /// - Dropping the runtime does nothing. Its memory stays until the process ends.
-/// - [`dump`](Runtime::dump) says that nothing is kept. Nothing is recorded.
+/// - [`dump`](Runtime::dump) reports that nothing is kept. Nothing is recorded.
 ///
-/// A runtime that is built in the child is like any other. A child that was forked in the body of a task must call `exec` or
-/// `_exit` there: the worker's loop cannot go on in it. A fork by a bare `clone` system call is not noticed.
+/// A runtime that is built in the child works like any other. A child that was forked in the body
+/// of a task must call `exec` or `_exit` there: the worker's loop cannot continue in it. A fork by
+/// a bare `clone` system call is not detected.
 ///
 /// ```
 /// use millpond::{Kind, Runtime, Spawn};
@@ -113,18 +118,19 @@ pub struct Runtime<E: Engine = DefaultEngine> {
     inner: ManuallyDrop<Arc<Inner<E>>>,
 }
 
-/// The threads of a runtime, and what they share. The runtime has it, and each session until it has ended.
+/// The threads of a runtime and their shared state. The runtime owns it, and each session keeps it
+/// until its end.
 pub struct Inner<E: Engine> {
-    // First: it is dropped while the runtime is there.
+    // First, so that it is dropped while the runtime exists.
     #[cfg(feature = "signal")]
     _on_signal: Option<on_signal::OnSignal>,
     _watchdog: Option<watchdog::Watchdog>,
     shared: Arc<Shared<E>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Works in the place of a scope's caller while there is none: started by the first session.
+    /// Works in place of a scope's caller while there is none. The first session starts it.
     stand_in: Once,
     sessions: OpenSessions<E>,
-    /// Keeps account of unfinished tasks, if the builder has asked for it.
+    /// Tracks unfinished tasks, if the builder has asked for it.
     _recording: Option<Recording>,
 }
 
@@ -152,7 +158,7 @@ pub(crate) fn start<E: Engine>(shared: &Arc<Shared<E>>, seat: usize) -> io::Resu
     let (shared, inherited) = (Arc::clone(shared), pin::inherited());
     threads::start(format!("millpond-{seat}"), move || {
         pin::release(inherited);
-        // A spare thread works in anybody's place.
+        // A spare thread works in place of any worker, so it is not pinned.
         if shared.config.pin && !shared.spares.has(seat) {
             pin::worker(seat);
         }
@@ -170,11 +176,12 @@ impl<E: Engine> Inner<E> {
         self.shared.is_forked()
     }
 
-    /// The runtime is dropped: cancels what its sessions have not begun, and waits for the rest, and for the threads. One of the
-    /// runtime's own threads cannot wait: it may be in the very body that is to end.
+    /// Ends the runtime when it is dropped. Cancels the session tasks that have not begun, then
+    /// waits for the rest and for the threads. One of the runtime's own threads cannot wait: it may
+    /// run a body that must end first.
     pub(crate) fn end(&self) {
         self.sessions.cancel();
-        // Spare threads, too.
+        // This includes spare threads.
         if !is_home(self.shared.runtime_id()) && !visits_any() {
             self.sessions.wait(&self.shared);
             self.stop();
@@ -191,7 +198,7 @@ impl<E: Engine> Inner<E> {
             for thread in threads.into_iter().filter(|thread| thread.thread().id() != here) {
                 thread.join().expect("a worker thread catches what bodies throw");
             }
-            // Each thread that was joined may have started some before.
+            // Each thread that was joined may have started others before.
             threads = self.shared.spare_threads();
             if threads.is_empty() {
                 break;
@@ -207,12 +214,12 @@ impl<E: Engine> Drop for Inner<E> {
 }
 
 impl Runtime {
-    /// Chooses how a runtime works.
+    /// Returns a builder, which chooses how a runtime works.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// A runtime of the default parts with the default choices.
+    /// Builds a runtime of the default parts with the default choices.
     ///
     /// # Errors
     ///
@@ -227,14 +234,20 @@ impl<E: Engine> Runtime<E> {
         &self.inner.shared
     }
 
-    /// How many workers there are, the caller of a scope among them.
+    /// The number of workers. The caller of a scope is one of them.
     pub fn workers(&self) -> usize {
         self.shared().config.workers
     }
 
-    /// What each worker has done since the runtime was built; the first entry is that of all callers of scopes
-    /// together, of the thread that works in their place when there are sessions, and of the spare threads, which work in place of
-    /// threads that wait. Takes O(workers) and stops nobody: what is running meanwhile may count or not.
+    /// The counts of each worker since the runtime was built.
+    ///
+    /// The first entry is the sum for three kinds of threads:
+    ///
+    /// - The callers of scopes.
+    /// - The thread that works in their place when there are sessions.
+    /// - The spare threads, which work in place of threads that wait.
+    ///
+    /// Takes O(workers) and stops no thread: tasks that run meanwhile may be counted or not.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -248,37 +261,42 @@ impl<E: Engine> Runtime<E> {
         self.shared().counts()
     }
 
-    /// Which parts it has, of those that its type allows.
+    /// The parts that were chosen at run time, where the type allows a choice.
     #[cfg(feature = "catalogue")]
     pub(crate) fn choices(&self) -> &crate::engine::Choices<E> {
         self.shared().choices()
     }
 
-    /// The recorder of this runtime: gives what its tasks do to a [`Sink`](crate::record::Sink).
+    /// The recorder of this runtime: it passes the events of tasks to a
+    /// [`Sink`](crate::record::Sink).
     pub fn recorder(&self) -> &Recorder {
         &self.shared().recorder
     }
 
-    /// Opens a scope: `f` spawns tasks, which may borrow what outlives the call; `scope` returns when all are
-    /// complete. The caller works meanwhile.
+    /// Opens a scope and runs `f` in it. `f` spawns tasks, which may borrow data that outlives the
+    /// call. `scope` returns when all tasks are complete. The caller works meanwhile.
     ///
-    /// While it waits, a caller runs tasks of its own scope only. (If more threads wait than there are spare threads, it may take up
-    /// others' tasks, too.) A closure must not wait by means of its own, a barrier or a channel, for a task that it has spawned:
-    /// alone, it is the worker that would run it; and with others, the last one spawned may lie where only it looks.
-    /// [`Spawn::wait`](crate::Spawn::wait) and its like are what a closure waits with.
+    /// While it waits, a caller runs only tasks of its own scope. If more threads wait than there
+    /// are spare threads, it may run others' tasks, too.
     ///
-    /// Any number of threads may call at the same time, and tasks may call, whatever runtime they are of. Five callers
-    /// work together with the worker threads. Those beyond, until one of the five returns, run their tasks by
-    /// themselves: nobody waits for anybody. A task that opens a scope on its own runtime is no new caller.
+    /// The closure must not wait for a task that it has spawned by a barrier or a channel. If there
+    /// is one worker, the closure occupies the worker that would run the task. With more workers,
+    /// the last task spawned may be in a place where only this worker looks. Use
+    /// [`Spawn::wait`](crate::Spawn::wait) and its variants instead.
+    ///
+    /// Any number of threads may call at the same time. Tasks of any runtime may call, too. Up to
+    /// five callers share the worker threads. Further callers run their tasks alone until one of
+    /// the five returns, so no caller waits for another. A task that opens a scope on its own
+    /// runtime is not a new caller.
     ///
     /// # Errors
     ///
-    /// The first failure in reference order, a [cause](Error) if there is one; [`Kind::Cancelled`] if the scope was cancelled. The
-    /// value of `f` is dropped then.
+    /// The first failure in reference order; a [cause](Error) if there is one. [`Kind::Cancelled`]
+    /// if the scope was cancelled. In both cases the value of `f` is dropped.
     ///
     /// # Panics
     ///
-    /// If `f` panics, after all tasks are complete.
+    /// If `f` panics. The panic continues after all tasks are complete.
     #[track_caller]
     pub fn scope<'env, F, R>(&self, f: F) -> Result<R, Error>
     where
@@ -288,8 +306,8 @@ impl<E: Engine> Runtime<E> {
         self.shared().enter(|worker| run_scope(worker, f, place))
     }
 
-    /// Opens a session: a scope that borrows nothing, for async code. The runtime must stay: its drop ends its sessions
-    /// ([`Session`]).
+    /// Opens a session: a scope that borrows nothing, for async code. Keep the runtime: its drop
+    /// ends its sessions ([`Session`]).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -307,13 +325,13 @@ impl<E: Engine> Runtime<E> {
     ///
     /// # Panics
     ///
-    /// If the system starts no thread. The first session starts one more, which works in the place of the caller that
-    /// a session does not have.
+    /// If the system starts no thread. The first session starts one more thread, because a session
+    /// has no caller that works.
     #[track_caller]
     pub fn session(&self) -> Session<E> {
         let place = Location::caller();
         if !self.shared().is_forked() {
-            // After a panic the next call tries again.
+            // After a panic, the next call tries again.
             self.inner.stand_in.call_once_force(|_| {
                 let thread = start(self.shared(), self.workers()).expect("the system starts a worker thread");
                 self.inner.threads.lock().push(thread);
@@ -322,8 +340,8 @@ impl<E: Engine> Runtime<E> {
         Session::open(Arc::clone(&self.inner), place)
     }
 
-    /// As [`scope`](Runtime::scope), for a closure that uses `?`. An error of the closure's own cancels nothing: the
-    /// tasks spawned before it run.
+    /// Like [`scope`](Runtime::scope), for a closure that uses `?`. An error of the closure cancels
+    /// nothing: the tasks spawned before it run.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -342,11 +360,12 @@ impl<E: Engine> Runtime<E> {
     ///
     /// # Errors
     ///
-    /// The first failure of a task that is no [consequence](Error) of another, else what `f` returned, else the first consequence.
+    /// In this order: the first failure of a task that is not a [consequence](Error) of another
+    /// failure; the error of `f`; the first consequence.
     ///
     /// # Panics
     ///
-    /// As [`scope`](Runtime::scope).
+    /// Like [`scope`](Runtime::scope).
     #[track_caller]
     pub fn try_scope<'env, F, R, X>(&self, f: F) -> Result<R, X>
     where
@@ -366,12 +385,13 @@ where
     let (before, record) = (worker.log.body(), worker.log.open(place));
     let scope_state = ScopeState::root(&cancels, &claimant, worker.seat().index(), record);
     E::Tasks::open_scope(worker, &scope_state);
-    // SAFETY: worker and scope state outlive the scope, which is complete before they go. This thread holds the worker's
-    // seat until then, and runs the closure.
+    // SAFETY: worker and scope state outlive the scope, which is complete before they are dropped.
+    // This thread holds the worker's seat until then, and runs the closure.
     let scope = unsafe { Scope::<'_, 'env, Root, E>::new(worker, &scope_state) };
     let result = catch(|| f(&scope));
     if worker.shared().is_forked() {
-        // What others have taken never ends here, and nothing of this scope runs here any more.
+        // Tasks that other threads have taken never end here, and nothing of this scope runs here
+        // any more.
         return result.map_or_else(|caught| caught.resume(), |_| Err(Error::new(Label::place(place), Kind::Forked)));
     }
     if record != 0 {
@@ -395,7 +415,7 @@ where
 }
 
 impl<E: Engine> Worker<E> {
-    /// The closure of a root scope has ended: waits for what is outstanding.
+    /// Ends a root scope after its closure: waits for the outstanding tasks.
     pub(crate) fn end_scope_here(&self, scope_state: &ScopeState) {
         self.combine_open(scope_state);
         E::Tasks::end_scope(self, scope_state);

@@ -1,9 +1,10 @@
 //! The thread that prints dumps on a signal.
 //!
-//! The signal's handler, which `signal-hook` installs beside those of others, writes a byte into a pipe of the runtime.
-//! The thread at its other end has a weak reference, and follows it under a lock. While it makes a dump, it keeps what the
-//! workers share. Once the runtime has begun to go, it finds none there, and the pipe is closed, which ends the thread. It is
-//! never joined: it may be stuck in an error output that is not read.
+//! `signal-hook` installs the handler together with the handlers of others. The handler writes a
+//! byte into a pipe of the runtime. The thread at the other end has a weak reference, which it
+//! upgrades under a lock. While it makes a dump, it keeps the workers' shared state. After the
+//! runtime has begun to end, the thread finds no reference, and the closed pipe ends it. It is
+//! never joined: it may be blocked on an error output that no process reads.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -21,8 +22,9 @@ use crate::worker::seats::Shared;
 use crate::worker::threads;
 
 impl Builder {
-    /// Prints a [dump](crate::Runtime::dump) to the error output whenever the process gets this signal, by its number: say
-    /// `SIGUSR1`, 10 on most machines. Then [`dumps`](Builder::dumps) are on, whatever else is said.
+    /// Prints a [dump](crate::Runtime::dump) to the error output whenever the process gets this
+    /// signal. Give its number: `SIGUSR1` is 10 on most machines. This turns
+    /// [`dumps`](Builder::dumps) on, whatever else is set.
     ///
     /// Needs the Cargo feature `signal`.
     ///
@@ -32,37 +34,37 @@ impl Builder {
     /// use signal_hook::low_level::raise;
     ///
     /// let rt = Runtime::builder().workers(2).dump_on_signal(SIGUSR1).build()?;
-    /// // As `kill -USR1` does it, from a virtual frame.
+    /// // Like `kill -USR1` from a shell.
     /// raise(SIGUSR1)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Any number of runtimes may ask for the same signal, each prints its own; a handler that was there before is
-    /// called too. A thread for each runtime does it, and ends with it. Afterwards the signal stays caught, without
-    /// effect, so that one that comes late does not end the process. Signals that come while one is printed count as
-    /// one.
+    /// Any number of runtimes may use the same signal; each prints its own dump. An earlier handler
+    /// is called, too. One thread per runtime prints, and ends with the runtime. Afterwards the
+    /// signal stays caught, without effect, so that a late signal does not end the process. Signals
+    /// that arrive while a dump is printed count as one.
     ///
-    /// A signal that no handler may take, `SIGKILL` or `SIGSEGV` say, makes [`build`](Builder::build) fail. Of two
-    /// calls the last holds.
+    /// If no handler may take the signal, for instance `SIGKILL` or `SIGSEGV`,
+    /// [`build`](Builder::build) fails. The last of several calls counts.
     pub fn dump_on_signal(mut self, signal: i32) -> Self {
         self.config.dump_signal = Some(signal);
         self
     }
 }
 
-/// Finds the runtime, as long as it is there, to dump it.
+/// Returns the runtime's dump function, as long as the runtime exists.
 type Dumps = Box<dyn Fn() -> Option<Box<dyn FnOnce() -> Dump>> + Send>;
 
-/// The runtime whose dumps are printed, as long as they are.
+/// The runtime whose dumps are printed; `None` after it ends.
 type Printed = Arc<Mutex<Option<Dumps>>>;
 
-/// Prints dumps on a signal, until it is dropped, which is before its runtime is.
+/// Prints dumps on a signal until it is dropped, which is before the runtime is.
 pub(crate) struct OnSignal {
     handler: SigId,
     printed: Printed,
 }
 
-/// Whether dumps can be printed on the signal that was asked for, if one was.
+/// Whether dumps can be printed on the requested signal, if any.
 pub(super) fn check(signal: Option<i32>) -> Result<(), BuildError> {
     match signal.filter(|&signal| !can_be_taken(signal)) {
         None => Ok(()),
@@ -73,7 +75,7 @@ pub(super) fn check(signal: Option<i32>) -> Result<(), BuildError> {
     }
 }
 
-/// Begins to print dumps of a runtime, if that was asked for.
+/// Starts to print dumps of a runtime, if the builder asked for it.
 pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<OnSignal>, BuildError> {
     let Some(signal) = shared.config.dump_signal else { return Ok(None) };
     let weak = Arc::downgrade(shared);
@@ -88,7 +90,7 @@ impl OnSignal {
     fn new(signal: i32, dumps: Dumps) -> io::Result<Self> {
         let (mut told, tell) = UnixStream::pair()?;
         let printed = Arc::new(Mutex::new(Some(dumps)));
-        // Dropped on an error of the next step, which closes the pipe.
+        // If the next step fails, this is dropped, which closes the pipe.
         let this = OnSignal { handler: pipe::register(signal, tell)?, printed: Arc::clone(&printed) };
         let listen = move || while was_told(&mut told) && print(&printed) {};
         threads::start("millpond-dump".to_owned(), listen)?;
@@ -104,7 +106,7 @@ impl Drop for OnSignal {
     }
 }
 
-/// Waits for a signal, or several; false if there will be none.
+/// Waits for one or more signals. Returns false if no more will come.
 fn was_told(told: &mut UnixStream) -> bool {
     loop {
         match told.read(&mut [0; 64]) {
@@ -115,24 +117,24 @@ fn was_told(told: &mut UnixStream) -> bool {
     }
 }
 
-/// False if the runtime is gone.
+/// Returns false if the runtime has ended.
 fn print(printed: &Printed) -> bool {
     let dump = { printed.lock().as_ref().and_then(|dumps| dumps()) };
     let Some(dump) = dump else { return false };
-    // Without the lock: a dump gives events to the sinks of others.
+    // Without the lock: a dump passes events to the user's sinks.
     let dump = dump();
-    // As one piece, since others may print too. There is no place to report a failure to.
+    // In one write, because other threads may print too. A failure cannot be reported.
     let _ = io::stderr().write_all(format!("{dump}\n").as_bytes());
     true
 }
 
-/// Whether a handler may take a signal, and the program go on: not one that is never delivered, nor one that says that
-/// an instruction cannot go on.
+/// Whether a handler may take a signal and the program continue. Excludes signals that are never
+/// delivered, and signals after which the instruction cannot continue.
 fn can_be_taken(signal: i32) -> bool {
     !FORBIDDEN.contains(&signal) && ![SIGBUS, SIGTRAP].contains(&signal)
 }
 
-/// The number and the name, if it has one.
+/// The number, and the name if there is one.
 pub(super) fn name_of(signal: i32) -> String {
     signal_name(signal).map_or_else(|| signal.to_string(), |name| format!("{signal} ({name})"))
 }

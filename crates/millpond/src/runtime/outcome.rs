@@ -1,7 +1,8 @@
-//! What a body returns: a value, or a value or an error.
+//! The results of bodies: a value, or a `Result`.
 //!
-//! The body of [`Spawn::spawn`](crate::Spawn::spawn) returns its task's value, that of [`Spawn::try_spawn`](crate::Spawn::try_spawn)
-//! a `Result`. Both are an [`Outcome`] of that value, so each path of a task is compiled for one of them, and the first costs nothing.
+//! The body of [`Spawn::spawn`](crate::Spawn::spawn) returns its task's value. The body of
+//! [`Spawn::try_spawn`](crate::Spawn::try_spawn) returns a `Result`. Both are an [`Outcome`] of
+//! that value. Each path of a task is compiled for one of them, so the first costs nothing.
 
 use std::error::Error as StdError;
 
@@ -11,10 +12,10 @@ use crate::panics::PanicPayload;
 /// An error of any type.
 pub(crate) type Boxed = Box<dyn StdError + Send + Sync>;
 
-/// What a body returns that makes the value `O` of its task.
+/// The type that a body returns to make the value `O` of its task.
 #[doc(hidden)]
 pub trait Outcome<O> {
-    /// The value, or why there is none.
+    /// The value, or the error.
     fn into_result(self) -> Result<O, Boxed>;
 }
 
@@ -25,7 +26,7 @@ impl<O> Outcome<O> for O {
     }
 }
 
-/// What a body returns that may fail.
+/// The result of a body that may fail.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Tried<O>(Result<O, Boxed>);
@@ -44,7 +45,8 @@ impl<O> Outcome<O> for Tried<O> {
     }
 }
 
-/// Why a body has left no value. One word, so that the result of a body that ended well stays in registers.
+/// The reason why a body left no value. One word, so that the result of a successful body stays in
+/// registers.
 #[derive(Debug)]
 pub(crate) struct NoValue(Box<Why>);
 
@@ -75,7 +77,7 @@ impl NoValue {
     }
 }
 
-/// The value of a body that has returned, or was caught.
+/// The value of a body that has returned, or panicked.
 #[inline(always)]
 pub(crate) fn value_of<O, R: Outcome<O>>(ended: Result<R, PanicPayload>) -> Result<O, NoValue> {
     match ended {

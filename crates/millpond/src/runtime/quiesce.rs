@@ -1,7 +1,9 @@
-//! Quiescence: the owner of a scope waits until nothing of it is ready or running. What its admission hold may be left.
+//! Quiescence: the owner of a scope waits until none of its tasks is ready or running. Tasks that
+//! its admission holds may be left.
 //!
-//! How it is told: `runtime::count`, 7. Meanwhile its worker runs tasks. Who waits for a future looks at that again once it is
-//! quiet: the last task may have made it ready after the first look.
+//! For the notification, see `runtime::count`, step 7. Meanwhile the owner's worker runs tasks. If
+//! the owner waits for a future, it polls the future again once the scope is quiet. The last task
+//! may have made the future ready after the first poll.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -20,7 +22,7 @@ use crate::sync::yield_thread;
 use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
 
-/// Told once that it is quiet; then it wakes a body.
+/// Receives the notification that the scope is quiet, once, and wakes a body.
 struct Told {
     done: AtomicBool,
     body: Waker,
@@ -33,7 +35,8 @@ impl Wake for Told {
     }
 }
 
-/// A scope whose owner counts nothing itself, until this is dropped; and by whom it is to be told, if it has asked.
+/// A scope whose owner counts nothing itself until this is dropped. `told` is the requested
+/// notification, if any.
 struct Lent<'d> {
     scope_state: &'d ScopeState,
     told: Option<Arc<Told>>,
@@ -45,12 +48,12 @@ impl<'d> Lent<'d> {
         Lent { scope_state, told: None }
     }
 
-    /// Whether it was asked for word that has not come.
+    /// Whether a notification was requested and has not arrived.
     fn waits(&self) -> bool {
         self.told.as_ref().is_some_and(|told| !told.done.load(Ordering::Acquire))
     }
 
-    /// Whether the scope is quiet; else the body is woken when it is.
+    /// Whether the scope is quiet. If it is not, the body is woken when it is.
     fn poll_quiet(&mut self, context: &Context<'_>) -> bool {
         if self.waits() {
             return false;
@@ -68,7 +71,7 @@ impl<'d> Lent<'d> {
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         if self.waits() && self.scope_state.unwatch_quiet().is_none() {
-            // Who tells still uses the scope.
+            // The notifying thread still uses the scope.
             while self.waits() {
                 yield_thread();
             }
@@ -78,13 +81,14 @@ impl Drop for Lent<'_> {
 }
 
 impl<E: Engine> Worker<E> {
-    /// Waits until the scope is quiet and its admission hold nothing: somebody outside meets the last preconditions.
+    /// Waits until the scope is quiet and its admission holds nothing. Other threads meet the last
+    /// preconditions.
     pub(super) fn wait_for_admission(&self, scope_state: &ScopeState) {
         let Some(admission) = scope_state.admission() else { return };
         let _lent = Lent::new(scope_state);
         loop {
             let waiter = Waiter::new(self.seat());
-            // If it is quiet, the next time is after somebody has let a task in.
+            // If it is quiet, the next notification comes after another thread has let a task in.
             let quiet = scope_state.watch_for_quiet(Tell::Waiter(NonNull::from(&waiter)));
             let scope_handle = scope_state.scope_handle().map(|scope_handle| scope_handle.lock());
             if quiet && admission.held() == 0 {
@@ -99,7 +103,8 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// Polls a future, on behalf of the body of a scope, until it is ready or the scope is quiet without that.
+    /// Polls a future, for the body of a scope, until it is ready, or the scope is quiet and it is
+    /// not ready.
     pub(super) fn quiesce_or<F: Future>(&self, scope_state: &ScopeState, future: F) -> Option<F::Output> {
         assert!(!self.shared().is_forked(), "the scope {}", Kind::Forked);
         let (mut future, mut lent) = (pin!(future), Lent::new(scope_state));
@@ -108,7 +113,7 @@ impl<E: Engine> Worker<E> {
                 if let Poll::Ready(output) = future.as_mut().poll(context) {
                     return Poll::Ready(Some(output));
                 }
-                // What waits in a stack is not counted; and the future may spawn more.
+                // Tasks that wait in a stack are not counted, and the future may spawn more.
                 if E::Tasks::is_drained(scope_state) {
                     break;
                 }
@@ -117,13 +122,15 @@ impl<E: Engine> Worker<E> {
             if !lent.poll_quiet(context) {
                 return Poll::Pending;
             }
-            // The last task may have ended between the two looks, and have made it ready: the second look tells.
+            // The last task may have ended between the two steps and have made the future ready: a
+            // second poll finds out.
             Poll::Ready(match future.as_mut().poll(context) {
                 Poll::Ready(output) => Some(output),
                 Poll::Pending => None,
             })
         });
-        // Nothing runs on top of the body: it goes on when it can, whatever a leaf waits for (`runtime::external::future`).
+        // No task runs on top of the body. The body continues when it can, whatever a leaf waits
+        // for (`runtime::external::future`).
         self.block_on(poll, |waiter| self.wait_apart(waiter, Awaited::Others))
     }
 }

@@ -1,4 +1,5 @@
-//! A scheme that does not order every mode: tasks that declare another fail, and what they would have changed is poisoned.
+//! A scheme that does not order every mode. Tasks that declare another mode fail, and what they
+//! would have changed is poisoned.
 
 use crate::depend::list::{List, ListMeta};
 use crate::depend::{Mode, Released, Scheme};
@@ -8,7 +9,7 @@ use crate::{DefaultMemory, DefaultPool, Handle, Kind, Parts, Runtime, Spawn, Sum
 /// The list scheme for a model without our extensions of the paper's modes, and without reductions.
 struct Strict;
 
-// SAFETY: as for the list scheme, of which it is a part.
+// SAFETY: as for the list scheme, because this is a part of it.
 unsafe impl Scheme for Strict {
     type Meta = ListMeta;
     type Local = ();
@@ -30,7 +31,7 @@ unsafe impl Scheme for Strict {
     }
 
     unsafe fn issue(local: &mut (), meta: &ListMeta, record: &Record) -> bool {
-        // SAFETY: the caller's; so below.
+        // SAFETY: the caller's; also below.
         unsafe { List::issue(local, meta, record) }
     }
 
@@ -77,7 +78,7 @@ fn a_mode_that_the_scheme_does_not_order_is_refused() {
         assert_eq!(error.kind(), &Kind::Refused { scheme: "strict", mode, arg: 0 });
         let text = format!("task `sum(3)` declares `{mode}` (access 0), which scheme `strict` does not order");
         assert_eq!(error.to_string(), text);
-        // What it would have changed is not there.
+        // The value that it would have changed is missing.
         let read = n.into_inner().unwrap_err();
         assert!(matches!(read.kind(), Kind::Poisoned { .. }), "{read}");
     }

@@ -1,4 +1,4 @@
-//! Scopes: what a body, or the caller of a runtime, spawns through.
+//! Scopes: a body, or the caller of a runtime, spawns through a scope.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -30,12 +30,13 @@ use crate::task::{TaskRef, VTable, flag};
 use crate::worker::complete::{serves, settle};
 use crate::worker::{Worker, grain};
 
-/// A body's scope: spawns tasks and waits for them, through [`Spawn`].
+/// The scope of a body: spawns tasks and waits for them, through [`Spawn`].
 ///
 /// It stays on its body's thread: a task that captured it could spawn out of order.
 ///
-/// `B` says whose scope it is: that of a root scope's closure, or `In<'_>` in a body. A function that takes a scope of
-/// either kind is better written over [`Spawn`]; one that takes a door or serves one kind only names it:
+/// `B` tells the two kinds of scopes apart: [`Root`](crate::Root) for a root scope's closure,
+/// `In<'_>` in a body. Write a function that takes either kind over [`Spawn`]. If the function
+/// needs [`ExternalTasks`], or serves one kind only, name the scope:
 ///
 /// ```
 /// use millpond::{Runtime, Scope, Session, Spawn};
@@ -60,13 +61,14 @@ pub struct Scope<'s, 'env: 's, B = Root, E: Engine = DefaultEngine> {
     _lives: PhantomData<(fn(&'s ()) -> &'s (), fn(&'env ()) -> &'env (), fn(B) -> B)>,
 }
 
-/// Where a scope is.
+/// The location of a scope.
 struct At<E: Engine> {
     worker: NonNull<Worker<E>>,
     scope_state: NonNull<ScopeState>,
 }
 
-/// A brand whose scopes may leave their thread: there is none. It is there for what the compiler says.
+/// A brand whose scopes may leave their thread. No type implements it; it only serves the
+/// compiler's message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a scope stays with its body: no task and no other thread may use it",
@@ -75,7 +77,7 @@ struct At<E: Engine> {
 )]
 pub trait ScopesMayLeave {}
 
-// SAFETY: nothing implements the bound, so no scope is `Send`.
+// SAFETY: no type implements the bound, so no scope is `Send`.
 #[doc(hidden)]
 unsafe impl<E: Engine, B: ScopesMayLeave> Send for Scope<'_, '_, B, E> {}
 // SAFETY: as above: no scope is `Sync`.
@@ -85,18 +87,19 @@ unsafe impl<E: Engine, B: ScopesMayLeave> Sync for Scope<'_, '_, B, E> {}
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     /// # Safety
     ///
-    /// Worker and scope state outlive the scope, this thread holds the worker's seat, and the body of `scope_state` runs on it.
+    /// Worker and scope state outlive the scope. This thread holds the worker's seat and runs the
+    /// body of `scope_state` on it.
     pub(crate) unsafe fn new(worker: &Worker<E>, scope_state: &ScopeState) -> Self {
         Scope { at: At { worker: worker.into(), scope_state: scope_state.into() }, _lives: PhantomData }
     }
 
     #[inline]
     pub(crate) fn worker(&self) -> &Worker<E> {
-        // SAFETY: `new`'s caller promised that it lives.
+        // SAFETY: the caller of `new` promised that it lives.
         unsafe { self.at.worker.as_ref() }
     }
 
-    /// The stack that its tasks go into, if one does.
+    /// The stack that its tasks go into, if any.
     #[inline(always)]
     pub(crate) fn frames(&self) -> Option<&Frames> {
         // SAFETY: the scope is open.
@@ -105,11 +108,11 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 
     #[inline]
     pub(crate) fn scope_state(&self) -> &ScopeState {
-        // SAFETY: `new`'s caller promised that it lives.
+        // SAFETY: the caller of `new` promised that it lives.
         unsafe { self.at.scope_state.as_ref() }
     }
 
-    /// Whether a leaf of this kind, being ready, should run at its spawn.
+    /// Whether a ready leaf of this kind should run at its spawn.
     #[inline]
     fn runs_inline(&self, kind: &'static VTable) -> bool {
         let shared = self.worker().shared();
@@ -120,8 +123,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
     }
 
-    /// Whether a ready task can run now: nothing that it reads is missing, nobody cancelled it, its exclusions are
-    /// free (and taken now).
+    /// Whether a ready task can run now: no input is missing, it is not cancelled, and its
+    /// exclusions are free (they are taken here).
     #[inline]
     fn may_start(&self, task: TaskRef) -> bool {
         if self.scope_state().is_cancelled() {
@@ -138,8 +141,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         served
     }
 
-    /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and nothing is issued
-    /// until it has ended. `record` is its number in the recording.
+    /// Runs a leaf at its spawn. Its accesses are not issued: they would be granted at once, and
+    /// nothing is issued until the leaf has ended. `record` is its number in the recording.
     #[inline]
     fn run_here<A, F, O, R>(&self, task: TaskRef, record: Id, shape: &A::Shape, body: F) -> Result<O, Error>
     where
@@ -206,7 +209,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         if !prepared.ready || !self.may_start(prepared.task) {
             return self.send(prepared, body, &options);
         }
-        // Read before: the task is gone then.
+        // Read first: the task is freed by the run.
         let record = prepared.task.record_id();
         let result = self.run_here::<A, F, O, R>(prepared.task, record, &prepared.shape, body);
         let join = Join::ready(result, record, self.scope_state(), || options.label());
@@ -214,7 +217,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         join
     }
 
-    /// Hands a prepared task to the scheme, and makes its join.
+    /// Issues a prepared task to the scheme, and makes its join.
     #[inline]
     fn send<S, F, O>(&self, prepared: Prepared<S>, body: F, options: &Options) -> Join<'s, B, O> {
         let Prepared { task, shape, size, room, retired_before, .. } = prepared;
@@ -235,19 +238,22 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
 }
 
 impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
-    /// A door into this scope: tasks with preconditions that others meet, from any thread.
+    /// Spawns external tasks into this scope: tasks with preconditions, which any thread may meet.
     ///
-    /// A pending task counts as one of the scope's from the start, so the scope waits until each of its preconditions
-    /// is satisfied or dropped. It waits for ever if that never happens, which the types do not rule out:
+    /// A pending task counts as a task of the scope from the start. So the scope waits until each
+    /// precondition is satisfied or dropped. If that never happens, the scope never ends. The types
+    /// do not rule this out:
     ///
-    /// * A pending task whose closure owns one of its own preconditions, or a chain of pending tasks in which each owns
-    ///   one of the next: a closure is dropped when its task ends, and none of these can begin. Give a precondition to
-    ///   who meets it, never to what waits for it; a closure that must hand it on takes it from a slot
-    ///   (`Mutex<Option<_>>`) that somebody outside the circle empties before the scope ends.
-    /// * A precondition in `mem::forget`, a static, or a cycle of reference counts: it is never dropped.
+    /// * A pending task whose closure owns one of its own preconditions. Likewise a cycle of
+    ///   pending tasks in which each owns a precondition of the next. A closure is dropped when its
+    ///   task ends, and none of these can begin. Give a precondition to the code that meets it,
+    ///   never to the task that waits for it. If a closure must pass it on, put it into a slot
+    ///   (`Mutex<Option<_>>`) that code outside the cycle empties before the scope ends.
+    /// * A precondition in `mem::forget`, a static, or a cycle of reference counts: it is never
+    ///   dropped.
     ///
-    /// A cancelled scope is no way out: a pending task ends [`Cancelled`](crate::Kind::Cancelled) when its
-    /// preconditions are met or dropped, not before.
+    /// Cancelling the scope does not help: a pending task ends as
+    /// [`Cancelled`](crate::Kind::Cancelled) when its preconditions are met or dropped, not before.
     pub fn external(&self) -> ExternalTasks<'s, E> {
         // SAFETY: the scope state outlives `'s`, during which `ExternalTasks` can be used.
         unsafe { ExternalTasks::new(self.worker().shared(), self.scope_state()) }
@@ -264,7 +270,8 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
         let shared = self.worker().shared();
         let inner = self.scope_state().open_scope_handle(|| {
             let admission = self.scope_state().open_admission(|| Admission::of(shared, self.at.scope_state));
-            // SAFETY: the scope's own, which closes the scope handle before it ends.
+            // SAFETY: the admission belongs to the scope, which closes the scope handle before it
+            // ends.
             unsafe { Inner::new(admission) }
         });
         // SAFETY: the scope ends within `'env`.
@@ -277,17 +284,19 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
         self.scope_handle()
     }
 
-    /// How many tasks its admission, and its scope handle, hold now: exact when the scope is [quiescent](Scope::quiesce), and nobody
-    /// outside meets preconditions. Takes time for the runtime's workers.
+    /// The number of tasks that its external tasks and its scope handle hold now. It is exact if
+    /// the scope is [quiescent](Scope::quiesce) and no other thread meets preconditions. Takes
+    /// O(workers).
     pub fn held(&self) -> u64 {
         self.scope_state().admission().map_or(0, Admission::held)
     }
 
-    /// Waits for quiescence: until nothing of the scope is ready or running. Tasks that its admission hold may be left, and
-    /// if nobody outside meets their preconditions, nothing more will happen.
+    /// Waits for quiescence: until no task of the scope is ready or running. Pending external tasks
+    /// may be left. If no other thread meets their preconditions, nothing more happens.
     ///
-    /// A body that waits in [`block_on`](Spawn::block_on) runs, so this waits until it has ended: if the body waits for what comes
-    /// after this call, forever. A future ([`ExternalTasks::run_future`]) that waits counts as held, and so does a leaf that waits by
+    /// A body that waits in [`block_on`](Spawn::block_on) counts as running, so this call waits for
+    /// its end. If that body waits for something after this call, both wait endlessly. A waiting
+    /// future ([`ExternalTasks::run_future`]) counts as held. So does a leaf that waits by
     /// [`ExternalTasks::wait_in_place`].
     ///
     /// # Panics
@@ -314,12 +323,13 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
         let _never: Option<std::convert::Infallible> = self.block_on_or_quiesce(std::future::pending());
     }
 
-    /// As [`Spawn::block_on`], but ends with `None` if the scope is [quiescent](Scope::quiesce) and the future not ready.
-    /// What wakes the future from outside the scope does not count as part of it.
+    /// Like [`Spawn::block_on`], but returns `None` if the scope is [quiescent](Scope::quiesce) and
+    /// the future is not ready. Anything outside the scope that wakes the future does not count as
+    /// part of the scope.
     ///
     /// # Panics
     ///
-    /// If the future does; or as [`quiesce`](Scope::quiesce).
+    /// If the future panics. Also like [`quiesce`](Scope::quiesce).
     ///
     /// ```
     /// # use millpond::Runtime;
@@ -334,7 +344,8 @@ impl<'s, 'env, E: Engine> Scope<'s, 'env, Root, E> {
 }
 
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
-    /// Of a leaf that no stack holds: runs it at once, or puts it into the pool when it is ready.
+    /// Spawns a leaf that no stack holds: runs it at once, or puts it into the pool when it is
+    /// ready.
     #[inline(always)]
     pub(crate) fn spawn_into_pool<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
@@ -353,13 +364,13 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
     }
 
-    /// A new datum that goes with the body's frame, if it may lie there.
+    /// A new datum in the body's frame, if it may be there.
     #[inline(always)]
     fn own_in_stack<T, R>(&self) -> Option<Handle<T, B, R>> {
         E::Tasks::own_datum::<T>(self.scope_state()).map(Handle::held)
     }
 
-    /// A new datum is this scope's, if no other one could use it.
+    /// Claims a new datum for this scope, if no other scope could use it.
     #[inline]
     fn own<T, R>(&self, handle: Handle<T, B, R>) -> Handle<T, B, R> {
         let scope_state = self.scope_state();
@@ -369,7 +380,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         handle
     }
 
-    /// The same in an engine where that is rare.
+    /// Like `spawn_into_pool`, for an engine where this is rare.
     #[cold]
     #[inline(never)]
     pub(crate) fn spawn_without_frames<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
@@ -382,7 +393,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         self.spawn_into_pool(options, accesses, body)
     }
 
-    /// Of a parent that no stack holds.
+    /// Spawns a parent that no stack holds.
     #[inline(always)]
     pub(crate) fn nest_into_pool<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where
@@ -399,7 +410,7 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         self.send(worker.prepare(plan, &accesses), body, &options)
     }
 
-    /// The same in an engine where that is rare.
+    /// Like `nest_into_pool`, for an engine where this is rare.
     #[cold]
     #[inline(never)]
     pub(crate) fn nest_without_frames<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
@@ -418,7 +429,7 @@ impl<'s, 'env, B, E: Engine> Spawn<'s> for Scope<'s, 'env, B, E> {
     type Inner<'t> = Scope<'s, 'env, In<'t>, E>;
     type Join<O: Send + 's> = Join<'s, B, O>;
 
-    // Always inlined: what is left where a leaf is spawned is a third of what a call would do.
+    // Always inlined: the inlined code at the spawn of a leaf is a third of the work of a call.
     #[inline(always)]
     fn spawn_with<A, F, O, R>(&self, options: Options, accesses: A, body: F) -> Join<'s, B, O>
     where

@@ -1,4 +1,4 @@
-//! `Spawn`: what a program does in a scope, whatever scope and engine it is.
+//! `Spawn`: the operations of a scope, for any scope and engine.
 
 use std::panic::Location;
 
@@ -20,9 +20,10 @@ mod recorded;
 
 pub use named::Task;
 
-/// A scope of any engine, root or in a body: where tasks are spawned and waited for.
+/// A scope of any engine, root or in a body: it spawns tasks and waits for them.
 ///
-/// A program written against this trait serves as a whole program, as a part of another task, and on every engine:
+/// A function written against this trait works as a whole program, as a part of another task, and
+/// on every engine:
 ///
 /// ```
 /// use millpond::{Access, Runtime, Spawn, Handle, Write};
@@ -47,36 +48,43 @@ pub use named::Task;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A scope cannot be shared between threads or captured by a task: only its own body spawns, in its own order.
+/// A scope cannot be shared between threads or captured by a task: only its own body spawns, in its
+/// own order.
 pub trait Spawn<'s>: Sized {
-    /// Who may spawn on the handles of this scope: [`Root`](crate::Root), or one body.
+    /// The owner of this scope's handles: [`Root`](crate::Root), or one body. Only the owner spawns
+    /// on them.
     type Brand;
-    /// The scope that a parent spawned here gets.
+    /// The scope of a parent that is spawned here.
     type Inner<'t>: Spawn<'s, Brand = In<'t>>;
-    /// What a spawn returns; see [`Join`](crate::Join).
+    /// The result of a spawn; see [`Join`](crate::Join).
     type Join<O: Send + 's>;
 
-    /// Spawns a leaf: `body` gets plain references to what is declared, and can neither spawn nor wait.
+    /// Spawns a leaf: `body` gets plain references to the declared data, and can neither spawn nor
+    /// wait.
     ///
-    /// It runs as soon as everything earlier in reference order that conflicts with it has run; possibly before
-    /// `spawn` returns, if it is ready and short.
+    /// It runs as soon as everything earlier in reference order that conflicts with it has run. If
+    /// it is ready and short, it may run before `spawn` returns.
     ///
-    /// The join may be dropped: the scope waits for all its tasks anyway. Misuse (a handle named twice where
-    /// that [may not be](crate::Accesses), or in use elsewhere) fails the task, not the spawn.
+    /// The join may be dropped: the scope waits for all its tasks anyway. Misuse fails the task,
+    /// not the spawn. Examples are a handle named twice where that [is not
+    /// allowed](crate::Accesses), or a handle in use elsewhere.
     ///
-    /// Takes O(accesses), however many tasks are outstanding, and allocates nothing but the task's block, which is
-    /// recycled; besides what a [`write`](Handle::write) of a datum in use and a [`reduce`](Handle::reduce) cost. Where
-    /// the window is full, it makes room first: see [`Builder::window`](crate::Builder::window).
+    /// Takes O(accesses), however many tasks are outstanding. Allocates only the task's block,
+    /// which is recycled. A [`write`](Handle::write) of a datum in use and a
+    /// [`reduce`](Handle::reduce) cost more. If the window is full, the call makes room first: see
+    /// [`Builder::window`](crate::Builder::window).
     ///
-    /// A body that returns a `Result` has succeeded, whatever is in it: the join gives it as a value. Use
-    /// [`try_spawn`](Spawn::try_spawn) if an `Err` is to fail the task.
+    /// A body that returns a `Result` succeeds even with `Err`: the join gives the `Result` as a
+    /// value. To let an `Err` fail the task, use [`try_spawn`](Spawn::try_spawn).
     ///
-    /// A leaf that blocks, on a channel say, keeps its worker. If it waits for a task that is spawned later, another worker must
-    /// run that one: with one worker both wait forever. Declare an access to what the other task produces instead.
+    /// A leaf that blocks, for instance on a channel, keeps its worker. If it waits for a task that
+    /// is spawned later, another worker must run that one. With one worker, both wait endlessly.
+    /// Declare an access to the other task's product instead.
     ///
-    /// The closure is moved into the task's block, and onto a stack of [`stack_size`](crate::Builder::stack_size) bytes when it
-    /// runs. So box what it captures, if that is large. Without optimization a move copies it again and again: a capture of 40 KB
-    /// then needs up to 2.4 MB of the stack.
+    /// The closure is moved into the task's block. When it runs, it is moved onto a stack of
+    /// [`stack_size`](crate::Builder::stack_size) bytes. So box large captures. Without
+    /// optimization a move copies them repeatedly: a capture of 40 KB then needs up to 2.4 MB of
+    /// the stack.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -99,14 +107,15 @@ pub trait Spawn<'s>: Sized {
         self.spawn_with::<A, F, O, O>(Options::at(Location::caller()), accesses, body)
     }
 
-    /// Spawns a leaf whose body may fail: as [`spawn`](Spawn::spawn), but the body returns a `Result`, and the join gives what is in
-    /// its `Ok`.
+    /// Spawns a leaf whose body may fail. Like [`spawn`](Spawn::spawn), but the body returns a
+    /// `Result`, and the join gives the value of its `Ok`.
     ///
-    /// An `Err` fails the task, as a panic would: what it has declared to change is poisoned, and the scope returns the failure. Its
-    /// kind is [`Kind::Failed`](crate::Kind::Failed), and the body's error is its [`source`](std::error::Error::source).
+    /// An `Err` fails the task, like a panic: the data that it has declared to change are poisoned,
+    /// and the scope returns the failure. Its kind is [`Kind::Failed`](crate::Kind::Failed), and
+    /// the body's error is its [`source`](std::error::Error::source).
     ///
-    /// It costs what `spawn` does, and a look at the result. An `Err` is a value on its whole way: it unwinds nothing, and calls no
-    /// panic hook.
+    /// It costs the same as `spawn`, plus a check of the result. An `Err` is passed as a value: it
+    /// unwinds nothing and calls no panic hook.
     ///
     /// ```
     /// # use millpond::{Handle, Kind, Runtime, Spawn};
@@ -141,12 +150,13 @@ pub trait Spawn<'s>: Sized {
         self.spawn_with(Options::at(Location::caller()), accesses, move |args| Tried::of(body(args)))
     }
 
-    /// Spawns a parent: `body` gets a scope and handles of its own, with at most the declared rights, and spawns
-    /// children on them. It reaches a value only by [`wait_on`](Spawn::wait_on). It is complete when its descendants
-    /// are.
+    /// Spawns a parent: `body` gets its own scope and handles, with at most the declared rights,
+    /// and spawns children on them. It reaches a value only by [`wait_on`](Spawn::wait_on). The
+    /// parent is complete when its descendants are.
     ///
-    /// Costs what [`spawn`](Spawn::spawn) does. It never runs at its spawn; a body that waits takes a stack from those
-    /// kept for that ([`Builder::stack_size`](crate::Builder::stack_size)).
+    /// Costs the same as [`spawn`](Spawn::spawn). It never runs at its spawn. A body that waits
+    /// keeps one of the stacks that are reserved for bodies
+    /// ([`Builder::stack_size`](crate::Builder::stack_size)).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -174,10 +184,12 @@ pub trait Spawn<'s>: Sized {
         self.nest_with::<A, F, O, O>(Options::at(Location::caller()), accesses, body)
     }
 
-    /// Spawns a parent whose body may fail: as [`nest`](Spawn::nest), with a body as that of [`try_spawn`](Spawn::try_spawn).
+    /// Spawns a parent whose body may fail. Like [`nest`](Spawn::nest), but the body returns a
+    /// `Result`, as in [`try_spawn`](Spawn::try_spawn).
     ///
-    /// An `Err` cancels nothing: the children that were spawned before it run. Then what the parent has declared to change is
-    /// poisoned. The task fails with the first failure of a child, if that is no consequence of another one; else with this error.
+    /// An `Err` cancels nothing: the children that were spawned before it run. Then the data that
+    /// the parent has declared to change are poisoned. The task fails with the first failure of a
+    /// child, if that is not a consequence of another one. Otherwise it fails with this error.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -207,8 +219,8 @@ pub trait Spawn<'s>: Sized {
         self.nest_with(Options::at(Location::caller()), accesses, move |scope, handles| Tried::of(body(scope, handles)))
     }
 
-    /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. Without it, a task goes by the
-    /// place of its spawn.
+    /// Names the task that is spawned next: `s.task("trsm").index([3, 5]).spawn(…)`. A task without
+    /// a name is identified by the place of its spawn.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -225,7 +237,8 @@ pub trait Spawn<'s>: Sized {
         Task::named(self, name)
     }
 
-    /// A new datum of this scope's own; costs what [`Handle::new`] does. In a body, data between its children:
+    /// Creates a datum of this scope. Costs the same as [`Handle::new`]. In a body, it serves as
+    /// data between the children:
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -244,16 +257,19 @@ pub trait Spawn<'s>: Sized {
         Handle::with_value(value)
     }
 
-    /// A new datum of this scope's own, without a value: a task must write it first, as in the example of [`Spawn`].
+    /// Creates a datum of this scope without a value: a task must write it first, as in the example
+    /// of [`Spawn`].
     fn unset<T: Send>(&self) -> Handle<T, Self::Brand> {
         Handle::without_value()
     }
 
-    /// A `write` that is done at once: starts a new version and does not wait. Costs as that
-    /// [`write`](Handle::write) does, and no task. Where that one would wait (the handle is
-    /// [in place](Handle::in_place), or there is [no room](crate::Builder::rename_bytes) for a new version), this waits as
-    /// [`wait_on`](Spawn::wait_on) does. If the handle belongs to another scope, the value is dropped, and this scope
-    /// fails as [`Kind::Busy`](crate::Kind::Busy).
+    /// Writes a value at once: starts a new version and does not wait. Costs the same as
+    /// [`write`](Handle::write), but no task.
+    ///
+    /// If such a `write` would wait, this call waits like [`wait_on`](Spawn::wait_on). There are
+    /// two such cases: the handle is [in place](Handle::in_place), or a new version has [no
+    /// room](crate::Builder::rename_bytes). If the handle belongs to another scope, the value is
+    /// dropped, and this scope fails as [`Kind::Busy`](crate::Kind::Busy).
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -270,13 +286,14 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Panics
     ///
-    /// If an old value that nobody uses any more is dropped, and its drop panics: the panic is passed on, the new value
-    /// stands.
+    /// If the drop of an unused old value panics. The panic is passed on, and the new value is
+    /// kept.
     #[track_caller]
     fn set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T);
 
-    /// As [`set`](Spawn::set) if that need not wait; nothing has changed else, and the value comes back, for a leaf that
-    /// writes it when it may. On a stack, it also comes back while a task of this body uses the handle.
+    /// Like [`set`](Spawn::set), but never waits. If `set` would wait, nothing changes and the
+    /// value is returned; spawn a leaf to write it later. On a stack, the value is also returned
+    /// while a task of this body uses the handle.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -295,16 +312,16 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Errors
     ///
-    /// The value, if `set` would wait; or if this is a session whose runtime was dropped.
+    /// The value, if `set` would wait, or if this is a session whose runtime was dropped.
     ///
     /// # Panics
     ///
-    /// As `set`.
+    /// The same as for `set`.
     #[track_caller]
     fn try_set<T: Send + 's, R: CanWrite>(&self, handle: &Handle<T, Self::Brand, R>, value: T) -> Result<(), T>;
 
-    /// Waits for the tasks spawned so far that conflict, and lends the value. While the value is lent, nothing can be
-    /// spawned on the handle. Takes constant time besides the waiting.
+    /// Waits for the conflicting tasks spawned so far, and lends the value. While the value is
+    /// lent, nothing can be spawned on the handle. Takes constant time apart from the waiting.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -324,10 +341,14 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Errors
     ///
-    /// If there is no value, as a task that reads it would fail: [`Kind::Poisoned`](crate::Kind::Poisoned), also after
-    /// a cancelled task, or [`Kind::NeverWritten`](crate::Kind::NeverWritten). [`Kind::Busy`](crate::Kind::Busy) if
-    /// the handle belongs to another scope; [`Kind::NoStack`](crate::Kind::NoStack) if the body cannot wait. Its task is the
-    /// place of this call, and the scope does not fail with it.
+    /// The place of this call is the task of the error, and the scope does not fail with it. The
+    /// kinds are:
+    ///
+    /// - [`Kind::Poisoned`](crate::Kind::Poisoned) or
+    ///   [`Kind::NeverWritten`](crate::Kind::NeverWritten) if there is no value, as for a task that
+    ///   reads it. A cancelled task poisons its data, too.
+    /// - [`Kind::Busy`](crate::Kind::Busy) if the handle belongs to another scope.
+    /// - [`Kind::NoStack`](crate::Kind::NoStack) if the body cannot wait.
     #[track_caller]
     fn wait_on<'h, T: Send + 's, R: CanRead>(
         &self,
@@ -353,16 +374,20 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Errors
     ///
-    /// The failure of the task, or the first in reference order of its descendants. Any [`Kind`](crate::Kind) but
-    /// [`Abandoned`](crate::Kind::Abandoned): a pending task has no join. [`Kind::NoStack`](crate::Kind::NoStack) says that the
-    /// body cannot wait, and [`Kind::Forked`](crate::Kind::Forked) that this is the child of a fork; then the task has not failed.
+    /// The failure of the task, or the first in reference order of its descendants. All values of
+    /// [`Kind`](crate::Kind) are possible except [`Abandoned`](crate::Kind::Abandoned), because a
+    /// pending task has no join.
+    ///
+    /// With [`Kind::NoStack`](crate::Kind::NoStack) the body cannot wait. With
+    /// [`Kind::Forked`](crate::Kind::Forked) this is the child of a fork. In both cases the task
+    /// has not failed.
     ///
     /// # Panics
     ///
     /// If the join was polled, as a future, until it was ready.
     fn wait<O: Send + 's>(&self, join: Self::Join<O>) -> Result<O, Error>;
 
-    /// Waits for a future, such as the end of another runtime's work. Other tasks run meanwhile.
+    /// Waits for a future, for instance for another runtime's work. Other tasks run meanwhile.
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -379,11 +404,12 @@ pub trait Spawn<'s>: Sized {
     ///
     /// # Panics
     ///
-    /// If the future does; or if it is pending, and the system has no other stack on which the body's worker could go on
-    /// ([`Kind::NoStack`](crate::Kind::NoStack)).
+    /// If the future panics. Also if it is pending, and the system has no other stack on which the
+    /// body's worker could continue ([`Kind::NoStack`](crate::Kind::NoStack)).
     fn block_on<F: Future>(&self, future: F) -> F::Output;
 
-    /// The token that cancels this scope, and with it those of its descendants; not the scopes around it.
+    /// The token that cancels this scope and those of its descendants, but not the scopes around
+    /// it.
     ///
     /// ```
     /// # use millpond::{Handle, Kind, Runtime, Spawn};
@@ -401,12 +427,13 @@ pub trait Spawn<'s>: Sized {
     /// ```
     fn cancel_token(&self) -> CancelToken;
 
-    /// Whether the first failure of a task cancels this scope: then no further task of it starts. It does not by default. One that
-    /// has happened already cancels the scope at once.
+    /// Sets whether the first failure of a task cancels this scope, so that no further task of it
+    /// starts. Off by default. A failure that has already happened cancels the scope at once.
     ///
-    /// A task of a scope below counts when it fails, not only when its parent is complete. The scope returns the first failure in
-    /// reference order among those that have happened, and not [`Kind::Cancelled`](crate::Kind::Cancelled). Which have happened
-    /// depends on the schedule. Bodies that run go on, as after [`CancelToken::cancel`].
+    /// A task of a nested scope counts when it fails, not only when its parent is complete. The
+    /// scope does not return [`Kind::Cancelled`](crate::Kind::Cancelled), but the first failure in
+    /// reference order that has happened. Which failures have happened depends on the schedule.
+    /// Running bodies continue, as after [`CancelToken::cancel`].
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -442,7 +469,7 @@ pub trait Spawn<'s>: Sized {
         F: for<'t> FnOnce(&Self::Inner<'t>, <A as ArgsOf<'t>>::Held) -> R + Send + 's;
 }
 
-/// What a spawn may say beyond accesses and body.
+/// The options of a spawn, besides accesses and body.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -450,7 +477,8 @@ pub struct Options {
     pub(crate) label: Option<Label>,
     pub(crate) bytes: usize,
     pub(crate) priority: i8,
-    /// The task shares nothing with anybody but its data, and its body does not wait: nobody can tell whether it runs at its spawn.
+    /// The task shares only its data with others, and its body does not wait. So no one can observe
+    /// whether it runs at its spawn.
     pub(crate) portable: bool,
 }
 
@@ -460,13 +488,13 @@ impl Options {
         Options { place, label: None, bytes: 0, priority: 0, portable: false }
     }
 
-    /// Of a portable task, which is spawned at `place`.
+    /// The options of a portable task that is spawned at `place`.
     #[inline]
     pub fn portable(place: &'static Location<'static>) -> Self {
         Options { portable: true, ..Options::at(place) }
     }
 
-    /// Whether nothing was said that needs extras.
+    /// Whether no option needs extras.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.label.is_none() && self.bytes == 0
@@ -476,7 +504,7 @@ impl Options {
         Extras { id: 0, label: self.label(), bytes: self.bytes }
     }
 
-    /// The same of a task that is recorded.
+    /// The same, for a recorded task.
     pub(crate) fn recorded(&self, id: Id) -> Extras {
         Extras { id, label: self.label(), bytes: self.bytes }
     }

@@ -6,7 +6,8 @@ use crate::access::Root;
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// Runs a scope; its closure's own error comes after those of all that it has spawned, and before their consequences.
+/// Runs a scope. The closure's own error ranks after the failures of its tasks, and before their
+/// consequences.
 #[track_caller]
 pub(super) fn run<'env, E: Engine, F, R, X>(runtime: &Runtime<E>, f: F) -> Result<R, X>
 where

@@ -1,4 +1,5 @@
-//! What a scope does at once instead of spawning: wait for a datum, set one, wait for its end.
+//! The operations that a scope does at once instead of spawning: wait for a datum, set one, wait
+//! for its end.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -25,9 +26,11 @@ use crate::worker::current::with_log_of_body;
 use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
 
-/// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the datum.
+/// A value lent by [`Spawn::wait_on`](crate::Spawn::wait_on); mutable if the scope may write the
+/// datum.
 ///
-/// It borrows the handle, so that nothing can be spawned on the datum while the scope looks at the value.
+/// It borrows the handle, so that nothing can be spawned on the datum while the scope uses the
+/// value.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -45,7 +48,7 @@ use crate::worker::{Awaited, Worker};
 /// ```
 #[derive(Debug)]
 pub struct Ref<'h, T, R> {
-    /// Not a reference: with the right to read only, several bodies may hold one to the same value.
+    /// Not a reference: with read-only rights, several bodies may hold one to the same value.
     value: NonNull<T>,
     _lends: PhantomData<(&'h mut T, R)>,
 }
@@ -58,21 +61,21 @@ unsafe impl<T: Send + Sync, R> Sync for Ref<'_, T, R> {}
 impl<T, R> Deref for Ref<'_, T, R> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: while the value is lent, nothing that writes it can be spawned by this body, and with the right to
-        // write nobody else has it (`wait_on`).
+        // SAFETY: while the value is lent, this body cannot spawn a task that writes it. With the
+        // right to write, no other code has the value (`wait_on`).
         unsafe { self.value.as_ref() }
     }
 }
 
 impl<T, R: CanWrite> DerefMut for Ref<'_, T, R> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: with the right to write, the body has the value alone while it is lent.
+        // SAFETY: with the right to write, only this body has the value while it is lent.
         unsafe { self.value.as_mut() }
     }
 }
 
-/// What a body itself waits for, on its stack: an access, compact out as a task's block, so that the scheme can grant it; or
-/// a future.
+/// The wait of a body itself, on its stack. It has the layout of a task's block, so that the scheme
+/// can grant its access. It can also wait for a future.
 #[repr(C)]
 pub(super) struct Waiting {
     header: Header,
@@ -82,7 +85,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// What waits for something else than an access.
+    /// Waits for something other than an access.
     pub(super) fn for_no_access(
         scope_state: NonNull<ScopeState>,
         place: &'static Location<'static>,
@@ -96,7 +99,7 @@ impl Waiting {
         }
     }
 
-    /// As a task; it must not move as long as somebody has that.
+    /// The wait as a task. It must not move while other code has this reference.
     pub(super) fn task(&self) -> TaskRef {
         TaskRef(NonNull::from(self).cast())
     }
@@ -118,11 +121,12 @@ static WAIT: VTable = VTable {
 /// The waiter behind a header of role `Wait`.
 pub(crate) fn waiter_of(task: TaskRef) -> *mut Waiter {
     let waiting = task.0.cast::<Waiting>().as_ptr();
-    // SAFETY: a header of that role is the first field of a `Waiting`, which stays until its waiter is woken.
+    // SAFETY: a header of that role is the first field of a `Waiting`, which stays until its waiter
+    // is woken.
     unsafe { &raw mut (*waiting).waiter }
 }
 
-/// The value of a datum whose writers have ended.
+/// Lends the value of a datum whose writers have ended.
 fn lend<'h, T, R>(datum: &Datum, place: &'static Location<'static>) -> Result<Ref<'h, T, R>, Error> {
     match datum.version().state() {
         State::Produced => Ok(Ref { value: datum.version().value().cast(), _lends: PhantomData }),
@@ -142,21 +146,22 @@ fn busy(place: &'static Location<'static>) -> Error {
     Error::new(Label::place(place), Kind::Busy { arg: 0 })
 }
 
-/// A body that waits for a datum, and what orders the accesses to it.
+/// A body that waits for a datum, and the tracker that orders the accesses to it.
 struct Who<T> {
     tracker: T,
-    /// In a recording; 0 if it is not recorded.
+    /// Its number in a recording; 0 if it is not recorded.
     body: Id,
     place: &'static Location<'static>,
     waiter: Waiter,
 }
 
-/// Issues an access of the body itself, waits until it is granted, and releases it: what conflicts can only be
-/// spawned by this body, which does not while it looks at the value.
+/// Issues an access of the body itself, waits until it is granted, and releases it. Only this body
+/// can spawn a conflicting task, and it does not while it uses the value.
 ///
 /// # Safety
 ///
-/// As `Worker::wait_on`. The waiter is new; `issue` is `Worker::issue_accesses`, and `wait` returns when it was woken.
+/// As for `Worker::wait_on`. The waiter is new; `issue` is `Worker::issue_accesses`, and `wait`
+/// returns when it was woken.
 unsafe fn await_access<T: Tracker>(
     scope_state: &ScopeState,
     datum: &Datum,
@@ -185,7 +190,8 @@ unsafe fn await_access<T: Tracker>(
     release(&waiting.record);
 }
 
-/// What a `set` leaves to be dropped once everything is in order: that may run any code.
+/// The old value of a `set`, to be dropped after all state is consistent: its drop may run any
+/// code.
 #[must_use]
 pub(crate) struct Replaced<T> {
     _value: Option<T>,
@@ -227,16 +233,16 @@ impl<E: Engine> Worker<E> {
         lend(datum, place)
     }
 
-    /// Why a body waits for an access of `mode`, as recordings say it.
+    /// The recorded reason why a body waits for an access of `mode`.
     fn cause_of(mode: Mode) -> Cause {
         if mode == Mode::Read { Cause::Written } else { Cause::Datum }
     }
 
-    /// Waits until no access is outstanding that conflicts with one of `mode`.
+    /// Waits until no access that conflicts with one of `mode` is outstanding.
     ///
     /// # Safety
     ///
-    /// This thread runs the body of `scope_state`, on this worker; the scope has claimed the datum.
+    /// This thread runs the body of `scope_state` on this worker. The scope has claimed the datum.
     unsafe fn await_datum(
         &self,
         scope_state: &ScopeState,
@@ -250,7 +256,7 @@ impl<E: Engine> Worker<E> {
 
     /// # Safety
     ///
-    /// As `await_datum`.
+    /// As for `await_datum`.
     pub(crate) unsafe fn await_datum_here(
         &self,
         scope_state: &ScopeState,
@@ -258,7 +264,8 @@ impl<E: Engine> Worker<E> {
         mode: Mode,
         place: &'static Location<'static>,
     ) {
-        // SAFETY: only this body issues on the datum; the record stays on its stack until it is released.
+        // SAFETY: only this body issues on the datum; the record stays on its stack until it is
+        // released.
         let issue = |task| unsafe { self.issue_accesses(task) };
         let (wait, release) =
             (|waiter: &Waiter| self.wait(waiter, scope_state), |record: &Record| self.release_one(record));
@@ -278,7 +285,7 @@ impl<E: Engine> Worker<E> {
 
     /// # Safety
     ///
-    /// This thread runs the body of `scope_state`, or uses the session whose scope that is.
+    /// This thread runs the body of `scope_state`, or uses the session that owns this scope.
     pub(crate) unsafe fn set<T, B, R>(
         &self,
         scope_state: &ScopeState,
@@ -296,15 +303,16 @@ impl<E: Engine> Worker<E> {
             Some(Storage::Shared) => unsafe { self.await_datum(scope_state, datum, Mode::Inout, place) },
             _ => {}
         }
-        // SAFETY: the handle's type; nobody uses the version (any more), and only this body issues on it.
+        // SAFETY: the handle has this type. The version is unused by now, and only this body issues
+        // on it.
         unsafe { self.end_set(scope_state, datum, value, order, storage) }
     }
 
-    /// As `set`, or the value again if that would wait.
+    /// Like `set`, but returns the value if that would wait.
     ///
     /// # Safety
     ///
-    /// As `set`.
+    /// As for `set`.
     pub(crate) unsafe fn try_set<T, B, R>(
         &self,
         scope_state: &ScopeState,
@@ -313,7 +321,7 @@ impl<E: Engine> Worker<E> {
         place: &'static Location<'static>,
     ) -> Result<Replaced<T>, T> {
         let datum = handle.datum();
-        // First, since a place in reference order that is no task's has its price in a frame.
+        // Checked first, because a place in reference order without a task costs extra in a frame.
         if frames::<E>(scope_state).is_some() && E::Tasks::is_in_use(scope_state, datum) {
             return Err(value);
         }
@@ -325,7 +333,8 @@ impl<E: Engine> Worker<E> {
         Ok(unsafe { self.end_set(scope_state, datum, value, order, storage) })
     }
 
-    /// The place of a `set` in reference order, and of its value; none if the datum is another scope's.
+    /// Finds the place of a `set` in reference order, and the storage of its value. There is no
+    /// storage if the datum belongs to another scope.
     fn begin_set(
         &self,
         scope_state: &ScopeState,
@@ -347,7 +356,7 @@ impl<E: Engine> Worker<E> {
 
     /// # Safety
     ///
-    /// The datum is one of a `T`, and nobody else uses its current version, unless there is no storage.
+    /// The datum holds a `T`. Unless there is no storage, no other code uses its current version.
     unsafe fn end_set<T>(
         &self,
         scope_state: &ScopeState,
@@ -362,7 +371,7 @@ impl<E: Engine> Worker<E> {
             Some(Storage::Own(before)) => before,
         };
         let version = datum.version();
-        // SAFETY: a `T`, that nobody else uses, as the caller promises; it is moved out.
+        // SAFETY: a `T` that no other code uses, as the caller promises; it is moved out.
         let old = version.is_full().then(|| unsafe { version.value().cast::<T>().read() });
         // SAFETY: the version has room for a `T` and holds none.
         unsafe { version.value().cast().write(value) };
@@ -374,7 +383,7 @@ impl<E: Engine> Worker<E> {
         Replaced { _value: old, retired }
     }
 
-    /// Claims a datum for something that is done at once, and ends a reduction that is open on it.
+    /// Claims a datum for an operation that is done at once, and ends its open reduction.
     fn admit_now(&self, scope_state: &ScopeState, datum: &Datum) -> bool {
         let claim = scope_state.claim();
         if !datum.is_claimed_by(claim) && !E::Tasks::claim(self.tracker(), scope_state, datum) {
@@ -388,9 +397,10 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// What a session does at once, on whatever thread. While that waits, it runs no body on its stack.
+/// The operations that a session does at once, on any thread. While they wait, they run no body on
+/// that thread's stack.
 impl<E: Engine> Core<E> {
-    /// As `Worker::wait_on`. The handle is borrowed meanwhile, so nobody else issues on it.
+    /// Like `Worker::wait_on`. The handle is borrowed meanwhile, so no other thread issues on it.
     pub(super) fn wait_on<'h, T, B, R: CanRead>(
         &self,
         handle: &'h mut Handle<T, B, R>,
@@ -405,7 +415,8 @@ impl<E: Engine> Core<E> {
             }
             let issuing = Cell::new(Some(issuing));
             let issue = |task| {
-                // SAFETY: this thread holds the session's lock; the record stays on its stack until it is released.
+                // SAFETY: this thread holds the session's lock; the record stays on its stack until
+                // it is released.
                 let ready = self.as_worker(|worker| unsafe { worker.issue_accesses(task) });
                 // It waits without the lock.
                 drop(issuing.take());
@@ -416,15 +427,16 @@ impl<E: Engine> Core<E> {
             let release = |record: &Record| self.shared.visit(|worker| worker.release_one(record));
             let body = self.scope_state.record();
             let who = Who { tracker: self.shared.tracker(), body, place, waiter: at.waiter() };
-            // SAFETY: this thread holds the session's lock until the access is issued, and then has the handle alone; the
-            // waiter is of the place that waits.
+            // SAFETY: this thread holds the session's lock until the access is issued, and then
+            // only this thread has the handle. The waiter belongs to the seat that waits.
             unsafe { await_access(&self.scope_state, datum, R::WAIT, who, issue, wait, release) };
             Ok(())
         })?;
         lend(datum, place)
     }
 
-    /// As `Worker::try_set`. A session that is closed sets nothing: once it has ended, another scope may have the handle.
+    /// Like `Worker::try_set`. A closed session sets nothing: after its end, another scope may own
+    /// the handle.
     pub(super) fn try_set<T, B, R>(
         &self,
         handle: &Handle<T, B, R>,

@@ -1,6 +1,6 @@
-//! Who waits for tasks of a scope to complete: one watcher a task at most, since a task has one join. To put one in, to
-//! take it back and to tell it takes constant time, however many joins are awaited at once. The protocol stands in
-//! `runtime::join`.
+//! The watchers of a scope's tasks, which wait for completion. A task has one join, so at most one
+//! watcher. Adding, removing and notifying a watcher take constant time, however many joins are
+//! awaited at once. `runtime::join` has the protocol.
 
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -11,10 +11,10 @@ use crate::sync::Mutex;
 use crate::task::Header;
 use crate::worker::wait::Waiter;
 
-/// A task, by its block and that block's use.
+/// A task: its block and the block's use.
 pub(crate) type Watched = (NonNull<Header>, u64);
 
-/// How to tell that a task is complete, or a scope quiet.
+/// How to notify a waiter that a task is complete, or a scope quiet.
 pub(crate) enum Tell {
     Waiter(NonNull<Waiter>),
     Waker(Waker),
@@ -30,14 +30,15 @@ impl Watchers {
         debug_assert!(before.is_none(), "a join has one watcher");
     }
 
-    /// Takes a watcher back; false if the completer has taken it already: it tells, or has told.
+    /// Takes a watcher back. Returns false if the completer has taken it already, and notifies or
+    /// has notified it.
     pub(crate) fn take_back(&self, of: Watched) -> bool {
-        // Dropped behind the lock: a waker may run any code.
+        // Dropped after the lock is released: a waker may run any code.
         let taken = self.0.lock().remove(&of);
         taken.is_some()
     }
 
-    /// A watched task is complete.
+    /// Notifies the watcher of a complete task.
     pub(crate) fn tell(&self, of: Watched) {
         let taken = self.0.lock().remove(&of);
         taken.into_iter().for_each(Tell::tell);
@@ -53,7 +54,7 @@ impl Tell {
     }
 }
 
-/// Wakes a future. A waker that panics is its executor's affair; a worker must not unwind.
+/// Wakes a future. A panic of the waker is ignored, because a worker must not unwind.
 pub(crate) fn wake(waker: Waker) {
     drop(catch(|| waker.wake()));
 }

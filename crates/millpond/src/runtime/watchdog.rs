@@ -1,4 +1,4 @@
-//! The watchdog: a thread that tells which bodies keep workers for long.
+//! The watchdog: a thread that reports bodies that keep workers for long.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -12,16 +12,21 @@ use crate::sync::{Condvar, Mutex, fork};
 use crate::worker::seats::Shared;
 use crate::worker::threads;
 
-/// It looks so often in the time after which it tells.
-const LOOKS: u32 = 4;
+/// How many times it checks in the configured time.
+const CHECKS_PER_PERIOD: u32 = 4;
 
 impl Builder {
-    /// Prints a line to the error output for each body that keeps a worker for so long, and again whenever that time has doubled:
-    /// "worker 1 has been in `solve(3)` for 5.1 s while it holds 3 suspended bodies". If no body runs for so long though some are
-    /// unfinished, and none of them waits for a future or a precondition, it prints a [dump](crate::Runtime::dump) once.
+    /// Reports long-running bodies on the error output.
     ///
-    /// Off by default. With it [`dumps`](Builder::dumps) are on, at their cost. A thread looks four times in that time while a scope
-    /// or a session is open; otherwise it sleeps. The shortest time is one millisecond.
+    /// The watchdog prints a line for each body that keeps a worker for this time, and again
+    /// whenever the time has doubled. For example: "worker 1 has been in `solve(3)` for 5.1 s while
+    /// it holds 3 suspended bodies". It also detects a standstill: no body runs for this time, some
+    /// are unfinished, and none of them waits for a future or a precondition. Then it prints a
+    /// [dump](crate::Runtime::dump) once.
+    ///
+    /// Off by default. It turns [`dumps`](Builder::dumps) on, with their cost. A thread checks four
+    /// times in this time while a scope or a session is open; otherwise it sleeps. The shortest
+    /// time is one millisecond.
     ///
     /// ```
     /// use std::time::Duration;
@@ -37,7 +42,7 @@ impl Builder {
     }
 }
 
-/// Whether there is anything to watch. CallerContexts share their runtime's.
+/// Whether there is anything to watch. Caller contexts share the runtime's.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     watched: Mutex<Watched>,
@@ -46,16 +51,16 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Default)]
 struct Watched {
-    /// Scopes and sessions that are open.
+    /// The number of open scopes and sessions.
     open: usize,
-    /// The watchdog looks at the runtime just now.
+    /// The watchdog is checking the runtime now.
     looks: bool,
-    /// The runtime ends.
+    /// The runtime is ending.
     ended: bool,
 }
 
 impl Watch {
-    /// A scope or a session is open until the guard is dropped.
+    /// A scope or a session is open until the result is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> Open {
         self.change(|watched| watched.open += 1);
         Open { watch: Arc::clone(self), generation: fork::generation() }
@@ -63,18 +68,19 @@ impl Watch {
 
     fn change(&self, change: impl FnOnce(&mut Watched)) {
         change(&mut self.watched.lock());
-        // While the watchdog looks, it does not wait: so one thread waits at most.
+        // While the watchdog checks, it does not wait, so at most one thread waits.
         self.changed.notify_one();
     }
 
-    /// Waits until something is open, and then for that time; then the watchdog looks. False if the runtime ends.
+    /// Waits until a scope or session is open, and then for `time`; then the watchdog checks.
+    /// Returns false if the runtime ends.
     fn sleep(&self, time: Duration) -> bool {
         let mut watched = self.watched.lock();
         while watched.open == 0 && !watched.ended {
             watched = self.changed.wait(watched);
         }
         let mut woken = true;
-        // What is opened and closed meanwhile wakes it, too.
+        // A scope that is opened or closed meanwhile wakes it, too.
         let until = Instant::now() + time;
         while woken && !watched.ended {
             let left = until.saturating_duration_since(Instant::now());
@@ -84,7 +90,7 @@ impl Watch {
         watched.looks
     }
 
-    /// The runtime ends; waits for a look that has begun.
+    /// Ends the watchdog with the runtime; waits for a check that has begun.
     fn end(&self) {
         self.change(|watched| watched.ended = true);
         let mut watched = self.watched.lock();
@@ -103,29 +109,29 @@ pub(crate) struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // In the child of a fork there is no watchdog, and it may have held the lock.
+        // The child of a fork has no watchdog, and the parent's may have held the lock.
         if self.generation == fork::generation() {
             self.watch.change(|watched| watched.open -= 1);
         }
     }
 }
 
-/// The thread looks at the runtime until this is dropped, which is before its runtime is. It is not joined: while it prints, it may
-/// wait for whoever reads the error output.
+/// The thread watches the runtime until this is dropped, which is before the runtime is. The thread
+/// is not joined: while it prints, it may wait for the reader of the error output.
 #[derive(Debug)]
 pub(crate) struct Watchdog(Arc<Watch>);
 
-/// Begins to watch a runtime, if that was asked for.
+/// Starts to watch a runtime, if the builder asked for it.
 pub(super) fn begin<E: Engine>(shared: &Arc<Shared<E>>) -> Result<Option<Watchdog>, BuildError> {
     let (Some(after), Some(watch)) = (shared.config.watchdog, shared.config.watch.clone()) else { return Ok(None) };
     let (weak, watched) = (Arc::downgrade(shared), Arc::clone(&watch));
     let look = move || {
         let mut told = Told::new(after);
-        while watched.sleep(after / LOOKS) {
+        while watched.sleep(after / CHECKS_PER_PERIOD) {
             let dump = weak.upgrade().map(|shared| shared.dump());
             watched.change(|watched| watched.looks = false);
             let Some(dump) = dump else { return };
-            // As one piece, since others may print too. There is no place to report a failure to.
+            // In one write, because other threads may print too. A failure cannot be reported.
             let _ = io::stderr().write_all(told.look(&dump).as_bytes());
         }
     };
@@ -139,10 +145,10 @@ impl Drop for Watchdog {
     }
 }
 
-/// What was told already.
+/// What was reported already.
 struct Told {
     after: Duration,
-    /// When each body is told of again.
+    /// When each body is reported again.
     bodies: Vec<(Id, Duration)>,
     stands: bool,
 }
@@ -175,7 +181,7 @@ impl Told {
         text
     }
 
-    /// Whether no body runs, and none that is unfinished waits for somebody outside.
+    /// Whether no body runs, and no unfinished one waits for something outside.
     fn stands(&self, dump: &Dump) -> bool {
         let mut tasks = dump.unfinished.iter().filter(|body| body.role.is_some()).peekable();
         let within = |state| match state {

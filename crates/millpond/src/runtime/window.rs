@@ -1,4 +1,5 @@
-//! The window: how many tasks of a scope may be outstanding, and what its owner does when there is no room for another.
+//! The window: how many tasks of a scope may be outstanding, and what its owner does if there is no
+//! room for another one.
 
 use crate::engine::Engine;
 use crate::pool::Leave;
@@ -10,22 +11,23 @@ use crate::worker::seats::Shared;
 use crate::worker::wait::Waiter;
 use crate::worker::{Awaited, Worker};
 
-/// Tasks that an owner who waits for room runs until it looks again.
-const HELP: u32 = 64;
+/// The most tasks that an owner runs between two checks for room.
+const MAX_HELP_TASKS: u32 = 64;
 
-/// Turns for which it watches others run short tasks: some microseconds.
-const PATIENCE: u32 = 256;
+/// Spins for which it watches other workers run short tasks: some microseconds.
+const SPINS_PER_CHECK: u32 = 256;
 
-/// Spawns after which an owner counts again at the earliest, if there is room.
-const LEAST_LOOK: u64 = 64;
+/// The least number of spawns between two counts, if there is room.
+const MIN_SPAWNS_BETWEEN_COUNTS: u64 = 64;
 
-/// How often in a row a body lets others run in vain. Twice: a carrier that has just run a task looks at its mail
-/// first, and comes back to this body at once.
+/// How many times in a row a body lets others run without progress. Twice: a carrier that has just
+/// run a task reads its mail first, and returns to this body at once.
 pub(super) const LOOKS: u32 = 2;
 
 impl<E: Engine> Worker<E> {
-    /// Makes room for another task in the window of a scope: hard for the caller of a runtime, who runs tasks or
-    /// waits; soft in a body, which runs what it can of its own descendants.
+    /// Makes room for another task in the window of a scope. The limit is hard for the caller of a
+    /// runtime, which runs tasks or waits. It is soft in a body, which runs only its own
+    /// descendants.
     #[inline]
     pub(crate) fn throttle(&self, scope_state: &ScopeState, bytes: usize) {
         if self.shared().may_be_full(scope_state, bytes) {
@@ -53,21 +55,23 @@ impl<E: Engine> Worker<E> {
         self.shared().note_room(scope_state);
     }
 
-    /// There is room, but the tasks have become short: runs those of the scope that this worker has and whose kind is
-    /// known to be short, and watches others run theirs, while that gets anywhere. It runs nothing else, since any other
-    /// body may wait for what the owner does next.
+    /// Empties the window early: there is room, but the tasks have become short. Runs the scope's
+    /// tasks that this worker has and whose kind is known to be short. Watches others run theirs.
+    /// Stops when there is no progress. Runs nothing else, because any other body may wait for the
+    /// owner's next action.
     fn empty_early(&self, scope_state: &ScopeState) {
         self.empty(scope_state, self.shared().early(), || {
-            (0..HELP).map_while(|_| self.take_short_below(scope_state)).map(|task| self.execute_on_top(task)).count()
+            (0..MAX_HELP_TASKS).map_while(|_| self.take_short_below(scope_state)).map(|task| self.execute_on_top(task)).count()
                 > 0
         });
         self.step_back(Leave::Body);
     }
 
-    /// Watches for some microseconds; whether any of the `before` tasks that were outstanding has ended.
+    /// Watches for some microseconds. Returns whether any of the `before` outstanding tasks has
+    /// ended.
     fn sees_progress(&self, scope_state: &ScopeState, before: u64) -> bool {
         self.flush_all();
-        (0..PATIENCE).for_each(|_| spin_loop());
+        (0..SPINS_PER_CHECK).for_each(|_| spin_loop());
         scope_state.outstanding() != before
     }
 
@@ -76,7 +80,7 @@ impl<E: Engine> Worker<E> {
         while misses < LOOKS && !self.shared().has_room(scope_state, bytes, true) {
             match self.take_leaf_below(scope_state) {
                 Some(task) => self.execute_on_top(task),
-                // A parent has a stack of its own: it may wait for what this body does next.
+                // A parent needs its own stack: it may wait for this body's next action.
                 None if self.runs_one_apart(scope_state) => {}
                 None => misses = if self.lets_any_end(scope_state) { 0 } else { misses + 1 },
             }
@@ -89,7 +93,7 @@ impl<E: Engine> Worker<E> {
         self.step_back(Leave::Body);
     }
 
-    /// Lets others run; whether a task of the scope has ended meanwhile.
+    /// Lets others run. Returns whether a task of the scope has ended meanwhile.
     fn lets_any_end(&self, scope_state: &ScopeState) -> bool {
         let before = scope_state.outstanding();
         let any_end = || scope_state.outstanding() < before;
@@ -99,18 +103,19 @@ impl<E: Engine> Worker<E> {
 
     fn make_room_hard(&self, scope_state: &ScopeState, bytes: usize) {
         loop {
-            // Before the look: then a completion after the look is not missed (`count`, 6).
+            // Read before the check, so that a completion after the check is not missed (`count`,
+            // step 6).
             let seen = scope_state.outstanding();
             if self.shared().has_room(scope_state, bytes, true) {
                 break;
             }
-            if self.run_below(scope_state, None, HELP) {
+            if self.run_below(scope_state, None, MAX_HELP_TASKS) {
                 continue;
             }
             self.flush_all();
             let waiter = Waiter::new(self.seat());
             if scope_state.watch_for_room(&waiter, seen) && waiter.park() {
-                // What this worker completes itself wakes nobody.
+                // A completion on this worker wakes no thread.
                 self.wait_on_carrier(&waiter, Awaited::Below(scope_state.into()), || {
                     self.shared().has_room(scope_state, bytes, true)
                 });
@@ -119,14 +124,15 @@ impl<E: Engine> Worker<E> {
                 }
             }
         }
-        self.empty(scope_state, self.shared().config.window, || self.run_below(scope_state, None, HELP));
+        self.empty(scope_state, self.shared().config.window, || self.run_below(scope_state, None, MAX_HELP_TASKS));
         self.step_back(Leave::Body);
     }
 
-    /// Empties a window of which the last `lately` tasks are short, as long as `run` runs something or others do.
+    /// Empties a window whose last `lately` tasks are short, as long as `run` runs a task or others
+    /// make progress.
     fn empty(&self, scope_state: &ScopeState, lately: u64, mut run: impl FnMut() -> bool) {
-        // A bound, since it may also run what others put.
-        let mut turns = self.shared().config.window.div_ceil(HELP.into());
+        // Limited, because it may also run tasks that others put.
+        let mut turns = self.shared().config.window.div_ceil(MAX_HELP_TASKS.into());
         while turns > 0 && self.shared().should_empty(scope_state, lately) {
             turns -= 1;
             let before = scope_state.outstanding();
@@ -137,7 +143,7 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// What the owners of all scopes ask, sessions included (`session::core`).
+/// Queries by the owners of all scopes, sessions included (`session::core`).
 impl<E: Engine> Shared<E> {
     /// Whether the owner must count before the scope may have another task.
     #[inline]
@@ -145,14 +151,15 @@ impl<E: Engine> Shared<E> {
         scope_state.is_beyond_room() || (bytes != 0 && scope_state.bytes() + bytes as u64 > self.config.window_bytes)
     }
 
-    /// Whether the last `lately` tasks of a scope and more could have run at their spawn, had those before them not
-    /// waited. Then its owner goes on running tasks, so that the next ones find what they wait for done.
+    /// Whether more than the last `lately` tasks of a scope could have run at their spawn, had
+    /// their predecessors not waited. If so, the owner continues to run tasks, so that the next
+    /// ones find their inputs ready.
     fn should_empty(&self, scope_state: &ScopeState, lately: u64) -> bool {
         scope_state.spawned_short() > lately && scope_state.outstanding() > 0
     }
 
-    /// Whether the scope may have another task. A quarter of the window must be free again once it was full, so that
-    /// the spawner does not stop at each task.
+    /// Whether the scope may have another task. After the window was full, a quarter must be free
+    /// again, so that the spawner does not stop at each task.
     fn has_room(&self, scope_state: &ScopeState, bytes: usize, full: bool) -> bool {
         let in_flight = scope_state.outstanding();
         in_flight == 0 || (in_flight <= self.most(full) && self.fits(scope_state, bytes))
@@ -164,26 +171,26 @@ impl<E: Engine> Shared<E> {
         if full { most - most / 4 } else { most }
     }
 
-    /// Whether a task that holds so many bytes fits.
+    /// Whether a task that declares this many bytes fits.
     pub(super) fn fits(&self, scope_state: &ScopeState, bytes: usize) -> bool {
         bytes == 0 || scope_state.bytes() + bytes as u64 <= self.config.window_bytes
     }
 
-    /// The owner has counted.
+    /// Notes the room after the owner has counted.
     fn note_room(&self, scope_state: &ScopeState) {
-        // One more is spawned in any case.
+        // At least one more task is spawned.
         self.note_room_of(scope_state, scope_state.outstanding(), 1);
     }
 
-    /// As `note_room`, where so many tasks are in flight, and `least` more are spawned in any case.
+    /// Like `note_room`, for `in_flight` tasks in flight. At least `least` more are spawned.
     pub(super) fn note_room_of(&self, scope_state: &ScopeState, in_flight: u64, least: u64) {
         let room = self.config.window.saturating_sub(in_flight);
-        // Before it is full: perhaps the tasks have become short (`should_empty`).
-        scope_state.set_room(room.clamp(least, self.early().max(LEAST_LOOK)));
+        // Count before the window is full: the tasks may have become short (`should_empty`).
+        scope_state.set_room(room.clamp(least, self.early().max(MIN_SPAWNS_BETWEEN_COUNTS)));
     }
 
-    /// So many spawns of short tasks in a row are enough to empty a window that is not full; and after so many at most
-    /// its owner looks whether there were.
+    /// This many spawns of short tasks in a row suffice to empty a window that is not full. After
+    /// at most this many spawns, the owner checks for that.
     fn early(&self) -> u64 {
         self.config.window / 4
     }

@@ -1,6 +1,7 @@
-//! A task of a stack in short form (`stack::layout::push`): what is the same for all of its type is with the type.
+//! A compact task of a stack (`stack::layout::push`). What is the same for all tasks of its type is
+//! stored with the type.
 //!
-//! Of a parent, what its body needs is made when it runs (`stack::owner::parent`).
+//! What the body of a compact parent needs is made when it runs (`stack::owner::parent`).
 //!
 //! ```text
 //!   0  Header                        its first word is not used, since such a task has no join
@@ -16,11 +17,12 @@ use crate::depend::Mode;
 use crate::error::Error;
 use crate::handle::Version;
 
-/// What a table says of tasks in short form.
+/// What a vtable says of compact tasks.
 #[derive(Debug)]
 pub(crate) struct CompactKind {
-    /// Runs the body of one that comes next in reference order, all before it having ended, on the worker that is passed
-    /// (erased). If it fails without an error, it must not run, and has not.
+    /// Runs the body of a task that comes next in reference order, so everything before it has
+    /// ended. The worker is passed erased. If it fails without an error, the body must not run, and
+    /// has not.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
     /// The payload's layout.
     pub(crate) payload: Layout,
@@ -38,10 +40,10 @@ pub struct Modes {
 const WIDTH: usize = 3;
 
 impl Modes {
-    /// Of no access.
+    /// The modes of no access.
     pub(crate) const NONE: Modes = Modes { bits: 0, count: 0 };
 
-    /// Of one access, if its mode is one of those.
+    /// The mode of one access. `None` if it is not one of these three modes.
     pub(crate) const fn of(mode: Mode) -> Option<Modes> {
         match mode {
             Mode::Read | Mode::Write | Mode::Inout => Some(Modes { bits: mode as u64, count: 1 }),
@@ -49,7 +51,7 @@ impl Modes {
         }
     }
 
-    /// Of the accesses of both, if there are some and there is room for them.
+    /// The modes of both. `None` if either is `None`, or if there is no room for all of them.
     pub(crate) const fn then(first: Option<Modes>, next: Option<Modes>) -> Option<Modes> {
         match (first, next) {
             (Some(first), Some(next)) if (first.count + next.count) * WIDTH < u64::BITS as usize => {
@@ -59,31 +61,32 @@ impl Modes {
         }
     }
 
-    /// The mode of one access.
+    /// The mode of the access `index`.
     #[inline(always)]
     pub(crate) fn at(self, index: usize) -> Mode {
         Mode::of((self.bits >> (index * WIDTH)) as u32 & ((1 << WIDTH) - 1))
     }
 }
 
-/// Where the payload of a task with so many accesses lies, in bytes behind its header.
+/// The offset of the payload from the header in bytes, for a task with this many accesses.
 #[inline(always)]
 const fn payload_at(accesses: usize, align: usize) -> usize {
     (size_of::<Header>() + accesses * size_of::<NonNull<Version>>()).next_multiple_of(align)
 }
 
-/// The size of a task.
+/// The size of a task in bytes.
 #[inline(always)]
 pub(crate) const fn size(accesses: usize, payload: Layout) -> usize {
     payload_at(accesses, payload.align()) + payload.size()
 }
 
 impl TaskRef {
-    /// Makes a task in short form, but for its versions and its payload. `stride` is how far it is to the next closure.
+    /// Makes a compact task, except its versions and its payload. `stride` is the distance to the
+    /// next closure.
     ///
     /// # Safety
     ///
-    /// There is room for it, which nobody else uses.
+    /// There is room for it, which no other code uses.
     #[inline(always)]
     pub(crate) unsafe fn lay(at: NonNull<u8>, stride: usize, is_portable: bool, new: NewTask) -> TaskRef {
         let flags = match new.vtable.role {
@@ -92,57 +95,60 @@ impl TaskRef {
             _ => flag::COMPACT,
         };
         let header: NonNull<Header> = at.cast();
-        // SAFETY: the place is ours and large enough.
+        // SAFETY: the caller provides the place, and it is large enough.
         unsafe { Header::lay(header, stride as u32, flags, new) };
         TaskRef(header)
     }
 
-    /// What its table says of a task in short form.
+    /// What the vtable of a compact task says of it.
     #[inline(always)]
     fn compact(self) -> &'static CompactKind {
         debug_assert!(self.header().is_compact());
-        // SAFETY: only of types that have it a task is made in short form (`stack::layout::push`).
+        // SAFETY: a compact task is made only of types that have this entry
+        // (`stack::layout::push`).
         unsafe { self.header().vtable().compact.as_ref().unwrap_unchecked() }
     }
 
-    /// Where the versions of a task in short form are.
+    /// Where the versions of a compact task are.
     #[inline(always)]
     pub(crate) fn compact_versions(self) -> NonNull<NonNull<Version>> {
         self.at(size_of::<Header>())
     }
 
-    /// The accesses of a task in short form.
+    /// The accesses of a compact task.
     pub(crate) fn compact_accesses(self) -> impl Iterator<Item = (NonNull<Version>, Mode)> {
         let (versions, modes) = self.compact_uses();
         versions.iter().enumerate().map(move |(index, &version)| (version, modes.at(index)))
     }
 
-    /// Its versions, and what it does to each.
+    /// Its versions, and the mode of each access.
     #[inline(always)]
     pub(crate) fn compact_uses<'a>(self) -> (&'a [NonNull<Version>], Modes) {
         let CompactKind { modes, .. } = *self.compact();
-        // SAFETY: so many were written, and stay.
+        // SAFETY: this many versions were written, and stay.
         (unsafe { std::slice::from_raw_parts(self.compact_versions().as_ptr(), modes.count) }, modes)
     }
 
-    /// Where the payload of a task in short form is.
+    /// Where the payload of a compact task is.
     #[inline(always)]
     pub(crate) fn compact_payload(self, accesses: usize, align: usize) -> NonNull<()> {
         self.at(payload_at(accesses, align))
     }
 
-    /// Runs a task in short form, as `CompactKind::run`.
+    /// Runs a compact task, as `CompactKind::run` does.
     ///
     /// # Safety
     ///
-    /// It comes next in reference order, nobody else runs it, and the worker is one of its runtime's engine.
+    /// It comes next in reference order, and no other thread runs it. The worker belongs to a
+    /// runtime of its engine.
     #[inline(always)]
     pub(crate) unsafe fn run_compact(self, worker: *const ()) -> Result<(), Option<Error>> {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         unsafe { (self.compact().run)(self, worker) }
     }
 
-    /// The task in its usual form, which takes the payload with it, in a block from `alloc`.
+    /// Expands a compact task: moves it into a block of the usual form from `alloc`, with its
+    /// payload.
     #[cold]
     pub(crate) fn expand(self, alloc: impl FnOnce(usize) -> Block) -> TaskRef {
         let header = self.header();
@@ -162,16 +168,16 @@ impl TaskRef {
         let task = unsafe { TaskRef::create(alloc(shape.block_size(payload)), new) };
         for (index, (version, mode)) in self.compact_accesses().enumerate() {
             let record = Record::new(version.cast(), task.record_behind(index), 0, mode, false);
-            // SAFETY: the block has room for so many records.
+            // SAFETY: the block has room for this many records.
             let at = unsafe { task.records_at().add(index) };
-            // SAFETY: as above; nobody else uses it.
+            // SAFETY: as above; no other code uses it.
             unsafe { at.write(record) };
             if mode == Mode::Write {
                 task.add_flags(flag::WRITE);
             }
         }
         let (from, to) = (self.compact_payload(accesses, payload.align()), task.payload_at(payload.align()));
-        // SAFETY: it is moved, from a block to another that has room for it.
+        // SAFETY: the payload is moved to another block, which has room for it.
         unsafe { from.cast::<u8>().copy_to_nonoverlapping(to.cast(), payload.size()) };
         task
     }

@@ -21,11 +21,11 @@ pub struct NestFrame {
     scope_state: ScopeState,
     task: TaskRef,
     scheme: &'static SchemeOps,
-    /// How many data have been made; each is made when the body's handle is.
+    /// How many data have been made. Each is made when the body's handle is made.
     held: Cell<usize>,
 }
 
-/// From one datum to the next: each begins a cache line.
+/// The distance from one datum to the next. Each begins a cache line.
 const STRIDE: usize = size_of::<Whole>().next_multiple_of(64);
 
 impl NestFrame {
@@ -39,13 +39,14 @@ impl NestFrame {
     ///
     /// # Safety
     ///
-    /// `task` is a parent that is about to run, on the worker of seat `seat`; `scheme` orders what its body spawns.
+    /// `task` is a parent that is about to run, on the worker of seat `seat`; `scheme` orders what
+    /// its body spawns.
     pub(crate) unsafe fn open<'a>(task: TaskRef, seat: usize, scheme: &'static SchemeOps) -> &'a NestFrame {
         let at = task.frame_at();
         // SAFETY: the scope that spawned a task outlives it.
         let scope_state = ScopeState::nested(unsafe { task.header().scope_state().as_ref() }, task, seat);
         let frame = NestFrame { scope_state, task, scheme, held: Cell::new(0) };
-        // SAFETY: the block has room for the frame, and nobody uses it yet.
+        // SAFETY: the block has room for the frame, and no other code uses it yet.
         unsafe { at.write(frame) };
         // SAFETY: just written; it stays until the task is complete.
         unsafe { at.as_ref() }
@@ -57,11 +58,11 @@ impl NestFrame {
 
     fn datum_at(&self, index: usize) -> NonNull<Datum> {
         let behind = self.task.frame_at().cast::<u8>();
-        // SAFETY: `Shape::block_size` made room for one datum an access behind the frame.
+        // SAFETY: `Shape::block_size` made room behind the frame for one datum per access.
         unsafe { behind.add(size_of::<NestFrame>() + index * STRIDE) }.cast()
     }
 
-    /// Makes the datum through which the body sees its access `index`, whose value is at `value`.
+    /// Makes the datum through which the body sees its access `index`. The value is at `value`.
     pub(crate) fn hold(&self, index: usize, record: &Record, value: NonNull<()>) -> NonNull<Datum> {
         debug_assert_eq!(index, self.held.get(), "data are made in order");
         let parent = record.version();
@@ -74,7 +75,7 @@ impl NestFrame {
         // SAFETY: just written.
         let first = unsafe { Datum::first(at) };
         if record.declared() == Mode::Write {
-            // What was there is spent, but stays until it is overwritten.
+            // The old value is spent, but stays until it is overwritten.
             first.set_full(parent.is_full());
         } else {
             first.set_full(true);
@@ -83,11 +84,12 @@ impl NestFrame {
         at
     }
 
-    /// Gives the versions that the descendants left to the parent's versions; the task's error, if there is one.
+    /// Gives the versions that the descendants left to the parent's versions. Returns the task's
+    /// error, if there is one.
     ///
     /// # Safety
     ///
-    /// The body and all its descendants are complete; called once.
+    /// The body and all its descendants are complete. This is called once.
     pub(crate) unsafe fn hand_back(&self) -> Option<Error> {
         let records = self.task.records();
         let mut dropped = Ok(());
@@ -101,7 +103,7 @@ impl NestFrame {
 
     /// # Safety
     ///
-    /// As [`hand_back`](NestFrame::hand_back), and datum `index` was made.
+    /// As for [`hand_back`](NestFrame::hand_back), and datum `index` was made.
     unsafe fn hand_back_one(&self, index: usize, record: &Record) -> Dropped {
         // SAFETY: the datum was made and lives as long as the frame.
         let at = self.datum_at(index);
@@ -124,7 +126,7 @@ impl NestFrame {
             }
             Mode::Reduce => {
                 let part = Version::new(record.version().kind(), Place::Held, first.value());
-                // SAFETY: nothing below runs any more; the private copy is this task's alone.
+                // SAFETY: nothing below runs any more, and only this task uses the private copy.
                 let dropped = unsafe { Datum::hand_back(at, &part) };
                 if let State::Failed(error) = part.state() {
                     record.version().fail_in_group(record.group(), &error);
@@ -140,7 +142,7 @@ impl NestFrame {
                     datum.version().set_state(State::Produced);
                 }
                 let before = parent.state();
-                // SAFETY: nothing below runs any more; the exclusion is this task's.
+                // SAFETY: nothing below runs any more, and this task holds the exclusion.
                 let dropped = unsafe { Datum::hand_back(at, parent) };
                 if matches!(before, State::Failed(_)) {
                     parent.set_state(before);
@@ -153,15 +155,16 @@ impl NestFrame {
     }
 }
 
-/// The error of a parent whose descendants have ended, if there is one. What it should have written and nobody has is failed,
-/// then.
+/// The error of a parent whose descendants have ended, if there is one. If there is, the versions
+/// that the parent should have written, and that are unwritten, become failed.
 pub(crate) fn outcome(task: TaskRef, scope_state: &ScopeState, dropped: Option<Error>) -> Option<Error> {
     let unset = |record: &&Record| record.declared() == Mode::Write && matches!(record.version().state(), State::Unset);
     let unwritten = || {
         let arg = task.records().iter().position(|record| unset(&record))?;
         Some(Error::new(task.label(), Kind::Unwritten { arg }))
     };
-    // In reference order the body's own failure comes after those of its children; causes come before consequences.
+    // In reference order, the body's own failure comes after those of its children. Causes come
+    // before consequences.
     let failures = [scope_state.first_failure(), scope_state.own_failure().cloned(), dropped];
     let cause = failures.iter().flatten().find(|error| !error.is_consequence()).cloned();
     let error = cause.or_else(|| failures.into_iter().flatten().next()).or_else(unwritten);

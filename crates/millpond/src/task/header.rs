@@ -1,4 +1,4 @@
-//! The fixed part of a task block: who the task is, and when it is ready.
+//! The fixed part of a task block: what the task is, and when it is ready.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -12,7 +12,8 @@ use crate::sync::tracked::{AtomicU32, Ordering};
 /// The fixed part of a task block.
 #[repr(C)]
 pub struct Header {
-    /// What joins see; the first word, since a stale join may load it after the block was used again.
+    /// The word that joins read. It is the first word, since a stale join may load it after the
+    /// block was used again.
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
     pub(super) scope_state: NonNull<ScopeState>,
@@ -22,11 +23,11 @@ pub struct Header {
     /// Preconditions that are not met, plus a guard while the task is being issued.
     pub(super) unmet: AtomicU32,
     pub(super) tag: u32,
-    // Only the spawner sets these two, before anybody else knows the task.
+    // Only the spawner sets these two, before any other thread knows the task.
     pub(super) accesses: Cell<u32>,
     pub(super) flags: Cell<u8>,
     pub(super) priority: i8,
-    /// Named so that it is written, which makes one store of the last four.
+    /// A named field, so that it is written: then the last four fields are one store.
     pub(super) unused: u16,
 }
 
@@ -34,47 +35,50 @@ pub struct Header {
 pub(crate) mod flag {
     /// `Extras` follow the header.
     pub(crate) const EXTRAS: u8 = 1;
-    /// Some access is commutative: exclusions are taken before the body.
+    /// Some access is commutative: the worker takes exclusions before it runs the body.
     pub(crate) const COMMUTATIVE: u8 = 2;
-    /// A join keeps the block until it was dropped; else the block is freed at completion.
+    /// A join keeps the block until it is dropped. Without it the block is freed at completion.
     pub(crate) const COUNTED: u8 = 4;
     /// Some access is a reduction.
     pub(crate) const REDUCE: u8 = 8;
-    /// Misuse at the spawn: the task's failure is in its scope already, and its body must not run.
+    /// Misuse at the spawn: the scope holds the task's failure already, and the body must not run.
     pub(crate) const MISUSED: u8 = 16;
     /// Some access is a `write`.
     pub(crate) const WRITE: u8 = 64;
     /// A future that waits, or is about to be polled again.
     pub(crate) const SUSPENDED: u8 = 128;
-    /// A leaf or a parent whose block lies in a stack.
+    /// A leaf or a parent whose block is in a stack.
     pub(crate) const IN_PLACE: u8 = 128;
-    /// All that is said of a leaf there in short form (`task::compact`): with a join it would lie elsewhere.
+    /// The flags of a compact leaf (`task::compact`). No other leaf has both, since a leaf with a
+    /// join is out of line.
     pub(crate) const COMPACT: u8 = IN_PLACE | COUNTED;
-    /// The same of a parent.
+    /// The flags of a compact parent, except `PORTABLE`.
     pub(crate) const COMPACT_PARENT: u8 = COMPACT | COMMUTATIVE;
-    /// Of a parent in short form: it is portable (`runtime::spawn::Options::portable`).
+    /// A compact parent is portable (`runtime::spawn::Options::portable`).
     pub(crate) const PORTABLE: u8 = WRITE;
-    /// The task is recorded: its number follows the header, set by whoever sets this.
+    /// The task is recorded. Its number follows the header, and is written before this flag is set.
     pub(crate) const RECORDED: u8 = 32;
 }
 
 /// What kind of task a block holds, and the code that knows its types.
 pub(crate) struct VTable {
     pub(crate) role: Role,
-    /// Runs the body on the worker that is passed (erased). Consumes the payload; may leave a result there.
+    /// Runs the body on the worker that is passed (erased). It consumes the payload, and may leave
+    /// a result there.
     pub(crate) run: unsafe fn(TaskRef, *const ()) -> Result<(), Error>,
-    /// Of leaves and parents that may lie in a stack in short form.
+    /// For leaves and parents that may be compact tasks in a stack.
     pub(crate) compact: Option<CompactKind>,
     /// Drops the payload of a task that will not run.
     pub(crate) discard: unsafe fn(TaskRef),
-    /// Replaces the result by an error: `ran` says whether there is a result. Only of counted tasks.
+    /// Replaces the result by an error. `ran` says whether there is a result. Only for counted
+    /// tasks.
     pub(crate) fail: unsafe fn(TaskRef, Error, ran: bool),
-    /// Drops the result. Only of counted tasks.
+    /// Drops the result. Only for counted tasks.
     pub(crate) drop_result: unsafe fn(TaskRef),
 }
 
 impl VTable {
-    /// Of tasks that no runtime runs: a pool holds them for somebody else.
+    /// For tasks that no runtime runs: a pool holds them for other code.
     pub(crate) const OF_POOLS: VTable = VTable {
         role: Role::Leaf,
         run: |_, _| unreachable!("nothing runs here"),
@@ -85,7 +89,7 @@ impl VTable {
     };
 }
 
-/// What completes a task.
+/// The kinds of tasks, by what completes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Complete when its body has ended.
@@ -96,23 +100,26 @@ pub(crate) enum Role {
     Combine,
     /// A future: complete when it is ready (`runtime::external::future`).
     Future,
-    /// Not a task: somebody waits for an access, or a future; the payload is a `Waiter`.
+    /// Not a task: a waiter for an access or a future. The payload is a `Waiter`.
     Wait,
-    /// One half of a `join(a, b)` that others may take.
+    /// One half of a `join(a, b)` that other workers may take.
     Fork,
-    /// In a stack, what leads to the next chunk (`stack::layout::link`).
+    /// In a stack: a link to the next chunk (`stack::layout::link`).
     ChunkLink,
-    /// In a stack, what stands for a task in a block elsewhere (`stack::layout::out_of_line`).
+    /// In a stack: represents an out-of-line task (`stack::layout::out_of_line`).
     OutOfLine,
-    /// What a worker does for a stack: goes on with it, or runs what it has stolen from it (`stack::thief::resume`).
+    /// A stack job: a worker goes on with a stack, or runs what it has stolen from it
+    /// (`stack::thief::resume`).
     StackJob,
 }
 
-/// Larger than any number of accesses: no release makes the task ready before its spawn has issued all of them.
+/// Larger than any number of accesses, so no release makes the task ready before its spawn has
+/// issued all of them.
 pub(crate) const GUARD: u32 = 1 << 30;
 
-/// Bits of `Header::unmet`: a precondition will never be met; the join of a session's task has cancelled it.
+/// Bit of `Header::unmet`: a precondition will never be met.
 const ABANDONED: u32 = 1 << 31;
+/// Bit of `Header::unmet`: the join of a session's task has cancelled it.
 const CANCELLED: u32 = 1 << 29;
 const CALLED_OFF: u32 = ABANDONED | CANCELLED;
 
@@ -122,16 +129,17 @@ impl std::fmt::Debug for VTable {
     }
 }
 
-/// Writes some fields of a header, for who may write it all but, perhaps, its state.
+/// Writes some fields of a header. The caller may write all of it, except perhaps the state.
 macro_rules! set {
     ($at:ident; $($field:ident: $value:expr;)*) => {$(
-        // SAFETY: as the caller promises; field by field, since a stale join may load the state meanwhile.
+        // SAFETY: as the caller promises. It writes field by field, since a stale join may load the
+        // state meanwhile.
         unsafe { (&raw mut (*$at.as_ptr()).$field).write($value) };
     )*};
 }
 
 impl Header {
-    /// A header that is not in a block: of a waiter, on its owner's stack.
+    /// A header outside a block: that of a waiter, on its owner's stack.
     pub(crate) fn on_stack(
         vtable: &'static VTable,
         scope_state: NonNull<ScopeState>,
@@ -152,35 +160,35 @@ impl Header {
         }
     }
 
-    /// The header of a task with this priority, for tests of pools.
+    /// The header with this priority, for tests of pools.
     #[cfg(all(any(test, feature = "conformance"), not(loom)))]
     pub(crate) fn with_priority(self, priority: i8) -> Self {
         Header { priority, ..self }
     }
 
-    /// What leads from one chunk of a stack to another.
+    /// A link from one chunk of a stack to another.
     pub(crate) fn of_link(vtable: &'static VTable, to: u64) -> Self {
         let here = NonNull::dangling();
         Header { order: to, ..Header::on_stack(vtable, here, Location::caller()) }
     }
 
-    /// Whether the task lies in a stack in short form.
+    /// Whether this is a compact task in a stack.
     #[inline(always)]
     pub(crate) fn is_compact(&self) -> bool {
         self.flags.get() & flag::COMPACT == flag::COMPACT
     }
 
-    /// Whether it is a leaf in short form.
+    /// Whether this is a compact leaf.
     #[inline(always)]
     pub(crate) fn is_compact_leaf(&self) -> bool {
         self.flags.get() == flag::COMPACT
     }
 
-    /// Makes all of a header but its state.
+    /// Writes all of a header except its state.
     ///
     /// # Safety
     ///
-    /// There is room for it at `at`, where nobody uses anything but, perhaps, the state.
+    /// There is room for it at `at`. No other code uses that room, except perhaps the state.
     #[inline(always)]
     pub(super) unsafe fn lay(at: NonNull<Header>, tag: u32, flags: u8, new: NewTask) {
         let (accesses, priority) = (new.accesses, new.priority);
@@ -197,11 +205,12 @@ impl Header {
         }
     }
 
-    /// Makes what tells one task from another of its form: all but its state, tag, flags and priority, and what thieves do.
+    /// Writes what differs between tasks of one form. It leaves the state, the tag, the flags, the
+    /// priority and the word of the thieves.
     ///
     /// # Safety
     ///
-    /// As `lay`.
+    /// As for `lay`.
     #[inline(always)]
     pub(crate) unsafe fn lay_again(at: NonNull<Header>, new: NewTask) {
         set! { at; accesses: Cell::new(new.accesses as u32); }
@@ -211,7 +220,7 @@ impl Header {
 
     /// # Safety
     ///
-    /// As `lay`.
+    /// As for `lay`.
     #[inline(always)]
     unsafe fn say_whose(at: NonNull<Header>, new: NewTask) {
         set! { at;
@@ -222,13 +231,14 @@ impl Header {
         }
     }
 
-    /// In a stack: how far it is to the next closure.
+    /// In a stack: the distance to the next closure.
     #[inline(always)]
     pub(crate) fn stride(&self) -> usize {
         self.tag as usize
     }
 
-    /// In a stack: what thieves have done to it, if that is not [`GUARD`] (`stack::thief::theft`).
+    /// In a stack: what thieves have done to the task. [`GUARD`] means nothing
+    /// (`stack::thief::theft`).
     #[inline(always)]
     pub(crate) fn theft(&self) -> &AtomicU32 {
         &self.unmet
@@ -237,7 +247,7 @@ impl Header {
     /// Where the state is.
     #[inline]
     pub(crate) fn state_at(header: NonNull<Header>) -> NonNull<State> {
-        // The first field.
+        // It is the first field.
         header.cast()
     }
 
@@ -267,7 +277,7 @@ impl Header {
         self.order
     }
 
-    /// How many records there are.
+    /// The number of records.
     #[inline]
     pub(crate) fn accesses(&self) -> u32 {
         self.accesses.get()
@@ -278,19 +288,20 @@ impl Header {
         self.flags.get() & flag != 0
     }
 
-    /// Takes the spawn's guard away; true if the task is ready, `waiting` accesses of it having been put on lists.
+    /// Removes the spawn's guard. Returns true if the task is ready. `waiting` of its accesses were
+    /// put on lists.
     #[inline]
     pub(crate) fn unguard(&self, waiting: u32) -> bool {
         let guard = GUARD - waiting;
         waiting == 0 || self.unmet.fetch_sub(guard, Ordering::AcqRel) == guard
     }
 
-    /// Replaces the spawn's guard by one precondition, before anybody else knows the task.
+    /// Replaces the spawn's guard by one precondition, before any other thread knows the task.
     pub(crate) fn only_one_unmet(&self) {
         self.unmet.store(1, Ordering::Relaxed);
     }
 
-    /// One more precondition, by who holds one.
+    /// Adds a precondition. The caller holds another one.
     pub(crate) fn add_unmet(&self) {
         if self.unmet.fetch_add(1, Ordering::Relaxed) & !ABANDONED >= CANCELLED {
             eprintln!("millpond: a pending task has more than 2^29 preconditions");
@@ -298,33 +309,35 @@ impl Header {
         }
     }
 
-    /// Whether just one precondition is not met, and what met the others is seen.
+    /// Whether exactly one precondition is not met. If so, the caller sees what met the others.
     pub(crate) fn only_one_is_unmet(&self) -> bool {
         self.unmet.load(Ordering::Acquire) & !CALLED_OFF == 1
     }
 
-    /// One precondition is met; true if it was the last.
+    /// One precondition is met. Returns true if it was the last.
     #[inline]
     pub(crate) fn meet(&self) -> bool {
         self.unmet.fetch_sub(1, Ordering::AcqRel) & !CALLED_OFF == 1
     }
 
-    /// A precondition will never be met: the task is to fail.
+    /// A precondition will never be met, so the task must fail.
     pub(crate) fn abandon(&self) {
         self.unmet.fetch_or(ABANDONED, Ordering::Relaxed);
     }
 
-    /// The task is cancelled by its join: if it has not begun, it is to fail. Only of issued tasks, in a block of their own.
+    /// The join cancels the task: if it has not begun, it must fail. Only for issued tasks in a
+    /// block of their own.
     pub(crate) fn cancel(&self) {
         self.unmet.fetch_or(CANCELLED, Ordering::Relaxed);
     }
 
-    /// Whether its join has cancelled it.
+    /// Whether the task's join has cancelled it.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.unmet.load(Ordering::Relaxed) & CANCELLED != 0
     }
 
-    /// Whether it is to fail, if it has not begun: a precondition was abandoned, or its join has cancelled it.
+    /// Whether the task must fail if it has not begun: a precondition was abandoned, or its join
+    /// has cancelled it.
     #[inline]
     pub(crate) fn is_called_off(&self) -> bool {
         self.unmet.load(Ordering::Relaxed) & CALLED_OFF != 0

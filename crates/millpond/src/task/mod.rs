@@ -4,7 +4,7 @@
 //!   0  Header             56 bytes
 //!  56  Extras             only if the spawn gave a name, indices or bytes, or is recorded
 //!   …  Record × accesses  32 bytes each; the scheme's list nodes are in them
-//!   …  NestFrame          only of a parent: its scope's counts; then its data, one an access
+//!   …  NestFrame          only of a parent: its scope's counts; then its data, one per access
 //!   …  payload            the closure and the shape of its accesses; afterwards the result
 //! ```
 
@@ -34,16 +34,18 @@ pub(crate) use state::State;
 
 /// A task, as schemes and pools see it: one word, never null.
 ///
-/// A pool copies it, stores it and compares it. The type of the task, its body and its data stay hidden. A pool that
-/// keeps tasks in atomics stores [`as_ptr`](TaskRef::as_ptr) and gets the task back by [`from_ptr`](TaskRef::from_ptr).
+/// A pool copies it, stores it and compares it. The type of the task, its body and its data stay
+/// hidden. A pool that keeps tasks in atomics stores [`as_ptr`](TaskRef::as_ptr) and gets the task
+/// back by [`from_ptr`](TaskRef::from_ptr).
 ///
-/// The runtime runs a task that a pool returns, and frees its block afterwards. So a pool forgets a task before it
-/// returns it.
+/// The runtime runs a task that a pool returns, and frees its block afterwards. So a pool forgets a
+/// task before it returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct TaskRef(pub(crate) NonNull<Header>);
 
-// SAFETY: a task is handed between workers through the pool, which gives it to exactly one taker (trait `Pool`).
+// SAFETY: a worker hands a task to another through the pool, which gives it to exactly one taker
+// (trait `Pool`).
 unsafe impl Send for TaskRef {}
 
 #[cfg(not(loom))]
@@ -54,7 +56,7 @@ const _: () = assert!(size_of::<Extras>().is_multiple_of(align_of::<Record>()));
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Extras {
-    /// The task's number in a recording, or 0. First: `TaskRef::record_id`.
+    /// The task's number in a recording, or 0. It comes first, for `TaskRef::record_id`.
     pub(crate) id: Id,
     pub(crate) label: Label,
     pub(crate) bytes: usize,
@@ -84,14 +86,14 @@ impl Shape {
         self.records_end().next_multiple_of(align_of::<NestFrame>())
     }
 
-    /// Where what is before the payload ends.
+    /// The end of what is before the payload.
     #[inline]
     fn payload_after(self) -> usize {
         if self.nest { self.frame_at() + NestFrame::size(self.accesses) } else { self.records_end() }
     }
 
-    /// The size of the whole block. A payload that wants a larger alignment than blocks have finds it somewhere in what
-    /// is added.
+    /// The size of the whole block. It includes spare bytes for a payload that needs a larger
+    /// alignment than blocks have.
     #[inline]
     pub(crate) fn block_size(self, payload: Layout) -> usize {
         let (align, more) = (payload.align().min(BLOCK_ALIGN), payload.align().saturating_sub(BLOCK_ALIGN));
@@ -99,7 +101,7 @@ impl Shape {
     }
 }
 
-/// What a new block's header says.
+/// The header of a new block.
 #[derive(Debug)]
 pub(crate) struct NewTask {
     pub(crate) vtable: &'static VTable,
@@ -112,19 +114,20 @@ pub(crate) struct NewTask {
 }
 
 impl TaskRef {
-    /// Makes a task of a fresh block: everything but records and payload.
+    /// Makes a task in a fresh block, except its records and payload.
     ///
     /// # Safety
     ///
-    /// `block` is at least as large as `Shape::block_size` of the parts, and nobody else uses it (a stale join may
-    /// load its first word).
+    /// `block` is at least as large as `Shape::block_size` of the parts, and no other code uses it.
+    /// Only a stale join may load its first word.
     #[inline]
     pub(crate) unsafe fn create(block: Block, new: NewTask) -> TaskRef {
         let header: NonNull<Header> = block.start.cast();
-        // SAFETY: the first word of a block is only ever used as a `State`, of which zero is a valid one.
+        // SAFETY: the first word of a block is only ever used as a `State`, and zero is a valid
+        // state.
         unsafe { Header::state_at(header).as_ref() }.begin();
         let extras = new.extras;
-        // SAFETY: the block is ours and large enough for a header.
+        // SAFETY: the caller provides the block, and it is large enough for a header.
         unsafe { Header::lay(header, block.tag, 0, new) };
         let task = TaskRef(header);
         task.expose();
@@ -139,10 +142,10 @@ impl TaskRef {
     ///
     /// # Safety
     ///
-    /// The block has room for them behind the header, and nobody else knows the task.
+    /// The block has room for them behind the header, and no other thread knows the task.
     #[inline]
     pub(crate) unsafe fn set_extras(self, extras: Extras) {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         let behind = unsafe { self.0.add(1) };
         // SAFETY: as above.
         unsafe { behind.cast().write(extras) };
@@ -156,20 +159,21 @@ impl TaskRef {
         header.flags.set(header.flags.get() | flags);
     }
 
-    /// Takes flags away; whether any was there.
+    /// Removes flags. Returns whether any was set.
     pub(crate) fn take_flags(self, flags: u8) -> bool {
         let before = self.header().flags.get();
         self.header().flags.set(before & !flags);
         before & flags != 0
     }
 
-    /// Lets records find their header from here on, which does not move any more.
+    /// Exposes the header's address, so that its records can find it. From here on the header does
+    /// not move.
     #[inline]
     pub(crate) fn expose(self) {
         let _ = self.0.as_ptr().expose_provenance();
     }
 
-    /// How far behind the header record `index` lies, in bytes.
+    /// The offset of record `index` from the header, in bytes.
     #[inline]
     pub(crate) fn record_behind(self, index: usize) -> usize {
         self.shape().records_at() + index * size_of::<Record>()
@@ -178,8 +182,8 @@ impl TaskRef {
     /// The header.
     #[inline]
     pub(crate) fn header<'a>(self) -> &'a Header {
-        // SAFETY: a `TaskRef` is only followed by who keeps its block alive: its spawner until it is issued, then
-        // whoever runs or completes it.
+        // SAFETY: a `TaskRef` is followed only by code that keeps its block alive. Until the task
+        // is issued that is its spawner, then the worker that runs or completes it.
         unsafe { self.0.as_ref() }
     }
 
@@ -187,7 +191,8 @@ impl TaskRef {
     ///
     /// # Safety
     ///
-    /// The caller is a pool that holds the task: the task was put into it, and the pool has not returned it.
+    /// The caller is a pool that holds the task: the task was put into it, and the pool has not
+    /// returned it.
     #[inline]
     pub unsafe fn priority(self) -> i8 {
         self.header().priority
@@ -218,11 +223,11 @@ impl TaskRef {
 
     #[inline]
     fn at<T>(self, offset: usize) -> NonNull<T> {
-        // SAFETY: the offset was computed by `Shape`, from which the block's size was too.
+        // SAFETY: `Shape` computed the offset, and the block's size too.
         unsafe { self.0.cast::<u8>().add(offset) }.cast()
     }
 
-    /// Where the records are; not yet written ones included.
+    /// Where the records are, including those that are not yet written.
     #[inline]
     pub(crate) fn records_at(self) -> NonNull<Record> {
         self.at(self.shape().records_at())
@@ -232,7 +237,7 @@ impl TaskRef {
     ///
     /// # Safety
     ///
-    /// The block was made for it.
+    /// The block was made for this shape.
     #[inline]
     pub(crate) unsafe fn records_of(self, shape: Shape) -> NonNull<Record> {
         self.at(shape.records_at())
@@ -242,7 +247,7 @@ impl TaskRef {
     ///
     /// # Safety
     ///
-    /// The block was made for it, and a payload of this alignment.
+    /// The block was made for this shape, and for a payload of this alignment.
     #[inline]
     pub(crate) unsafe fn payload_of(self, shape: Shape, align: usize) -> NonNull<()> {
         let after = shape.payload_after();
@@ -257,11 +262,12 @@ impl TaskRef {
     #[inline]
     pub(crate) fn records<'a>(self) -> &'a [Record] {
         let count = self.header().accesses.get() as usize;
-        // SAFETY: the spawn wrote that many records; they live as long as the block, see `header`.
+        // SAFETY: the spawn wrote that many records. They live as long as the block (see `header`).
         unsafe { slice::from_raw_parts(self.records_at().as_ptr(), count) }
     }
 
-    /// Before the task runs or is refused: its links, which the scheme used, become the places of private copies.
+    /// Clears the links, before the task runs or is refused. The scheme has used them, and now they
+    /// hold private copies.
     pub(crate) fn clear_links(self) {
         self.records().iter().for_each(|record| record.set_link(std::ptr::null_mut()));
     }
@@ -270,10 +276,10 @@ impl TaskRef {
         if !self.header().has(flag::EXTRAS) {
             return None;
         }
-        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block, which this pointer is
-        // for.
+        // SAFETY: the flag says that `create` wrote extras behind the header, in the same block.
+        // The pointer is valid for the whole block.
         let behind = unsafe { self.0.add(1) };
-        // SAFETY: as above; nobody writes them again.
+        // SAFETY: as above; they are not written again.
         Some(unsafe { behind.cast().as_ref() })
     }
 
@@ -283,32 +289,33 @@ impl TaskRef {
         if !self.header().has(flag::RECORDED) {
             return 0;
         }
-        // SAFETY: the flag says that an `Id` follows the header: in the extras, or where the header is on a stack.
+        // SAFETY: the flag says that an `Id` follows the header: in the extras, or behind a header
+        // on a stack.
         let behind = unsafe { self.0.add(1) };
-        // SAFETY: as above; nobody writes it any more.
+        // SAFETY: as above; it is not written any more.
         unsafe { behind.cast().read() }
     }
 
-    /// Makes this the task's number in a recording.
+    /// Sets the task's number in a recording.
     ///
     /// # Safety
     ///
-    /// An `Id` in a cell follows the header, and nobody else knows the task.
+    /// An `Id` in a cell follows the header, and no other thread knows the task.
     pub(crate) unsafe fn set_record_id(self, id: Id) {
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         let behind = unsafe { self.0.add(1) };
         // SAFETY: as above.
         unsafe { behind.cast().write(id) };
         self.add_flags(flag::RECORDED);
     }
 
-    /// Which of the task's records this is.
+    /// The index of a record of this task.
     #[inline]
     pub(crate) fn index_of(self, record: &Record) -> usize {
         (std::ptr::from_ref(record).addr() - self.records_at().addr().get()) / size_of::<Record>()
     }
 
-    /// Which of the task's accesses a record is, as recordings say it.
+    /// The index of a record, as recordings store it.
     pub(crate) fn place_of(self, record: &Record) -> u16 {
         self.index_of(record).min(usize::from(u16::MAX) - 2) as u16
     }
@@ -323,12 +330,12 @@ impl TaskRef {
         if self.header().has(flag::EXTRAS) { self.extras().map_or(0, |extras| extras.bytes) } else { 0 }
     }
 
-    /// Shortens the list of records: a spawn that fails may issue fewer accesses than it declared.
+    /// Shortens the list of records. A spawn that fails may issue fewer accesses than it declared.
     pub(crate) fn set_accesses(self, accesses: usize) {
         self.header().accesses.set(accesses as u32);
     }
 
-    /// Where the parent's frame is; not yet written included.
+    /// Where the parent's frame is, even if it is not yet written.
     pub(crate) fn frame_at(self) -> NonNull<NestFrame> {
         self.at(self.shape().frame_at())
     }
@@ -342,11 +349,12 @@ impl TaskRef {
     /// Where a payload of this alignment is.
     #[inline]
     pub(crate) fn payload_at(self, align: usize) -> NonNull<()> {
-        // SAFETY: the block was made for this shape; that it was for such a payload, whoever uses it knows.
+        // SAFETY: the block was made for this shape. The caller knows that it was made for such a
+        // payload.
         unsafe { self.payload_of(self.shape(), align) }
     }
 
-    /// The block, to be freed.
+    /// The block, for the code that frees it.
     pub(crate) fn block(self) -> Block {
         Block { start: self.0.cast(), tag: self.header().tag }
     }
@@ -356,7 +364,7 @@ impl TaskRef {
 mod tests {
     use super::*;
 
-    /// Wherever a block may begin, payloads of every alignment lie well and inside.
+    /// Wherever a block begins, a payload of any alignment is aligned and inside the block.
     #[test]
     fn payloads_lie_where_their_types_say() {
         let memory = vec![0_u64; 1 << 12];
@@ -367,14 +375,15 @@ mod tests {
         for (shape, align) in shapes.flat_map(|shape| (0..13).map(move |power| (shape, 1 << power))) {
             let payload = Layout::from_size_align(3 * align, align).expect("it is small");
             let size = shape.block_size(payload);
-            // Blocks of more than 96 bytes begin a line, and a parent's frame needs that.
+            // Blocks of more than 96 bytes begin a cache line, which a parent's frame needs.
             let step = if size > 96 { 64 } else { BLOCK_ALIGN };
             for from in (0..512).step_by(step) {
                 let skip = from + memory.as_ptr().addr().wrapping_neg() % 512;
                 let start = NonNull::new(memory.as_ptr().cast_mut()).expect("of a vector");
-                // SAFETY: inside.
+                // SAFETY: it is inside `memory`.
                 let block = unsafe { start.byte_add(skip) }.cast::<Header>();
-                // SAFETY: only addresses are computed, inside of `memory` at these sizes or not followed.
+                // SAFETY: only addresses are computed. They are inside `memory`, or are not
+                // followed.
                 let at = unsafe { TaskRef(block).payload_of(shape, align) }.addr().get() - block.addr().get();
                 assert!((block.addr().get() + at).is_multiple_of(align), "{shape:?} {align}");
                 assert!(at >= shape.payload_after() && at + payload.size() <= size, "{shape:?} {align}");

@@ -9,11 +9,11 @@ use crate::handle::reduction::Reduction;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_for_write};
 
-/// One access of one task: 32 bytes in the task's block, so that a scheme needs no memory of its own ([TG](crate#sources)
-/// §4.1.1).
+/// One access of one task: 32 bytes in the task's block. So a scheme needs no memory of its own
+/// ([TG](crate#sources) §4.1.1).
 ///
-/// The runtime writes the record before it calls [`Scheme::issue`](crate::depend::Scheme::issue). A scheme reads its
-/// mode, its task and its version, and has two words in it:
+/// The runtime writes the record before it calls [`Scheme::issue`](crate::depend::Scheme::issue). A
+/// scheme reads the record's mode, task and version, and has two words in it:
 ///
 /// | word | type | when the scheme may use it |
 /// |---|---|---|
@@ -23,12 +23,13 @@ use crate::sync::{Guarded, prefetch_for_read, prefetch_for_write, prefetch_line_
 /// Both words are null at `issue`. After the grant, the link belongs to the runtime.
 ///
 /// ```text
-///   0  target    the version, or the reduction that stands before it
-///   8  link      the next waiting record (scheme, then exclusion); while the body runs: its private copy
+///   0  target    the version, or the reduction that comes before it
+///   8  link      the next waiting record (scheme, then exclusion); while the body runs: its private
+///                copy
 ///  16  own       the scheme's, from issue to release
 ///  24  number    which generation of the datum, for poison; of a reduction's member, which member
-///  28  behind    how far behind the task's header the record lies, in units of 8 bytes (28 bits); whether the scheme
-///                orders the access as an `inout` (1), the mode that the task declared (3)
+///  28  behind    the record's offset from the task's header, in units of 8 bytes (28 bits); whether
+///                the scheme orders the access as an `inout` (1); the declared mode (3)
 /// ```
 #[repr(C)]
 #[derive(Debug)]
@@ -46,11 +47,12 @@ const BEHIND_SHIFT: u32 = 4;
 const UNIT: usize = 8;
 
 impl Record {
-    /// More accesses than this no task can have: their records would lie too far behind its header.
+    /// The most accesses of a task. The records of more would be too far behind its header.
     pub(crate) const MOST: usize = (1 << (u32::BITS - BEHIND_SHIFT - 1)) * UNIT / size_of::<Record>();
 
-    /// A record that will lie `behind` bytes behind its task's header, which is exposed when somebody asks for
-    /// [`task`](Record::task). The scheme orders the access by its mode, or as an `inout`.
+    /// A record that will be `behind` bytes behind its task's header. The header's address must be
+    /// exposed before [`task`](Record::task) is called. The scheme orders the access by its mode,
+    /// or as an `inout`.
     #[inline]
     pub(crate) fn new(target: NonNull<()>, behind: usize, number: u32, declared: Mode, as_inout: bool) -> Self {
         let as_inout = if as_inout { AS_INOUT } else { 0 };
@@ -58,23 +60,27 @@ impl Record {
         Record { target, link: AtomicPtr::default(), own: Guarded::new(ptr::null_mut()), number, behind }
     }
 
-    /// The same record at another place: `behind` bytes behind its task's header. It was not issued.
+    /// The same record for another place, `behind` bytes behind its task's header. It was not
+    /// issued.
     #[cold]
     pub(crate) fn at(&self, behind: usize) -> Self {
         Record::new(self.target, behind, self.number, self.declared(), self.behind & AS_INOUT != 0)
     }
 
-    /// Asks for the line of the value, or of what leads to it; not for the scheme's, which are its own business.
+    /// Prefetches the line of the value, or of what leads to it. It leaves the scheme's lines to
+    /// the scheme.
     #[inline]
     pub(crate) fn prefetch_value(&self) {
         let value = self.target.as_ptr().cast::<u8>().wrapping_add(size_of::<Meta>());
         let value = NonNull::new(value).unwrap_or(self.target.cast());
-        // A value that is only read may be in use elsewhere: asking to write would take its line away there.
+        // Other processors may use a value that is only read. A prefetch for writing would take its
+        // line away from them.
         if self.mode().shares() { prefetch_for_read(value) } else { prefetch_for_write(value, 1) }
     }
 
-    /// Asks for the lines of a record and of its task's header, which lies in the line before if this is one of its
-    /// first accesses; without a look at the record, which would wait for the one before asking for the other.
+    /// Prefetches the lines of a record and of its task's header. For one of the first accesses,
+    /// the header is in the line before. It does not read the record: that would wait for one line
+    /// before it asks for the other.
     #[inline]
     pub(crate) fn prefetch_task(record: NonNull<Record>) {
         let at = record.as_ptr().cast::<u8>();
@@ -82,12 +88,13 @@ impl Record {
         prefetch_line_for_write(at.wrapping_sub(64));
     }
 
-    /// What it points to, as an address: a version, or a reduction.
+    /// The address of the target: a version, or a reduction.
     pub(crate) fn target(&self) -> usize {
         self.target.addr().get()
     }
 
-    /// The mode by which the scheme orders the access. It is `Inout` for a `write` that cannot start a new version.
+    /// The mode by which the scheme orders the access. It is `Inout` for a `write` that cannot
+    /// start a new version.
     #[inline]
     pub fn mode(&self) -> Mode {
         if self.behind & AS_INOUT == 0 { self.declared() } else { Mode::Inout }
@@ -103,18 +110,18 @@ impl Record {
     #[inline]
     pub fn task(&self) -> TaskRef {
         let header = ptr::from_ref(self).addr() - (self.behind >> BEHIND_SHIFT) as usize * UNIT;
-        // Exposed when the header got its place (`TaskRef::expose`).
+        // `TaskRef::expose` exposed it when the header got its place.
         let header = ptr::with_exposed_provenance_mut(header);
         TaskRef(NonNull::new(header).expect("a record lies behind its header"))
     }
 
-    /// The generation of the datum that the access belongs to, counted by the front end.
+    /// The generation of the datum that the access belongs to. The front end counts it.
     #[inline]
     pub(crate) fn group(&self) -> u32 {
         self.reduction().map_or(self.number, Reduction::group)
     }
 
-    /// Which member of its reduction the task is.
+    /// The index of the task among the members of its reduction.
     pub(crate) fn member(&self) -> u32 {
         debug_assert!(self.declared() == Mode::Reduce);
         self.number
@@ -125,29 +132,32 @@ impl Record {
     pub(crate) fn version(&self) -> &Version {
         match self.reduction() {
             Some(reduction) => reduction.version(),
-            // SAFETY: the target of any other access is a version, which lives until this access is released.
+            // SAFETY: the target of any other access is a version, which lives until this access is
+            // released.
             None => unsafe { self.target.cast().as_ref() },
         }
     }
 
-    /// The version, of an access that is no reduction.
+    /// The version, for an access that is no reduction.
     #[inline]
     pub(crate) fn own_version(&self) -> &Version {
         debug_assert!(self.declared() != Mode::Reduce);
-        // SAFETY: the target of any access but a reduction is a version, which lives until this access is released.
+        // SAFETY: the target of any access but a reduction is a version. It lives until this access
+        // is released.
         unsafe { self.target.cast().as_ref() }
     }
 
-    /// Where the version is, for who frees it.
+    /// Where the version is, for the code that frees it.
     #[inline]
     pub(crate) fn version_at(&self) -> NonNull<Version> {
         self.reduction().map_or(self.target.cast(), Reduction::version_at)
     }
 
-    /// The reduction whose part this task computes, or which it combines.
+    /// The reduction for which this task computes a part, or which it combines.
     #[inline]
     pub(crate) fn reduction(&self) -> Option<&Reduction> {
-        // SAFETY: the target of a `Reduce` access is a reduction, which lives until it is combined, after this access.
+        // SAFETY: the target of a `Reduce` access is a reduction. It lives until it is combined,
+        // after this access.
         (self.declared() == Mode::Reduce).then(|| unsafe { self.target.cast().as_ref() })
     }
 
@@ -161,9 +171,9 @@ impl Record {
     ///
     /// # Safety
     ///
-    /// The caller is the scheme that the record was issued to, and the access is not granted. If the scheme returns the
-    /// record in [`Released::granted`](crate::depend::Released::granted), the link is null or points at another record
-    /// that the same release grants.
+    /// The caller is the scheme that the record was issued to, and the access is not granted. If
+    /// the scheme returns the record in [`Released::granted`](crate::depend::Released::granted),
+    /// the link is null or points at another record that the same release grants.
     #[inline]
     pub unsafe fn write_link(&self, to: *mut ()) {
         self.set_link(to);
@@ -183,15 +193,15 @@ impl Record {
     ///
     /// # Safety
     ///
-    /// The caller is the scheme that the record was issued to. The record is not released. No other thread reads or
-    /// writes the word at the same time.
+    /// The caller is the scheme that the record was issued to. The record is not released. No other
+    /// thread reads or writes the word at the same time.
     #[inline]
     pub unsafe fn write_own(&self, to: *mut ()) {
         self.set_own(to);
     }
 
-    /// A number of the version that is accessed. Two outstanding accesses have the same number exactly if they are
-    /// accesses to the same version. It is the address of the version's `Meta`.
+    /// The number of the version that is accessed. Two outstanding accesses have the same number
+    /// exactly if they access the same version. It is the address of the version's `Meta`.
     #[inline]
     pub fn version_id(&self) -> usize {
         self.version_at().addr().get()
@@ -203,7 +213,8 @@ impl Record {
         self.link.store(to, Ordering::Relaxed);
     }
 
-    /// Drops the private copy of a task that failed; its value too unless the task took it away.
+    /// Drops the private copy of a task that failed. It drops the value too, unless the task took
+    /// it away.
     pub(crate) fn discard_part(&self, full: bool) {
         if let (Some(reduction), Some(part)) = (self.reduction(), NonNull::new(self.link())) {
             self.set_link(std::ptr::null_mut());

@@ -1,19 +1,20 @@
-//! What a join sees of its task: one word, the first of the block.
+//! The state of a task that its joins see: one word, the first of the block.
 //!
 //! ```text
 //!  63 ………………………………………… 8   2       1     0
 //!  how often the block was used   DROPPED WATCHED DONE
 //! ```
 //!
-//! A join of a *counted* task (it returns a value) keeps the block: completion sets DONE, the join's drop sets
-//! DROPPED, and whoever comes second frees the block.
+//! A join of a *counted* task (it returns a value) keeps the block. Completion sets DONE, and the
+//! drop of the join sets DROPPED. The second of the two frees the block.
 //!
-//! Any other join keeps nothing, and costs nothing: it remembers the count, and if the word shows another one, or
-//! DONE, the task is complete. (The memory manager promises that the first word of a block stays one.)
+//! Any other join keeps nothing, and costs nothing: it remembers the count. If the word shows
+//! another count, or DONE, the task is complete. (The memory manager promises that the first word
+//! of a block stays a `State`.)
 //!
-//! A waiter sets WATCHED by compare-and-swap, so only while the task is not done; the completer, whose
-//! read-modify-write returns it, then looks into the scope's list of watchers. So either the waiter sees DONE or the
-//! completer sees WATCHED.
+//! A waiter sets WATCHED by compare-and-swap, so only while the task is not done. The completer's
+//! read-modify-write returns WATCHED. The completer then looks into the scope's list of watchers.
+//! So either the waiter sees DONE, or the completer sees WATCHED.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,17 +39,17 @@ pub(crate) struct Completed {
 }
 
 impl State {
-    /// A new use of the block.
+    /// Begins a new use of the block.
     #[inline]
     pub(crate) fn begin(&self) {
         let uses = self.0.load(Ordering::Relaxed) & !(USE - 1);
-        // Release: a stale join that sees the new use goes on as after the earlier task's completion, which happened
-        // before the block came here.
-        // Wrapping: in a stack's frame anything may have been there.
+        // Release: a stale join that sees the new use must also see the earlier task's completion.
+        // That completion happened before the block came here.
+        // Wrapping: in a stack's frame, the word may have held any bits.
         self.0.store(uses.wrapping_add(USE), Ordering::Release);
     }
 
-    /// The current use, for a join to remember.
+    /// The current use, which a join remembers.
     #[inline]
     pub(crate) fn usage(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & !(USE - 1)
@@ -61,12 +62,12 @@ impl State {
         now & !(USE - 1) != usage || now & DONE != 0
     }
 
-    /// Asks to be told of the completion; false if the task is complete.
+    /// Asks for a notice of the completion. Returns false if the task is complete.
     pub(crate) fn watch(&self, usage: u64) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if seen & !(USE - 1) != usage || seen & DONE != 0 {
-                // The completer's write, for what the caller reads next.
+                // Acquires the completer's writes, for what the caller reads next.
                 self.0.load(Ordering::Acquire);
                 return false;
             }
@@ -80,13 +81,13 @@ impl State {
     /// The task is complete.
     #[inline]
     pub(crate) fn complete(&self) -> Completed {
-        // DONE is not set yet, so adding sets it; and the sum needs no earlier look at the word, which would move the
-        // line here twice.
+        // DONE is not set yet, so an addition sets it. It needs no earlier read of the word, which
+        // would move the cache line here twice.
         let old = self.0.fetch_add(DONE, Ordering::AcqRel);
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }
 
-    /// As `complete`, on the thread that alone uses the task's join.
+    /// Like `complete`, on the only thread that uses the task's join.
     #[inline]
     pub(crate) fn complete_alone(&self) -> Completed {
         let old = self.0.load(Ordering::Relaxed);
@@ -94,7 +95,8 @@ impl State {
         Completed { watched: old & WATCHED != 0, dropped: old & DROPPED != 0 }
     }
 
-    /// The join of a counted task is gone; true if the task is complete, so the caller frees the block.
+    /// The join of a counted task is gone. Returns true if the task is complete, and the caller
+    /// must free the block.
     pub(crate) fn drop_join(&self) -> bool {
         self.0.fetch_or(DROPPED, Ordering::AcqRel) & DONE != 0
     }

@@ -1,7 +1,7 @@
 //! Suites that compare pools and memory managers as the paper does (TP §8.1): its synthetic algorithm, on a task pool and
 //! nothing else, for every pool with every manager. Each repetition goes round all of them.
 //!
-//! All are chosen at run time, the default ones too, so each pays the same for the choice (`docs/performance.md`, "What a
+//! All are chosen at run time, the default ones too, so each pays the same for the choice (`docs/results/performance.md`, "What a
 //! choice at run time costs"). Without that: `cargo bench --profile max -p millpond-bench --bench matrix`.
 
 mod best;

@@ -1,11 +1,12 @@
-//! Models of the open tables: who finds, who makes, and who lets a table grow, at once. The first table has two words.
+//! Models of the open tables: threads find, make and grow at once. The first table has two words.
 
 use loom::thread;
 
 use super::*;
 use crate::sync::atomic::AtomicU32;
 
-/// What the index gives numbers of: keys, and what their makers have written before anybody knew the number.
+/// What the numbers of the index refer to: keys, and what their makers wrote before any other
+/// thread knew the number.
 struct World {
     index: Index,
     slots: Arenas<(u32, AtomicU32)>,
@@ -16,7 +17,8 @@ impl World {
         loom::sync::Arc::new(World { index: Index::new(), slots: Arenas::new() })
     }
 
-    /// The number of a key. All keys have the same home in every table, and two of them the same hash.
+    /// The number of a key. All keys have the same home in every table, and pairs of them the same
+    /// hash.
     fn find(&self, key: u32) -> u32 {
         let is = |number| self.slots.at(number).0 == key;
         let make = |()| {
@@ -25,7 +27,7 @@ impl World {
             self.slots.push((key, slot))
         };
         let number = self.index.find((key / 2) << 16, is, || (), make);
-        // A stale 0, if the number alone does not order this after the making.
+        // It reads a stale 0 if the number alone does not order this after the making.
         assert_eq!(self.slots.at(number).1.load(Ordering::Relaxed), key);
         number
     }
@@ -40,7 +42,7 @@ fn run<R: 'static>(world: &loom::sync::Arc<World>, body: impl FnOnce(&World) -> 
     thread::spawn(move || body(&world))
 }
 
-/// Of all who make a key's number one does (steps 2 and 3).
+/// If several threads make a key's number, one of them does (steps 2 and 3).
 #[test]
 fn loom_one_key() {
     loom::model(|| {
@@ -52,7 +54,8 @@ fn loom_one_key() {
     });
 }
 
-/// Keys that have one home: each is found behind the others, in the table that was or the one that has grown (step 4).
+/// Keys with one home: a thread finds each behind the others, in the old table or the larger one
+/// (step 4).
 #[test]
 fn loom_keys_of_one_home() {
     loom::model(|| {
@@ -67,7 +70,8 @@ fn loom_keys_of_one_home() {
     });
 }
 
-/// Two make keys, so that the table grows twice; a third one looks for them meanwhile, perhaps in a table that is old.
+/// Two threads make keys, so that the table grows twice. A third one looks for them meanwhile,
+/// perhaps in an old table.
 #[test]
 fn loom_looks_while_it_grows() {
     loom::model(|| {

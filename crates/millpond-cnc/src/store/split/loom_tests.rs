@@ -1,4 +1,5 @@
-//! Models of the split-ordered list: who puts entries and who splits buckets, at once. The second entry doubles the buckets.
+//! Models of the split-ordered list: threads put entries and split buckets at once. The second
+//! entry doubles the buckets.
 
 use loom::thread;
 
@@ -13,12 +14,12 @@ struct Hashed(u32);
 
 impl std::hash::Hash for Hashed {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        // Two of them have the same one.
+        // Two keys each have the same hash.
         state.write_u32(self.0 / 2);
     }
 }
 
-/// A key's place; writes to its slot, and so sees that it was made.
+/// A key's index. It also writes to the slot, which shows that the slot was made before.
 fn find(split: &Slots, key: u32) -> usize {
     let (place, slot) = split.find(&Hashed(key));
     slot.fetch_add(1, Ordering::Relaxed);
@@ -31,7 +32,7 @@ fn run<R: 'static>(split: &loom::sync::Arc<Slots>, body: impl FnOnce(&Slots) -> 
     thread::spawn(move || body(&split))
 }
 
-/// One key's entry is in the list, whoever puts one there (step 4).
+/// The list has one entry of a key, whichever thread puts it (step 4).
 #[test]
 fn loom_one_key() {
     loom::model(|| {
@@ -43,7 +44,7 @@ fn loom_one_key() {
     });
 }
 
-/// Two put keys, some of them the same, while their buckets are split (steps 2 and 5).
+/// Two threads put keys, some of them the same, while their buckets are split (steps 2 and 5).
 #[test]
 fn loom_buckets_are_split() {
     loom::model(|| {
@@ -58,7 +59,7 @@ fn loom_buckets_are_split() {
     });
 }
 
-/// Two ask first for the same bucket: there is one dummy of it (step 2).
+/// Two threads ask for the same new bucket at once: it gets one dummy (step 2).
 #[test]
 fn loom_one_dummy() {
     loom::model(|| {
@@ -66,7 +67,8 @@ fn loom_one_dummy() {
         split.size.store(4, Ordering::Relaxed);
         let other = run(&split, |split| split.start(3));
         assert_eq!(split.start(3), other.join().unwrap());
-        // The first one's link, the other two's, and what they left in the arena.
+        // The dummy of bucket 0, and those of the other two buckets. Entries that lost a race are
+        // in no list.
         let mut orders = Vec::new();
         let mut at = split.start(0);
         while at != NONE {

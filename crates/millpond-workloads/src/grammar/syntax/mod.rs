@@ -1,4 +1,4 @@
-//! The text format of task grammars: `docs/grammars.md` describes it.
+//! The text format of task grammars: `docs/reference/grammars.md` describes it.
 
 mod lexer;
 mod parser;

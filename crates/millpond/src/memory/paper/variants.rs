@@ -1,4 +1,5 @@
-//! The memory managers of the paper's Table 1, each a line: a composition of the parts in [`named`](super::named).
+//! The memory managers of the paper's Table 1, one per line. Each is a composition of the parts in
+//! [`named`](super::named).
 //!
 //! Needs the Cargo feature `catalogue`.
 
@@ -12,15 +13,15 @@ use crate::memory::slab::Slabs;
 pub struct Row {
     /// The name in the table.
     pub name: &'static str,
-    /// What it is made of.
+    /// The parts of the manager.
     pub parts: Parts,
-    /// The same in the words of the table's columns: the head of each, and what stands in it.
+    /// The same in the words of the table: the head and the entry of each column.
     pub columns: &'static [(&'static str, &'static str)],
-    /// Chooses it at run time.
+    /// Chooses the manager at run time.
     pub choose: fn() -> Chosen,
 }
 
-/// Makes a type of each line, and the table of all.
+/// For each line, makes a type, a row of the table, and a case of `with_memory`.
 macro_rules! rows {
     ($d:tt $($variant:ident $name:literal $lists:ident $links:ident $refill:ident $handling:ident $central_items:literal;)*) => {
         /// The rows of the table, in the paper's order.
@@ -58,8 +59,9 @@ macro_rules! rows {
         #[cfg(all(test, not(loom)))]
         pub(crate) use for_each_variant;
 
-        /// Evaluates an expression with a type alias for the memory manager of a name: `with_memory!(name, M => …)` is
-        /// `Some` of it, or `None` if there is no such manager. The expression is compiled once a manager.
+        /// Evaluates an expression with a type alias for the memory manager of a name.
+        /// `with_memory!(name, M => …)` returns `Some` of the value, or `None` if there is no such
+        /// manager. The expression is compiled once per manager.
         ///
         /// ```
         /// use millpond::memory::Memory;
@@ -110,7 +112,7 @@ rows! { $
     Cgbk1b   "cgbk1b"   Both        Items  Some     BeforeCentral   true;
 }
 
-/// The memory manager of that name: of a row of the table, or the default one.
+/// Returns the memory manager of that name: a row of the table, or the default manager.
 ///
 /// ```
 /// use millpond::memory::variants::by_name;

@@ -1,4 +1,5 @@
-//! Fresh blocks of one class on their home worker, from chunks that grow: few tasks cost little memory, many few calls.
+//! Fresh blocks of one class on their home worker. The chunks grow: a few tasks cost little memory,
+//! and many tasks cost few calls of the system.
 
 use std::ptr::NonNull;
 
@@ -7,7 +8,7 @@ use super::super::chunk::{Chunk, Rest};
 const FIRST_BYTES: usize = 16 << 10;
 const LAST_BYTES: usize = 1 << 20;
 
-/// What is left of a worker's newest chunk of one class, and the size of the next.
+/// The rest of a worker's newest chunk of one class, and the size of the next chunk.
 #[derive(Debug)]
 pub(super) struct Fresh {
     rest: Rest,
@@ -19,14 +20,14 @@ impl Fresh {
         Fresh { rest: Rest::default(), chunk_bytes: FIRST_BYTES }
     }
 
-    /// Cuts off a block of `size` bytes, zeroed; `keep` is given the chunk if a new one was needed, and must hold it
-    /// as long as the block may be used.
+    /// Cuts off a zeroed block of `size` bytes. If a new chunk is needed, `keep` gets it, and must
+    /// hold it as long as the block may be used.
     ///
     /// # Safety
     ///
-    /// All calls give the same size, and what `keep` was given before is still there.
+    /// All calls give the same size, and the chunks that `keep` got before still exist.
     pub(super) unsafe fn cut(&mut self, size: usize, keep: impl FnOnce(Chunk)) -> NonNull<u8> {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller.
         if let Some(block) = unsafe { self.rest.cut(size) } {
             return block;
         }
@@ -34,7 +35,7 @@ impl Fresh {
         self.rest.open(&chunk, size, usize::MAX);
         self.chunk_bytes = (self.chunk_bytes * 2).min(LAST_BYTES);
         keep(chunk);
-        // SAFETY: the chunk was opened for blocks of this size, and is kept.
+        // SAFETY: the chunk was opened for blocks of this size, and `keep` holds it.
         unsafe { self.rest.cut(size) }.expect("a chunk is larger than a block")
     }
 }

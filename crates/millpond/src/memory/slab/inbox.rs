@@ -1,13 +1,15 @@
-//! Where blocks freed on other workers come home.
+//! The inbox of a worker: blocks that other workers freed come home through it.
 //!
-//! One stack of chains for each class (R. K. Treiber, "Systems programming: coping with parallelism", IBM, 1986).
-//! Anybody adds a chain by one compare-and-swap; only the home takes, and it takes everything by one swap. Since
-//! nobody takes a single block, a compare-and-swap that finds the old head in place needs to know nothing about what
-//! is behind it: the ABA problem does not arise.
+//! It has one stack of chains for each class (R. K. Treiber, "Systems programming: coping with
+//! parallelism", IBM, 1986). Any worker adds a chain by one compare-and-swap. Only the home takes,
+//! and it takes the whole stack by one swap. No worker takes a single block. So if a
+//! compare-and-swap finds the old head in place, it does not matter what is behind it. The ABA
+//! problem does not arise.
 //!
-//! Happens-before: the sender's accesses to a block, its links among them, come before its release compare-and-swap.
-//! The home's acquire swap reads the newest of them, and so is after all: each later one continues the release
-//! sequence of the earlier.
+//! Happens-before: the sender's accesses to a block, its links among them, come before its release
+//! compare-and-swap. The home's acquire swap reads the newest of these compare-and-swaps. Each
+//! later one continues the release sequence of the earlier ones. So the swap happens after all of
+//! them.
 
 use std::array;
 use std::ptr::{self, NonNull};
@@ -32,14 +34,15 @@ impl Inbox {
     ///
     /// # Safety
     ///
-    /// The caller owns the chain, whose blocks are of `class` and from the slab of this inbox's worker; with this call
-    /// it gives them away.
+    /// The caller owns the chain, and gives it away with this call. Its blocks are of `class` and
+    /// from the slab of this inbox's worker.
     pub(super) unsafe fn send(&self, class: usize, chain: Chain) {
         let inbox = &self.heads[class];
-        // Most often the home has taken what was there.
+        // Usually the home has taken everything.
         let mut head = ptr::null_mut();
         loop {
-            // SAFETY: until the compare-and-swap succeeds the chain is ours, by the caller.
+            // SAFETY: by the caller, this thread owns the chain until the compare-and-swap
+            // succeeds.
             unsafe { chain.continue_with(NonNull::new(head)) };
             match inbox.compare_exchange_weak(head, chain.head.as_ptr(), Release, Relaxed) {
                 Ok(_) => return,
@@ -48,15 +51,16 @@ impl Inbox {
         }
     }
 
-    /// Everything that has come home in `class`. Looks before it swaps: the usual answer is nothing, and a load leaves
-    /// the line where it is.
+    /// Takes all blocks of `class` that have come home. It loads before it swaps: usually there is
+    /// none, and a load leaves the line where it is.
     pub(super) fn take(&self, class: usize) -> FreeList {
         let inbox = &self.heads[class];
         if inbox.load(Relaxed).is_null() {
             return FreeList::default();
         }
         let head = NonNull::new(inbox.swap(ptr::null_mut(), Acquire));
-        // SAFETY: `send` takes only whole chains, given away by their owners; the swap gives them to us alone.
+        // SAFETY: `send` takes only whole chains, which their owners give away. The swap gives them
+        // to this thread alone.
         unsafe { FreeList::of_chain(head) }
     }
 }

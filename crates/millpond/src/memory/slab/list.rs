@@ -7,9 +7,10 @@
 //!     +----------+----------+----------+---------------------+
 //! ```
 //!
-//! The links come behind the first word, which is left as its last user wrote it (trait `Memory`). `ahead` is a block
-//! that comes some places after the next one, if it was freed elsewhere: its lines are at another processor, and whoever
-//! takes this block asks for them early enough. Along `next` alone nobody knows them in time.
+//! The links come behind the first word, which stays as its last user wrote it (trait `Memory`).
+//! `ahead` is set if the block was freed on another worker. It is a block some places after the
+//! next one. Its lines are in the cache of another processor, and the worker that takes this block
+//! prefetches them early enough. Along `next` alone, the worker would learn of that block too late.
 
 use std::mem;
 use std::ptr::NonNull;
@@ -20,7 +21,7 @@ use crate::sync::prefetch_for_write;
 /// The start of a free block, or the end of a list.
 pub(super) type Link = Option<NonNull<u8>>;
 
-/// What a free block says of its list.
+/// The links that a free block holds.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Links {
@@ -28,53 +29,55 @@ struct Links {
     ahead: Link,
 }
 
-/// Where the links are, in bytes.
+/// The offset of the links, in bytes.
 pub(super) const LINK: usize = size_of::<u64>();
 
-/// How many places `ahead` looks: a block's lines take as long to come as several spawns.
+/// The distance of `ahead`, in blocks: the lines of a block take as long to come as several spawns.
 const AHEAD: usize = 4;
 
-/// The links' place in `block`.
+/// The place of the links in `block`.
 ///
 /// # Safety
 ///
 /// `block` is the start of a block of a slab.
 #[inline(always)]
 unsafe fn links_of(block: NonNull<u8>) -> NonNull<Links> {
-    // SAFETY: by the caller; the smallest block has 64 bytes, so 8 bytes on is still inside it.
+    // SAFETY: by the caller, this is a block. The smallest block has 64 bytes, so the offset of 8
+    // bytes is inside it.
     unsafe { block.byte_add(LINK) }.cast()
 }
 
-/// What `block` says.
+/// The links of `block`.
 ///
 /// # Safety
 ///
 /// `block` is the start of a free block of a slab, in a list that the caller owns.
 #[inline(always)]
 unsafe fn links(block: NonNull<u8>) -> Links {
-    // SAFETY: a slab's block, by the caller.
+    // SAFETY: by the caller, it is a block of a slab.
     let at = unsafe { links_of(block) };
     poison::permit(at.cast(), size_of::<Links>());
-    // SAFETY: mapped (lists are used by calls on their manager only, which keeps the chunks), aligned (blocks are to
-    // 64), and `Links` since a block gets them when it enters a list. Nobody writes them meanwhile: the list is the
+    // SAFETY: the links are mapped: only calls on their manager use lists, and the manager keeps
+    // the chunks. They are aligned, as blocks are aligned to 64. They are valid `Links`, since a
+    // block gets them when it enters a list. No thread writes them meanwhile: the list is the
     // caller's.
     let links = unsafe { at.read() };
     poison::forbid(at.cast(), size_of::<Links>());
     links
 }
 
-/// Lets `next` follow `block`.
+/// Makes `next` follow `block`.
 ///
 /// # Safety
 ///
 /// `block` is the start of a free block of a slab, and the caller owns it.
 #[inline(always)]
 unsafe fn set_links(block: NonNull<u8>, next: Link, ahead: Link) {
-    // SAFETY: a slab's block, by the caller.
+    // SAFETY: by the caller, it is a block of a slab.
     let at = unsafe { links_of(block) };
     poison::permit(at.cast(), size_of::<Links>());
-    // SAFETY: mapped and aligned as in `links`; nobody else touches the block past its first word, since it is free
-    // and the caller's.
+    // SAFETY: mapped and aligned as in `links`. No other thread touches the block past its first
+    // word, since it is free and the caller's.
     unsafe { at.write(Links { next, ahead }) };
     poison::forbid(at.cast(), size_of::<Links>());
 }
@@ -86,7 +89,7 @@ pub(super) struct FreeList {
 }
 
 impl FreeList {
-    /// The list of a chain that came home.
+    /// Makes a list of a chain that came home.
     ///
     /// # Safety
     ///
@@ -105,12 +108,13 @@ impl FreeList {
         self.head = Some(block);
     }
 
-    /// The block that was freed last; asks for the lines of those that are taken soon, `size` bytes each: the worker that
-    /// freed them may have written them.
+    /// Takes the block that was freed last. Prefetches the lines of the blocks that come soon,
+    /// `size` bytes each: the worker that freed them may have written them.
     #[inline(always)]
     pub(super) fn pop(&mut self, size: usize) -> Link {
         let block = self.head?;
-        // SAFETY: `push` and `of_chain` let only free blocks of slabs in, and their owner gave them to this list.
+        // SAFETY: `push` and `of_chain` add only free blocks of slabs, and the owners of those gave
+        // them to this list.
         let Links { next, ahead } = unsafe { links(block) };
         self.head = next;
         if let Some(next) = next {
@@ -123,16 +127,17 @@ impl FreeList {
     }
 }
 
-/// Blocks of one class and one home on their way there: a chain whose two ends are known.
+/// Blocks of one class and one home, on their way there. It is a chain whose two ends are known.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     ends: Option<Chain>,
     len: usize,
-    /// The last blocks that were pushed, in turn.
+    /// The blocks that were pushed last, used in turn.
     recent: [Link; AHEAD],
 }
 
-/// The ends of a chain of free blocks that its holder owns. The last one's link means nothing until it is set.
+/// The ends of a chain of free blocks that its holder owns. The last block's link has no meaning
+/// until it is set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     pub(super) head: NonNull<u8>,
@@ -140,19 +145,19 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Lets `next` follow the last block.
+    /// Makes `next` follow the last block.
     ///
     /// # Safety
     ///
     /// The caller still owns the chain.
     pub(super) unsafe fn continue_with(self, next: Link) {
-        // SAFETY: `tail` is a free block of a slab, which the caller owns.
+        // SAFETY: `tail` is a free block of a slab. The caller owns it.
         unsafe { set_links(self.tail, next, None) };
     }
 }
 
 impl Batch {
-    /// Adds a block; says how many there are now.
+    /// Adds a block. Returns the new number of blocks.
     ///
     /// # Safety
     ///
@@ -168,7 +173,7 @@ impl Batch {
         self.len
     }
 
-    /// Takes the whole batch, and says how many blocks it has.
+    /// Takes the whole batch. Returns it with its number of blocks.
     pub(super) fn take(&mut self) -> Option<(Chain, usize)> {
         let chain = self.ends.take()?;
         self.recent = [None; AHEAD];

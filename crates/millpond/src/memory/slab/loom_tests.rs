@@ -1,4 +1,4 @@
-//! Models of the way home.
+//! Models of blocks on their way home.
 
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -6,14 +6,14 @@ use loom::thread;
 use super::*;
 use crate::sync::Arc;
 
-/// A place that loom watches beside each of the first blocks: every holder of a block writes it, so that two holders
-/// without an order between them are found.
+/// A cell for each of the first blocks, which loom watches. Every holder of a block writes its
+/// cell, so loom finds two holders without an order between them.
 struct Watch {
     base: usize,
     cells: [UnsafeCell<u32>; 3],
 }
 
-// SAFETY: loom checks the accesses to the cells; that is what they are for.
+// SAFETY: loom checks the accesses to the cells. That is their purpose.
 unsafe impl Sync for Watch {}
 
 impl Watch {
@@ -33,10 +33,10 @@ impl Watch {
 /// A block on its way to another thread.
 struct Sent(Block);
 
-// SAFETY: the block is its receiver's: the sender forgets it.
+// SAFETY: the block belongs to its receiver. The sender forgets it.
 unsafe impl Send for Sent {}
 
-/// One thread frees what another allocated, while that one goes on.
+/// One thread frees a block that another allocated, while the other continues.
 #[test]
 fn loom_a_block_comes_home() {
     loom::model(|| {
@@ -53,7 +53,8 @@ fn loom_a_block_comes_home() {
         let freer = thread::spawn(move || {
             let Sent(block) = { sent };
             watch2.hold(block.start);
-            // SAFETY: the block is ours and goes back once; `other` is a local part of its manager.
+            // SAFETY: this thread owns the block, which goes back once. `other` is a local part of
+            // its manager.
             unsafe { slabs2.free(&mut other, block) };
             slabs2.idle(&mut other);
         });
@@ -65,14 +66,14 @@ fn loom_a_block_comes_home() {
     });
 }
 
-/// Two senders and the home: each block arrives once.
+/// Two threads send and the home takes: each block arrives once.
 #[test]
 fn loom_two_senders_and_a_taker() {
     loom::model(|| {
         let inbox = Arc::new(Inbox::new());
         let mut chunk = Fresh::new();
         let mut kept = Vec::new();
-        // SAFETY: one size; what is kept stays as long as the model.
+        // SAFETY: all calls use one size. `kept` holds the chunks as long as the model runs.
         let blocks: [NonNull<u8>; 3] = array::from_fn(|_| unsafe { chunk.cut(64, |chunk| kept.push(chunk)) });
         let watch = Arc::new(Watch::new(blocks[0]));
 
@@ -81,7 +82,7 @@ fn loom_two_senders_and_a_taker() {
             .map(|blocks| {
                 let mut batch = Batch::default();
                 for block in blocks {
-                    // SAFETY: a block of the chunk, free, and given to the batch alone.
+                    // SAFETY: a free block of the chunk, which only this batch gets.
                     unsafe { batch.push(block) };
                 }
                 let (inbox, watch) = (inbox.clone(), watch.clone());
@@ -103,7 +104,7 @@ unsafe impl Send for Batch {}
 fn send(mut batch: Batch, inbox: &Inbox, watch: &Watch) {
     let (chain, _) = batch.take().unwrap();
     watch.hold(chain.head);
-    // SAFETY: the chain is ours.
+    // SAFETY: this thread owns the chain.
     unsafe { inbox.send(0, chain) };
 }
 

@@ -1,15 +1,17 @@
-//! The default memory manager: slabs of each worker, by size class.
+//! The default memory manager: each worker has slabs, by size class.
 //!
-//! - A worker takes a block from its own free list of the class, or cuts one from its chunk. Nobody else touches these,
-//!   so it pays no atomic operation.
-//! - A block freed by its home goes back to that list. Freed elsewhere, it waits in a batch until 64 blocks of the same
-//!   home and class are together, or the worker idles; then one compare-and-swap sends them to the home's inbox.
-//! - The home looks into its inbox when its list has run empty, before it cuts fresh blocks. So a worker that only
-//!   spawns, for others that only run, lives on a bounded number of blocks.
-//! - What exceeds the largest class comes from the system and goes back there.
+//! - A worker takes a block from its own free list of the class, or cuts one from its chunk. No
+//!   other worker touches these, so it pays no atomic operation.
+//! - A block that its home frees goes back to that list. A block that another worker frees waits in
+//!   a batch. The batch is sent when 64 blocks of the same home and class are together, or when the
+//!   worker idles. Then one compare-and-swap sends the blocks to the home's inbox.
+//! - The home looks into its inbox when its list is empty, before it cuts fresh blocks. So a worker
+//!   that only spawns, for others that only run, needs a bounded number of blocks.
+//! - Blocks that exceed the largest class come from the system and go back there.
 //!
-//! Chunks live until the manager is dropped. A local part may outlive it, but is of no use any more: it works with its
-//! own manager only, which it knows by a number that is never used again.
+//! Chunks live until the manager is dropped. A local part may outlive the manager, but is useless
+//! then: it works with its own manager only. It knows the manager by a number that is never used
+//! again.
 
 use std::array;
 use std::ptr::NonNull;
@@ -32,10 +34,11 @@ mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Blocks of one home and class that go home together.
+/// The number of blocks of one home and class that go home together.
 const BATCH: usize = 64;
 
-/// The default memory manager: free lists of each worker by size class, and batches of blocks that go home.
+/// The default memory manager: free lists of each worker by size class, and batches of blocks that
+/// go home.
 #[derive(Debug)]
 pub struct Slabs {
     id: u64,
@@ -43,7 +46,8 @@ pub struct Slabs {
     chunks: Mutex<Vec<Chunk>>,
 }
 
-/// What one worker keeps: its slabs, and the blocks of others that wait to go home.
+/// The part of the manager that belongs to one worker: its slabs, and the blocks of others that
+/// wait to go home.
 #[derive(Debug)]
 pub struct Local {
     manager: u64,
@@ -52,7 +56,7 @@ pub struct Local {
     batches: Batches,
 }
 
-// SAFETY: its pointers are to blocks that belong to this local part, whatever thread holds it.
+// SAFETY: its pointers are to blocks that belong to this local part, on any thread.
 unsafe impl Send for Local {}
 
 /// The blocks of one class on their home worker.
@@ -65,16 +69,17 @@ struct Slab {
 /// The blocks of other workers that one worker freed.
 #[derive(Debug)]
 struct Batches {
-    /// By home; made when the first block of that home is freed here.
+    /// By home. An entry is made when the first block of that home is freed here.
     of_home: Box<[Option<Box<[Batch; CLASSES]>>]>,
     held: usize,
 }
 
-// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system, aligned as it must be: chunks and blocks
-// of the system begin a line, and so do those of a class that is a multiple of one; the one class that is not is a
-// multiple of `BLOCK_ALIGN`, and serves at most 96 bytes. Nobody else uses it: it is cut once, and from then on is
-// either in use or in one list, since `free` gets each block once. Chunks are freed with the manager; they come zeroed;
-// a slab cuts blocks of one size; and the links of the lists are in the second word.
+// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or of the system. It is aligned as it
+// must be: chunks and blocks of the system begin a line, and so do the blocks of a class that is a
+// multiple of a line. The one class that is not is a multiple of `BLOCK_ALIGN`, and serves at most
+// 96 bytes. Nothing else uses the block: it is cut once, and from then on is either in use or in
+// one list, since `free` gets each block once. Chunks are freed with the manager. They come zeroed,
+// a slab cuts blocks of one size, and the links of the lists are in the second word.
 unsafe impl Memory for Slabs {
     type Local = Local;
     type Choice = ();
@@ -114,7 +119,8 @@ unsafe impl Memory for Slabs {
             return unsafe { self.free_elsewhere(local, block.start, tag) };
         }
         forbid_free(block.start, tag.class());
-        // SAFETY: a slab's block, since its tag has a home; ours and free, by the caller.
+        // SAFETY: a block of a slab, since its tag has a home. By the caller, it is free and this
+        // worker's.
         unsafe { local.slabs[tag.class()].free.push(block.start) };
     }
 
@@ -127,13 +133,13 @@ unsafe impl Memory for Slabs {
 }
 
 impl Slabs {
-    /// A local part of another manager has blocks that may end before this one does.
+    /// Refuses a local part of another manager: its blocks may end before this manager does.
     #[inline(always)]
     fn check(&self, local: &Local) {
         assert!(self.id == local.manager, "a local part of another manager");
     }
 
-    /// A block for an empty free list: what came home, else a fresh one.
+    /// Returns a block when the free list is empty: one that came home, else a fresh one.
     #[cold]
     #[inline(never)]
     fn refill(&self, local: &mut Local, class: usize) -> NonNull<u8> {
@@ -141,7 +147,8 @@ impl Slabs {
         slab.free = self.inboxes[local.seat as usize].take(class);
         slab.free.pop(SIZES[class]).unwrap_or_else(|| {
             let keep = |chunk| self.chunks.lock().push(chunk);
-            // SAFETY: of one class, so always of this size; chunks are kept as long as the manager.
+            // SAFETY: a slab is of one class, so the size is always the same. The manager keeps the
+            // chunks as long as it exists.
             unsafe { slab.fresh.cut(SIZES[class], keep) }
         })
     }
@@ -154,13 +161,14 @@ impl Slabs {
     #[inline(never)]
     unsafe fn free_elsewhere(&self, local: &mut Local, start: NonNull<u8>, tag: Tag) {
         if let Some(bytes) = tag.system_bytes() {
-            // SAFETY: its tag says that it is such a block, of so many bytes; unused, by the caller.
+            // SAFETY: its tag says that it is such a block, with this number of bytes. By the
+            // caller, it is unused.
             return unsafe { system::free_large(start, bytes) };
         }
         let (home, class) = (tag.home() as usize, tag.class());
         forbid_free(start, class);
         let batches = local.batches.of_home[home].get_or_insert_default();
-        // SAFETY: a slab's block; ours and free, by the caller.
+        // SAFETY: a block of a slab. By the caller, it is free and this worker's.
         let len = unsafe { batches[class].push(start) };
         local.batches.held += 1;
         if len == BATCH {
@@ -179,7 +187,8 @@ impl Slabs {
         let Some(batches) = &mut local.batches.of_home[home] else { return };
         let Some((chain, len)) = batches[class].take() else { return };
         local.batches.held -= len;
-        // SAFETY: `free_elsewhere` put only free blocks of this home and class there, and gave them to the batch.
+        // SAFETY: `free_elsewhere` put only free blocks of this home and class there, and gave them
+        // to the batch.
         unsafe { self.inboxes[home].send(class, chain) };
     }
 }
@@ -195,9 +204,9 @@ impl Local {
     }
 }
 
-/// Marks a freed block, all but its first word.
+/// Marks a freed block as unusable, except its first word.
 #[inline(always)]
 fn forbid_free(start: NonNull<u8>, class: usize) {
-    // SAFETY: inside the block: the smallest has 64 bytes.
+    // SAFETY: the offset is inside the block: the smallest block has 64 bytes.
     poison::forbid(unsafe { start.byte_add(LINK) }, SIZES[class] - LINK);
 }

@@ -1,4 +1,4 @@
-//! What the slabs promise, on one thread and on several.
+//! What the slabs promise, on one thread and on several threads.
 
 use std::collections::HashSet;
 use std::thread;
@@ -24,7 +24,7 @@ fn blocks_are_aligned_zeroed_and_apart() {
         let block = slabs.alloc(&mut local, size);
         assert_eq!(block.start.addr().get() % if size > 96 { LINE } else { BLOCK_ALIGN }, 0);
         let usable = SIZES[class_of(size).unwrap()];
-        // SAFETY: a fresh block of a slab is zeroed and this large; this thread holds it.
+        // SAFETY: a fresh block of a slab is zeroed and has this size. This thread holds it.
         let bytes = unsafe { std::slice::from_raw_parts(block.start.as_ptr(), usable) };
         assert!(bytes.iter().all(|&byte| byte == 0));
         fill(block, usable, 0xff);
@@ -140,8 +140,8 @@ fn blocks_come_home_from_the_threads_that_free_them() {
             }
             freers.into_iter().for_each(|freer| freer.join().unwrap());
         });
-        // Outstanding are at most 2 * 256 blocks on their way and 64 in each of 2 * 2 batches: chunks of 16, 32 and 64
-        // KiB hold them, of each class.
+        // At most 2 * 256 blocks are on their way, and 64 in each of 2 * 2 batches. For each class,
+        // chunks of 16, 32 and 64 KiB hold them.
         assert!(chunks(&slabs) <= 2 * 3, "{} chunks", chunks(&slabs));
     });
 }
@@ -159,7 +159,8 @@ fn a_use_after_free_is_caught() {
     testing::use_after_free_is_caught::<Slabs>(&(), Slabs::NAME);
 }
 
-/// The first word of a block counts its uses, from 0 at the first; the system's memory comes with whatever was there.
+/// The first word of a block counts its uses, starting with 0. Memory from the system has any
+/// contents.
 #[test]
 fn a_large_block_begins_with_zero() {
     let (slabs, mut locals) = Slabs::new(1);
@@ -167,11 +168,11 @@ fn a_large_block_begins_with_zero() {
         let blocks: Vec<_> = (1..9).map(|n| slabs.alloc(&mut locals[0], LARGEST + n * 64)).collect();
         for block in blocks {
             let first = block.start.cast::<u64>();
-            // SAFETY: it begins with a word, which nobody else uses.
+            // SAFETY: the block begins with a word, and this test alone uses it.
             assert_eq!(unsafe { first.read() }, 0, "round {round}");
             // SAFETY: as above.
             unsafe { first.write(u64::MAX) };
-            // SAFETY: it came from here, and is not used any more.
+            // SAFETY: the block came from here, and is not used any more.
             unsafe { slabs.free(&mut locals[0], block) };
         }
     }

@@ -1,4 +1,5 @@
-//! The pools of [TP](crate#sources), Tables 2 and 3: each is a placement of queues, a kind of queue and a way to share it.
+//! The pools of [TP](crate#sources), Tables 2 and 3. Each combines a placement of queues, a kind of
+//! queue, and a way to share it.
 
 mod lock;
 pub mod named;

@@ -61,8 +61,8 @@ impl Wake for Busy {
 
     #[inline]
     fn wakes(found: Found) -> bool {
-        // Threads sleep that are no workers of the pool's, and workers that were asleep before it
-        // was told.
+        // Some threads sleep all the same: threads that are not workers of the pool, and workers
+        // that were asleep before it was told.
         found != Found::Nothing
     }
 }

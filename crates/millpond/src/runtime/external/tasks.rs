@@ -136,7 +136,7 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     ///         let (six, seven) = (s.spawn((), |()| 6), s.spawn((), |()| 7));
     ///         answer.store(s.wait(six).unwrap() * s.wait(seven).unwrap(), Relaxed);
     ///     });
-    /// Without a precondition it may start now.
+    ///     // Without a precondition it may start now.
     ///     drop(go);
     /// })?;
     /// assert_eq!(answer.into_inner(), 42);

@@ -1,4 +1,4 @@
-//! The join of a task that was not complete at its spawn: how it learns of the end, and takes the
+//! The join of a task that was not complete at its spawn. It is notified of the end, and takes the
 //! value out of the task's block.
 //!
 //! A join that is not complete is notified through a watcher in its scope's list. It has at most

@@ -1,4 +1,4 @@
-//! The core of a session: who may issue on it, how callers wait for room, and how it ends.
+//! The core of a session: how threads issue on it, how callers wait for room, and how it ends.
 //!
 //! The tasks point to the session's scope, which is in its core. The values `Session`,
 //! `SessionJoin`, `Close` and `Permit` keep the core by reference counts.
@@ -15,9 +15,9 @@
 //!    itself before it closes the scope. So the core outlives the tasks, whichever thread drops the
 //!    values. The thread that completes the last task takes that reference (`runtime::count`, step
 //!    9) and calls `end`. If there was no task, the closer calls it.
-//! 4. `end` records the completion, releases the claims on handles, removes the session from the
-//!    runtime's list, and notifies the waiters for the end and for room. A waiter for the end puts
-//!    itself into `ending` under that lock, unless it finds `ended`.
+//! 4. `end` records the completion, releases the claims on handles, and removes the session from
+//!    the runtime's list. Then it notifies the waiters for the end and for room. A waiter for the
+//!    end puts itself into `ending` under that lock, unless it finds `ended`.
 //! 5. *Room* (`runtime::count`, step 8). A future or a thread that waits for room is in `waits`. It
 //!    adds itself under `issuing`, requests a notification from the next subtraction, and compares
 //!    what it has seen with the present values. So it sees a completion, sees a returned `Permit`,

@@ -48,7 +48,7 @@ pub struct Reserve<'a, E: Engine = DefaultEngine> {
 /// let (session, count) = (rt.session(), Handle::new(0));
 /// let feed = async {
 ///     for n in 0..100 {
-///         // At most four tasks are in flight; while there are, the executor does something else.
+///         // At most four tasks are in flight. While there are four, the executor does other work.
 ///         let permit = session.reserve().await;
 ///         permit.task("count").index([n]).spawn(count.inout(), |count| *count += 1);
 ///     }

@@ -22,13 +22,13 @@ use crate::task::{CompactKind, Modes, Record, Role, TaskRef, VTable};
 use crate::worker::Worker;
 use crate::worker::complete::report_drop;
 
-/// What a block's payload holds before the body has run.
+/// The payload of a block before the body has run.
 pub(crate) struct Body<S, F> {
     pub(crate) shape: S,
     pub(crate) f: F,
 }
 
-/// What the table of a task says of its short form, if it has one.
+/// The compact form of a task for its table, if it has one.
 const fn compact<S, F, O>(
     modes: Option<Modes>,
     run: unsafe fn(TaskRef, *const ()) -> Result<(), Option<Error>>,
@@ -39,26 +39,27 @@ const fn compact<S, F, O>(
     }
 }
 
-/// The versions that a task in short form accesses.
+/// The versions that a compact task accesses.
 ///
 /// # Safety
 ///
-/// It is of a type with these modes.
+/// The task's type has these modes.
 #[inline(always)]
 unsafe fn compact_versions<'a>(task: TaskRef, modes: Modes) -> &'a [NonNull<Version>] {
-    // SAFETY: it has so many.
+    // SAFETY: the task has this many versions.
     unsafe { std::slice::from_raw_parts(task.compact_versions().as_ptr(), modes.count) }
 }
 
-/// Whether all that a task in short form reads is there.
+/// Whether all inputs of a compact task are available.
 #[inline(always)]
 pub(crate) fn may_run(versions: &[NonNull<Version>], modes: Modes) -> bool {
     // SAFETY: the task has an access to it.
     (0..modes.count).all(|index| modes.at(index) == Mode::Write || unsafe { versions[index].as_ref() }.is_produced())
 }
 
-/// The first access by which a task in short form should have written, and has not.
-// No adapter, which would be a function of its own and called, where nothing but a compare is left.
+/// The first access by which a compact task should have written, but has not.
+// A loop, not an iterator adapter: an adapter would be a separate function and a call, where only a
+// compare is needed.
 #[inline(always)]
 pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Option<usize> {
     for (index, version) in versions.iter().enumerate() {
@@ -72,7 +73,7 @@ pub(crate) fn first_unwritten(versions: &[NonNull<Version>], modes: Modes) -> Op
 
 /// # Safety
 ///
-/// The task, in short form and with these modes, holds its body, which is moved out.
+/// The task is compact, has these modes, and holds its body, which is moved out.
 #[inline(always)]
 unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> {
     let align = const { payload::<S, F, O>().align() };
@@ -80,10 +81,10 @@ unsafe fn take_compact_body<S, F, O>(task: TaskRef, modes: Modes) -> Body<S, F> 
     unsafe { task.compact_payload(modes.count, align).cast::<Body<S, F>>().read() }
 }
 
-/// A leaf's or a parent's code for one set of types.
+/// The code of a leaf or a parent, for one set of types.
 pub(crate) struct Code<'s, B, A, F, O, R>(PhantomData<(&'s (), B, A, F, O, R)>);
 
-/// The payload's room: for the body, and for the result of a task that is joined.
+/// The layout of the payload: for the body, and for the result of a task that is joined.
 pub(crate) const fn payload<S, F, O>() -> Layout {
     let body = Layout::new::<Body<S, F>>();
     let result = Layout::new::<Result<O, Error>>();
@@ -110,7 +111,7 @@ fn room<S, F, O>(task: TaskRef) -> NonNull<()> {
     if !must_count::<O>() { task.payload::<Body<S, F>>().cast() } else { task.payload::<Room<S, F, O>>().cast() }
 }
 
-/// Puts a body into the room of a prepared task.
+/// Writes a body into the room of a prepared task.
 ///
 /// # Safety
 ///
@@ -135,9 +136,9 @@ unsafe fn take_body<S, F, O>(task: TaskRef) -> Body<S, F> {
 ///
 /// As `VTable::discard`.
 unsafe fn discard<S, F, O>(task: TaskRef) {
-    // SAFETY: the body is there and will not be run.
+    // SAFETY: the body exists and will not be run.
     let body = unsafe { take_body::<S, F, O>(task) };
-    // What the closure captured may panic as it is dropped; the task has failed already.
+    // The closure's captures may panic as they are dropped; the task has failed already.
     let _ = catch(|| drop(body));
 }
 
@@ -156,7 +157,7 @@ fn scope_state<'a>(task: TaskRef) -> &'a ScopeState {
 
 /// # Safety
 ///
-/// As `VTable::fail`.
+/// As for `VTable::fail`.
 unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
     if const { !must_count::<O>() } {
         return scope_state(task).keep_failure(task.header().order(), error);
@@ -175,7 +176,7 @@ unsafe fn fail<S, F, O>(task: TaskRef, error: Error, ran: bool) {
 unsafe fn drop_result<S, F, O>(task: TaskRef) {
     /// # Safety
     ///
-    /// There is a result, and nobody will look at it.
+    /// There is a result, and no other code will read it.
     unsafe fn drop_at<R>(task: TaskRef, at: NonNull<R>) {
         // SAFETY: as the caller promises.
         if let Err(caught) = catch(|| unsafe { at.drop_in_place() }) {
@@ -185,17 +186,17 @@ unsafe fn drop_result<S, F, O>(task: TaskRef) {
     if const { !must_count::<O>() } {
         return drop(scope_state(task).take_failure(task.header().order()));
     }
-    // SAFETY: the task is complete, so its result is there, and nobody will look at it.
+    // SAFETY: the task is complete, so its result exists, and no other code will read it.
     unsafe { drop_at(task, result_at::<S, F, O>(task)) }
 }
 
-/// Keeps a body's value for the join, if one may look.
+/// Keeps a body's value for the join, if one may read it.
 fn keep<S, F, O>(task: TaskRef, value: O) {
     if const { must_count::<O>() } {
         // SAFETY: the body was moved out, and such a task's room is large enough for its result.
         unsafe { result_at::<S, F, O>(task).write(Ok(value)) }
     } else {
-        // A value without size and without drop; the join makes it up again.
+        // A value without size and without drop; the join creates it again.
         mem::forget(value);
     }
 }
@@ -223,15 +224,16 @@ where
         }
     }
 
-    /// Of a leaf that returns nothing, with accesses of which its type says all: then it is known where it is compiled.
+    /// The compact form of a leaf that returns nothing and whose type determines its accesses. The
+    /// compiler then knows them.
     const COMPACT: Option<CompactKind> = compact::<A::Shape, F, O>(A::MODES, Self::run_compact);
 
     /// # Safety
     ///
-    /// As `CompactKind::run`.
+    /// As for `CompactKind::run`.
     unsafe fn run_compact(task: TaskRef, _worker: *const ()) -> Result<(), Option<Error>> {
         let modes = A::MODES.unwrap_or(Modes::NONE);
-        // SAFETY: a task in short form of this type.
+        // SAFETY: a compact task of this type.
         let versions = unsafe { compact_versions(task, modes) };
         if !may_run(versions, modes) {
             return Err(None);
@@ -255,7 +257,7 @@ where
 
     /// # Safety
     ///
-    /// As `VTable::run`.
+    /// As for `VTable::run`.
     unsafe fn run_leaf(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
         // SAFETY: the task holds its body.
         let Body { shape, f } = unsafe { take_body::<A::Shape, F, O>(task) };
@@ -287,7 +289,7 @@ where
     })
 }
 
-/// A parent's code; apart from the leaf's, since its closure has another type.
+/// The code of a parent. It is separate from the leaf's, because the closure has another type.
 pub(crate) struct ParentCode<'s, 'env, E, B, A, F, O, R>(PhantomData<(&'s (), &'env (), E, B, A, F, O, R)>);
 
 impl<'s, 'env: 's, E, B, A, F, O, R> ParentCode<'s, 'env, E, B, A, F, O, R>
@@ -313,7 +315,7 @@ where
 
     /// # Safety
     ///
-    /// As `VTable::run`, on a worker of engine `E`.
+    /// As for `VTable::run`, on a worker of engine `E`.
     unsafe fn run(task: TaskRef, worker: *const ()) -> Result<(), Error> {
         // SAFETY: the runtime passes its own worker.
         let worker = unsafe { &*worker.cast::<Worker<E>>() };
@@ -324,8 +326,8 @@ where
             let mut args = Args::new(task.records(), Some(frame));
             // SAFETY: the task was prepared with `A`, runs, and has a frame.
             let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
-            // that holds the worker's seat, and is only ever resumed there.
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs
+            // here, on the thread that holds the worker's seat, and is only resumed there.
             let scope = unsafe { Scope::new(worker, frame.scope_state()) };
             f(&scope, handles)
         };
@@ -348,12 +350,12 @@ where
 
     /// # Safety
     ///
-    /// As `CompactKind::run`, of the stack's engine.
+    /// As for `CompactKind::run`, for the stack's engine.
     unsafe fn run_compact(task: TaskRef, worker: *const ()) -> Result<(), Option<Error>> {
         // SAFETY: the runtime passes its own worker.
         let worker = unsafe { &*worker.cast::<Worker<StackEngine>>() };
         let modes = A::MODES.unwrap_or(Modes::NONE);
-        // SAFETY: a task in short form of this type.
+        // SAFETY: a compact task of this type.
         let versions = unsafe { compact_versions(task, modes) };
         if !may_run(versions, modes) {
             return Err(None);
@@ -366,10 +368,11 @@ where
         let call = || {
             // SAFETY: made for these versions.
             let mut args = unsafe { Args::views(opened.views) };
-            // SAFETY: the versions were written by `A::visit`, the task runs, and has a view of each.
+            // SAFETY: the versions were written by `A::visit`, the task runs, and has a view of
+            // each.
             let handles = unsafe { A::held(&shape, &mut args) };
-            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs here, on the thread
-            // that holds the worker's seat, and is only ever resumed there.
+            // SAFETY: the worker and the frame outlive the body and its descendants. The body runs
+            // here, on the thread that holds the worker's seat, and is only resumed there.
             let scope = unsafe { Scope::new(worker, opened.scope_state) };
             f(&scope, handles)
         };

@@ -32,16 +32,17 @@ pub(crate) fn reduction_of(task: TaskRef) -> NonNull<Reduction> {
 
 /// # Safety
 ///
-/// As `VTable::run`: the access, an `inout` for the scheme, was granted.
+/// As for `VTable::run`: the access, an `inout` for the scheme, was granted.
 unsafe fn run(task: TaskRef, _worker: *const ()) -> Result<(), Error> {
     let reduction = reduction_of(task);
-    // SAFETY: freed after this task only.
+    // SAFETY: freed only after this task.
     let combined = unsafe { reduction.as_ref() }.combine();
     combined.map_err(|caught| panicked(task, &caught))
 }
 
 impl<E: Engine> Worker<E> {
-    /// Spawns the task that ends the open reduction of a datum. Its place in reference order is `order`.
+    /// Spawns the task that ends the open reduction of a datum. Its place in reference order is
+    /// `order`.
     pub(crate) fn combine(&self, scope_state: &ScopeState, reduction: NonNull<Reduction>, order: u64) {
         E::combine_reduction(self, scope_state, reduction, order);
     }

@@ -1,13 +1,16 @@
-//! Leaves that run at their spawn without ever being a task: no block, no turn with the scheme, no queue.
+//! Leaves that run at their spawn and are never tasks: no block, no issue to the scheme, no queue.
 //!
-//! A leaf whose kind is short, and whose accesses would all be granted now, runs before `spawn` returns, and nothing can
-//! be issued in its scope meanwhile. So nobody ever looks for it, and all that it needs are its accesses, as records on
-//! the spawner's stack, for the time of its body. Of a datum that only such leaves use the issuer touches its own line
-//! and the value's ([`Datum::is_free`]).
+//! If the kind of a leaf is short and all its accesses would be granted now, it runs before `spawn`
+//! returns. Nothing can be issued in its scope meanwhile, so no thread looks for it. It needs only
+//! its accesses, as records on the spawner's stack, during its body. If only such leaves use a
+//! datum, the issuer touches only its own cache line and the value's ([`Datum::is_free`]).
 //!
-//! Whatever is not plain takes the long way, through a block (`runtime::spawn::issue`), which may still end in a run at the
-//! spawn: a recording, bytes, commutative and concurrent accesses, reductions, a version that somebody uses or that
-//! nobody has produced, misuse.
+//! Every other leaf takes the long way, through a block (`runtime::spawn::issue`), and may still
+//! run at its spawn. This applies to:
+//!
+//! - A recording, declared bytes, or misuse.
+//! - Commutative and concurrent accesses, and reductions.
+//! - A version that another task uses, or that no task has produced.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -28,21 +31,22 @@ use crate::runtime::spawn::Options;
 use crate::task::{Record, VTable};
 use crate::worker::grain;
 
-/// The most accesses of such a leaf: all that a tuple can have.
-const MOST: usize = 20;
-/// With so many accesses at most, each is compared with all before it, which spares the datum a store.
-const FEW: usize = 4;
+/// The most accesses of such a leaf: the most that a tuple can have.
+const MAX_ACCESSES: usize = 20;
+/// Up to this many accesses, each is compared with all earlier ones, which saves the datum a store.
+const MAX_COMPARED_ACCESSES: usize = 4;
 
-/// Of so many spawns that run beside tasks of the pool, one goes the long way.
+/// One spawn in this many takes the long way, if leaves run while tasks wait in the pool.
 const LONG_WAY: u64 = 64;
 
-/// The records of a leaf that runs at once. The room lies apart from what is counted, which can then stay in registers.
+/// The records of a leaf that runs at once. The room is separate from the count, so the count can
+/// stay in registers.
 struct Records<'a> {
-    room: &'a mut [MaybeUninit<Record>; MOST],
+    room: &'a mut [MaybeUninit<Record>; MAX_ACCESSES],
     count: usize,
 }
 
-/// Looks whether every access would be granted, and its value is there.
+/// Checks whether every access would be granted, and its value exists.
 struct Look<'a, E: Engine> {
     claim: u64,
     /// The place in reference order that the leaf would have.
@@ -56,7 +60,7 @@ struct Look<'a, E: Engine> {
 }
 
 impl<E: Engine> Look<'_, E> {
-    /// Whether an access may be had now, without further ado.
+    /// Whether an access would be granted now, without further action.
     #[inline(always)]
     fn is_free(&self, datum: &Datum, mode: Mode) -> bool {
         matches!(mode, Mode::Read | Mode::Write | Mode::Inout)
@@ -82,23 +86,24 @@ impl<E: Engine> Look<'_, E> {
     }
 }
 
-/// Whether the leaf at `order` of scope `claim` may use a datum at once that is not known to be quiet. By value, so that
-/// what looks stays in registers.
+/// Whether the leaf at `order` of scope `claim` may use at once a datum that is not known to be
+/// quiet. The tracker is passed by value, so that the caller's state stays in registers.
 #[inline(never)]
 fn becomes_free<T: Tracker>(datum: &Datum, claim: u64, order: u64, tracker: T, mode: Mode) -> bool {
-    // It reads beside tasks that wait in the pool, perhaps for this very thread: now and then the spawn goes the long way,
-    // where its owner looks after them (`Worker::throttle`).
+    // It reads while tasks wait in the pool, perhaps for this thread. From time to time the spawn
+    // takes the long way, where its owner serves them (`Worker::throttle`).
     let looks = || !(order / 2).is_multiple_of(LONG_WAY) || datum.is_quiet_for(claim);
     (datum.is_claimed_by(claim) || datum.claim(claim, tracker)) && datum.is_free(tracker, mode) && looks()
 }
 
-// Always inlined: where a leaf is spawned its modes are known, and little is left of this.
+// Always inlined: where a leaf is spawned, its modes are known, and little code is left.
 impl<E: Engine> Visitor for Look<'_, E> {
     #[inline(always)]
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        // In any case a record, and no early return: so its place in `room` is known where this is compiled.
+        // Always writes a record, without an early return. So the compiler knows its place in
+        // `room`.
         self.free = self.free && self.is_free(datum, mode);
         self.writes |= mode == Mode::Write;
         let record = Record::new(datum.current().cast(), 0, 0, mode, false);
@@ -115,14 +120,16 @@ impl Records<'_> {
     #[inline(always)]
     fn get(&self) -> &[Record] {
         let first = self.room.as_ptr().cast();
-        // SAFETY: so many were written.
+        // SAFETY: this many were written.
         unsafe { slice::from_raw_parts(first, self.count) }
     }
 }
 
 impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
-    /// Runs a leaf now, if that can be done without a task; else gives its accesses and its body back.
-    // By value, and nothing lent to what is called only if the leaf fails: so all of it can stay in registers.
+    /// Runs a leaf now, if that is possible without a task. Otherwise returns its accesses and its
+    /// body.
+    // Takes both by value. Called code borrows them only if the leaf fails, so all of it can stay
+    // in registers.
     #[inline(always)]
     pub(in crate::runtime) fn try_run_inline<A, F, O, R>(
         &self,
@@ -138,13 +145,13 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
     {
         let (worker, scope_state, count) = (self.worker(), self.scope_state(), accesses.count());
         // No more records than there is room for.
-        if scope_state.record() != 0 || options.bytes != 0 || count > MOST || scope_state.is_cancelled() {
+        if scope_state.record() != 0 || options.bytes != 0 || count > MAX_ACCESSES || scope_state.is_cancelled() {
             return Err((accesses, body));
         }
-        let mut room = [const { MaybeUninit::uninit() }; MOST];
+        let mut room = [const { MaybeUninit::uninit() }; MAX_ACCESSES];
         let records = Records { room: &mut room, count: 0 };
         let (claim, order) = (scope_state.claim(), scope_state.next_order());
-        let (free, few, writes) = (true, count <= FEW, false);
+        let (free, few, writes) = (true, count <= MAX_COMPARED_ACCESSES, false);
         let mut look = Look::<E> { claim, order, free, few, writes, records, tracker: worker.tracker() };
         let shape = accesses.visit(&mut look);
         if !look.free {
@@ -152,7 +159,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         }
         scope_state.count_run_inline();
         let started = worker.grains.start(worker.count_body());
-        // SAFETY: the records were made for `A`; all of them would be granted, and nothing is issued meanwhile.
+        // SAFETY: the records were made for `A`; all of them would be granted, and nothing is
+        // issued meanwhile.
         let result = scope_state.run_inline(|| unsafe { call_leaf::<B, A, F, R>(look.records.get(), &shape, body) });
         worker.grains.end(|| &worker.shared().kinds, kind, started, grain::Ran::AtItsSpawn);
         let why = match value_of::<O, R>(result) {
@@ -166,8 +174,8 @@ impl<'s, 'env, B, E: Engine> Scope<'s, 'env, B, E> {
         Ok(Err(self.failed_inline(options.label(), why, order, accesses)))
     }
 
-    /// A leaf that ran at once has failed, by what it has left in place of a value or by an access that it has not set: what it would have written is not
-    /// there.
+    /// Fails a leaf that ran at once, because its body left no value, or because it did not set an
+    /// access. The values that it would have written are missing.
     #[cold]
     #[inline(never)]
     fn failed_inline<A: Accesses<'s, B>>(
@@ -211,7 +219,8 @@ impl Visitor for Unwritten {
     fn reduce(&mut self, _datum: NonNull<Datum>, _reducer: ReducerRef<'_>) {}
 }
 
-/// What a failed leaf would have written is not there, and what it has used is not what it was.
+/// Poisons the values that a failed leaf would have written, and marks the ones it has read as
+/// disturbed.
 struct Poison<'a>(&'a Error);
 
 impl Visitor for Poison<'_> {
@@ -221,7 +230,7 @@ impl Visitor for Poison<'_> {
         if mode == Mode::Read {
             return datum.disturb();
         }
-        // A generation of its own: accesses to come are not in that of an earlier failure.
+        // Starts a new generation: later accesses are not in the generation of an earlier failure.
         datum.enter_group(mode);
         datum.version().set_state(State::Failed(self.0.root().clone()));
     }

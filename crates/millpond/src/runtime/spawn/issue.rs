@@ -1,4 +1,4 @@
-//! Spawning: from declared accesses to records that a scheme orders.
+//! Spawning: turns declared accesses into records that a scheme orders.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -18,37 +18,41 @@ use crate::runtime::spawn::Options;
 use crate::task::{NewTask, Record, Role, Shape, TaskRef, VTable, flag};
 use crate::worker::Worker;
 
-/// What a spawn says of its task, besides its accesses.
+/// The parameters of a spawn, besides its accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan<'a> {
     pub(crate) scope_state: &'a ScopeState,
     pub(crate) options: &'a Options,
     pub(crate) vtable: &'static VTable,
     pub(crate) payload: Layout,
-    /// Whether the task would run at its spawn if all its accesses would be granted; only then is the scheme asked.
+    /// Whether the task would run at its spawn if all its accesses were granted. Only then the
+    /// scheme is asked.
     pub(crate) may_run: bool,
 }
 
-/// A task whose block is filled but for its payload, and whose accesses are not issued. The versions that it has
-/// retired are freed when it is issued: `Worker::free_retired`.
+/// A task whose block is filled except for its payload, and whose accesses are not issued. The
+/// versions that it has retired are freed when it is issued: `Worker::free_retired`.
 pub(crate) struct Prepared<S> {
     pub(crate) task: TaskRef,
     pub(crate) shape: S,
-    /// Of the block, as it was allocated.
+    /// The size of the block, as it was allocated.
     pub(crate) size: usize,
     /// Where body and result go.
     pub(crate) room: NonNull<()>,
-    /// The task may run at its spawn: every access would be granted at once, and nothing was misused.
+    /// The task may run at its spawn: every access would be granted at once, and there was no
+    /// misuse.
     pub(crate) ready: bool,
-    /// How many versions spawns further out had retired before.
+    /// How many versions outer spawns had retired before.
     pub(crate) retired_before: usize,
 }
 
-/// A version that a prepare retired while nobody used it, and the place in reference order of the task that wrote anew.
+/// A version that a prepare retired while no task used it, and the place in reference order of the
+/// task that writes the new one.
 pub(crate) type Retired = (NonNull<Version>, u64);
 
-/// Frees versions that a prepare has retired, once everything is in order: the drop of a value may run any code, a spawn
-/// included. A drop that panics is the scope's failure; the task that wrote anew has got its own version.
+/// Frees versions that a prepare has retired, after all state is consistent: the drop of a value
+/// may run any code, a spawn included. A drop that panics is the scope's failure; the writing task
+/// has got its own version.
 #[cold]
 pub(crate) fn free_retired(retired: Vec<Retired>, scope_state: &ScopeState, options: &Options) {
     for (version, order) in retired {
@@ -59,11 +63,11 @@ pub(crate) fn free_retired(retired: Vec<Retired>, scope_state: &ScopeState, opti
     }
 }
 
-/// What kind of block a prepare fills.
+/// The kind of block that a prepare fills.
 trait Kind {
     /// The task is recorded.
     const RECORDED: bool;
-    /// The spawn said nothing that goes into extras.
+    /// The spawn has no option that needs extras.
     const PLAIN: bool;
 }
 
@@ -84,7 +88,7 @@ impl Kind for Recorded {
     const PLAIN: bool = false;
 }
 
-/// What the types cannot rule out.
+/// Misuse that the types cannot rule out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Misuse {
     None,
@@ -93,23 +97,24 @@ enum Misuse {
     Refused,
 }
 
-/// Who orders the accesses of a task: the scheme, or the stack that holds it.
+/// Orders the accesses of a task: the scheme, or the stack that holds the task.
 pub(crate) trait Orders<E: Engine> {
-    /// What orders them.
+    /// The tracker that orders them.
     type Tracker: Tracker;
-    /// Whether what is kept is wanted soon.
+    /// Whether to prefetch a version that the scheme needs soon.
     const PREFETCHES: bool;
-    /// What is true of each of its tasks.
+    /// Flags of each of its tasks.
     const FLAGS: u8;
 
-    /// What orders them.
+    /// The tracker that orders them.
     fn tracker(&self, worker: &Worker<E>) -> Self::Tracker;
 
-    /// The block of a task: of `size` bytes, or more. Here and no argument of [`Worker::prepare_by`], whose copies for the
-    /// same accesses would differ by it: there are three of them, and a program has many kinds of tasks.
+    /// Allocates the block of a task: `size` bytes or more. It is here and not an argument of
+    /// [`Worker::prepare_by`]: an argument would multiply the copies for the same accesses. There
+    /// are three of them, and a program has many kinds of tasks.
     fn alloc(&self, worker: &Worker<E>, size: usize) -> Block;
 
-    /// Counts a task; its place in reference order.
+    /// Counts a task; returns its place in reference order.
     fn count(&self, scope_state: &ScopeState) -> u64;
 
     /// Where a `write` goes.
@@ -118,11 +123,11 @@ pub(crate) trait Orders<E: Engine> {
     /// How a mode is ordered.
     fn ordered(&self, worker: &Worker<E>, mode: Mode) -> Mode;
 
-    /// An access was declared, to this version.
+    /// Notes that an access to this version was declared.
     fn enter(&self, version: &Version);
 }
 
-/// The scheme does, when the task is issued.
+/// The scheme orders the accesses, when the task is issued.
 pub(crate) struct ByScheme;
 
 impl<E: Engine> Orders<E> for ByScheme {
@@ -159,7 +164,7 @@ impl<E: Engine> Orders<E> for ByScheme {
     fn enter(&self, _version: &Version) {}
 }
 
-/// Writes the records of a task, and checks what the types cannot.
+/// Writes the records of a task, and checks conditions that the types cannot.
 struct TaskBuilder<'a, E: Engine, O> {
     orders: O,
     worker: &'a Worker<E>,
@@ -176,13 +181,14 @@ struct TaskBuilder<'a, E: Engine, O> {
 }
 
 impl<E: Engine> Worker<E> {
-    /// Makes a task of accesses: allocates, claims handles, renames, finds out whether it is ready.
+    /// Makes a task from accesses: allocates, claims handles, renames, and finds out whether it is
+    /// ready.
     #[inline(always)]
     pub(crate) fn prepare<'s, B, A: Accesses<'s, B>>(&self, plan: Plan<'_>, accesses: &A) -> Prepared<A::Shape> {
         self.prepare_by(ByScheme, plan, accesses)
     }
 
-    /// As `prepare`, with accesses that `orders` orders.
+    /// Like `prepare`, with accesses that `orders` orders.
     #[inline(always)]
     pub(crate) fn prepare_by<'s, B, A: Accesses<'s, B>, O: Orders<E>>(
         &self,
@@ -190,7 +196,7 @@ impl<E: Engine> Worker<E> {
         plan: Plan<'_>,
         accesses: &A,
     ) -> Prepared<A::Shape> {
-        // Compiled three times, so that a task with nothing about it pays for two tests.
+        // Compiled three times, so that a plain task pays only for two tests.
         if plan.scope_state.record() != 0 {
             self.prepare_apart::<B, A, O, Recorded>(orders, plan, accesses)
         } else if !plan.options.is_plain() {
@@ -239,7 +245,7 @@ impl<E: Engine> Worker<E> {
         let new = NewTask { vtable, scope_state: scope_state.into(), order, place, priority, extras, accesses: count };
         // SAFETY: the block is fresh and has the size of these parts.
         let task = unsafe { TaskRef::create(block, new) };
-        // SAFETY: the block was made for this shape; so below.
+        // SAFETY: the block was made for this shape; also below.
         let next = unsafe { task.records_of(shape) };
         // SAFETY: as above, and for such a payload.
         let room = unsafe { task.payload_of(shape, payload.align()) };
@@ -277,22 +283,23 @@ impl<E: Engine> Worker<E> {
         }
     }
 
-    /// The versions that a prepare has retired, as [`free_retired`](Worker::free_retired).
+    /// Takes the versions that a prepare has retired, like [`free_retired`](Worker::free_retired).
     pub(crate) fn take_retired(&self, before: usize) -> Vec<Retired> {
         self.retired.borrow_mut().split_off(before)
     }
 
-    /// Hands a task to the scheme; if it is ready, to the pool.
+    /// Issues a task to the scheme. If it is ready, puts it into the pool.
     #[inline]
     pub(crate) fn issue(&self, task: TaskRef, why: Put) {
         self.grains.note_scope(task.header().scope_state());
-        // SAFETY: this thread owns the scope; the records stay in their block until they are released.
+        // SAFETY: this thread owns the scope; the records stay in their block until they are
+        // released.
         if unsafe { self.issue_accesses(task) } {
             self.ready(task, why);
         }
     }
 
-    /// Hands the accesses of a task to the scheme; whether it is ready at once.
+    /// Issues the accesses of a task to the scheme. Returns whether it is ready at once.
     ///
     /// # Safety
     ///
@@ -304,7 +311,7 @@ impl<E: Engine> Worker<E> {
             // SAFETY: as the caller promises.
             waiting += usize::from(!unsafe { tracker.issue(local, record.version().meta(), record) });
         }
-        // SAFETY: they were issued, here.
+        // SAFETY: the accesses were issued here.
         unsafe { tracker.enter(self.scheme_shared(), task, waiting) }
     }
 }
@@ -315,8 +322,8 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         self.orders.tracker(self.worker)
     }
 
-    /// Checks that this scope may use the datum in this mode: once in this task, or twice in a mode that
-    /// [repeats](Mode::repeats).
+    /// Checks that this scope may use the datum in this mode: once in this task, or twice in a mode
+    /// that [repeats](Mode::repeats).
     #[inline]
     fn admit(&mut self, datum: &Datum, mode: Mode) -> bool {
         let arg = self.index;
@@ -328,7 +335,8 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         }
         match datum.note_use(self.order, arg) {
             None => true,
-            // The task's other access to it was the last one: its mode is that of the youngest generation.
+            // The task's other access to the datum was the last one, so its mode is the youngest
+            // generation's.
             Some(_) if mode.repeats() && datum.is_in_generation_of(mode) => true,
             Some(earlier) => {
                 self.misused(Misuse::Duplicate, error::Kind::Duplicate { args: (earlier, arg) });
@@ -337,7 +345,7 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         }
     }
 
-    /// The task must fail instead of running: with its first misuse.
+    /// Makes the task fail instead of running, with its first misuse.
     #[cold]
     fn misused(&mut self, misuse: Misuse, kind: error::Kind) {
         self.ready = false;
@@ -347,7 +355,8 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         }
     }
 
-    /// It has fewer accesses than were declared: where its payload is therefore.
+    /// The task has fewer accesses than were declared. Returns the resulting position of its
+    /// payload.
     #[cold]
     fn end_misused(&self, align: usize) -> NonNull<()> {
         self.task.set_accesses(self.written());
@@ -356,7 +365,7 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         unsafe { self.task.payload_of(self.task.shape(), align) }
     }
 
-    /// How many records there are by now.
+    /// The number of records written so far.
     fn written(&self) -> usize {
         (self.next.addr().get() - self.task.records_at().addr().get()) / size_of::<Record>()
     }
@@ -372,14 +381,14 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
     #[inline]
     fn write(&mut self, target: NonNull<()>, number: u32, mode: Mode, as_inout: bool) {
         let record = Record::new(target, self.behind(self.next), number, mode, as_inout);
-        // SAFETY: the block has room for one record an access; the place is not used yet.
+        // SAFETY: the block has room for one record per access; this place is unused.
         unsafe { self.next.write(record) };
         // SAFETY: still in the block.
         self.next = unsafe { self.next.add(1) };
     }
 
-    /// A task that names a handle twice, with no pair of modes that may be, fails; what it would have written must be
-    /// poisoned. Unless both accesses are alike, they count as one `inout`.
+    /// A task fails if it names a handle twice with modes that must not be combined. What it would
+    /// have written must be poisoned. Unless both accesses are alike, they count as one `inout`.
     #[cold]
     fn strengthen(&mut self, datum: &Datum, mode: Mode, alike: bool) {
         if self.misuse != Misuse::Duplicate {
@@ -405,7 +414,8 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         }
     }
 
-    /// Takes away the records of a version from this place on: its `inout` before that would wait for them, or they for it.
+    /// Removes the records of a version from this place on. Otherwise its earlier `inout` would
+    /// wait for them, or they for it.
     #[cold]
     fn drop_repetitions(&mut self, version: NonNull<Version>, from: usize) {
         let (first, written) = (self.task.records_at(), self.written());
@@ -418,22 +428,22 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
             let record = unsafe { at.as_ref() };
             if !std::ptr::eq(record.version(), version.as_ptr()) {
                 let moved = record.at(self.behind(self.next));
-                // SAFETY: not behind `at`; a record needs no drop, and only the spawner knows it.
+                // SAFETY: not after `at`; a record needs no drop, and only the spawner knows it.
                 unsafe { self.next.write(moved) };
-                // SAFETY: not behind what was written.
+                // SAFETY: not after the records that were written.
                 self.next = unsafe { self.next.add(1) };
             }
         }
     }
 
-    /// How far behind the task's header a record lies.
+    /// The distance of a record from the task's header.
     #[inline(always)]
     fn behind(&self, record: NonNull<Record>) -> usize {
         record.addr().get() - self.task.0.addr().get()
     }
 
-    /// A task that declares what the scheme does not order fails. What it would have changed is poisoned, so the access is
-    /// issued, as an `inout`.
+    /// Fails a task that declares a mode that the scheme does not order. What it would have changed
+    /// is poisoned, so the access is issued, as an `inout`.
     #[cold]
     fn refuse(&mut self, datum: &Datum, mode: Mode) {
         let arg = self.index - 1;
@@ -446,15 +456,15 @@ impl<E: Engine, O: Orders<E>> TaskBuilder<'_, E, O> {
         self.write(datum.current().cast(), group, Mode::Inout, false);
     }
 
-    /// The reduction that is open on a datum, if it is this reducer's.
+    /// The open reduction of a datum, if it has this reducer.
     #[cold]
     fn open_alike(&self, datum: &Datum, reducer: &ReducerRef<'_>) -> Option<NonNull<Reduction>> {
-        // SAFETY: an open reduction lives until its combine task, which this scope issues, not before this prepare is
-        // through.
+        // SAFETY: an open reduction lives until its combine task. This scope issues that task, but
+        // not before this prepare is finished.
         datum.reduction().filter(|open| self.scope_state.compare(|| unsafe { open.as_ref() }.is(reducer)))
     }
 
-    /// Ends the reduction that is open on a datum.
+    /// Ends the open reduction of a datum.
     #[cold]
     fn end_reduction(&mut self, reduction: NonNull<Reduction>) {
         self.worker.combine(self.scope_state, reduction, self.order - 1);

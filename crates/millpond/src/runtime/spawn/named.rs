@@ -1,4 +1,4 @@
-//! Tasks that are spawned with a name, and what else can be said of them.
+//! Tasks that are spawned with a name and other options.
 
 use std::panic::Location;
 
@@ -7,8 +7,8 @@ use crate::access::{Accesses, ArgsOf};
 use crate::error::{Label, MAX_INDICES};
 use crate::runtime::outcome::{Boxed, Tried};
 
-/// A task about to be spawned, with a name; made by [`Spawn::task`] or [`ExternalTasks::task`](crate::ExternalTasks::task). What it says
-/// is kept in the task's block.
+/// A task that is about to be spawned, with a name. Made by [`Spawn::task`] or
+/// [`ExternalTasks::task`](crate::ExternalTasks::task). Its options are kept in the task's block.
 #[must_use = "spawn it"]
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a, S> {
@@ -22,8 +22,8 @@ impl<'a, S> Task<'a, S> {
         Task { scope, options: Options { label: Some(Label::named(name)), ..Options::at(Location::caller()) } }
     }
 
-    /// Indices behind the name, as in `trsm(3,5)`; at most four, else it does not compile. One beyond `u32` counts as
-    /// `u32::MAX`.
+    /// Adds indices to the name, as in `trsm(3,5)`. With more than four it does not compile. A
+    /// value above `u32::MAX` counts as `u32::MAX`.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};
@@ -43,9 +43,11 @@ impl<'a, S> Task<'a, S> {
         self
     }
 
-    /// A hint: tasks of higher priority are taken first. Where a pool does not honour it, its row in the catalogue
-    /// says so; the default pool lets positive priorities overtake and treats others as 0. It is about tasks that could
-    /// run now: of the commutative tasks that wait for the same datum, it does not say which has it next.
+    /// A hint: tasks of higher priority are taken first. The catalogue says which pools ignore it.
+    /// In the default pool, positive priorities overtake, and others count as 0.
+    ///
+    /// The hint affects tasks that could run now. If commutative tasks wait for the same datum, it
+    /// does not determine which one is next.
     ///
     /// ```
     /// # use millpond::{Inline, Runtime, Spawn};
@@ -66,15 +68,16 @@ impl<'a, S> Task<'a, S> {
         self
     }
 
-    /// What the task holds until it is complete and the runtime cannot see, for the window in bytes. What it leaves in a
-    /// handle does not count any more when it is complete: [`Builder::window_bytes`](crate::Builder::window_bytes) shows how a
-    /// pipeline is bounded.
+    /// Declares the bytes that the task holds until it is complete, for the window in bytes. Count
+    /// memory that the runtime does not see. Data that the task leaves in a handle no longer counts
+    /// when it is complete. [`Builder::window_bytes`](crate::Builder::window_bytes) shows how to
+    /// limit a pipeline.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.options.bytes = bytes;
         self
     }
 
-    /// As [`Spawn::spawn`].
+    /// Like [`Spawn::spawn`].
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -94,7 +97,7 @@ impl<'a, S> Task<'a, S> {
         self.scope.spawn_with::<A, F, O, O>(self.options, accesses, body)
     }
 
-    /// As [`Spawn::try_spawn`].
+    /// Like [`Spawn::try_spawn`].
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -118,7 +121,7 @@ impl<'a, S> Task<'a, S> {
         self.scope.spawn_with(self.options, accesses, move |args| Tried::of(body(args)))
     }
 
-    /// As [`Spawn::try_nest`].
+    /// Like [`Spawn::try_nest`].
     ///
     /// ```
     /// # use millpond::{Runtime, Spawn};
@@ -143,14 +146,14 @@ impl<'a, S> Task<'a, S> {
         self.scope.nest_with(self.options, accesses, move |scope, handles| Tried::of(body(scope, handles)))
     }
 
-    /// The task is portable ([`Options::portable`]).
+    /// Makes the task portable ([`Options::portable`]).
     #[doc(hidden)]
     pub fn portable(mut self) -> Self {
         self.options.portable = true;
         self
     }
 
-    /// As [`Spawn::nest`]. A name is its task's own: children go by theirs.
+    /// Like [`Spawn::nest`]. The name applies only to this task, not to its children.
     ///
     /// ```
     /// # use millpond::{Handle, Runtime, Spawn};

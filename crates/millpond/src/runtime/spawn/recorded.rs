@@ -1,5 +1,5 @@
-//! What a recording is told of a task that is prepared. Its accesses are gone through once more, since those of a task
-//! that is not recorded should not cost a thing.
+//! Passes a prepared task to the recording. It visits the accesses a second time, so that a task
+//! that is not recorded pays nothing.
 
 use std::ptr::NonNull;
 
@@ -16,14 +16,14 @@ use crate::task::{Extras, Record, TaskRef};
 use crate::worker::Worker;
 
 impl<E: Engine> Worker<E> {
-    /// A body spawns a task that is recorded: its extras.
+    /// Records that a body spawns a task; returns the extras of that task.
     #[cold]
     pub(in crate::runtime) fn begin_record(&self, scope_state: &ScopeState, options: &Options) -> Extras {
         self.log.note(What::Spawning { body: scope_state.record() });
         options.recorded(self.log.next_id())
     }
 
-    /// The task was prepared, of these accesses.
+    /// Records that the task was prepared with these accesses.
     #[cold]
     pub(in crate::runtime) fn record_prepared<'s, B>(
         &self,
@@ -38,22 +38,22 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-/// Tells which datum each record of a task is of.
+/// Records the datum of each record of a task.
 struct Noter<'a> {
     log: &'a Log,
     claim: u64,
-    /// Those that were not told yet.
+    /// The records that were not recorded yet.
     records: std::slice::Iter<'a, Record>,
 }
 
 impl Noter<'_> {
-    /// The datum of the next access, if it is that of the next record: an access that was misuse has none. Another
-    /// scope's must not be looked at.
+    /// Records the datum of the next access, if the next record belongs to it. A misused access has
+    /// no record. Another scope's datum must not be read.
     fn note(&mut self, datum: NonNull<Datum>) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
         let Some(record) = self.records.as_slice().first().filter(|_| datum.is_claimed_by(self.claim)) else { return };
-        // Of two reductions that are misuse, the first has become an access to the version.
+        // If two reductions are misused, the first has become an access to the version.
         let reduction = datum.reduction().map(|reduction| reduction.addr().get());
         if record.target() == datum.current().addr().get() || Some(record.target()) == reduction {
             self.log.declared(record.mode(), datum);

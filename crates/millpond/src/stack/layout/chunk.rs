@@ -1,4 +1,4 @@
-//! The memory of a stack: blocks that hold frames, one after the other.
+//! The memory of a stack: blocks that hold one frame after the other.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -6,11 +6,12 @@ use std::ptr::NonNull;
 use crate::memory::LINE;
 use crate::sync::prefer_huge_pages;
 
-/// Bytes of a stack's first chunk; each further one has twice those of the one before, up to [`LARGEST`], which is a huge page.
-const FIRST: usize = 64 << 10;
-const LARGEST: usize = 2 << 20;
+/// Bytes of a stack's first chunk. Each further chunk has twice the size of the one before, up to
+/// [`HUGE_PAGE_BYTES`].
+const FIRST_CHUNK_BYTES: usize = 64 << 10;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// What leads from the end of a chunk to the next one.
+/// Bytes of the link at the end of a chunk, which leads to the next one.
 const LINK: usize = LINE;
 
 #[derive(Debug)]
@@ -21,30 +22,30 @@ pub(in crate::stack) struct Chunk {
 
 impl Chunk {
     fn layout(size: usize) -> Layout {
-        Layout::from_size_align(size, if size >= LARGEST { LARGEST } else { LINE })
+        Layout::from_size_align(size, if size >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { LINE })
             .expect("a chunk is smaller than the address space")
     }
 
-    /// A chunk of so many bytes, of zeros.
+    /// A chunk of `size` bytes, all zero.
     pub(in crate::stack) fn new(size: usize) -> Chunk {
         let layout = Chunk::layout(size);
-        // SAFETY: a chunk has a size.
+        // SAFETY: a chunk's size is not zero.
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        if size >= LARGEST {
+        if size >= HUGE_PAGE_BYTES {
             prefer_huge_pages(start, size);
         }
-        // SAFETY: so much was allocated.
+        // SAFETY: `size` bytes were allocated.
         unsafe { start.write_bytes(0, size) };
         Chunk { start, size }
     }
 
-    /// A stack's chunk after `before` others, in which there is room for `least` bytes.
+    /// The chunk of a stack after `before` others. It has room for `least` bytes.
     pub(in crate::stack) fn after(before: usize, least: usize) -> Chunk {
-        Chunk::new((FIRST << before.min(10)).min(LARGEST).max(least + LINK))
+        Chunk::new((FIRST_CHUNK_BYTES << before.min(10)).min(HUGE_PAGE_BYTES).max(least + LINK))
     }
 
-    /// Whether that is so of this one.
+    /// Whether this chunk has room for `least` bytes.
     pub(in crate::stack) fn has_room(&self, least: usize) -> bool {
         self.size >= least + LINK
     }
@@ -53,7 +54,7 @@ impl Chunk {
         self.start.as_ptr()
     }
 
-    /// Where the link is to the next one.
+    /// Where the link to the next chunk goes.
     pub(in crate::stack) fn end(&self) -> *mut u8 {
         self.start.as_ptr().wrapping_add(self.size - LINK)
     }
@@ -61,7 +62,7 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: `new` allocated it in this layout.
+        // SAFETY: `new` allocated it with this layout.
         unsafe { dealloc(self.start.as_ptr(), Chunk::layout(self.size)) };
     }
 }

@@ -1,5 +1,5 @@
-//! A stack: frames in contiguous blocks of memory, and in each frame the closures that one body has spawned (DDS §3,
-//! Fig. 2).
+//! A stack: frames in contiguous blocks of memory. Each frame holds the closures that one body has
+//! spawned (DDS §3, Fig. 2).
 //!
 //! ```text
 //!   chunk   ┌────────┬─────────┬─────────┬────────┬─────────┬─────────┬──────┐      chunk  ┌─────────┬────────
@@ -10,8 +10,8 @@
 //!                                              youngest
 //! ```
 //!
-//! A closure is a task's block (`task`), in place: header, accesses, what it captured. Who runs the stack goes from one to the
-//! next in memory, and knows of no other order.
+//! A closure is a task's block (`task`), in place: header, accesses, captured values. The owner
+//! goes from one closure to the next in memory, and knows no other order.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
@@ -36,57 +36,63 @@ mod seen;
 
 pub(in crate::stack) use seen::Seen;
 
-/// So many chunks an empty stack keeps in any case.
-const KEPT: usize = 2;
+/// An empty stack keeps at least this many chunks.
+const MIN_KEPT_CHUNKS: usize = 2;
 
-/// A stack of so many frames is larger than the second-level cache, perhaps: frames so many levels up or down are asked for, since
-/// the processor's own prefetching ends at each page. A level takes some 20 ns, and a line from memory 100 and more.
-const DEEP: usize = 1000;
-const AHEAD: isize = 16;
-/// At most so many lines of each.
-const MOST: usize = 12;
+/// If a stack has at least [`MIN_PREFETCH_DEPTH`] frames, it may be larger than the second-level
+/// cache. Then the owner prefetches the frame that is [`PREFETCH_LEVELS`] levels up or down, since
+/// the processor's own prefetching ends at each page. A level takes about 20 ns, and a line from
+/// memory 100 ns and more.
+const MIN_PREFETCH_DEPTH: usize = 1000;
+const PREFETCH_LEVELS: isize = 16;
+/// If frames are further apart than this many lines, the owner prefetches nothing.
+const MAX_STRIDE_LINES: usize = 12;
 
-/// Asks for the frame that lies some levels above or below `frame`, if all are as far from each other as this and the one before.
-/// Not for lines that are seldom written: the last of a scope, and of the parent whose frame comes next.
+/// Prefetches the frame some levels above or below `frame`. It assumes that all frames are as far
+/// apart as `frame` and `before`. It omits two lines that are seldom written: the last line of a
+/// scope, and the last line of the parent whose frame comes next.
 #[cold]
 fn prefetch(frame: *mut Frame, before: *mut Frame, levels: isize) {
     const SELDOM: usize = (size_of::<Frame>() + size_of::<ScopeState>()) / LINE - 1;
     let stride = frame.addr().wrapping_sub(before.addr());
-    if stride <= MOST * LINE {
+    if stride <= MAX_STRIDE_LINES * LINE {
         let there = frame.cast::<u8>().wrapping_offset(levels * stride as isize);
         let lines = (0..stride / LINE - 1).filter(|&line| line != SELDOM);
         lines.for_each(|line| prefetch_line_for_write(there.wrapping_add(line * LINE)));
     }
 }
 
-/// One stack. It belongs to whoever runs it, its owner; all but what is atomic is the owner's.
+/// One stack. The worker that runs it is its owner. Fields that are not atomic belong to the owner.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frames {
-    /// What comes next, or, marked [`TAKEN`], what runs.
+    /// The closure that comes next. If it is marked [`TAKEN`], it runs.
     cursor: AtomicPtr<u8>,
-    /// Where the next closure goes: behind all that are complete.
+    /// Where the next closure goes: behind all complete closures.
     top: AtomicPtr<u8>,
-    /// Up to where closures go without further ado.
+    /// Closures up to here need no further check.
     limit: Cell<*mut u8>,
-    /// The end of the chunk in use, but for a link.
+    /// The end of the chunk in use, less the room for a link.
     end: Cell<*mut u8>,
     window: Cell<usize>,
     youngest: AtomicPtr<Frame>,
-    /// Odd while a frame is opened or closed, or a virtual frame announced (`episode`), and another number afterwards (`at_one_moment`).
+    /// Odd while the owner opens or closes a frame, or announces a virtual frame
+    /// (`inline_subtree`). Afterwards it is another number (`at_one_moment`).
     shape: AtomicUsize,
-    /// How often all closures of a live body's frame had ended, and how often a theft had.
+    /// How often all closures of a live body's frame have ended, and how many thefts have ended.
     rounds: AtomicUsize,
     thefts: AtomicUsize,
-    /// The thread of the owner: the address of something of its own.
+    /// The owner's thread: the address of a thread-local variable.
     here: AtomicUsize,
-    /// How many frames there are.
+    /// The number of frames.
     depth: AtomicUsize,
-    /// The owner's: how many bodies, those without a frame (`episode`) as well.
+    /// Only for the owner: the number of bodies, including those without a frame
+    /// (`inline_subtree`).
     level: Cell<u32>,
-    /// Who is to be woken when the closure is done that the cursor is at, and was stolen; null if the thief goes on.
+    /// The waiter to wake when the stolen closure at the cursor is done. It is null if the thief
+    /// continues with the stack.
     pub(crate) blocked: Guarded<*mut Waiter>,
-    /// The stack and the closure that this stack's oldest frame was stolen from.
+    /// The stack and the closure from which this stack's oldest frame was stolen.
     pub(crate) origin: Cell<Option<(NonNull<Frames>, TaskRef)>>,
     chunk: Cell<usize>,
     /// The last chunk that was in use since the stack was empty.
@@ -94,42 +100,43 @@ pub struct Frames {
     chunks: RefCell<Vec<Chunk>>,
     /// The versions that frames use, those of the youngest frame last.
     pub(in crate::stack) in_use: RefCell<Vec<Option<NonNull<Version>>>>,
-    /// Versions whose handles were dropped on other threads, while in use.
+    /// Versions whose handles were dropped on other threads, while frames used them.
     pub(in crate::stack) orphans: Mutex<Vec<NonNull<Version>>>,
-    /// What bodies have made for themselves.
+    /// The data that bodies have made for themselves.
     pub(in crate::stack) owned: Owned,
     pub(in crate::stack) inline_subtrees: InlineSubtrees,
     pub(in crate::stack) search: Search,
     guard: crossbeam_utils::CachePadded<OwnerLock<StolenTasks>>,
 }
 
-// SAFETY: but for what is atomic or locked, only the owner uses it, or a thief under the guard; hand-overs order these.
+// SAFETY: only the owner uses fields that are neither atomic nor locked, or a thief under the owner
+// lock. Hand-overs of the stack order these uses.
 unsafe impl Send for Frames {}
 // SAFETY: as above.
 unsafe impl Sync for Frames {}
 
-/// The frame of one body: where the closures are that it has spawned.
+/// The frame of one body: it holds the closures that the body has spawned.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Older; of the oldest, none.
+    /// The next older frame. It is null in the oldest frame.
     pub(crate) before: *mut Frame,
     /// The body's scope.
     pub(crate) scope_state: NonNull<ScopeState>,
     /// Where its closures begin.
     pub(crate) first: *mut u8,
-    /// Of a frame that is not the youngest: the parent that runs above it, and where its closures end.
+    /// If the frame is not the youngest: the parent that runs above it, and where its closures end.
     pub(crate) running: AtomicPtr<u8>,
     pub(crate) last: AtomicPtr<u8>,
-    /// Who is to go on when a live body's closures have run.
+    /// The waiter to wake when a live body's closures have run.
     pub(crate) waiter: Cell<*mut Waiter>,
-    /// The chunk that the frame begins in.
+    /// The chunk in use before the frame was opened. The frame begins in it, or in the next one.
     chunk: u32,
-    /// How many versions older frames use.
+    /// How many versions the older frames use.
     pub(in crate::stack) used_before: u32,
-    /// The body is not over: it goes on when its closures have run.
+    /// Whether the body is unfinished: it continues when its closures have run.
     pub(crate) live: Cell<bool>,
-    /// When it began, if the time until it is closed is measured (`episode`).
+    /// When the body began, if the time until the frame is closed is measured (`inline_subtree`).
     pub(in crate::stack) began: Cell<Moment>,
 }
 
@@ -139,7 +146,7 @@ const _: () = assert!(size_of::<Frame>() == LINE);
 /// Mark of [`Frames::cursor`].
 const TAKEN: usize = 1;
 
-/// Where a thread that runs something is told from others.
+/// An address that tells this thread from others.
 #[inline]
 fn this_thread() -> usize {
     #[cfg(not(loom))]
@@ -150,7 +157,7 @@ fn this_thread() -> usize {
 }
 
 impl Frames {
-    /// An empty stack, which nobody owns.
+    /// An empty stack without an owner.
     pub(crate) fn new() -> Frames {
         let chunk = Chunk::after(0, 0);
         let (start, end) = (chunk.start(), chunk.end());
@@ -181,30 +188,30 @@ impl Frames {
         }
     }
 
-    /// Becomes the owner, of a stack that only this thread may take.
+    /// Becomes the owner of a stack that only this thread may take.
     pub(crate) fn enter(&self) {
         self.guard.enter();
-        self.promote_here();
+        self.settle_here();
     }
 
-    /// The owner's thread is this one.
+    /// Records this thread as the owner's.
     #[inline]
-    pub(crate) fn promote_here(&self) {
+    pub(crate) fn settle_here(&self) {
         self.here.store(this_thread(), Ordering::Relaxed);
     }
 
-    /// Leaves the stack to whoever takes it next.
+    /// Leaves the stack to the next thread that takes it.
     pub(crate) fn leave(&self) {
         self.here.store(0, Ordering::Relaxed);
         self.guard.leave();
     }
 
-    /// Whether this thread owns the stack. No other thread's doing changes the answer.
+    /// Whether this thread owns the stack. What other threads do does not change the answer.
     pub(crate) fn is_here(&self) -> bool {
         self.here.load(Ordering::Relaxed) == this_thread()
     }
 
-    pub(crate) fn guard(&self) -> &OwnerLock<StolenTasks> {
+    pub(crate) fn owner_lock(&self) -> &OwnerLock<StolenTasks> {
         &self.guard
     }
 
@@ -216,18 +223,18 @@ impl Frames {
     /// Where the next closure goes.
     #[inline(always)]
     pub(crate) fn top_at(&self) -> NonNull<u8> {
-        // SAFETY: it is in a chunk.
+        // SAFETY: the top is in a chunk.
         unsafe { NonNull::new_unchecked(self.top()) }
     }
 
-    /// The frame of the body that runs, or whose closures do.
+    /// The youngest frame: its body runs, or its closures do.
     #[inline]
     pub(crate) fn frame(&self) -> &Frame {
         // SAFETY: a stack in use has a frame, which stays until it is closed.
         unsafe { &*self.youngest.load(Ordering::Relaxed) }
     }
 
-    /// What comes next, or runs; and whether it runs.
+    /// The closure that comes next or runs, and whether it runs.
     #[inline(always)]
     pub(crate) fn cursor(&self) -> (*mut u8, bool) {
         let cursor = self.cursor.load(Ordering::Acquire);
@@ -242,37 +249,37 @@ impl Frames {
                 let frame = NonNull::new(self.youngest.load(Ordering::Relaxed))?;
                 // SAFETY: a frame stays until it is closed.
                 let scope_state = unsafe { frame.as_ref() }.scope_state;
-                // SAFETY: its scope is there until then.
+                // SAFETY: the frame's scope stays until then.
                 unsafe { scope_state.as_ref() }.task()
             }
         }
     }
 
-    /// Announces that the closure at `at` is the owner's (`guard`, O1).
+    /// Announces that the closure at `at` is the owner's (`owner_lock`, O1).
     #[inline(always)]
     pub(crate) fn take(&self, at: *mut u8) {
         self.cursor.store(at.map_addr(|at| at | TAKEN), Ordering::Release);
     }
 
-    /// What comes next.
+    /// Sets which closure comes next.
     #[inline]
     pub(crate) fn set_cursor(&self, at: *mut u8) {
         self.cursor.store(at, Ordering::Release);
     }
 
-    /// How deep the body is that runs.
+    /// The level of the body that runs.
     #[inline(always)]
     pub(in crate::stack) fn level(&self) -> u32 {
         self.level.get()
     }
 
-    /// A body begins.
+    /// Counts a body that begins.
     #[inline(always)]
     pub(in crate::stack) fn enter_level(&self) {
         self.level.set(self.level.get() + 1);
     }
 
-    /// It is over, and so are all that it has spawned.
+    /// Uncounts a body that is over, as is all that it has spawned.
     #[inline(always)]
     pub(in crate::stack) fn leave_level(&self) {
         self.level.set(self.level.get() - 1);
@@ -283,19 +290,19 @@ impl Frames {
         self.depth.load(Ordering::Relaxed) > 1
     }
 
-    /// Whether there is room for so many bytes, a multiple of a line.
+    /// Whether there is room for `size` bytes, a multiple of a line.
     #[inline(always)]
     pub(crate) fn has_room(&self, size: usize) -> bool {
         self.limit.get().addr().wrapping_sub(self.top().addr()) as isize >= size as isize
     }
 
-    /// What is below is complete, and may be seen.
+    /// Shows thieves the closures below `top`, which are complete.
     #[inline(always)]
     pub(crate) fn publish(&self, top: *mut u8) {
         self.top.store(top, Ordering::Release);
     }
 
-    /// What lies at the top is complete, and runs (`episode`, S1).
+    /// Announces that the closure at the top is complete, and runs (`inline_subtree`, S1).
     pub(in crate::stack) fn announce(&self, at: *mut u8, size: usize) {
         self.begin_change();
         self.take(at);
@@ -303,19 +310,19 @@ impl Frames {
         self.end_change();
     }
 
-    /// Lets a window of closures come until `has_room` says no.
+    /// Lets a window of closures come until `has_room` returns false.
     #[inline]
     fn limit_to_window(&self) {
         self.set_limit(self.window.get());
     }
 
-    /// How many bytes of closures a body collects before it must run them.
+    /// Sets how many bytes of closures a body collects before it must run them.
     pub(crate) fn set_window(&self, bytes: usize) {
         self.window.set(bytes);
         self.limit_to_window();
     }
 
-    /// Lets so many bytes of closures come until `has_room` says no.
+    /// Lets `bytes` bytes of closures come until `has_room` returns false.
     #[inline]
     pub(crate) fn set_limit(&self, bytes: usize) {
         let end = self.end.get();
@@ -329,8 +336,8 @@ impl Frames {
         self.end.get().addr().saturating_sub(self.top().addr())
     }
 
-    /// Room for `size` bytes, a multiple of a line, whatever the limit: in this chunk, or in the next, to which a link
-    /// leads.
+    /// Makes room for `size` bytes, a multiple of a line, whatever the limit. The room is in this
+    /// chunk, or in the next one, to which a link leads.
     #[cold]
     pub(crate) fn make_room(&self, size: usize) {
         if self.left() < size {
@@ -345,7 +352,7 @@ impl Frames {
         }
     }
 
-    /// The start of the next chunk, which is in use now.
+    /// Takes the next chunk into use, and returns its start.
     fn next_chunk(&self, size: usize) -> *mut u8 {
         let (mut chunks, next) = (self.chunks.borrow_mut(), self.chunk.get() + 1);
         if chunks.get(next).is_some_and(|chunk| !chunk.has_room(size)) {
@@ -361,19 +368,21 @@ impl Frames {
         chunks[next].start()
     }
 
-    /// Opens a frame for a body that begins: the parent that the cursor is at, or a root scope's.
+    /// Opens a frame for a body that begins: the body of the parent at the cursor, or of a root
+    /// scope.
     pub(crate) fn open(&self, scope_state: &ScopeState) -> NonNull<Frame> {
         self.open_with(0, |_| scope_state.into())
     }
 
-    /// As `open`, with room for so many bytes between the frame and its closures, whole lines, where `make` puts the scope.
+    /// Like `open`, with `room` bytes between the frame and its closures, in whole lines. `make`
+    /// puts the scope there.
     #[inline(always)]
     pub(in crate::stack) fn open_with(
         &self,
         room: usize,
         make: impl FnOnce(NonNull<u8>) -> NonNull<ScopeState>,
     ) -> NonNull<Frame> {
-        self.promote_here();
+        self.settle_here();
         let size = size_of::<Frame>() + room;
         let (before, running) = (self.youngest.load(Ordering::Relaxed), self.cursor.load(Ordering::Relaxed));
         let (chunk, last) = (self.chunk.get(), self.top());
@@ -398,7 +407,7 @@ impl Frames {
             live: Cell::new(true),
             began: Cell::default(),
         };
-        // SAFETY: there is room, and a thief does not look beyond the youngest frame.
+        // SAFETY: there is room, and a thief does not read beyond the youngest frame.
         unsafe { at.write(frame) };
         // SAFETY: null, or the frame below, which stays longer than this one.
         if let Some(before) = unsafe { before.as_ref() } {
@@ -408,8 +417,8 @@ impl Frames {
         self.publish(first);
         self.set_cursor(first);
         let depth = self.depth.load(Ordering::Relaxed);
-        if depth >= DEEP {
-            prefetch(at.as_ptr(), before, AHEAD);
+        if depth >= MIN_PREFETCH_DEPTH {
+            prefetch(at.as_ptr(), before, PREFETCH_LEVELS);
         }
         self.depth.store(depth + 1, Ordering::Relaxed);
         self.enter_level();
@@ -419,8 +428,9 @@ impl Frames {
         at
     }
 
-    /// Closes the youngest frame, whose closures have all ended, and which has let go of what it uses. The parent whose body's it
-    /// was is what runs again, as if it had just ended.
+    /// Closes the youngest frame. All its closures have ended, and it has released the versions
+    /// that it used. Then the parent of that frame is the closure that runs, as if it had just
+    /// ended.
     pub(crate) fn close(&self) {
         self.end_own(true);
         let frame = self.frame();
@@ -428,8 +438,8 @@ impl Frames {
         self.begin_change();
         self.youngest.store(before, Ordering::Relaxed);
         let depth = self.depth.load(Ordering::Relaxed);
-        if depth >= DEEP {
-            prefetch(youngest, before, -AHEAD - 1);
+        if depth >= MIN_PREFETCH_DEPTH {
+            prefetch(youngest, before, -PREFETCH_LEVELS - 1);
         }
         self.depth.store(depth - 1, Ordering::Relaxed);
         self.leave_level();
@@ -454,14 +464,15 @@ impl Frames {
         self.limit_to_window();
     }
 
-    /// All closures of the youngest frame have ended: the next ones go where the first were.
+    /// Rewinds the youngest frame, whose closures have all ended. The next closures go where the
+    /// first ones were.
     pub(crate) fn rewind(&self) {
         let frame = self.frame();
         if self.top() == frame.first {
             return;
         }
         self.end_uses();
-        // A thief that scans has seen where the top was.
+        // A thief that scans has seen the old top.
         self.guard.alone(|| {
             let (chunk, chunks) = (&self.chunk, self.chunks.borrow());
             let within = |nth: &usize| chunks[*nth].start() <= frame.first && frame.first <= chunks[*nth].end();
@@ -475,11 +486,11 @@ impl Frames {
         self.limit_to_window();
     }
 
-    /// Gives back memory that an empty stack does not need: of what it has not used this time, half. What it has used it keeps,
-    /// since fresh pages cost more than all that is done with them.
+    /// Frees half of the chunks that an empty stack has not used this time. The stack keeps the
+    /// chunks that it has used, since fresh pages cost more than all work in them.
     pub(crate) fn shrink(&self) {
         let (used, chunks) = (self.last_used.replace(0) + 1, self.chunks.borrow().len());
-        let kept = (used + chunks.saturating_sub(used) / 2).max(KEPT);
+        let kept = (used + chunks.saturating_sub(used) / 2).max(MIN_KEPT_CHUNKS);
         self.owned.shrink();
         if kept < chunks {
             // A thief that scans may have seen frames there.
@@ -488,7 +499,7 @@ impl Frames {
     }
 }
 
-/// The closure at a place.
+/// The closure at `at`.
 #[inline(always)]
 pub(crate) fn closure(at: *mut u8) -> TaskRef {
     let at: NonNull<Header> = NonNull::new(at).expect("in a chunk").cast();

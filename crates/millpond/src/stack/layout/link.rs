@@ -1,4 +1,4 @@
-//! What leads from the end of a chunk to the next one, in the place of a closure.
+//! A link leads from the end of a chunk to the next one. It takes the place of a closure.
 
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 
@@ -14,14 +14,14 @@ static LINK: VTable = VTable {
     drop_result: |_| unreachable!("a link has no join"),
 };
 
-/// Writes a link.
+/// Writes a link at `from` to `to`.
 ///
 /// # Safety
 ///
-/// `from` has room for a header, which nobody uses.
+/// `from` has room for a header, which no other code uses.
 pub(crate) unsafe fn write(from: *mut u8, to: *mut u8) {
     let header = Header::of_link(&LINK, to.expose_provenance() as u64);
-    // SAFETY: the caller's.
+    // SAFETY: as the caller promises.
     unsafe { from.cast::<Header>().write(header) };
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn target(link: TaskRef) -> *mut u8 {
     NonNull::new(to).expect("a chunk").as_ptr()
 }
 
-/// Where a closure ends: there is the next one, or a link to it.
+/// Where a closure ends: there begins the next one, or a link to it.
 pub(in crate::stack) fn behind(closure: TaskRef) -> *mut u8 {
     closure.0.as_ptr().cast::<u8>().wrapping_add(closure.header().stride())
 }
 
-/// The closures from one place to another.
+/// The closures from `at` to `end`, in all chunks.
 pub(in crate::stack) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator<Item = TaskRef> {
     std::iter::from_fn(move || {
         while at != end && closure(at).header().role() == Role::ChunkLink {
@@ -50,13 +50,13 @@ pub(in crate::stack) fn closures(mut at: *mut u8, end: *mut u8) -> impl Iterator
 }
 
 impl Frames {
-    /// Whether nothing comes next.
+    /// Whether no closure comes next.
     #[inline]
     pub(crate) fn is_drained(&self) -> bool {
         self.next() == self.top()
     }
 
-    /// What comes next, behind a link.
+    /// The closure that comes next. If a link comes first, it is followed.
     pub(in crate::stack) fn next(&self) -> *mut u8 {
         let mut at = self.cursor().0;
         while at != self.top() && closure(at).header().role() == Role::ChunkLink {

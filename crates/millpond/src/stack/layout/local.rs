@@ -1,15 +1,16 @@
-//! Data that bodies make for themselves and that need no drop (DDS Fig. 1: `int r1` and `int r2`): they lie beside the stack, and go
-//! with their body.
+//! Data that bodies make for themselves, and that need no drop (DDS Fig. 1: `int r1` and `int r2`).
+//! They are stored outside of the frames, and end with their body.
 //!
 //! ```text
 //!   Own  ◀── Own ◀── Own ◀── last       each: Whole, what leads to the one before, the value
 //! ```
 //!
-//! Their handles free nothing, and the frame's list of what it uses does not have them: they are in use as long as their body and
-//! all that it spawns.
+//! Their handles free nothing, and the frame's list of the versions in use does not contain them.
+//! They are in use as long as their body, and all that it spawns.
 //!
-//! Most are small, and those lie apart ([`Owned::small`]), all of one size. So where one comes again that has been left as it was
-//! made, all but few words of it are there already: a body that is called (`episode`) finds the data of those before it.
+//! Most data are small. The small ones are kept apart ([`Owned::small`]), all of one size. If the
+//! datum before at the same place was left as it was made, nearly all words of the next one are
+//! already there. So a called body (`inline_subtree`) finds the data of the bodies before it.
 
 use std::cell::{Cell, RefCell};
 use std::mem::offset_of;
@@ -29,20 +30,20 @@ mod tests;
 /// Bytes of a chunk of data.
 const CHUNK: usize = 16 << 10;
 
-/// The largest value that lies here.
-const LARGEST: usize = 4 * LINE;
+/// The size of the largest value that is stored here.
+const MAX_VALUE_BYTES: usize = 4 * LINE;
 
 /// The size of a small datum with its value.
 const SMALL: usize = room_of::<u64>();
 
-/// Data of either size that are made here for one body, at most, beside those that bodies before it have left there: one that goes on
-/// making some should not keep them all.
+/// How many data of each size are made here for one body, at most. Data that bodies before it have
+/// left do not count. A body that makes more and more data should not keep all of them.
 const MOST: usize = 32;
 
-/// An empty stack keeps so many chunks.
-const KEPT: usize = 16;
+/// An empty stack keeps at most this many chunks.
+const MAX_KEPT_CHUNKS: usize = 16;
 
-/// The data of a stack's bodies; the owner's alone.
+/// The data of a stack's bodies. Only the owner uses them.
 #[derive(Debug, Default)]
 pub(in crate::stack) struct Owned {
     small: Data,
@@ -57,7 +58,8 @@ struct Data {
     chunk: Cell<u32>,
     chunks: RefCell<Vec<Chunk>>,
     last: Cell<*mut Own>,
-    /// How many the body has that was the last to have some made, if it is not over.
+    /// The level of the last body for which data were made, and their number. It is `None` if that
+    /// body is over.
     counted: Cell<Option<(u32, usize)>>,
 }
 
@@ -67,22 +69,22 @@ struct Data {
 struct Own {
     whole: Whole,
     before: *mut Own,
-    /// Of which body (`Frames::level`).
+    /// The level of its body (`Frames::level`).
     level: Cell<u32>,
     /// [`MADE`], [`OPENS`] and [`CHANGED`].
     marks: Cell<u32>,
 }
 
-/// Mark of [`Own::marks`]: there is one.
+/// Mark of [`Own::marks`]: the datum was made.
 const MADE: u32 = 4;
 
-/// Mark of [`Own::marks`]: the first of its chunk.
+/// Mark of [`Own::marks`]: the datum is the first of its chunk.
 const OPENS: u32 = 1;
 
-/// Mark of [`Own::marks`]: it is perhaps not as it was made.
+/// Mark of [`Own::marks`]: the datum may have changed since it was made.
 const CHANGED: u32 = 2;
 
-/// With its value, which shares a line with what leads to it if it is small.
+/// A datum with its value. A small value shares a line with the pointer to it.
 #[repr(C, align(64))]
 struct OwnOf<T> {
     own: Own,
@@ -103,29 +105,31 @@ impl Default for Data {
     }
 }
 
-/// Whether values of a type may lie here.
+/// Whether values of type `T` may be stored here.
 pub(crate) const fn fits<T>() -> bool {
-    !std::mem::needs_drop::<T>() && size_of::<T>() <= LARGEST && align_of::<T>() <= LINE
+    !std::mem::needs_drop::<T>() && size_of::<T>() <= MAX_VALUE_BYTES && align_of::<T>() <= LINE
 }
 
-/// What one takes with its value.
+/// Bytes of a datum with its value, in whole lines.
 const fn room_of<T>() -> usize {
     size_of::<OwnOf<T>>().next_multiple_of(LINE)
 }
 
 impl Frames {
-    /// A datum of the body that runs, without a value; if it may have one more here.
+    /// Makes a datum without a value for the body that runs. Returns `None` if the body may have no
+    /// more data here.
     #[inline(always)]
     pub(crate) fn own_datum<T>(&self, scope_state: &ScopeState) -> Option<NonNull<Datum>> {
         let is_small = const { room_of::<T>() == SMALL && align_of::<T>() <= align_of::<u64>() };
         let data = if is_small { &self.owned.small } else { &self.owned.large };
         if is_small && let Some(at) = data.made() {
-            // SAFETY: it was made, and nobody uses it.
+            // SAFETY: it was made, and no other code uses it.
             let own = unsafe { at.as_ref() };
             own.whole.renew::<T>(scope_state.epoch());
             own.level.set(self.level());
             data.top.set(data.top.get().wrapping_add(SMALL));
-            // The place itself, behind which all of the chunk is reached.
+            // The original pointer, which may reach the rest of the chunk, unlike a reference to
+            // the datum.
             data.last.set(at.as_ptr());
             return Some(at.cast());
         }
@@ -150,14 +154,14 @@ impl Frames {
             level: Cell::new(self.level()),
             marks: Cell::new(MADE | if opens { OPENS } else { 0 }),
         };
-        // SAFETY: there is room, which nobody uses.
+        // SAFETY: there is room, and no other code uses it.
         unsafe { at.cast::<Own>().write(own) };
-        // SAFETY: in the room.
+        // SAFETY: the value is inside that room.
         let value = unsafe { at.byte_add(offset_of!(OwnOf<T>, value)) };
         data.top.set(data.top.get().wrapping_add(room_of::<T>()));
         data.last.set(at.as_ptr().cast());
         let datum: NonNull<Datum> = at.cast();
-        // SAFETY: just written, and does not move.
+        // SAFETY: the datum was just written, and does not move.
         unsafe { Datum::settle(datum) };
         // SAFETY: as above.
         let first = unsafe { Datum::first(datum) };
@@ -166,7 +170,8 @@ impl Frames {
         Some(datum)
     }
 
-    /// The body that runs is about to be over, with all that it has spawned: its data go. It may have `changed` them, if it has a frame.
+    /// Ends the data of the body that runs. The body is about to be over, with all that it has
+    /// spawned. It may have `changed` the data, if it has a frame.
     #[inline(always)]
     pub(in crate::stack) fn end_own(&self, changed: bool) {
         let level = self.level();
@@ -176,7 +181,7 @@ impl Frames {
 }
 
 impl Owned {
-    /// Gives back memory that a stack does not need which is empty.
+    /// Frees memory that an empty stack does not need.
     pub(in crate::stack) fn shrink(&self) {
         self.small.shrink();
         self.large.shrink();
@@ -184,7 +189,8 @@ impl Owned {
 }
 
 impl Data {
-    /// How many the body of the last level has, or fewer: those that were there as they were made are not looked for again.
+    /// How many data the body of this level has, or fewer: data that were reused as they were made
+    /// are not counted again. It is the last level.
     #[inline]
     fn count_of(&self, level: u32) -> usize {
         match self.counted.get() {
@@ -193,10 +199,10 @@ impl Data {
         }
     }
 
-    /// Those of the body of the last level, the last first.
+    /// The data of the body of this level, which is the last level. The last datum comes first.
     #[inline(always)]
     fn of_level(&self, level: u32) -> impl Iterator<Item = &Own> {
-        // SAFETY: null, or one that stays until its body is over.
+        // SAFETY: null, or a datum that stays until its body is over.
         let last_of = move |at: *mut Own| unsafe { at.as_ref() }.filter(|own| own.level.get() == level);
         std::iter::successors(last_of(self.last.get()), move |own| last_of(own.before))
     }
@@ -207,32 +213,35 @@ impl Data {
         self.end.get().addr() - self.top.get().addr()
     }
 
-    /// The next small one, if it is there as it was made: for a value of whatever type, since all lie at the same place.
+    /// The next small datum, if it is there as it was made. A value of any small type fits, since
+    /// all values have the same place.
     #[inline(always)]
     fn made(&self) -> Option<NonNull<Own>> {
         if self.left() < SMALL {
             return None;
         }
         let at: NonNull<Own> = NonNull::new(self.top.get())?.cast();
-        // SAFETY: there is room for one.
+        // SAFETY: there is room for one datum.
         let marks = unsafe { at.byte_add(offset_of!(Own, marks)) }.cast::<u32>();
-        // SAFETY: a chunk begins as zeros, and has data of this size only, of which nobody uses this one.
+        // SAFETY: a chunk begins as zeros, and has data of this size only. No other code uses this
+        // datum.
         let marks = unsafe { marks.read() };
         (marks & (MADE | CHANGED) == MADE).then_some(at)
     }
 
-    /// Those of the body of this level go; it may have `changed` them.
+    /// Ends the data of the body of this level, which may have `changed` them.
     #[inline(always)]
     fn end_level(&self, level: u32, changed: bool) {
-        // SAFETY: null, or one that stays until its body is over, which is here.
+        // SAFETY: null, or a datum that stays until its body is over, which is now.
         while let Some(own) = unsafe { self.last.get().as_ref() }.filter(|own| own.level.get() == level) {
             self.counted.set(None);
-            // A failure is counted.
+            // A failure is reference-counted.
             own.whole.forget_failure();
             if changed || !own.whole.is_as_made() {
                 own.marks.set(own.marks.get() | CHANGED);
             }
-            // The place itself, behind which all of the chunk is reached.
+            // The original pointer, which may reach the rest of the chunk, unlike a reference to
+            // the datum.
             self.top.set(self.last.replace(own.before).cast());
             if own.marks.get() & OPENS != 0 && self.chunk.get() > 0 {
                 self.leave_chunk();
@@ -242,7 +251,7 @@ impl Data {
 
     fn shrink(&self) {
         debug_assert!(self.last.get().is_null());
-        self.chunks.borrow_mut().truncate(KEPT);
+        self.chunks.borrow_mut().truncate(MAX_KEPT_CHUNKS);
     }
 
     #[cold]
@@ -261,12 +270,12 @@ impl Data {
         self.end.set(chunks[chunk as usize].end());
     }
 
-    /// The first datum of a chunk has gone: the next one goes into a new chunk again.
+    /// The first datum of a chunk has ended. The next datum opens a new chunk again.
     #[cold]
     fn leave_chunk(&self) {
         let (chunks, before) = (self.chunks.borrow(), self.chunk.get() - 1);
         self.enter(&chunks, before);
-        // Full, as far as anybody knows.
+        // How full that chunk is was not recorded, so it counts as full.
         self.top.set(self.end.get());
     }
 }

@@ -1,4 +1,5 @@
-//! The memory of a stack and the records in it: frames, closures, links between chunks, data of bodies.
+//! The memory of a stack, and the records in it: frames, closures, links between chunks, data of
+//! bodies.
 
 pub(super) mod chunk;
 pub(super) mod frames;

@@ -1,5 +1,5 @@
-//! What stands in a frame for a task whose block lies elsewhere: it is joined, or too large, or was prepared while
-//! something else went into the frame before it.
+//! The record in a frame for an out-of-line task. A task is out of line if it is joined, or too
+//! large, or if another task went into the frame while it was prepared.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -19,18 +19,19 @@ static OUT_OF_LINE: VTable = VTable {
 
 const _: () = assert!(size_of::<Header>() + size_of::<Cell<TaskRef>>() <= LINE || cfg!(loom));
 
-/// Bytes in the frame, and the least of a task that lies there itself. A parent takes more than a line wherever it lies, so that it
-/// is seen that there may be more to steal while nothing but it is there and runs (`Frames::may_have_work`).
+/// Bytes of the record in the frame, and the smallest size of a task in place. A parent always
+/// takes more than a line. So a thief sees that there may be more to steal while only the running
+/// parent is there (`Frames::may_have_work`).
 #[inline(always)]
 pub(crate) fn size(role: Role) -> usize {
     if role == Role::Nest { 2 * LINE } else { LINE }
 }
 
-/// Writes what stands for a task.
+/// Writes the record for an out-of-line task.
 ///
 /// # Safety
 ///
-/// There is room of that [`size`] at `at`, a line, which nobody uses.
+/// `at` is the start of a line, and has room for that [`size`], which no other code uses.
 pub(crate) unsafe fn write(at: NonNull<u8>, task: TaskRef) {
     let header = task.header();
     let new = NewTask {
@@ -49,17 +50,18 @@ pub(crate) unsafe fn write(at: NonNull<u8>, task: TaskRef) {
     unsafe { here.payload::<TaskRef>().write(task) };
 }
 
-/// The task itself, whatever stands for it.
+/// The task of a closure: the out-of-line task if the closure is such a record, or else the
+/// closure.
 #[inline]
 pub(crate) fn itself(closure: TaskRef) -> TaskRef {
     if !is_one(closure) {
         return closure;
     }
-    // SAFETY: `write` has put it there.
+    // SAFETY: `write` wrote it.
     unsafe { closure.payload::<TaskRef>().read() }
 }
 
-/// Whether this stands for a task that lies elsewhere.
+/// Whether this is the record of an out-of-line task.
 pub(crate) fn is_one(closure: TaskRef) -> bool {
     closure.header().role() == Role::OutOfLine
 }

@@ -1,5 +1,5 @@
-//! The short way into a frame: a task that returns nothing, with accesses of the usual modes to data that its scope has already,
-//! and nothing else to say.
+//! The fast path into a frame, for compact tasks. Such a task returns nothing, and uses no special
+//! options. It accesses data of its scope in the usual modes.
 
 use std::alloc::Layout;
 use std::ptr::{self, NonNull};
@@ -19,17 +19,18 @@ use crate::runtime::spawn::body::{Body, payload, write_body};
 use crate::stack::layout::out_of_line;
 use crate::task::{self, NewTask, Role, TaskRef, VTable};
 
-/// With so many accesses at most, each is compared with all before it, which spares the datum a store.
-const FEW: usize = 6;
+/// If a task has at most this many accesses, each is compared with all before it. This saves a
+/// store to the datum.
+const MAX_COMPARED_ACCESSES: usize = 6;
 
-/// Writes the versions of a task where it will be, and looks whether that may be.
+/// Writes the versions of a task into its place, and checks whether the task may go there.
 struct Lay<'a> {
     frames: &'a Frames,
     scope_state: &'a ScopeState,
     epoch: u64,
     order: u64,
     few: bool,
-    /// The first version, and how many there are by now.
+    /// The first version, and the number of versions so far.
     versions: NonNull<NonNull<Version>>,
     count: usize,
     usual: bool,
@@ -40,14 +41,15 @@ impl Visitor for Lay<'_> {
     fn access(&mut self, datum: NonNull<Datum>, mode: Mode) {
         // SAFETY: the access token borrows the handle.
         let datum = unsafe { datum.as_ref() };
-        // To note is a function of its own, and not of `self`, which would have to lie in memory for that.
+        // `note` is a separate function, and does not take `self`, which would have to be in memory
+        // for that.
         self.usual = self.usual && (datum.is_seen_in(self.epoch) || note(self.scope_state, self.frames, datum, mode));
         if self.usual {
             let version = datum.current();
             self.usual = self.is_first(datum, version);
-            // SAFETY: there is room for one an access.
+            // SAFETY: there is room for one version per access.
             let at = unsafe { self.versions.add(self.count) };
-            // SAFETY: as above; nobody uses it.
+            // SAFETY: as above, and no other code uses it.
             unsafe { at.write(version) };
         }
         self.count += 1;
@@ -65,13 +67,13 @@ impl Lay<'_> {
         if !self.few {
             return datum.note_compact(self.order);
         }
-        // SAFETY: so many were written.
+        // SAFETY: `count` versions were written.
         let before = unsafe { std::slice::from_raw_parts(self.versions.as_ptr(), self.count) };
         before.iter().all(|&earlier| earlier != version)
     }
 }
 
-/// Notes a datum that was not used in this epoch; false if the scope cannot have it.
+/// Records a datum that was not used in this epoch. Returns false if the scope cannot have it.
 #[inline(never)]
 fn note(scope_state: &ScopeState, frames: &Frames, datum: &Datum, mode: Mode) -> bool {
     let is_claimed =
@@ -83,15 +85,15 @@ fn note(scope_state: &ScopeState, frames: &Frames, datum: &Datum, mode: Mode) ->
     is_claimed
 }
 
-/// Bytes of a task in short form in a frame, whole lines.
+/// Bytes of a compact task in a frame, in whole lines.
 #[inline(always)]
 fn size_of_compact(role: Role, accesses: usize, payload: Layout) -> usize {
     task::compact_size(accesses, payload).next_multiple_of(LINE).max(out_of_line::size(role))
 }
 
 impl Frames {
-    /// Makes a task in short form at the top of the youngest frame, but for its payload: one that was called (`at_spawn`). It is not
-    /// published; its size.
+    /// Makes a compact task at the top of the youngest frame, without its payload. The task was
+    /// called (`at_spawn`). Does not publish it. Returns the task and its size.
     #[cold]
     pub(in crate::stack) fn lay_called(&self, new: NewTask, versions: &[NonNull<Version>]) -> (TaskRef, usize) {
         let compact = new.vtable.compact.as_ref().expect("its modes are known");
@@ -102,13 +104,14 @@ impl Frames {
         // SAFETY: there is room, above all that is in use.
         let task = unsafe { TaskRef::lay(self.top_at(), size, true, new) };
         let to = task.compact_versions().as_ptr();
-        // SAFETY: there is room for so many, and those lie elsewhere.
+        // SAFETY: there is room for all versions, and the source is elsewhere.
         unsafe { ptr::copy_nonoverlapping(versions.as_ptr(), to, versions.len()) };
         (task, size)
     }
 }
 
-/// Commits a task, if that goes the short way: it. Else gives back what it was given.
+/// Pushes a task and returns it, if the fast path can take it. Otherwise returns the accesses and
+/// the body.
 #[inline(always)]
 pub(in crate::stack) fn plain<'s, B, A, F, O>(
     scope_state: &ScopeState,
@@ -142,7 +145,7 @@ where
     // SAFETY: there is room, above all that is in use.
     let task = unsafe { TaskRef::lay(at, size, options.portable, new) };
     let versions = task.compact_versions();
-    let few = modes.count <= FEW;
+    let few = modes.count <= MAX_COMPARED_ACCESSES;
     let mut lay = Lay { frames, scope_state, epoch: scope_state.epoch(), order, few, versions, count: 0, usual: true };
     let shape = accesses.visit(&mut lay);
     if !lay.usual {

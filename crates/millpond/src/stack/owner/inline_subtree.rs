@@ -12,8 +12,8 @@
 //!   rooms                                             │ room 0 │ room 1 │ room 2 │ called bodies
 //! ```
 //!
-//! A room ([`Parts`]) holds what a body otherwise finds in its frame: its scope, its views of the
-//! data that it declared, and a *virtual frame*. The virtual frame is the parent as a compact task
+//! A room ([`Parts`]) replaces the frame of a body. It holds the body's scope, its views of the data
+//! that it declared, and a *virtual frame*. The virtual frame is the parent as a compact task
 //! without its payload, which the caller passes to the body directly.
 //!
 //! Nothing in an inline subtree can be stolen. The owner *promotes* the subtree when a thief asks,
@@ -419,14 +419,14 @@ impl Frames {
     /// asks. Otherwise the subtree is promoted, if there is one.
     #[inline(always)]
     pub(crate) fn runs_at_spawn(&self, portable: bool) -> bool {
-        self.inline_subtrees.goes_on() && (portable && self.guard().is_clear() || self.goes_on_in_spite(portable))
+        self.inline_subtrees.goes_on() && (portable && self.owner_lock().is_clear() || self.goes_on_in_spite(portable))
     }
 
     #[cold]
     fn goes_on_in_spite(&self, portable: bool) -> bool {
         // If the owner lock needs a fence, it is never clear. A call needs no fence: it takes
         // nothing that a thief could take.
-        let goes_on = portable && self.guard().is_owned();
+        let goes_on = portable && self.owner_lock().is_owned();
         if !goes_on {
             self.promote();
         }

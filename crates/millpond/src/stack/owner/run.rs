@@ -54,7 +54,7 @@ impl Worker<StackEngine> {
                 if frame.before.is_null() {
                     return Stopped::Complete;
                 }
-                if !frames.guard().is_clear() {
+                if !frames.owner_lock().is_clear() {
                     self.meet(frames, StolenTasks::ahead);
                 }
                 // SAFETY: a frame's scope exists until the frame is closed, and its parent longer.
@@ -79,7 +79,7 @@ impl Worker<StackEngine> {
                 continue;
             }
             frames.take(at);
-            if !frames.guard().is_clear() {
+            if !frames.owner_lock().is_clear() {
                 self.meet(frames, StolenTasks::ahead);
             }
             let this = closure(at);
@@ -172,7 +172,7 @@ impl Worker<StackEngine> {
     fn pass_behind(&self, frames: &Frames, next: *mut u8, task: TaskRef) {
         if !is_in_place(task) {
             frames.set_cursor(next);
-            if !frames.guard().is_clear() {
+            if !frames.owner_lock().is_clear() {
                 self.meet(frames, StolenTasks::ahead);
             }
         }
@@ -316,7 +316,7 @@ impl Worker<StackEngine> {
             && let Some(frames) = frames
         {
             // A thief that scans may look at the task.
-            frames.guard().alone(|| self.pass(out_of_line::itself(closure)));
+            frames.owner_lock().alone(|| self.pass(out_of_line::itself(closure)));
         }
     }
 

@@ -133,7 +133,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         }
         let (closure, record) = match push::plain::<B, A, F, O>(scope_state, frames, vtable, &options, accesses, body) {
             Ok(closure) => {
-                if !frames.guard().is_clear() {
+                if !frames.owner_lock().is_clear() {
                     worker.meet(frames, StolenTasks::first);
                 }
                 (closure, 0)
@@ -216,7 +216,7 @@ impl<'s, 'env, B> Scope<'s, 'env, B, StackEngine> {
         if self.scope_state().record() != 0 {
             self.worker().log.note(What::Issued { body: self.scope_state().record() });
         }
-        if !frames.guard().is_clear() {
+        if !frames.owner_lock().is_clear() {
             self.worker().meet(frames, StolenTasks::first);
         }
     }

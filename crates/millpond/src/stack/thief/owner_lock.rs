@@ -124,7 +124,7 @@ pub(crate) enum Met {
     /// It continues.
     Thief,
     /// It wakes a sleeper, if there is one: this is its first step.
-    NoOwner,
+    FirstStep,
 }
 
 impl<A> OwnerLock<A> {
@@ -175,7 +175,7 @@ impl<A> OwnerLock<A> {
         }
         loop {
             match self.word() {
-                FRESH if self.makes(FRESH, OWNED) => return Met::NoOwner,
+                FRESH if self.makes(FRESH, OWNED) => return Met::FirstStep,
                 ASKED if self.makes(ASKED, SERVED) => {
                     let found = scan(self.wish.get());
                     let after = after(self.before.get(), found.is_some());

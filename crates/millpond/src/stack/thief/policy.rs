@@ -62,7 +62,7 @@ impl Victims {
     /// If there are fewer than two processors.
     #[inline]
     pub fn pick(&mut self, processors: usize, not: usize) -> usize {
-        assert!(processors > 1, "a thief needs somebody to steal from");
+        assert!(processors > 1, "a thief needs a victim");
         // G. Marsaglia, *Xorshift RNGs*, 2003.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

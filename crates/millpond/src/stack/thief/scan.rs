@@ -259,8 +259,8 @@ impl StolenTasks {
 
 /// Takes ready closures that no worker runs, as many as `stolen_tasks` wants, within the limit of
 /// the scan. It visits the frames from the end `from` on. In the frame where the last scan ended,
-/// it first resumes there. Otherwise it begins with the first closure of the frame. It may leave
-/// the first half of what it found to the owner.
+/// it first resumes there. If that finds nothing, and in other frames, it begins with the first
+/// closure. It may leave the first half of what it found to the owner.
 ///
 /// The caller holds the stack's owner lock.
 pub(in crate::stack) fn steal(frames: &Frames, from: End, mut stolen_tasks: StolenTasks) -> Option<StolenTasks> {

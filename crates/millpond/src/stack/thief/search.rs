@@ -20,8 +20,9 @@
 //!   sleeper. Then it makes every stack FRESH, issues a barrier as a thief does (`owner_lock`, T3),
 //!   and checks once more. If something has changed, it becomes the sentinel again, unless there is
 //!   another one. Otherwise it sleeps without a timeout.
-//! - W5. The sentinel does the same if it sees all stacks empty, behind a SeqCst fence. There the
-//!   next step finds FRESH in any case.
+//! - W5. If all stacks are empty, the sentinel gives up its role, and checks again behind a SeqCst
+//!   fence. If they still are empty, it sleeps without a timeout: the next step in an empty stack
+//!   finds FRESH in any case.
 //!
 //! Why ready work does not stay unseen while some workers sleep without a timeout and the others
 //! are busy: if there is a sentinel, it checks the stacks. Otherwise the last sentinel left by W3,
@@ -119,7 +120,7 @@ impl Thief {
 
     /// Whether the thief may scan a stack now. It may always scan a stack without an owner.
     fn is_due(&self, frames: &Frames, now: u64) -> bool {
-        (now >= self.next_look.get() && frames.is_due(now)) || frames.guard().is_free()
+        (now >= self.next_look.get() && frames.is_due(now)) || frames.owner_lock().is_free()
     }
 
     /// Records that a leaf stolen from `victim` has run for `took` ticks.
@@ -176,7 +177,7 @@ impl Worker<StackEngine> {
             let steal_policy = self.tasks.thief.steal_policy.borrow();
             (steal_policy.wish(), steal_policy.several())
         };
-        let stolen_tasks = frames.guard().visit(
+        let stolen_tasks = frames.owner_lock().visit(
             wish,
             || self.scan(frames, StolenTasks::first(several)),
             || frames.inline_subtrees.goes_on(),
@@ -217,7 +218,7 @@ impl Worker<StackEngine> {
     #[inline(never)]
     pub(in crate::stack) fn meet(&self, frames: &Frames, stolen_tasks: fn(u64) -> StolenTasks) {
         let scan = |wish| self.scan(frames, stolen_tasks(wish));
-        if frames.guard().meet(scan) == Met::NoOwner {
+        if frames.owner_lock().meet(scan) == Met::FirstStep {
             // W1.
             self.shared().sleep.work_arrived();
         }
@@ -252,7 +253,7 @@ impl Worker<StackEngine> {
     /// W4: whether nothing can be stolen until an owner wakes a sleeper.
     fn are_quiet(&self) -> bool {
         let stacks = &self.shared().tasks;
-        let will_wake = stacks.iter().all(|frames| frames.guard().make_fresh());
+        let will_wake = stacks.iter().all(|frames| frames.owner_lock().make_fresh());
         will_wake && {
             barrier::heavy();
             !stacks.iter().any(|frames| frames.may_have_work() && frames.is_new())

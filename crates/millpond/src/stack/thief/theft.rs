@@ -2,11 +2,11 @@
 //! Fig. 3).
 //!
 //! ```text
-//!              thief            thief, at the end           who runs the stack
+//!              thief            thief, at the end           the owner
 //!   UNTOUCHED ───────▶ STOLEN ─────────────────────▶ DONE ──────────────────────▶ PASSED
-//!                        │ who runs the victim's stack ▲
-//!                        ▼ comes to it                 │
-//!                     AWAITED ─────────────────────────┘ and the thief goes on with that stack
+//!                        │ the owner reaches it        ▲
+//!                        ▼                             │
+//!                     AWAITED ─────────────────────────┘ and the thief continues with that stack
 //! ```
 //!
 //! 1. A thief makes a closure STOLEN under the stack's owner lock (`owner_lock`).

@@ -1,4 +1,4 @@
-//! Models of completion against joins. The block is a cell that loom watches.
+//! Models of completion against joins. Loom checks the accesses to the block, a cell.
 
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -11,7 +11,7 @@ struct World {
     result: UnsafeCell<u32>,
 }
 
-// SAFETY: whether the cell is touched in order is what the models are about.
+// SAFETY: the models check whether the cell is accessed in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -25,18 +25,18 @@ impl World {
 
     fn set_result(&self, to: u32) {
         self.result.with_mut(|result| {
-            // SAFETY: loom checks it.
+            // SAFETY: loom checks the access.
             unsafe { *result = to };
         });
     }
 
     fn result(&self) -> u32 {
-        // SAFETY: loom checks it.
+        // SAFETY: loom checks the access.
         self.result.with(|result| unsafe { *result })
     }
 }
 
-/// Of completer and join the second frees the block, and one does.
+/// Exactly one of completer and join frees the block: the second.
 #[test]
 fn loom_a_counted_block_is_freed_once() {
     loom::model(|| {
@@ -62,7 +62,8 @@ fn loom_a_counted_block_is_freed_once() {
     });
 }
 
-/// Either the watcher sees the completion, and what came before it, or the completer sees the watcher.
+/// Either the watcher sees the completion and what came before it, or the completer sees the
+/// watcher.
 #[test]
 fn loom_watch_and_complete() {
     loom::model(|| {
@@ -81,7 +82,8 @@ fn loom_watch_and_complete() {
     });
 }
 
-/// A join that keeps no block finds it used again, by somebody to whom the completer gave it.
+/// A join that keeps no block finds the block in use again, by a thread that got it from the
+/// completer.
 #[test]
 fn loom_a_stale_join() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! The free blocks of one size class in one place, and what balances several such places.
+//! The free blocks of one size class in one place, and the shelf that balances several such places.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use crate::memory::chunk::{Chunk, Rest};
 use crate::memory::class::SIZES;
 use crate::sync::Mutex;
 
-/// The blocks of an array that is asked for when needed (TP: "some elements").
+/// The number of blocks in an array that is allocated when needed (TP: "some elements").
 const SOME_BLOCKS: usize = 64;
 
 /// The bytes of an array for a whole list.
@@ -20,18 +20,18 @@ const WHOLE_BYTES: usize = 1 << 20;
 pub(super) struct Bin {
     /// Free blocks, or items that hold one each.
     free: Stock,
-    /// Items that hold none.
+    /// Items that hold no block.
     spare: Stock,
-    /// What is left of an array.
+    /// The rest of an array.
     rest: Rest,
-    /// Whether `free` has items: known from the first block that came back.
+    /// Whether `free` has items. It is set when the first block comes back.
     items: bool,
 }
 
-// SAFETY: what it points to is the holder's, whatever thread that is.
+// SAFETY: the blocks and items that it points to belong to its holder, on any thread.
 unsafe impl Send for Bin {}
 
-/// Batches of one size class that workers balance.
+/// Batches of one size class. Workers balance their bins with them.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     blocks: Vec<Chain>,
@@ -40,7 +40,7 @@ pub(super) struct Shelf {
     has_items: bool,
 }
 
-/// What links a free block to the next, where the block itself does not.
+/// Links a free block to the next one, if the block itself does not.
 #[repr(C)]
 struct Item {
     block: NonNull<u8>,
@@ -48,7 +48,7 @@ struct Item {
 }
 
 impl Bin {
-    /// A block: what is free first, the system last.
+    /// Returns a block. A free block comes first, one from the system last.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -73,7 +73,8 @@ impl Bin {
         chunks: &Mutex<Vec<Chunk>>,
     ) -> NonNull<u8> {
         let size = SIZES[class];
-        // SAFETY: a bin is of one class, and its chunks are kept as long as the manager. Here and below.
+        // SAFETY: a bin is of one class, and the manager keeps its chunks as long as it exists.
+        // This holds here and below.
         let cut = |rest: &mut Rest| unsafe { rest.cut(size) };
         if parts.handling == Handling::BeforeCentral
             && let Some(block) = cut(&mut self.rest)
@@ -99,9 +100,10 @@ impl Bin {
         let first = cut(&mut self.rest).expect("a chunk has room for a block");
         if parts.handling == Handling::AfterAllocation {
             while let Some(block) = cut(&mut self.rest) {
-                // SAFETY: fresh, and of this class.
+                // SAFETY: the block is fresh, and of this class.
                 let node = unsafe { self.node_of(parts, block, shelf) };
-                // SAFETY: a node of this bin's. Not bounded: what was asked for here is for here.
+                // SAFETY: a node of this bin. The push is not bounded: these blocks were allocated
+                // for this bin.
                 unsafe { self.free.push(node) };
             }
         }
@@ -112,13 +114,13 @@ impl Bin {
     ///
     /// # Safety
     ///
-    /// `block` is of this bin's class and manager, and nobody uses it.
+    /// `block` is of this bin's class and manager, and nothing uses it.
     #[inline]
     pub(super) unsafe fn give(&mut self, parts: Parts, block: NonNull<u8>, shelf: Option<&Mutex<Shelf>>) {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller.
         let node = unsafe { self.node_of(parts, block, shelf) };
         let Some(shelf) = shelf else {
-            // SAFETY: a node of this bin's.
+            // SAFETY: a node of this bin.
             return unsafe { self.free.push(node) };
         };
         // SAFETY: as above.
@@ -127,14 +129,14 @@ impl Bin {
         }
     }
 
-    /// Gives all free blocks to others.
+    /// Gives all free blocks to other workers.
     pub(super) fn give_all(&mut self, shelf: &Mutex<Shelf>) {
         for chain in self.free.take_all() {
             shelf.lock().put_blocks(chain, self.items);
         }
     }
 
-    /// What goes onto the free list for a block.
+    /// Returns the node that represents a block on the free list.
     ///
     /// # Safety
     ///
@@ -147,12 +149,12 @@ impl Bin {
         self.items = true;
         let item = self.spare.pop().or_else(|| self.central_item(parts, shelf));
         let item = item.map_or_else(Item::ask, NonNull::cast::<Item>);
-        // SAFETY: an item of this bin's, which holds no block.
+        // SAFETY: an item of this bin, which holds no block.
         unsafe { (*item.as_ptr()).block = block };
         item.cast()
     }
 
-    /// How many items hold no block.
+    /// The number of items that hold no block.
     #[cfg(all(test, not(loom)))]
     pub(super) fn count_spare(&self) -> usize {
         self.spare.len()
@@ -168,7 +170,7 @@ impl Bin {
         self.spare.pop()
     }
 
-    /// A free block.
+    /// Takes a free block.
     #[inline]
     fn pop(&mut self, parts: Parts, shelf: Option<&Mutex<Shelf>>) -> Link {
         let node = self.free.pop()?;
@@ -178,7 +180,7 @@ impl Bin {
         // SAFETY: with items, all nodes of the free list are items that hold a block.
         let block = unsafe { node.cast::<Item>().as_ref() }.block;
         let Some(shelf) = shelf else {
-            // SAFETY: an item of this bin's.
+            // SAFETY: an item of this bin.
             unsafe { self.spare.push(node) };
             return Some(block);
         };
@@ -200,7 +202,7 @@ impl Shelf {
         self.items.push(batch);
     }
 
-    /// How many items are here that hold no block.
+    /// The number of items here that hold no block.
     #[cfg(all(test, not(loom)))]
     pub(super) fn count_items(&self) -> usize {
         self.items.iter().map(Chain::len).sum()
@@ -208,17 +210,17 @@ impl Shelf {
 }
 
 impl Item {
-    /// An item from the system.
+    /// Allocates an item.
     #[cold]
     fn ask() -> NonNull<Item> {
         NonNull::from(Box::leak(Box::new(Item { block: NonNull::dangling(), next: None })))
     }
 
-    /// Gives items back to the system; the blocks that they hold belong to chunks.
+    /// Frees items. The blocks that they hold belong to chunks.
     #[cold]
     fn end_all(mut chain: Chain) {
         while let Some(node) = chain.pop() {
-            // SAFETY: `ask` has made it, and the chain was its holder.
+            // SAFETY: `ask` made the item, and it belongs to the holder of the chain.
             drop(unsafe { Box::from_raw(node.cast::<Item>().as_ptr()) });
         }
     }

@@ -1,4 +1,4 @@
-//! Chains of free nodes: free lists, and parts of them on their way from one to another.
+//! Chains of free nodes: free lists, and parts of free lists that move from one list to another.
 //!
 //! ```text
 //!      0              8          16
@@ -17,20 +17,20 @@ use crate::memory::poison;
 /// A node, or the end of a chain.
 pub(super) type Link = Option<NonNull<u8>>;
 
-/// Where a node's link is, in bytes.
+/// The offset of the link in a node, in bytes.
 pub(super) const LINK: usize = size_of::<u64>();
 
-/// How many nodes go from one place to another together.
+/// The number of nodes that move from one place to another together.
 pub(super) const BATCH: usize = 32;
 
-/// Nodes that are the holder's alone, last in, first out.
+/// Nodes that only the holder uses, last in, first out.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     head: Link,
     len: usize,
 }
 
-// SAFETY: its nodes are the holder's, whatever thread that is.
+// SAFETY: its nodes belong to its holder, on any thread.
 unsafe impl Send for Chain {}
 
 impl Chain {
@@ -38,27 +38,28 @@ impl Chain {
     ///
     /// # Safety
     ///
-    /// At `node` there are 16 bytes or more, aligned to 8, which are the chain's from now on, until it gives them back.
+    /// At `node` there are at least 16 bytes, aligned to 8. They belong to the chain from now on,
+    /// until it gives them back.
     #[inline]
     pub(super) unsafe fn push(&mut self, node: NonNull<u8>) {
-        // SAFETY: inside the node.
+        // SAFETY: the offset is inside the node.
         let link = unsafe { node.byte_add(LINK) }.cast::<Link>();
         poison::permit(link.cast(), size_of::<Link>());
-        // SAFETY: aligned, and the chain's.
+        // SAFETY: aligned, and owned by the chain.
         unsafe { link.write(self.head) };
         poison::forbid(link.cast(), size_of::<Link>());
         self.head = Some(node);
         self.len += 1;
     }
 
-    /// The node that was added last.
+    /// Takes the node that was added last.
     #[inline]
     pub(super) fn pop(&mut self) -> Link {
         let node = self.head?;
-        // SAFETY: inside the node.
+        // SAFETY: the offset is inside the node.
         let link = unsafe { node.byte_add(LINK) }.cast::<Link>();
         poison::permit(link.cast(), size_of::<Link>());
-        // SAFETY: written when the node was added, and the chain's since.
+        // SAFETY: `push` wrote the link, and the chain has owned it since.
         self.head = unsafe { link.read() };
         self.len -= 1;
         Some(node)
@@ -74,8 +75,8 @@ impl Chain {
     }
 }
 
-/// Nodes at one place, of which what is too much goes elsewhere in batches: so that a batch is found without a scan, one
-/// is kept apart, full or empty.
+/// The nodes at one place. If there are too many, a batch of them goes elsewhere. To find a batch
+/// without a scan, the stock keeps one apart, full or empty.
 #[derive(Debug, Default)]
 pub(super) struct Stock {
     top: Chain,
@@ -83,25 +84,25 @@ pub(super) struct Stock {
 }
 
 impl Stock {
-    /// Adds a node, however many there are.
+    /// Adds a node, without a limit.
     ///
     /// # Safety
     ///
     /// As for [`Chain::push`].
     #[inline]
     pub(super) unsafe fn push(&mut self, node: NonNull<u8>) {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller.
         unsafe { self.top.push(node) };
     }
 
-    /// Adds a node; a batch if there are too many now.
+    /// Adds a node. Returns a batch if there are too many nodes now.
     ///
     /// # Safety
     ///
     /// As for [`Chain::push`].
     #[inline]
     pub(super) unsafe fn push_bounded(&mut self, node: NonNull<u8>) -> Option<Chain> {
-        // SAFETY: the caller's.
+        // SAFETY: by the caller.
         unsafe { self.top.push(node) };
         if self.top.len < BATCH {
             return None;
@@ -110,7 +111,7 @@ impl Stock {
         (!full.is_empty()).then_some(full)
     }
 
-    /// The node that was added last.
+    /// Takes the node that was added last.
     #[inline]
     pub(super) fn pop(&mut self) -> Link {
         self.top.pop().or_else(|| {
@@ -119,7 +120,7 @@ impl Stock {
         })
     }
 
-    /// Goes on with a batch from elsewhere, being empty.
+    /// Continues with a batch from elsewhere. The stock must be empty.
     pub(super) fn restock(&mut self, batch: Chain) {
         debug_assert!(self.top.is_empty() && self.reserve.is_empty());
         self.top = batch;
@@ -130,7 +131,7 @@ impl Stock {
         self.top.len + self.reserve.len
     }
 
-    /// All nodes, as up to two chains.
+    /// Takes all nodes, as up to two chains.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Chain> + use<> {
         [mem::take(&mut self.top), mem::take(&mut self.reserve)].into_iter().filter(|chain| !chain.is_empty())
     }

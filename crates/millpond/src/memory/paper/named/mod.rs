@@ -1,10 +1,12 @@
-//! The paper's memory managers: compositions of a few parts ([TP](crate#sources) §4.4, §6.2, Table 1).
+//! The paper's memory managers: compositions of a few parts ([TP](crate#sources) §4.4, §6.2, Table
+//! 1).
 //!
 //! Needs the Cargo feature `catalogue`.
 //!
-//! A manager has *bins*: the free blocks of one size class in one place. Where its bins are, and whether there is
-//! something to balance between them, says [`FreeLists`]; what a bin is made of, [`Links`] and [`Refill`]; in which order
-//! it is asked, [`Handling`]. The rows of the table are in [`variants`](super::variants).
+//! A manager has *bins*. A bin holds the free blocks of one size class in one place. [`FreeLists`]
+//! says where the bins are, and whether workers balance them. [`Links`] and [`Refill`] say what a
+//! bin consists of. [`Handling`] says in which order the manager asks its sources. The rows of the
+//! table are in [`variants`](super::variants).
 //!
 //! ```text
 //!              central             distributed          central and distributed
@@ -16,12 +18,13 @@
 //!                                                       └─ bins ─ worker 1
 //! ```
 //!
-//! The paper's tasks and arguments have one size each; a runtime's blocks have many, so each size class has lists of its
-//! own. Where the paper allocates a list's whole array at the start, here it comes with the first block of its class, and
-//! another follows when it is used up.
+//! The paper's tasks and arguments have one size each. A runtime's blocks have many sizes, so each
+//! size class has its own lists. The paper allocates the whole array of a list at the start. Here,
+//! the array comes with the first block of its class, and another one follows when it is used up.
 //!
-//! A block that is freed on a worker stays there, unless the manager has central lists. So with distributed lists alone,
-//! as the paper has them, a program in which one worker spawns all tasks and others run them takes fresh memory for each.
+//! A block that is freed on a worker stays there, unless the manager has central lists. So consider
+//! distributed lists alone, as the paper has them, and a program in which one worker spawns all
+//! tasks and others run them. This program takes fresh memory for each task.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -40,7 +43,8 @@ mod tests;
 
 pub use parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
 
-/// The memory manager of a row of the paper's table; [`AnyMemory`](crate::memory::any::AnyMemory) is that of any.
+/// The memory manager of a row of the paper's table. [`AnyMemory`](crate::memory::any::AnyMemory)
+/// can be the manager of any row.
 ///
 /// ```
 /// use millpond::memory::Memory;
@@ -55,33 +59,34 @@ pub use parts::{FreeLists, Handling, Links, Parts, Refill, Variant};
 #[derive(Debug)]
 pub struct Named<V: Variant> {
     id: u64,
-    /// With central lists alone: all blocks.
+    /// For managers with central lists only: all blocks.
     bins: [Mutex<Bin>; CLASSES],
-    /// With central and distributed lists: what the workers balance.
+    /// For managers with central and distributed lists: the batches that balance the workers' bins.
     shelves: [Mutex<Shelf>; CLASSES],
     chunks: Mutex<Vec<Chunk>>,
     variant: PhantomData<V>,
 }
 
-/// What one worker keeps.
+/// The part of the manager that belongs to one worker.
 #[derive(Debug)]
 pub struct Local<V: Variant> {
     manager: u64,
-    /// With distributed lists: the worker's blocks.
+    /// For managers with distributed lists: the worker's blocks.
     bins: [Bin; CLASSES],
     variant: PhantomData<fn() -> V>,
 }
 
-// SAFETY: its pointers are to free blocks, and to what links them, that belong to this local part, whatever thread holds
-// it.
+// SAFETY: its pointers are to free blocks, and to the items that link them. They belong to this
+// local part, on any thread.
 unsafe impl<V: Variant> Send for Local<V> {}
 
-// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or comes from the system, aligned as it must be: chunks
-// begin a line, and so do the blocks of a class that is a multiple of one; the one class that is not is a multiple of
-// `BLOCK_ALIGN`, and serves at most 96 bytes. Nobody else uses it: it is cut once, and from then on is either in use or in
-// one bin or shelf, since `free` gets each block once; those are a worker's own or behind a lock. What comes from chunks
-// is stable: they are freed with the manager and come zeroed, a bin cuts blocks of one size, and links leave the first
-// word alone.
+// SAFETY: a block is `SIZES[class] >= size` bytes of a chunk, or comes from the system. It is
+// aligned as it must be: chunks begin a line, and so do the blocks of a class that is a multiple of
+// a line. The one class that is not is a multiple of `BLOCK_ALIGN`, and serves at most 96 bytes.
+// Nothing else uses the block: it is cut once, and from then on is either in use or in one bin or
+// shelf, since `free` gets each block once. A bin belongs to one worker or is behind a lock; a
+// shelf is behind a lock. The blocks of chunks are stable. The chunks come zeroed and are freed
+// with the manager, a bin cuts blocks of one size, and links leave the first word alone.
 unsafe impl<V: Variant> Memory for Named<V> {
     type Local = Local<V>;
     type Choice = ();
@@ -119,18 +124,20 @@ unsafe impl<V: Variant> Memory for Named<V> {
     #[inline]
     unsafe fn free(&self, local: &mut Local<V>, block: Block) {
         if V::PARTS.free_lists == FreeLists::None {
-            // SAFETY: without free lists, `alloc` makes such blocks; unused, by the caller.
+            // SAFETY: without free lists, `alloc` makes such blocks. By the caller, it is unused.
             return unsafe { system::free_plain(block) };
         }
         let tag = Tag(block.tag);
         if let Some(bytes) = tag.system_bytes() {
-            // SAFETY: its tag says that it is such a block, of so many bytes; unused, by the caller.
+            // SAFETY: its tag says that it is such a block, with this number of bytes. By the
+            // caller, it is unused.
             return unsafe { system::free_large(block.start, bytes) };
         }
         let class = tag.class();
         forbid_free(block.start, class);
         match V::PARTS.free_lists {
-            // SAFETY: a block of this class of this manager; unused, by the caller. Here and below.
+            // SAFETY: a block of this class and this manager. By the caller, it is unused. This
+            // holds here and below.
             FreeLists::None | FreeLists::Central => unsafe {
                 self.bins[class].lock().give(V::PARTS, block.start, None)
             },
@@ -153,16 +160,16 @@ unsafe impl<V: Variant> Memory for Named<V> {
 }
 
 impl<V: Variant> Named<V> {
-    /// A local part of another manager has blocks that may end before this one does.
+    /// Refuses a local part of another manager: its blocks may end before this manager does.
     #[inline(always)]
     fn check(&self, local: &Local<V>) {
         assert!(self.id == local.manager, "a local part of another manager");
     }
 }
 
-/// Marks a freed block, all but its first word.
+/// Marks a freed block as unusable, except its first word.
 #[inline(always)]
 fn forbid_free(start: NonNull<u8>, class: usize) {
-    // SAFETY: inside the block: the smallest has 64 bytes.
+    // SAFETY: the offset is inside the block: the smallest block has 64 bytes.
     poison::forbid(unsafe { start.byte_add(chain::LINK) }, SIZES[class] - chain::LINK);
 }

@@ -1,29 +1,30 @@
-//! What a manager of the paper's is made of: the columns of [TP](crate#sources) Table 1.
+//! The parts of the paper's managers: the columns of [TP](crate#sources) Table 1.
 
-/// Where free blocks are kept ([TP](crate#sources) §4.4).
+/// The place of the free blocks ([TP](crate#sources) §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeLists {
-    /// Nowhere: each goes back to the system.
+    /// Nowhere: each block goes back to the system.
     None,
     /// In one place, behind a lock for each size class.
     Central,
     /// With each worker.
     Distributed,
-    /// With each worker; what is too much there, or too little, is balanced in one place, behind a lock for each size
-    /// class.
+    /// With each worker. Workers balance a surplus or a lack in one place, behind a lock for each
+    /// size class.
     Both,
 }
 
 /// What links the free blocks of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Items: a pointer to a block and one to the next item. An item whose block is in use is kept for another.
+    /// Items: an item has a pointer to a block and one to the next item. An item whose block is in
+    /// use is kept for another block.
     Items,
     /// The blocks themselves.
     Blocks,
 }
 
-/// How much the system is asked for when there is no free block.
+/// How much the manager asks of the system when there is no free block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refill {
     /// One block.
@@ -34,30 +35,30 @@ pub enum Refill {
     Whole,
 }
 
-/// What happens with the blocks of an array.
+/// When the manager cuts blocks from an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
-    /// They are cut off one by one, when there are no free blocks, here or in the central list.
+    /// One by one, when there are no free blocks, here or in the central list.
     WhenNeeded,
-    /// All go onto the free list at once.
+    /// All at once, after the allocation. They go onto the free list.
     AfterAllocation,
-    /// They are cut off one by one, before the central list is asked.
+    /// One by one, before the manager asks the central list.
     BeforeCentral,
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Where free blocks are kept.
+    /// The place of the free blocks.
     pub free_lists: FreeLists,
     /// What links them.
     pub links: Links,
-    /// How much the system is asked for.
+    /// How much the manager asks of the system.
     pub refill: Refill,
-    /// What happens with what it gives.
+    /// When the manager cuts blocks from what it gets.
     pub handling: Handling,
-    /// Whether spare items, too, are balanced in one place; else each worker asks the system for what it lacks, and
-    /// gives back what is too much.
+    /// Whether workers balance spare items in one place, too. If not, each worker gets missing
+    /// items from the system, and gives surplus ones back.
     pub central_items: bool,
 }
 
@@ -66,12 +67,12 @@ pub trait Variant: std::fmt::Debug + Send + Sync + 'static {
     /// The name in the table.
     const NAME: &'static str;
 
-    /// What it is made of.
+    /// The parts of the manager.
     const PARTS: Parts;
 }
 
 impl Parts {
-    /// The columns of the paper's table: the head of each, and what stands in it.
+    /// The columns of the paper's table: the head and the entry of each.
     pub(crate) const fn columns(self) -> [(&'static str, &'static str); 5] {
         let Parts { free_lists, links, refill, handling, central_items } = self;
         let lists = match free_lists {

@@ -1,4 +1,4 @@
-//! What the managers of the table promise, each of them, and what tells them apart.
+//! What all managers of the table promise, and how they differ.
 
 use std::collections::HashSet;
 
@@ -57,7 +57,7 @@ fn what_is_free_is_used_again_and_keeps_its_first_word() {
                 assert_eq!(first_word(block), 0, "{}", V::NAME);
             }
         }
-        // What an array has left may come before what is free elsewhere.
+        // The rest of an array may come before free blocks elsewhere.
         assert!(again >= 1000 - 64, "{}: {again}", V::NAME);
         assert_eq!(manager.chunks.lock().len(), chunks, "{}", V::NAME);
     }
@@ -76,13 +76,14 @@ fn the_system_is_asked_for_as_much_as_the_row_says() {
             Parts { refill: Refill::Whole, .. } => 1,
         };
         assert_eq!(manager.chunks.lock().len(), chunks, "{}", V::NAME);
-        // Else those of the system alone would stay.
+        // Otherwise the blocks of `bs`, which come from the system alone, would leak.
         blocks.into_iter().for_each(|block| free(&manager, &mut local, block));
     }
     for_each_variant!(check);
 }
 
-/// The blocks that one seat gets after another has freed so many; how many of them those are.
+/// One seat frees this number of blocks, then another allocates the same number. Returns how many
+/// of them are the freed ones.
 fn passed_on<V: Variant>(blocks: usize) -> usize {
     let (manager, mut locals) = Named::<V>::new(2);
     let [taker, freer] = &mut locals[..] else { unreachable!() };
@@ -101,7 +102,7 @@ fn lists_with_a_centre_pass_blocks_on_and_others_do_not() {
         let (name, blocks) = (V::NAME, 10 * BATCH);
         let passed = passed_on::<V>(blocks);
         match V::PARTS.free_lists {
-            // Whatever the system does.
+            // The result depends on the system.
             FreeLists::None => {}
             FreeLists::Central => assert_eq!(passed, blocks, "{name}"),
             FreeLists::Distributed => assert_eq!(passed, 0, "{name}"),
@@ -126,8 +127,8 @@ fn an_idle_worker_keeps_nothing_from_others() {
     for_each_variant!(check);
 }
 
-/// Where the second block of a worker comes from that has an array begun while there are blocks in the centre: from
-/// there?
+/// A worker has begun an array, and there are blocks in the centre. Returns whether the worker's
+/// second block comes from the centre.
 fn is_from_the_centre<V: Variant>() -> bool {
     let (manager, mut locals) = Named::<V>::new(2);
     let theirs = manager.alloc(&mut locals[0], 64);
@@ -145,7 +146,8 @@ fn the_order_of_the_checks() {
 
 #[test]
 fn blocks_are_removed_when_needed_or_after_allocation() {
-    // Cut one by one, each follows the last; from a list, each comes before it, but for the one that was wanted.
+    // Blocks that are cut one by one ascend. Blocks from a list descend, except the one that was
+    // wanted.
     fn step<V: Variant>() -> isize {
         let (manager, mut local) = one_seat::<Named<V>>(&());
         let [_, second, third] = [(); 3].map(|()| manager.alloc(&mut local, 64).start.addr().get() as isize);
@@ -232,7 +234,7 @@ fn the_table_is_the_papers() {
     let all =
         [bs, l, bk, dl, dlf, dbk, dbko, dgbk, dgbko, dgbkof, cl, clf, clb, cgbk, cgbkb, cgbko, cgbkob, cgbk1, cgbk1b];
     assert_eq!(names, all);
-    // What the letters of a name say (TP §6.2).
+    // The meaning of the letters of a name (TP §6.2).
     for row in ROWS.iter().skip(1) {
         let (name, parts) = (row.name, row.parts);
         let lists = match name.as_bytes()[0] {
@@ -255,7 +257,8 @@ fn the_table_is_the_papers() {
     }
 }
 
-/// What a block costs, taken and given back: by a manager whose type names it, and by one chosen at run time.
+/// The cost to allocate and free a block: for a manager that a type names, and for one chosen at
+/// run time.
 #[test]
 #[ignore = "a measurement: run it in release mode, with --nocapture"]
 fn cost() {

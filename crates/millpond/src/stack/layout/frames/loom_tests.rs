@@ -1,5 +1,6 @@
-//! Models of a thief's look at a stack whose owner is in the middle of a step (`seen`): the owner opens a frame and closes it.
-//! The guard, which would keep the owner from a second such step, is left out. A closure is just its place here.
+//! Models of a thief that reads a stack while its owner is in the middle of a step (`seen`): the
+//! owner opens a frame and closes it. The owner lock would keep the owner from a second such step.
+//! The models omit it. A closure is only a place here.
 
 use loom::thread;
 
@@ -14,7 +15,7 @@ struct World {
     _cancels: Box<Cancels>,
 }
 
-// SAFETY: whether it is used in order is what the models are about.
+// SAFETY: the models check that the threads use it in order.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -34,7 +35,7 @@ impl World {
         Arc::new(world)
     }
 
-    /// The same, whose body has begun.
+    /// The same stack, in which the parent's body has begun.
     fn in_body() -> Arc<World> {
         let world = World::new();
         world.frames.open(&world.scope_state);
@@ -55,10 +56,10 @@ impl World {
         self.frames.close();
     }
 
-    /// The snapshot is of one frame or of the other.
+    /// Checks that the snapshot is of one frame or of the other.
     fn look(&self, parent: *mut u8) {
         let Seen { youngest, next, taken, top } = self.frames.seen();
-        // SAFETY: the owner does not give memory back.
+        // SAFETY: the owner frees no memory.
         let frame = unsafe { &*youngest };
         let end = frame.first.wrapping_add(STRIDE);
         assert!(frame.first <= next && next <= top && top <= end, "the places of one frame");
@@ -115,19 +116,20 @@ fn loom_a_frame_is_opened_and_closed() {
     });
 }
 
-/// As above with a closure.
+/// The same with a closure.
 #[test]
 fn loom_a_frame_is_run() {
     model(World::run);
 }
 
-/// Who looks for work meanwhile does not find the stack empty.
+/// A thief that looks for work meanwhile does not find the stack empty.
 #[test]
 fn loom_a_stack_stays_full() {
     model_with(World::run, |world, _| assert!(world.frames.may_have_work()));
 }
 
-/// A body that was called gets its frame (`episode`, S1 and S2): nobody sees what runs there as what comes next.
+/// A called body gets its frame (`inline_subtree`, S1 and S2). No thief sees a closure that runs as
+/// the one that comes next.
 #[test]
 fn loom_a_called_body_gets_its_frame() {
     let promote = |world: &World| {
@@ -136,7 +138,7 @@ fn loom_a_called_body_gets_its_frame() {
     };
     let look = |world: &World, _| {
         let Seen { youngest, next, taken, top } = world.frames.seen();
-        // SAFETY: the owner does not give memory back.
+        // SAFETY: the owner frees no memory.
         let mut frame = unsafe { &*youngest };
         let end = |frame: &Frame| frame.first.wrapping_add(STRIDE);
         assert!(next == top || taken && next == frame.first && top == end(frame), "what is there runs");

@@ -1,4 +1,4 @@
-//! Data that come again where others of the same size were;
+//! Data at the places of earlier data of the same size.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use crate::handle::claim::Claimant;
 use crate::runtime::cancel::Cancels;
 use crate::task::TaskRef;
 
-/// Runs `test` in a stack with the scope of a parent in short form.
+/// Runs `test` in a stack with the scope of a compact parent.
 fn with_body(test: impl FnOnce(&Frames, &ScopeState)) {
     let cancels = Cancels::new();
     let root = ScopeState::root(&cancels, &Claimant::enter(true), 0, 0);
@@ -16,26 +16,26 @@ fn with_body(test: impl FnOnce(&Frames, &ScopeState)) {
     frames.open(&root);
     let mut nested = Box::new(MaybeUninit::<ScopeState>::uninit());
     let at = NonNull::new(nested.as_mut_ptr()).expect("a box");
-    // SAFETY: there is room; nobody looks at its task.
+    // SAFETY: there is room, and the test does not use the task of the scope.
     unsafe { ScopeState::nest_in_frame(at, &root, TaskRef(NonNull::dangling()), 0, (&*frames).into()) };
-    // SAFETY: just made.
+    // SAFETY: the scope was just made.
     test(&frames, unsafe { at.as_ref() });
     frames.close();
     frames.shrink();
 }
 
-/// As small as a datum can be, and at another place in it.
+/// As small as a value can be, and at another place in the datum.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Aligned;
 
-/// One datum more, which has no value, and gets one.
+/// Makes a datum without a value, and gives it one.
 fn make<T: Copy>(frames: &Frames, scope_state: &ScopeState, value: T) -> Option<NonNull<Datum>> {
     let datum = frames.own_datum::<T>(scope_state)?;
     // SAFETY: its body is not over.
     let version = unsafe { datum.as_ref() }.version();
     assert!(!version.is_produced() && !version.is_full() && !version.is_in_place());
-    // SAFETY: it has room for one.
+    // SAFETY: the datum has room for a value.
     unsafe { version.value().cast::<T>().write(value) };
     version.produce();
     Some(datum)
@@ -61,7 +61,7 @@ fn a_place_comes_again_without_a_value() {
         assert!(places.iter().all(|some| places[0].starts_with(some)), "they lie where the first ones did");
         assert!(frames.owned.small.made().is_some(), "and are not made again");
         called(frames, || {
-            // Others in their places, of another type and of another size, and again the first.
+            // Data at these places of another type, and of another size. Then the first type again.
             for n in 0..3 {
                 make(frames, scope_state, n as u8).expect("few");
                 make(frames, scope_state, [n; 9]).expect("few");
@@ -94,7 +94,7 @@ fn a_body_has_so_many_of_each_size() {
             let small = (0..100).filter(|&n| make(frames, scope_state, n).is_some()).count();
             let large = (0..100).filter(|&n| make(frames, scope_state, [n; 9]).is_some()).count();
             assert_eq!((small, large), (MOST, MOST));
-            // As one that has a frame.
+            // As for a body that has a frame.
             frames.end_own(true);
             frames.leave_level();
         }

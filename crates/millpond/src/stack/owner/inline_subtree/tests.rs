@@ -85,7 +85,7 @@ fn rooms_are_used_again() {
     frames.enter();
     frames.open(&root);
     root.set_frames(Some((&*frames).into()));
-    frames.guard().meet(|_| None);
+    frames.owner_lock().meet(|_| None);
     let x = Handle::new(1_u64);
     let config = Config { inline: Inline::Always, ..Config::default() };
     for (deep, promotes) in

@@ -24,7 +24,7 @@ fn stolen<'env, const N: usize>(
         let scan = |stolen_tasks| {
             steal(frames, End::Oldest, stolen_tasks).map_or(Vec::new(), |stolen_tasks| stolen_tasks.found)
         };
-        let stolen = all_stolen.map(|stolen_tasks| frames.guard().alone(|| scan(stolen_tasks)));
+        let stolen = all_stolen.map(|stolen_tasks| frames.owner_lock().alone(|| scan(stolen_tasks)));
         // Undoes the thefts: the owner runs the closures after all.
         all.iter().for_each(|closure| closure.header().theft().store(GUARD, Relaxed));
         stolen.map(|found| found.into_iter().map(place).collect())

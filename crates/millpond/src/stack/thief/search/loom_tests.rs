@@ -76,7 +76,7 @@ impl World {
 
     /// The end of each step of the owner, as `Worker::meet`.
     fn look(&self) {
-        if !self.guard.is_clear() && self.guard.meet(|_wish| self.scan()) == Met::NoOwner {
+        if !self.guard.is_clear() && self.guard.meet(|_wish| self.scan()) == Met::FirstStep {
             self.sleep.work_arrived();
         }
     }
