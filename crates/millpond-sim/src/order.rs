@@ -1,4 +1,4 @@
-//! Which siblings wait for which: from their accesses, by the runtime's own rule.
+//! Which siblings wait for which, computed from their accesses by the runtime's own rule.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,16 @@ use millpond::stack::policy::conflicts;
 
 use crate::program::Children;
 
-/// Where more tasks than that are to be waited for by others, a node between them saves edges.
+/// If more tasks than this are to be waited for, a node between them and their successors saves
+/// edges.
 const MANY: usize = 4;
 
-/// The dependences among the children of one task, and how many of each are unmet. Nodes beyond the children stand
-/// between many and many.
+/// The dependences among the children of one task, and how many of each child's are unmet.
+/// Additional nodes connect large groups of predecessors and successors.
 #[derive(Debug)]
 pub(crate) struct Order {
     unmet: Vec<u32>,
-    /// Where the successors of each begin, and one more.
+    /// The index of each node's first successor, and a final end.
     first: Vec<u32>,
     successors: Vec<u32>,
     children: u32,
@@ -25,12 +26,12 @@ pub(crate) struct Order {
 struct Generation {
     mode: Mode,
     members: Vec<u32>,
-    /// For whom they wait.
+    /// The nodes that they wait for.
     after: Vec<u32>,
 }
 
 impl Order {
-    /// None if no child waits for another.
+    /// `None` if no child waits for another.
     pub(crate) fn of<T>(children: &Children<T>) -> Option<Order> {
         let count = children.tasks.len() as u32;
         let (mut nodes, mut edges) = (count, Vec::new());
@@ -40,7 +41,7 @@ impl Order {
             for &(datum, mode) in &children.accesses[begin..end] {
                 let new = || Generation { mode, members: Vec::new(), after: Vec::new() };
                 let youngest = data.entry(datum).or_insert_with(new);
-                // Those that exclude one another run in the order of the program, as under `deterministic`.
+                // Commutative accesses run in program order, as under `deterministic`.
                 let ordered = conflicts(youngest.mode, mode) || mode == Mode::Commutative;
                 if ordered && !youngest.members.is_empty() {
                     youngest.mode = mode;
@@ -74,12 +75,12 @@ impl Order {
         order
     }
 
-    /// Whether it waits for nobody any more.
+    /// Whether the child has no unfinished predecessor.
     pub(crate) fn is_met(&self, child: u32) -> bool {
         self.unmet[child as usize] == 0
     }
 
-    /// A child is finished; tells which others thereby wait for nobody any more.
+    /// A child is finished. Calls `met` with each child that has no more unfinished predecessors.
     pub(crate) fn finish(&mut self, child: u32, mut met: impl FnMut(u32)) {
         self.release(child, &mut met);
     }
@@ -95,14 +96,14 @@ impl Order {
             if successor < self.children {
                 met(successor);
             } else {
-                // Behind such a node are children only.
+                // The successors of such a node are all children.
                 self.release(successor, met);
             }
         }
     }
 }
 
-/// Those for whom the next generation waits.
+/// The nodes that the next generation waits for.
 fn between(members: Vec<u32>, nodes: &mut u32, edges: &mut Vec<(u32, u32)>) -> Vec<u32> {
     if members.len() <= MANY {
         return members;

@@ -1,4 +1,5 @@
-//! The speed of a processor as a function of time, Π_i(t): piecewise constant, and how much work fits into it.
+//! The speed of a processor as a function of time, Π_i(t), and the work that fits into a time. The
+//! function is piecewise constant.
 
 use std::ops::RangeInclusive;
 
@@ -7,19 +8,22 @@ use crate::random::Random;
 
 const NANOS: f64 = 1e9;
 
-/// What a speed may be, besides 0: with slower ones thieves would ask without end, with faster ones nothing take any time.
+/// The range of speeds other than 0. With slower ones thieves would ask without end; with faster
+/// ones nothing would take any time.
 pub(crate) const SPEEDS: RangeInclusive<f64> = 1e-3..=1e6;
-/// The seconds after which a speed may change, or in the mean: sooner, there would be nothing but changes.
+/// The range of the seconds between changes, or of their average. With shorter ones almost all
+/// events would be changes.
 pub(crate) const PERIODS: RangeInclusive<f64> = 1e-6..=1e9;
-/// The last second in which one may.
+/// The last second in which a speed may change.
 pub(crate) const LATEST: f64 = 1e12;
 
-/// Whether a processor may be so fast.
+/// Whether a processor may have this speed.
 pub(crate) fn is_speed(speed: f64) -> bool {
     speed == 0.0 || SPEEDS.contains(&speed)
 }
 
-/// From `at` on the speed is `speed`, and `capacity` work could have been done before, in nanoseconds at unit speed.
+/// From `at` on the speed is `speed`. Before `at`, `capacity` work could have been done, in
+/// nanoseconds at unit speed.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     at: f64,
@@ -27,7 +31,7 @@ struct Piece {
     capacity: f64,
 }
 
-/// How it goes on after the pieces there are.
+/// How the speed continues after the existing pieces.
 #[derive(Clone, Debug)]
 enum Tail {
     Same,
@@ -38,7 +42,7 @@ enum Tail {
         period: f64,
         random: Random,
     },
-    /// Up and down in turns, for exponentially distributed times.
+    /// 1 and 0 in turns, for exponentially distributed times.
     Churn {
         up: f64,
         down: f64,
@@ -61,12 +65,12 @@ enum Tail {
 pub struct Speed {
     pieces: Vec<Piece>,
     tail: Tail,
-    /// So many pieces are drawn and no more.
+    /// The maximum number of pieces that are drawn.
     most: usize,
 }
 
 impl Speed {
-    /// The same for ever.
+    /// A speed that never changes.
     ///
     /// # Errors
     ///
@@ -75,12 +79,13 @@ impl Speed {
         Self::steps(&[(0.0, speed)])
     }
 
-    /// From each time on the speed beside it.
+    /// A speed that changes at given times: pairs of a time and the speed from then on.
     ///
     /// # Errors
     ///
-    /// If there is none, if the first time is not 0, if a time is not after the one before or is beyond 10^12 s, or if a
-    /// speed is neither 0 nor from 10^-3 to 10^6.
+    /// - `steps` is empty, or the first time is not 0.
+    /// - A time is not after the previous one, or is beyond 10^12 s.
+    /// - A speed is neither 0 nor from 10^-3 to 10^6.
     pub fn steps(steps: &[(f64, f64)]) -> Result<Self, Error> {
         require("number of steps of a speed", steps.len() as f64, !steps.is_empty(), "1 or more")?;
         require("first time of a speed", steps[0].0, steps[0].0 == 0.0, "0")?;
@@ -99,13 +104,13 @@ impl Speed {
         Self::drawn(1.0)
     }
 
-    /// The same for ever: a number that was drawn between speeds.
+    /// A speed that never changes, drawn from a range.
     pub(crate) fn drawn(speed: f64) -> Self {
         let first = Piece { at: 0.0, speed, capacity: 0.0 };
         Speed { pieces: vec![first], tail: Tail::Same, most: usize::MAX }
     }
 
-    /// Uniformly distributed in a range, drawn again each `period`.
+    /// A speed that is uniformly distributed in a range, and drawn again each `period`.
     pub(crate) fn redrawn(low: f64, high: f64, period: f64, random: Random) -> Self {
         let mut speed =
             Speed { tail: Tail::Redrawn { low, high, period, random }, pieces: Vec::new(), most: usize::MAX };
@@ -113,23 +118,24 @@ impl Speed {
         speed
     }
 
-    /// Speed 1, and 0, in turns: for exponentially distributed times of these means.
+    /// Speeds 1 and 0 in turns, for exponentially distributed times with these averages.
     pub(crate) fn churn(up: f64, down: f64, random: Random) -> Self {
         Speed { tail: Tail::Churn { up, down, random }, ..Speed::unit() }
     }
 
-    /// Draws no more pieces than that.
+    /// Limits the number of pieces that are drawn.
     pub(crate) fn limited(mut self, most: usize) -> Self {
         self.most = most;
         self
     }
 
-    /// How many pieces there are.
+    /// The number of pieces.
     pub(crate) fn pieces(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether more pieces than the limit would have to be drawn: it then stays as it is, which nobody asked for.
+    /// Whether the limit on pieces is reached. The speed then would stay as it is, which differs
+    /// from what was requested.
     pub(crate) fn is_exhausted(&self) -> bool {
         !matches!(self.tail, Tail::Same) && self.pieces.len() >= self.most
     }
@@ -139,7 +145,7 @@ impl Speed {
         self.pieces.push(Piece { at, speed, capacity });
     }
 
-    /// One more piece; false if there is none.
+    /// Adds a piece; false if there is none.
     fn extend(&mut self) -> bool {
         if self.pieces.len() >= self.most {
             return false;
@@ -160,10 +166,10 @@ impl Speed {
         true
     }
 
-    /// The piece in which a time lies.
+    /// The piece that contains a time.
     fn piece(&mut self, time: f64) -> usize {
         while self.pieces.last().is_some_and(|last| last.at <= time) && self.extend() {}
-        // Nearly always the first or the last.
+        // Usually it is the first or the last.
         let last = self.pieces.len() - 1;
         if self.pieces[last].at <= time { last } else { self.pieces.partition_point(|piece| piece.at <= time) - 1 }
     }
@@ -181,7 +187,7 @@ impl Speed {
         capacity + (time - at) * speed * NANOS
     }
 
-    /// When so much work can have been done; infinite if never.
+    /// The time at which this much work can be done; infinite if never.
     pub fn when(&mut self, capacity: f64) -> f64 {
         while self.pieces.last().is_some_and(|last| last.capacity < capacity) && self.extend() {}
         let piece = self.pieces.partition_point(|piece| piece.capacity < capacity).max(1) - 1;
@@ -192,7 +198,7 @@ impl Speed {
         if speed > 0.0 { at + (capacity - before) / (speed * NANOS) } else { f64::INFINITY }
     }
 
-    /// When the speed changes next.
+    /// The time of the next change of speed.
     pub fn next_change(&mut self, time: f64) -> Option<f64> {
         let piece = self.piece(time);
         if piece + 1 == self.pieces.len() && !self.extend() {
@@ -201,7 +207,8 @@ impl Speed {
         Some(self.pieces[piece + 1].at)
     }
 
-    /// Calls with every span of time from `from` to `to` in which the speed is not 0, and `least` at least.
+    /// Calls `each` with every span between `from` and `to` in which the speed is not 0 and at
+    /// least `least`.
     pub(crate) fn spans(&mut self, from: f64, to: f64, least: f64, mut each: impl FnMut(f64, f64)) {
         let (mut piece, mut from) = (self.piece(from), from);
         self.piece(to);
@@ -215,7 +222,7 @@ impl Speed {
         }
     }
 
-    /// Whether it is, at some time, so slow.
+    /// Whether the speed is ever 0 or below `least`.
     pub(crate) fn can_be_below(&self, least: f64) -> bool {
         let slow = |speed: f64| speed <= 0.0 || speed < least;
         self.pieces.iter().any(|piece| slow(piece.speed))
@@ -226,7 +233,7 @@ impl Speed {
             }
     }
 
-    /// When it is first fast enough to take part.
+    /// The first time at which the processor is fast enough.
     pub(crate) fn first_alive(&mut self, least: f64) -> Option<f64> {
         let mut time = 0.0;
         loop {
@@ -241,8 +248,8 @@ impl Speed {
         }
     }
 
-    /// Whether no draw of a generator is so fast. Draws come near the upper bound of a range and do not reach it, unless the
-    /// range is one number.
+    /// Whether no draw of the generator is fast enough. Draws do not reach the upper bound of a
+    /// range, unless the range is one number.
     fn is_never(&self, least: f64) -> bool {
         match self.tail {
             Tail::Same => false,

@@ -1,4 +1,4 @@
-//! A stack of frames, and what its owner does with it: runs the children in reference order (DDS §3).
+//! A stack of frames. Its owner runs the children in reference order (DDS §3).
 
 use millpond::stack::policy::End;
 
@@ -15,24 +15,24 @@ pub(crate) struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// On its way to its thief, or there, and not begun.
+    /// On its way to its thief, or there and not begun.
     Sent,
     Active,
-    /// Its owner came to a stolen child that is unfinished.
+    /// Its owner reached a stolen child that is unfinished.
     Suspended,
 }
 
 /// How far the owner came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// As far as the time allowed.
+    /// As far as the budget allowed.
     Further,
     /// To a stolen child that is unfinished.
     Blocked,
     ToTheEnd,
 }
 
-/// What has been executed.
+/// The executed work and tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) work: Work,
@@ -42,14 +42,14 @@ pub(crate) struct Tally {
 #[derive(Debug)]
 pub(crate) struct Stack<T> {
     frames: Vec<Frame<T>>,
-    /// What has been done of the child at which the owner is, while its body runs.
+    /// The work done of the current child, while its body runs.
     progress: Work,
-    /// All that this body takes.
+    /// The total work of this body.
     body: Work,
-    /// The topmost frame is that of this body, which runs: it was opened since somebody has looked for what it has created, or at its
-    /// end.
+    /// Whether the topmost frame is that of the running body. That frame is opened when a thief
+    /// scans for what the body has created, or at the body's end.
     creating: bool,
-    /// Whence its root was stolen; none for the program's root.
+    /// Where its root was stolen; `None` for the program's root.
     pub(crate) origin: Option<Place>,
     pub(crate) holder: usize,
     pub(crate) standing: Standing,
@@ -61,7 +61,8 @@ impl<T: Clone> Stack<T> {
         Stack { frames, progress: 0, body: 0, creating: false, origin, holder, standing: Standing::Sent }
     }
 
-    /// The owner works for so long. A subtree that it finishes within that is not unfolded: nobody looked meanwhile.
+    /// The owner does this much work. If it finishes a subtree within that, it does not unfold the
+    /// subtree: no thief scanned it meanwhile.
     pub(crate) fn run<P: Program<Task = T>>(&mut self, program: &P, mut budget: Work, tally: &mut Tally) -> Came {
         loop {
             if self.creating {
@@ -104,14 +105,15 @@ impl<T: Clone> Stack<T> {
         }
     }
 
-    /// Some more of a body has been done, and not all.
+    /// Does a part of a body, not all.
     fn come_further(&mut self, work: Work, tally: &mut Tally) -> Came {
         self.progress += work;
         tally.work += work;
         Came::Further
     }
 
-    /// A body is at its end: how many tasks it is itself, one, or none if it is a part of one.
+    /// A body has ended. Returns the number of tasks that it counts as: one, or none if it is a
+    /// part of one.
     fn end_creation(&mut self) -> u64 {
         self.creating = false;
         let [.., below, above] = &self.frames[..] else { unreachable!("what creates lies in the frame below") };
@@ -128,10 +130,11 @@ impl<T: Clone> Stack<T> {
         }
     }
 
-    /// For so much work nothing happens that concerns others, if no more is stolen. Right after it came `Further`.
+    /// The work until the next event that concerns others, if no more is stolen. Only valid right
+    /// after `Further`.
     pub(crate) fn undisturbed(&self) -> Work {
         let Some((top, below)) = self.frames.split_last() else { return 0 };
-        // The child at which it is has begun: it came further.
+        // The current child has begun: the last result was `Further`.
         let (mut sum, next) = if self.creating {
             (self.body - self.progress, 0)
         } else {
@@ -148,7 +151,7 @@ impl<T: Clone> Stack<T> {
         sum
     }
 
-    /// What a thief takes: frame by frame, the first child that is ready.
+    /// What a thief takes: frame by frame, the first ready child.
     pub(crate) fn find<P: Program<Task = T>>(&mut self, program: &P, end: End) -> Option<(usize, usize)> {
         self.unfold(program);
         let running = self.creating.then(|| self.frames.len() - 1);
@@ -159,7 +162,8 @@ impl<T: Clone> Stack<T> {
         })
     }
 
-    /// Opens the frame of the body that runs, if it has children: those that it has created lie there.
+    /// Opens the frame of the running body, if it has children: those that it has created are
+    /// there.
     fn unfold<P: Program<Task = T>>(&mut self, program: &P) {
         let Some(top) = self.frames.last().filter(|_| !self.creating) else { return };
         let Some(child) = top.children.get(top.next) else { return };
@@ -168,21 +172,21 @@ impl<T: Clone> Stack<T> {
         }
     }
 
-    /// The frame of the body that runs.
+    /// Pushes the frame of the running body.
     fn open<P: Program<Task = T>>(&mut self, program: &P) {
         let below = self.frames.last().expect("what runs lies in a frame");
         self.frames.push(Frame::of(program, &below.children[below.next].task));
         self.creating = true;
     }
 
-    /// A thief takes it.
+    /// A thief takes a child.
     pub(crate) fn steal(&mut self, (frame, child): (usize, usize), by: StackId) -> (T, Size) {
         let frame = &mut self.frames[frame];
         frame.steal(child, by);
         (frame.children[child].task.clone(), frame.children[child].size)
     }
 
-    /// A thief has finished what it took; true if the stack was suspended upon that.
+    /// A thief has finished a child. Returns whether the stack was suspended for it.
     pub(crate) fn finish_stolen(&mut self, place: Place) -> bool {
         let top = place.frame + 1 == self.frames.len();
         let frame = &mut self.frames[place.frame];
@@ -190,12 +194,12 @@ impl<T: Clone> Stack<T> {
         self.standing == Standing::Suspended && top && frame.next == place.child
     }
 
-    /// A thief is lost.
+    /// A thief is lost: its child is available again.
     pub(crate) fn put_back(&mut self, place: Place) {
         self.frames[place.frame].put_back(place.child);
     }
 
-    /// The stacks on which children of it run.
+    /// The stacks on which children of this stack run.
     pub(crate) fn stolen(&self) -> Vec<StackId> {
         self.frames.iter().flat_map(Frame::stolen).collect()
     }

@@ -1,7 +1,9 @@
-//! The dependences of a run: which accesses form which generation, and what each waits for ([TG](crate#sources) §3.2).
+//! The dependences of a run: which accesses form a generation, and what each waits for
+//! ([TG](crate#sources) §3.2).
 //!
-//! They follow from what was declared and in which order, not from what happened: a task that never waited because the
-//! one before it was long done depends on it all the same. A `write` waits for nobody: it starts a version (TG §3.3).
+//! They follow from the declarations and their order, not from what happened. A task depends on the
+//! one before it even if it never waited, because that one was already done. A `write` waits for no
+//! task: it starts a version (TG §3.3).
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,11 +19,11 @@ pub(crate) type Gen = u32;
 #[derive(Debug)]
 pub(crate) struct Generation {
     pub(crate) mode: Mode,
-    /// In which scope, of which datum; how many versions and generations of it came before.
+    /// The scope and the datum, and the numbers of its earlier versions and generations.
     pub(crate) scope: Ix,
     pub(crate) datum: u64,
     pub(crate) version: u32,
-    /// The generation before, of the same version: its members come first.
+    /// The previous generation of the same version. Its members come first.
     pub(crate) after: Option<Gen>,
     pub(crate) members: Vec<Ix>,
 }
@@ -29,21 +31,21 @@ pub(crate) struct Generation {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) generations: Vec<Generation>,
-    /// The generation of each access, as [`Run::accesses`] are numbered.
+    /// The generation of each access; the index is that of [`Run::accesses`].
     pub(crate) of_access: Vec<Option<Gen>>,
-    /// What each wait for a datum waits for, as [`Run::waits`] are numbered.
+    /// The generation that each wait for a datum waits for; the index is that of [`Run::waits`].
     pub(crate) of_wait: Vec<Option<Gen>>,
     /// The children of each body, in reference order.
     pub(crate) children: Vec<Vec<Ix>>,
 }
 
-/// Where one datum is, in one scope.
+/// The current state of one datum in one scope.
 #[derive(Clone, Copy)]
 struct Current {
-    /// The youngest generation; none if a new version has no access yet.
+    /// The youngest generation; `None` if a new version has no access yet.
     youngest: Option<Gen>,
     version: u32,
-    /// A body has waited for the youngest generation: what comes later is none of it.
+    /// Whether a body has waited for the youngest generation: later accesses do not join it.
     closed: bool,
 }
 
@@ -71,7 +73,7 @@ impl Graph {
         let mut data = HashMap::new();
         self.children[ix as usize].sort_by_key(|&child| run.body(child).order);
         if body.session {
-            // Its tasks are spawned, and data set, wherever it is used.
+            // Any thread that uses the session spawns its tasks and sets its data.
             let mut sets = run.sets_of(ix).iter().peekable();
             for child in self.children[ix as usize].clone() {
                 while let Some(set) = sets.next_if(|set| set.order < run.body(child).order) {
@@ -81,7 +83,7 @@ impl Graph {
             }
             return;
         }
-        // What it opens in between can use its handles and spawn its tasks.
+        // A scope that it opens in between can use its handles and spawn its tasks.
         let (mut open, mut seen) = (vec![run.ops_of(ix).iter()], HashSet::new());
         while let Some(ops) = open.last_mut() {
             let Some(op) = ops.next() else {
@@ -94,13 +96,13 @@ impl Graph {
                 Does::Wait(number) => self.wait(run, number, &mut data),
                 _ => {}
             }
-            // Once each: a recording may say that scopes open one another.
+            // Each scope once: a recording may say that scopes open one another.
             let inner = deep.opened(run, op).filter(|&scope| scope != ix && seen.insert(scope));
             open.extend(inner.map(|scope| run.ops_of(scope).iter()));
         }
     }
 
-    /// A body waits for a datum, if that is of the scope which has these.
+    /// A body waits for a datum, if that belongs to the scope of `data`.
     fn wait(&mut self, run: &Run, number: u32, data: &mut HashMap<u64, Current>) {
         let wait = &run.waits[number as usize];
         let On::Datum(datum) = wait.on else { return };
@@ -112,7 +114,7 @@ impl Graph {
         }
     }
 
-    /// What an access of `mode`, were it issued now, would wait for.
+    /// The generation that an access of `mode` would wait for if it were issued now.
     fn before(&self, data: &HashMap<u64, Current>, datum: u64, mode: Mode) -> Option<Gen> {
         let youngest = data.get(&datum)?.youngest?;
         let generation = &self.generations[youngest as usize];
@@ -162,7 +164,7 @@ impl Graph {
         };
         let excludes = |generation: &Generation| generation.mode == Mode::Commutative && generation.members.len() > 1;
         let ordered = self.generations.iter().any(|g| g.after.is_some() || excludes(g));
-        // The second half of a fork is waited for, as its caller's return is.
+        // A fork waits for its second half, as for the return of a call.
         let forks = run.tasks().any(|(_, task)| task.kind == Kind::Task(Role::Fork));
         if ordered || forks || run.known().any(|(_, body)| waits(body)) {
             Class::Any
@@ -174,8 +176,8 @@ impl Graph {
     }
 }
 
-/// Scopes, opened by bodies, in which something may happen that concerns a scope further out: a task of that is spawned
-/// there, a datum set, or waited for. There are few; the others need not be looked at again for each scope around them.
+/// Scopes, opened by bodies, that may affect an outer scope: they spawn its tasks, set its data or
+/// wait for them. There are few. The others need not be scanned again for each scope around them.
 struct Deep(Vec<bool>);
 
 impl Deep {
@@ -197,7 +199,7 @@ impl Deep {
         deep
     }
 
-    /// The scope that an operation opens, if it is such a one.
+    /// The scope that an operation opens, if it opens one of these.
     fn opened(&self, run: &Run, op: &Op) -> Option<Ix> {
         let scope = match op.what {
             Does::Open(scope) => scope,
@@ -219,10 +221,10 @@ fn next_version(data: &mut HashMap<u64, Current>, datum: u64) {
 /// [TP](crate#sources)'s classes of task-based algorithms (TP §2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Class {
-    /// D0: initial tasks only, which depend on nothing.
+    /// D0: only initial tasks, without dependences.
     #[serde(rename = "D0")]
     Independent,
-    /// DH: tasks depend on their creation only.
+    /// DH: tasks depend only on their creation.
     #[serde(rename = "DH")]
     Hierarchical,
     /// D∞: any dependences.

@@ -1,24 +1,25 @@
-//! Why workers had nothing to do: what ended each gap, and what that had waited for.
+//! Why workers were idle: what ended each gap, and what that had waited for.
 
 use crate::blocked::Blocked;
 use crate::model::{Body, Ix, Line, On, Run, Segment};
 use millpond::record::Cause;
 
-/// Why a worker stood idle.
+/// Why a worker was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// What ran next waited for data: for another task; or nothing did, but all tasks that were there waited so.
+    /// The next body waited for data, that is for another task. Or it did not, but all existing
+    /// tasks waited so.
     Data,
-    /// As `Data`, for a turn at a commutative datum.
+    /// Like `Data`, but for a turn at a commutative datum.
     Exclusion,
-    /// It was the spawner, which waited for room in its window.
+    /// The next body was the spawner, which waited for room in its window.
     Window,
-    /// There was no task that could not be run at once, and what ran next was not spawned yet.
+    /// Every existing task could run at once, and the next one was not spawned yet.
     NoWork,
-    /// Some task was ready: the worker had to wake up, or to find it, or another worker kept it.
+    /// A task was ready. The worker had to wake up or to find it, or another worker had it.
     Latency,
-    /// It was a body that waited for a future, or for a session.
+    /// The next body waited for a future, or for a session.
     Others,
 }
 
@@ -40,45 +41,47 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// A time in which a worker had nothing to do.
+/// A time in which a worker was idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) reason: Reason,
-    /// For whom what ran next had waited.
+    /// The body that the next one had waited for.
     pub(crate) on: Option<Ix>,
 }
 
-/// What a worker did at thefts, between the bodies that it ran.
+/// The time and counts of a worker's thefts, between the bodies that it ran.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtThefts {
-    /// Looks into stacks or pools that found something, and how many tasks they took.
+    /// Scans of stacks or pools that found something, and the number of tasks that they took.
     pub(crate) looks: u64,
     pub(crate) closures: u64,
-    /// Gaps between two bodies in which it waited for what was stolen, and took nothing.
+    /// Gaps between two bodies in which the worker waited for a stolen closure and took nothing.
     pub(crate) waits: u64,
-    /// In such waits; and between two bodies if a look came in between, until the worker was idle.
+    /// The time of such waits. If a scan came between two bodies, also the time until the worker
+    /// was idle.
     pub(crate) time: u64,
-    /// Idle while some task was ready, once the worker had run something: before that it had to begin, or to wake up.
+    /// The time idle while a task was ready, after the worker's first body. Before that it had to
+    /// begin, or to wake up.
     pub(crate) idle: u64,
 }
 
-/// Where one worker's time went, from `from` to `to`.
+/// How one worker spent its time, from `from` to `to`.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
     pub(crate) busy: u64,
     /// Neither in a body nor idle.
     pub(crate) overhead: u64,
-    /// The part of that at thefts.
+    /// The part of the overhead at thefts.
     pub(crate) at_thefts: AtThefts,
-    /// Idle, by reason, as [`Reason::ALL`] has them.
+    /// The idle time by reason, in the order of [`Reason::ALL`].
     pub(crate) idle: [u64; Reason::ALL.len()],
-    /// To be drawn.
+    /// The gaps, for drawing.
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// The time of a track between `from` and `to`.
+/// How a track spent its time between `from` and `to`.
 pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: u64) -> Account {
     let mut account = Account::default();
     let (mut at, mut idle, mut thefts) = (from, line.idle.iter().peekable(), Thefts::of(line));
@@ -87,7 +90,7 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
     for next in inside.map(Some).chain([None]) {
         let (start, end) = next.map_or((to, to), |segment| (segment.from.max(at), segment.to.min(to).max(at)));
         while idle.next_if(|(_, until)| *until <= at).is_some() {}
-        // Idle from the first look in vain until something runs.
+        // Idle from the first failed scan until something runs.
         let lazy = idle.peek().map(|(since, _)| (*since).max(at)).filter(|since| *since < start);
         if let Some(since) = lazy {
             let (why, on) = next.map_or((Reason::NoWork, None), |segment| why(run, segment, since));
@@ -108,7 +111,7 @@ pub(crate) fn account(run: &Run, blocked: &Blocked, line: &Line, from: u64, to: 
     account
 }
 
-/// What is still to come of a track's thefts.
+/// The remaining thefts of a track.
 struct Thefts<'a> {
     looks: &'a [(u64, u32)],
     waits: &'a [(u64, u64)],
@@ -119,7 +122,8 @@ impl Thefts<'_> {
         Thefts { looks: &line.looks, waits: &line.at_thefts }
     }
 
-    /// Between two bodies the worker was busy with something else from `from` to `to`, then idle until `end`.
+    /// Between two bodies, the worker was busy with something else from `from` to `to`. Then it was
+    /// idle until `end`.
     fn add(&mut self, sum: &mut AtThefts, from: u64, to: u64, end: u64) {
         let looks = self.looks.split_off(..self.looks.partition_point(|&(at, _)| at <= end)).unwrap_or_default();
         let waits = self.waits.split_off(..self.waits.partition_point(|&(since, _)| since < end)).unwrap_or_default();
@@ -135,7 +139,7 @@ impl Thefts<'_> {
     }
 }
 
-/// Why a segment did not begin before, its worker being idle since `since`.
+/// Why a segment did not begin earlier, although its worker was idle since `since`.
 fn why(run: &Run, segment: &Segment, since: u64) -> (Reason, Option<Ix>) {
     let body = run.body(segment.body);
     if body.started == Some(segment.from) {

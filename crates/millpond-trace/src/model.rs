@@ -1,4 +1,4 @@
-//! What a recording says, body by body.
+//! The content of a recording, body by body.
 
 use std::ops::Range;
 
@@ -29,12 +29,13 @@ pub(crate) struct Body {
     pub(crate) label: u32,
     pub(crate) count: u8,
     pub(crate) indices: [u32; 4],
-    /// Whose child it is; of a scope, the body that opened it, perhaps on a track of another runtime.
+    /// Its parent. For a scope: the body that opened it, perhaps on a track of another runtime.
     pub(crate) spawner: Option<Ix>,
     pub(crate) order: u64,
     pub(crate) accesses: Range<u32>,
     pub(crate) spawned: u64,
-    /// When its last access was granted, and the task whose release did it; `None` if it had not to wait.
+    /// When its last access was granted, and the task whose release granted it; `None` if it did
+    /// not wait.
     pub(crate) granted: Option<(u64, Option<Ix>)>,
     /// The same for its last exclusion.
     pub(crate) handed: Option<(u64, Option<Ix>)>,
@@ -43,15 +44,16 @@ pub(crate) struct Body {
     pub(crate) completed: Option<u64>,
     /// Index into [`Run::tracks`].
     pub(crate) track: Option<u32>,
-    /// What it did itself, spawning included.
+    /// Its own time, spawning included.
     pub(crate) own: u64,
-    /// It ran on top of another body: at its spawn, or as a half that was taken back.
+    /// Whether it ran on top of another body: at its spawn, or as the second half of a fork that
+    /// was taken back.
     pub(crate) on_top: bool,
     pub(crate) pending: bool,
     /// A scope without a closure.
     pub(crate) session: bool,
     pub(crate) ok: bool,
-    /// It was opened within the recording, or spawned by one that was, or by its children in turn.
+    /// Whether it was opened within the recording, or has an ancestor that was.
     pub(crate) known: bool,
     /// Index range in [`Run::ops`].
     pub(crate) ops: Range<u32>,
@@ -64,7 +66,7 @@ pub(crate) struct Access {
     pub(crate) datum: u64,
 }
 
-/// What a body does besides computing, and after how much of its own time.
+/// An operation of a body, and the body's own time before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
     pub(crate) body: Ix,
@@ -75,13 +77,13 @@ pub(crate) struct Op {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Does {
     Spawn(Ix),
-    /// Waits, as [`Run::waits`] has it.
+    /// Waits; the index is that of [`Run::waits`].
     Wait(u32),
     /// Uses the result of a task.
     Join(Ix),
     /// Gives a datum a new version, in a scope.
     Set(Ix, u64),
-    /// Opens a root scope, and goes on when that is complete.
+    /// Opens a root scope, and continues when that is complete.
     Open(Ix),
     /// Meets the last precondition of a pending task.
     Meet(Ix),
@@ -91,12 +93,12 @@ pub(crate) enum Does {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Set {
     pub(crate) scope: Ix,
-    /// Its place among the children.
+    /// Its position among the children.
     pub(crate) order: u64,
     pub(crate) datum: u64,
 }
 
-/// A body stands still.
+/// A wait of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) body: Ix,
@@ -105,7 +107,7 @@ pub(crate) struct Wait {
     pub(crate) track: u32,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// The task whose release ended it, for a datum.
+    /// For a datum: the task whose release ended the wait.
     pub(crate) by: Option<Ix>,
 }
 
@@ -116,23 +118,23 @@ pub(crate) enum On {
     Nothing,
 }
 
-/// What happened on a track.
+/// The events of a track.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) track: Track,
-    /// `worker 0`; what is no worker's is a guest's.
+    /// `worker 0`, or a guest if it belongs to no worker.
     pub(crate) name: String,
-    /// Which body ran when; touching segments of one body are one.
+    /// Which body ran when. Adjacent segments of one body are merged.
     pub(crate) runs: Vec<Segment>,
-    /// When there was nothing to do: from the first look in vain until something ran; from 0 to the first event too,
-    /// and without end if nothing ran any more.
+    /// When the worker was idle: from the first failed scan until something ran. This includes the
+    /// time from 0 to the first event. It has no end if nothing ran afterwards.
     pub(crate) idle: Vec<(u64, u64)>,
     pub(crate) steals: u64,
     /// When it took tasks from others, and how many.
     pub(crate) looks: Vec<(u64, u32)>,
-    /// When it waited for what was stolen from the stack that it ran.
+    /// When it waited for a stolen closure of the stack that it ran.
     pub(crate) at_thefts: Vec<(u64, u64)>,
-    /// Time in spawning.
+    /// The time in spawning.
     pub(crate) spawning: u64,
 }
 
@@ -141,11 +143,11 @@ pub(crate) struct Segment {
     pub(crate) body: Ix,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// The wait that ended with its beginning, as [`Run::waits`] has it.
+    /// The wait that ended at its beginning; the index is that of [`Run::waits`].
     pub(crate) after: Option<u32>,
 }
 
-/// A recording, understood.
+/// A recording, replayed.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) labels: Vec<String>,
@@ -153,10 +155,10 @@ pub(crate) struct Run {
     pub(crate) accesses: Vec<Access>,
     pub(crate) ops: Vec<Op>,
     pub(crate) waits: Vec<Wait>,
-    /// By scope and order.
+    /// Sorted by scope and order.
     pub(crate) sets: Vec<Set>,
     pub(crate) tracks: Vec<Line>,
-    /// Somebody stole from a stack of the dataflow stack.
+    /// Whether a thief stole from a stack of the dataflow stack.
     pub(crate) has_stacks: bool,
     pub(crate) ticks_per_second: f64,
     pub(crate) workers: usize,
@@ -183,7 +185,7 @@ impl Run {
         &self.ops[ops.start as usize..ops.end as usize]
     }
 
-    /// What was set in a scope, by order.
+    /// The sets of a scope, by order.
     pub(crate) fn sets_of(&self, ix: Ix) -> &[Set] {
         let (from, to) =
             (self.sets.partition_point(|set| set.scope < ix), self.sets.partition_point(|set| set.scope <= ix));
@@ -195,7 +197,7 @@ impl Run {
         &self.accesses[accesses.start as usize..accesses.end as usize]
     }
 
-    /// All bodies with their indices, but those that were there before the recording.
+    /// All bodies with their indices, without those from before the recording.
     pub(crate) fn known(&self) -> impl Iterator<Item = (Ix, &Body)> {
         self.bodies.iter().enumerate().filter(|(_, body)| body.known).map(|(ix, body)| (ix as Ix, body))
     }
@@ -245,9 +247,10 @@ impl Line {
 impl Body {
     fn unknown() -> Body {
         Body {
-            // Until it is said: what is opened says so on the track where it runs.
+            // Until an event says otherwise: a scope's opening is an event on the track where it
+            // runs.
             kind: Kind::Task(Role::Leaf),
-            // The last one.
+            // The last label.
             label: u32::MAX,
             count: 0,
             indices: [0; 4],
@@ -271,7 +274,7 @@ impl Body {
         }
     }
 
-    /// When it could have started: its accesses granted, its exclusions taken.
+    /// When it could have started: its accesses were granted, and it had its exclusions.
     pub(crate) fn ready(&self) -> u64 {
         let granted = self.granted.map_or(self.spawned, |(at, _)| at);
         self.handed.map_or(granted, |(at, _)| at.max(granted))

@@ -1,4 +1,5 @@
-//! The report: what a run did, how much of it could have been parallel, and where the rest of the time went.
+//! The report: what a run did, how much of it could have been parallel, and how the rest of the
+//! time was spent.
 
 use std::collections::HashMap;
 
@@ -12,58 +13,60 @@ use crate::idle::{Account, AtThefts, Reason, account};
 use crate::model::{Ix, Kind, Run};
 use crate::span::Span;
 
-/// How a run was, in numbers. Times are in seconds.
+/// The numbers of a run. Times are in seconds.
 ///
-/// Its `Display` is a table for people; it serializes as one flat object.
+/// Its `Display` is a table for people. It serializes as one flat object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Of the runtime.
+    /// The workers of the runtime.
     pub workers: usize,
     /// From the first scope's opening to the last one's completion.
     pub seconds: f64,
     /// Tasks: leaves and parents, second halves of forks.
     pub tasks: u64,
-    /// Tasks that have no children. A schedule that needs no more processors than that is as fast as any ([TP](crate#sources)
-    /// §2.3).
+    /// Tasks without children. A schedule never needs more processors than that to be as fast as
+    /// any ([TP](crate#sources) §2.3).
     pub leaves: u64,
-    /// Tasks of the runtime's own, that combine reductions.
+    /// The runtime's own tasks, which combine reductions.
     pub combinations: u64,
     /// [TP](crate#sources)'s class of the graph.
     pub class: Class,
     /// T₁: the time of all bodies, their spawning included.
     pub work: f64,
-    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by their waits. A session,
-    /// and what a thread beside the workers does for it, waits for nobody here: a thread that closes one session before
-    /// it opens the next counts as if it did both at once.
+    /// T∞: the longest chain of bodies that wait for each other: by data, by their spawning, by
+    /// their waits. Sessions, and the work of non-worker threads for them, have no waits here. So a
+    /// thread that closes one session before it opens the next counts as if it did both at once.
     pub span: f64,
-    /// Bodies that have completed and, by what is recorded, could not have: 0 but in recordings of which a part is
-    /// missing. `span` is too small then.
+    /// Bodies that have completed, although the recorded events do not allow it. This is 0 unless a
+    /// part of the recording is missing. Then `span` is too small.
     pub incomplete: u64,
-    /// T₁/T∞: more workers than that have nothing to do.
+    /// T₁/T∞: any further workers have nothing to do.
     pub parallelism: f64,
-    /// The part of `work` that bodies spent in spawning.
+    /// The part of `work` that bodies spent on spawning.
     pub spawning: f64,
-    /// The time of workers that was neither in bodies nor idle: taking and completing tasks, switching between bodies.
+    /// The time of workers that was neither in bodies nor idle: to take and complete tasks, and to
+    /// switch between bodies.
     pub overhead: f64,
-    /// Thefts: how many tasks workers took from others.
+    /// Thefts: the number of tasks that workers took from others.
     pub steals: u64,
-    /// What workers did at thefts; `None` if nobody stole from a stack of the dataflow stack.
+    /// What thefts cost; `None` if no thief stole from a stack of the dataflow stack.
     pub thefts: Option<Thefts>,
-    /// The most tasks that were spawned and not complete at once.
+    /// The maximum number of tasks that were spawned and not complete at the same time.
     pub most_held: u64,
-    /// Whether all root scopes had the same graph: tasks, labels, accesses and nesting; `None` if there was one only.
+    /// Whether all root scopes had the same graph: tasks, labels, accesses and nesting. `None` if
+    /// there was only one.
     pub repeated: Option<bool>,
     /// A fingerprint of the graph of each root scope.
     pub graphs: Vec<u64>,
     /// Time and count by label, the largest time first.
     pub labels: Vec<LabelTime>,
-    /// Workers' idle time by what it waited for.
+    /// Workers' idle time by its reason.
     pub idle: Vec<IdleTime>,
-    /// How long bodies and tasks waited, by what for.
+    /// How long bodies and tasks waited, by reason.
     pub waits: Waits,
-    /// Where each worker's time went.
+    /// How each worker spent its time.
     pub per_worker: Vec<WorkerTime>,
-    /// What T₁/p + T∞ gives.
+    /// The prediction by T₁/p + T∞.
     pub predicted: Vec<Prediction>,
 }
 
@@ -72,39 +75,41 @@ pub struct Report {
 pub struct LabelTime {
     /// The name, or `file:line`.
     pub label: String,
-    /// How many.
+    /// The number of tasks.
     pub tasks: u64,
     /// Their time.
     pub seconds: f64,
-    /// How much of it is on the critical path.
+    /// The part of it that is on the critical path.
     pub on_critical_path: f64,
-    /// In how many stretches.
+    /// The number of stretches of the critical path that have it.
     pub stretches: u64,
 }
 
 /// Idle time for one reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct IdleTime {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// How long, all workers together.
+    /// The time of all workers together.
     pub seconds: f64,
 }
 
 /// Thefts on the dataflow stack, all workers together ([DDS](crate#sources) §3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thefts {
-    /// How often a worker looked into a stack, perhaps one that it had left itself, and took something; or took something from a
-    /// pool that a thief had left there.
+    /// How often a worker scanned a stack, perhaps its own suspended one, and took something. Also
+    /// how often it took something from a pool that a thief had left there.
     pub looks: u64,
-    /// How many closures all looks took. What was left in a pool and taken from there counts each time.
+    /// The number of closures that all scans took. A closure that was left in a pool and taken from
+    /// there counts each time.
     pub closures: u64,
-    /// How often a worker waited at a closure that was stolen, and took nothing before it ran the next body.
+    /// How often a worker waited at a stolen closure, and took nothing before it ran the next body.
     pub waits: u64,
-    /// The part of the overhead that this was: waiting, and all between two bodies if a look came in between. Before some looks
-    /// a worker was idle besides.
+    /// The part of the overhead at thefts. It includes waits, and all time between two bodies if a
+    /// scan came in between. Before some scans a worker was idle as well.
     pub seconds: f64,
-    /// How long workers were idle while some task was ready, from the first body on that each ran: before that it had to wake up.
+    /// How long workers were idle while a task was ready, each from its first body on. Before that
+    /// it had to wake up.
     pub idle: f64,
 }
 
@@ -116,7 +121,7 @@ impl Thefts {
         (run.has_stacks && looks > 0).then_some(Thefts { looks, closures, waits, seconds, idle })
     }
 
-    /// What one of them takes in the mean, a look or a wait.
+    /// The average time of a scan or a wait.
     ///
     /// ```
     /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
@@ -126,7 +131,7 @@ impl Thefts {
         self.seconds / (self.looks + self.waits).max(1) as f64
     }
 
-    /// How long workers were idle for each look that found something.
+    /// The idle time of workers per scan that found something.
     ///
     /// ```
     /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
@@ -136,7 +141,7 @@ impl Thefts {
         self.idle / self.looks.max(1) as f64
     }
 
-    /// How many closures a look took in the mean.
+    /// The average number of closures that a scan took.
     ///
     /// ```
     /// let thefts = millpond_trace::Thefts { looks: 30, closures: 45, waits: 10, seconds: 80e-6, idle: 60e-6 };
@@ -147,7 +152,7 @@ impl Thefts {
     }
 }
 
-/// Waiting, added up over tasks and bodies; many can wait at once.
+/// The total waiting time of tasks and bodies. Many can wait at once.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Waits {
     /// Tasks, from their spawn until their last access was granted.
@@ -164,36 +169,37 @@ pub struct Waits {
     pub bodies_for_others: f64,
 }
 
-/// One worker's time.
+/// How one worker spent its time.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorkerTime {
-    /// Its number.
+    /// The worker's number.
     pub worker: u32,
-    /// In bodies.
+    /// The time in bodies.
     pub busy: f64,
-    /// Neither in bodies nor idle.
+    /// The time neither in bodies nor idle.
     pub overhead: f64,
-    /// With nothing to do.
+    /// The time with nothing to do.
     pub idle: f64,
-    /// Idle time as a share of all.
+    /// Idle time as a share of the total.
     pub idle_share: f64,
     /// Thefts.
     pub steals: u64,
 }
 
-/// What so many workers would take.
+/// The predicted time with a number of workers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Prediction {
-    /// How many.
+    /// The number of workers.
     pub workers: u32,
-    /// (T₁ + overhead)/p + T∞: a schedule that leaves no worker idle while a task is ready takes no longer.
+    /// (T₁ + overhead)/p + T∞: a schedule takes no longer if no worker is idle while a task is
+    /// ready.
     pub seconds: f64,
-    /// max((T₁ + overhead)/p, T∞): none takes less.
+    /// max((T₁ + overhead)/p, T∞): no schedule is faster.
     pub least: f64,
 }
 
 impl Recording {
-    /// Works out the report. Takes O(n log n) for n tasks and accesses.
+    /// Computes the report. Takes O(n log n) for n tasks and accesses.
     ///
     /// # Errors
     ///
@@ -245,13 +251,13 @@ impl Report {
         }
     }
 
-    /// What `workers` workers would take, by T₁/p + T∞.
+    /// The predicted time with `workers` workers, by T₁/p + T∞.
     pub fn predicted_seconds(&self, workers: u32) -> f64 {
         (self.work + self.overhead) / f64::from(workers) + self.span
     }
 }
 
-/// The sum of times: a damaged recording may have any.
+/// The sum of times. It saturates: a damaged recording may have any times.
 fn total(times: impl Iterator<Item = u64>) -> u64 {
     times.fold(0, u64::saturating_add)
 }
@@ -270,7 +276,7 @@ impl Window {
         Window { from, to: to.max(from) }
     }
 
-    /// The time of each worker: index of its track, and where it went.
+    /// How each worker spent its time, with the index of its track.
     pub(crate) fn accounts(&self, run: &Run) -> Vec<(usize, Account)> {
         let workers = run.tracks.iter().enumerate().filter(|(_, line)| line.track.worker.is_some());
         let blocked = Blocked::of(run);
@@ -348,11 +354,11 @@ fn per_worker(run: &Run, accounts: &[(usize, Account)]) -> Vec<WorkerTime> {
     times
 }
 
-/// The most tasks spawned and not complete at once.
+/// The maximum number of tasks that were spawned and not complete at the same time.
 fn most_held(run: &Run) -> u64 {
     let mut steps: Vec<_> = run.tasks().map(|(_, task)| (task.spawned, 1)).collect();
     steps.extend(run.tasks().filter_map(|(_, task)| Some((task.completed?.max(task.spawned), -1))));
-    // At one moment the spawns come first: a task takes some time.
+    // At equal times the spawns come first: a task takes some time.
     steps.sort_by_key(|&(at, step)| (at, std::cmp::Reverse(step)));
     let (mut held, mut most) = (0_i64, 0);
     for (_, step) in steps {
@@ -362,8 +368,8 @@ fn most_held(run: &Run) -> u64 {
     most as u64
 }
 
-/// Equal for scopes with the same tasks in the same order: roles, labels, accesses, nesting. Data are known by their
-/// first use. Always the same for the same graph, on every machine.
+/// Equal for scopes with the same tasks in the same order: roles, labels, accesses, nesting. Data
+/// are numbered by their first use. It is the same for the same graph on every machine.
 fn fingerprint(run: &Run, graph: &Graph, root: Ix) -> u64 {
     let mut print = Fingerprint(0xcbf2_9ce4_8422_2325);
     let mut todo = vec![root];
@@ -388,7 +394,7 @@ fn fingerprint(run: &Run, graph: &Graph, root: Ix) -> u64 {
     print.0
 }
 
-/// FNV-1a: the standard library's hashes may change with its version.
+/// FNV-1a, because the standard library's hashes may change with its version.
 struct Fingerprint(u64);
 
 impl Fingerprint {

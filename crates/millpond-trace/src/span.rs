@@ -1,13 +1,19 @@
-//! The span: how long the run would take with enough processors and no overhead but that of its bodies.
+//! The span: how long the run would take with enough processors, and no overhead except that of its
+//! bodies.
 //!
-//! Replays the recorded bodies, each for its own time, as soon as possible (TP §2.3's ASAP schedule, which is optimal
-//! where nothing excludes anything else): a task starts when its spawner has come to the spawn, what it depends on is
-//! complete (DDS §4: "depth … of the spawn tree" and of the data), and it has its exclusions. A body that waits goes on
-//! when what it waits for is complete; for the window and for the world outside nobody waits here. Commutative tasks
-//! get exclusions as in the runtime: in the order in which they come, and one that needs several takes one after the
-//! other, in an order that is the same for all. The best order would be a hard problem.
+//! It replays the recorded bodies, each for its own time, as soon as possible (TP §2.3's ASAP
+//! schedule, which is optimal without exclusions).
 //!
-//! It also remembers what each body waited for last, which gives the critical path.
+//! - A task starts when its spawner has reached the spawn, its dependences are complete, and it has
+//!   its exclusions. The dependences are those of the spawn tree (DDS §4: "depth … of the spawn
+//!   tree") and of the data.
+//! - A body that waits continues when what it waits for is complete. Waits for the window, and for
+//!   events outside of the runtime, take no time here.
+//! - Commutative tasks get exclusions as in the runtime: in the order in which they ask. A task
+//!   that needs several takes one after the other, in an order that is the same for all tasks. To
+//!   find the best order would be a hard problem.
+//!
+//! The replay also records what each body waited for last, which gives the critical path.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -18,18 +24,18 @@ use millpond::depend::Mode;
 use crate::graph::{Gen, Graph};
 use crate::model::{Body, Does, Ix, Kind, On, Run};
 
-/// What the replay found.
+/// The result of the replay.
 #[derive(Debug)]
 pub(crate) struct Span {
-    /// From the start to the completion of everything.
+    /// The time from the start to the completion of everything.
     pub(crate) ticks: u64,
-    /// Bodies that completed in the recording and not here.
+    /// Bodies that completed in the recording, but not here.
     pub(crate) incomplete: u64,
     /// The critical path, from its start.
     pub(crate) path: Vec<Stretch>,
 }
 
-/// A part of the critical path: some of a body's own time.
+/// A part of the critical path: a part of a body's own time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
     pub(crate) body: Ix,
@@ -37,10 +43,10 @@ pub(crate) struct Stretch {
     pub(crate) to: u64,
 }
 
-/// Why something happened when it did.
+/// The cause of an event.
 #[derive(Clone, Copy, Debug)]
 enum Since {
-    /// The body came to a point of its own, at that time.
+    /// The body reached a point of its own, at that time.
     Strand(Ix, u64),
     /// The body was complete.
     Complete(Ix),
@@ -49,25 +55,25 @@ enum Since {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// Preconditions that are not met: the spawn, generations, a pending task's.
+    /// Unmet preconditions: the spawn, generations, and those of a pending task.
     unmet: u32,
-    /// The last of them.
+    /// The cause of the last one.
     since: Since,
     started: Option<u64>,
     next_op: u32,
-    /// Own time at the last operation.
+    /// The body's own time at the last operation.
     own: u64,
     ended: bool,
     /// Children and opened scopes that are not complete.
     outstanding: u32,
     completed: Option<u64>,
-    /// What came last: the end of the body or a descendant.
+    /// The last cause: the end of the body or of a descendant.
     complete_since: Since,
-    /// Waits that made it stand still: until when, for what.
+    /// Its waits: until when, and for what.
     stood: Vec<(u64, Since)>,
-    /// Who goes on when it is complete.
+    /// The bodies that continue when it is complete.
     waiters: Vec<Ix>,
-    /// Its exclusions in [`Replay::turns`], and how many of them it has had.
+    /// Its exclusions in [`Replay::turns`], and the number of those that it has had.
     turns: Range<u32>,
     had: u32,
 }
@@ -76,7 +82,7 @@ struct State {
 struct GenState {
     left: u32,
     last: Option<Ix>,
-    /// Tasks with an access after it, and bodies that wait.
+    /// Tasks with an access after it, and bodies that wait for it.
     tasks: Vec<Ix>,
     bodies: Vec<Ix>,
 }
@@ -100,7 +106,7 @@ struct Replay<'a> {
     states: Vec<State>,
     generations: Vec<GenState>,
     exclusions: Vec<Exclusion>,
-    /// Of each task, ascending: indices of `exclusions`.
+    /// The exclusions of each task, ascending: indices into `exclusions`.
     turns: Vec<u32>,
     steps: BinaryHeap<Reverse<(u64, u64, Step)>>,
     sequence: u64,
@@ -160,7 +166,7 @@ impl<'a> Replay<'a> {
         replay
     }
 
-    /// Finds the exclusions of every task: one for each version, as in the runtime.
+    /// Finds the exclusions of every task: one per version, as in the runtime.
     fn number_turns(&mut self) {
         let (run, graph) = (self.run, self.graph);
         let (mut numbers, mut own) = (HashMap::new(), Vec::new());
@@ -175,7 +181,7 @@ impl<'a> Replay<'a> {
                 }
             }
             own.sort_unstable();
-            // A recording may name one twice; a task would wait for itself.
+            // A recording may name one twice. Then a task would wait for itself.
             own.dedup();
             let first = self.turns.len() as u32;
             self.turns.append(&mut own);
@@ -193,8 +199,9 @@ impl<'a> Replay<'a> {
         self.steps.push(Reverse((at, self.sequence, step)));
     }
 
-    /// Starts the scopes that no body opened: those of one track one after the other, in the order of time, since one
-    /// thread opened them; and what was spawned or let in from outside.
+    /// Starts the scopes that no body opened. Those of one track start one after the other, in the
+    /// order of time, because one thread opened them. Also meets the preconditions of tasks that
+    /// were spawned or released from outside.
     fn begin(&mut self) {
         let mut roots: Vec<_> =
             self.run.known().filter(|(_, b)| b.kind == Kind::Scope && b.spawner.is_none()).collect();
@@ -227,7 +234,7 @@ impl<'a> Replay<'a> {
     /// One precondition of a task is met.
     fn meet(&mut self, task: Ix, since: Since) {
         let state = self.state(task);
-        // A recording that says it more often than it can be is not worth a panic.
+        // A damaged recording may meet it too often. That must not panic.
         if state.unmet > 0 {
             state.unmet -= 1;
             let met = state.unmet == 0;
@@ -245,7 +252,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A task has waited for everything but its exclusions: takes one after the other, and starts with the last.
+    /// A task waits only for its exclusions now. It takes one after the other, and starts with the
+    /// last.
     fn ready(&mut self, task: Ix) {
         let State { turns, had, .. } = self.state(task);
         for turn in turns.start + *had..turns.end {
@@ -260,7 +268,7 @@ impl<'a> Replay<'a> {
         self.push(self.now, Step::Go(task));
     }
 
-    /// The body goes on at its next operation.
+    /// The body continues at its next operation.
     fn go(&mut self, ix: Ix) {
         let ops = self.run.ops_of(ix);
         let (now, next) = (self.now, self.state(ix).next_op);
@@ -278,7 +286,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Does an operation; false if the body stands still.
+    /// Does an operation. Returns false if the body waits.
     fn does(&mut self, ix: Ix, what: Does) -> bool {
         let here = Since::Strand(ix, self.now);
         match what {
@@ -310,8 +318,8 @@ impl<'a> Replay<'a> {
     }
 
     fn opens(&mut self, ix: Ix, scope: Ix) -> bool {
-        // A recording may say that one is opened twice, or by two; what began keeps its cause, so that causes come
-        // before.
+        // A recording may say that a scope is opened twice, or by two bodies. A scope that has
+        // begun keeps its cause, so that causes come first.
         if self.run.body(scope).spawner == Some(ix) && self.state(scope).started.is_none() {
             self.due_to(scope, Since::Strand(ix, self.now));
             self.push(self.now, Step::Go(scope));
@@ -371,7 +379,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A body that stood still goes on.
+    /// A body that waited continues.
     fn wake(&mut self, ix: Ix, since: Since) {
         let now = self.now;
         self.state(ix).stood.push((now, since));
@@ -388,7 +396,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Gives an exclusion back; who is handed it goes on to its next one.
+    /// Returns an exclusion. The next task in its queue gets it, and continues with its next one.
     fn give_back(&mut self, by: Ix, exclusion: u32) {
         let exclusion = &mut self.exclusions[exclusion as usize];
         let Some(next) = exclusion.queue.pop_front() else {
@@ -409,7 +417,7 @@ impl<'a> Replay<'a> {
         Span { ticks, incomplete, path: self.path(last) }
     }
 
-    /// Goes back from the completion of `last` through what came last each time.
+    /// Goes back from the completion of `last`, along the last cause each time.
     fn path(&mut self, last: Ix) -> Vec<Stretch> {
         let mut path = Vec::new();
         let mut since = Since::Complete(last);
@@ -419,7 +427,8 @@ impl<'a> Replay<'a> {
                 Since::Complete(body) => since = self.states[body as usize].complete_since,
                 Since::Strand(body, to) => {
                     let state = &mut self.states[body as usize];
-                    // Each is passed once: what takes no time comes back to the same moment, for ever.
+                    // Each wait is passed once. Otherwise a wait that takes no time would lead to
+                    // the same moment without end.
                     while state.stood.pop_if(|(until, _)| *until > to).is_some() {}
                     let (from, before) = state.stood.pop().unwrap_or((state.started.unwrap_or(0), state.since));
                     if to > from {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The time stamp: constant rate on every processor of the last decade.
+/// The time stamp. Its rate is constant on every processor of the last decade.
 #[inline]
 pub(crate) fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -20,7 +20,7 @@ fn nanoseconds() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// The rate of [`ticks`], as a short measurement has it.
+/// The rate of [`ticks`], from a short measurement.
 pub(crate) fn ticks_per_ns() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {

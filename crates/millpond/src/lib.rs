@@ -1,13 +1,10 @@
 //! A task-dataflow runtime: say what each task reads and writes, and get the serial program's answer on all cores.
 //!
-//! > Tasks wait behind **gates**. When the data has flowed in, the gate opens and the task drops into the **pool**.
-//! > A worker takes it out and runs it, and what it produces opens other gates.
-//!
 //! # The model in five minutes
 //!
-//! **A handle is a datum that the runtime orders accesses to.** Put your data into handles, as coarse as your tasks:
-//! a tile of a matrix, a frame, a node. A [`Runtime`] opens a [scope](Runtime::scope), and in it you
-//! [`spawn`](Spawn::spawn) tasks: first what the task does to which handles, then a closure that is handed just that.
+//! **A handle holds one datum whose accesses the runtime orders.** Put your data into handles, as coarse as your tasks:
+//! a tile of a matrix, a frame, a node. A [`Runtime`] opens a [scope](Runtime::scope). In the scope you
+//! [`spawn`](Spawn::spawn) tasks: first the accesses, then a closure that receives exactly these data.
 //!
 //! ```
 //! use millpond::{Handle, Runtime, Spawn};
@@ -23,21 +20,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **The result is that of the serial program**: the one in which each task runs where it is spawned. That order is
-//! the *reference order*, and it defines what a program means; with any number of workers you get its result. No
-//! locks, no events, no edges to draw. And since a closure is handed its data and can reach nothing else, the
-//! compiler proves that a task touches only what it declared.
+//! **The result is that of the serial program**, in which each task runs where it is spawned. That order is the
+//! *reference order*. It defines what a program means, and any number of workers gives its result. You write no locks,
+//! no events and no edges. A closure can reach only the data that it receives, so the compiler proves that a task
+//! touches only what it declared.
 //!
-//! **Six words say what a task may do.** Tasks that use the same handle wait for each other only if they must:
+//! **There are six kinds of access.** Tasks that use the same handle wait for each other only if they must:
 //!
 //! | access | the body gets | runs at once with |
 //! |---|---|---|
 //! | [`h.read()`](Handle::read) | `&T` | other reads |
 //! | [`h.write()`](Handle::write) | [`Out<T>`](Out), to be set | everything earlier: it starts a new version (unless it is to go [in place](Handle::in_place)) |
 //! | [`h.inout()`](Handle::inout) | `&mut T` | nothing |
-//! | [`h.commutative()`](Handle::commutative) | `&mut T` | nothing, but in any order with its like |
-//! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent ones |
-//! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | its like; copies are combined after |
+//! | [`h.commutative()`](Handle::commutative) | `&mut T` | nothing; other commutative tasks run before or after it |
+//! | [`h.concurrent()`](Handle::concurrent) | `&T` | other concurrent tasks |
+//! | [`h.reduce(Sum)`](Handle::reduce) | `&mut T`, a private copy | other reductions; the runtime combines the copies |
 //!
 //! A task declares one access, a tuple of up to 20, an array or a `Vec`, nested at will:
 //!
@@ -54,8 +51,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Where the order of updates does not matter, say so, and tasks wait less: `commutative` ones take turns in any order,
-//! `reduce` gives each task a private copy that starts as zero.
+//! If the order of updates does not matter, tasks need not wait for it. `commutative` tasks take turns in any order.
+//! `reduce` gives each task a private copy that starts at the identity.
 //!
 //! ```
 //! # use millpond::{Handle, Max, Runtime, Spawn, Sum};
@@ -75,15 +72,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Two verbs.** [`spawn`](Spawn::spawn) makes a *leaf*: it gets references, and can neither spawn nor wait.
-//! [`nest`](Spawn::nest) makes a *parent*: it gets a scope and handles of its own, with no more rights than it
-//! declared, and spawns children on them. A parent is complete when its descendants are. The same function serves as
-//! a whole program and as a part of one; see the example of [`Spawn`].
+//! **There are two kinds of task.** [`spawn`](Spawn::spawn) makes a *leaf*. It gets references, and can neither spawn nor
+//! wait. [`nest`](Spawn::nest) makes a *parent*. It gets a scope and handles of its own, with at most the declared rights,
+//! and spawns children on them. A parent is complete when its descendants are. The same function serves as a whole program
+//! and as a part of one; see the example of [`Spawn`].
 //!
-//! **A scope waits, and only for its own tasks:** at its end for all, before that with
-//! [`wait_on`](Spawn::wait_on) for a datum or [`wait`](Spawn::wait) for a task's value. While a body waits, its thread runs
-//! only what the body has spawned, and another thread works in its place. So waiting is always legal and never deadlocks, with one
-//! worker as with many.
+//! **A scope waits only for its own tasks.** Its end waits for all of them. Before that, [`wait_on`](Spawn::wait_on) waits
+//! for a datum and [`wait`](Spawn::wait) for a task's value. While a body waits, its thread runs only tasks that the body has
+//! spawned, and another thread works in its place. So waiting never deadlocks, on any number of workers.
 //!
 //! ```
 //! # use millpond::{Handle, Runtime, Spawn};
@@ -101,11 +97,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **When a task fails** (it panics, its body returns an `Err`, it is cancelled, or it misuses a handle), it produces nothing. A
-//! task that reads what it should have produced is *poisoned* and does not run; a later `write` clears the error. The scope
-//! returns the first failure in reference order that is no [consequence](Error) of another, with the task's label. A join returns
-//! that of its task. (A task fails also if the drop of its value panics, or of a value that it was the last to use; then what it
-//! wrote stands.) A body that may fail is spawned by [`try_spawn`](Spawn::try_spawn) or [`try_nest`](Spawn::try_nest).
+//! **A task fails** if it panics, its body returns an `Err`, it is cancelled, or it misuses a handle. Then it produces nothing.
+//! A task that reads the missing value is *poisoned* and does not run. A later `write` clears the error. The scope returns the
+//! first failure in reference order that is no [consequence](Error) of another, with the task's label. A join returns the
+//! failure of its task. A task also fails if the drop of its value panics, or of a value that it was the last to use; then its
+//! writes remain. [`try_spawn`](Spawn::try_spawn) and [`try_nest`](Spawn::try_nest) take bodies that may fail.
 //! [`cancel_on_failure`](Spawn::cancel_on_failure) stops a scope at its first failure.
 //!
 //! ```
@@ -123,7 +119,7 @@
 //!
 //! # When the compiler refuses
 //!
-//! Most refusals say what to do. Some speak of lifetimes, in words that are the language's:
+//! Most messages say what to do. Some speak of lifetimes:
 //!
 //! | the compiler says | what it means |
 //! |---|---|
@@ -141,19 +137,19 @@
 //!
 //! # What the proof does not cover
 //!
-//! Statics, captured mutexes and atomics, interior mutability inside a `T`, two handles over one `Arc`, `unsafe`: what
-//! tasks share that way is not ordered by the runtime. Commutative and concurrent bodies, and reducers, must commute
-//! for the result to be that of the serial program.
+//! The runtime does not order what tasks share by statics, captured mutexes and atomics, interior mutability inside a `T`, two
+//! handles over one `Arc`, or `unsafe`. The result is that of the serial program only if commutative bodies, concurrent bodies
+//! and reducers commute.
 //!
 //! A body may hold a lock, a `RefCell` borrow or a thread-local over [`join`], [`wait`](Spawn::wait), [`wait_on`](Spawn::wait_on),
 //! an inner scope or a full window: meanwhile its thread runs only tasks that the body has spawned, and those that they spawn.
-//! A waiting thread with nothing to run lends its place to a spare thread. These cases are outside of that promise:
+//! A waiting thread with nothing to run lends its seat to a spare thread. These cases are outside of that promise:
 //!
-//! * A body takes a lock that a task which it has spawned takes as well, and then waits. That task may run at once, on top of the
-//!   body, and so it deadlocks as it would in serial code. The same holds for a lock held over a spawn that runs inline.
+//! * A body takes a lock, waits, and one of its tasks takes the same lock. That task may run on top of the body, and deadlocks as
+//!   in serial code. The same holds for a lock that is held over a spawn that runs inline.
 //! * A body waits for something outside the runtime ([`block_on`](Spawn::block_on)): other bodies run on its thread meanwhile.
-//! * More bodies wait at the same time than there are spare threads, 4 for each worker, and for 2 ms no body begins: then bodies
-//!   that wait are put aside, and others run on their threads.
+//! * More bodies wait at the same time than there are spare threads (4 per worker), and no body begins for 2 ms. Then the runtime
+//!   suspends bodies that wait, and other bodies run on their threads.
 //! * A body holds a lock while it waits for a session: for a task, a datum or room. If nothing else goes on, its thread runs earlier
 //!   tasks of that session, and one of them may want the lock.
 //!
@@ -172,7 +168,7 @@
 //!
 //! * [`Builder`]: workers, window of tasks and bytes, renamed storage, determinism, idling, pinning.
 //! * [`Session`]: `'static` tasks whose joins are `Send` futures, for async code; [`Permit`]: room in its window, awaited.
-//! * [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions somebody else meets.
+//! * [`join`], [`Joiner`]: plain fork-join. [`ExternalTasks`]: tasks whose preconditions other threads satisfy.
 //! * [`item`]: values that are put once, and waited for by pending tasks and futures.
 //! * [`Runtime::dump`]: what is unfinished, and what it waits for; on a signal, too (`Builder::dump_on_signal`).
 //! * [`CancelToken`], [`Reducer`].
@@ -193,8 +189,8 @@
 //! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
 //!   performances*, ICCS 2007.
 
-// What only the stack uses of the other modules stays without the feature: it costs no code, and there is one layout of a
-// task and of a scope. A build with all features finds what nobody uses.
+// Without the feature `stack`, some items of other modules are unused. They stay, so that tasks and scopes have one layout.
+// A build with all features finds dead code.
 #![cfg_attr(not(feature = "stack"), allow(dead_code, unused_imports))]
 
 mod access;

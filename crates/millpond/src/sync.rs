@@ -1,5 +1,5 @@
-//! The only file that names std's atomics and locks: std normally, loom under `--cfg loom`. Under `--cfg millpond_yields`
-//! atomics and locks wait at random (`sync::yields`).
+//! The only file that names std's atomics and locks. It uses std normally, and loom under
+//! `--cfg loom`. Under `--cfg millpond_yields`, atomics and locks wait at random (`sync::yields`).
 
 #[cfg(not(any(loom, millpond_yields)))]
 pub(crate) use std::sync::{Arc, atomic};
@@ -10,10 +10,11 @@ pub(crate) use {std::sync::Arc, yields::atomic};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Arc, atomic};
 
-/// No step of a machine, so no model has it.
+/// It is not a step of a machine, so no model has it.
 pub(crate) use std::sync::atomic::compiler_fence;
 
-/// The atomics of dependence tracking and of spin locks, which a build that counts has in its own form.
+/// The atomics of dependence tracking and of spin locks. A build that counts has its own form of
+/// them.
 #[cfg(not(millpond_counted))]
 pub(crate) use atomic as tracked;
 
@@ -71,7 +72,7 @@ mod lock {
             self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
         }
 
-        /// As `wait`, but not for longer; whether it was notified.
+        /// Like `wait`, but for `at_most` at most. Returns whether it was notified.
         pub(crate) fn wait_for<'a, T>(
             &self,
             guard: std::sync::MutexGuard<'a, T>,
@@ -95,7 +96,7 @@ mod lock {
 mod lock {
     use std::time::Duration;
 
-    /// Loom's mutex behind the interface of the others.
+    /// Loom's mutex, with the interface of the others.
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -121,7 +122,7 @@ mod lock {
 
     pub(crate) use loom::sync::MutexGuard;
 
-    /// Loom's condition variable behind the interface of the others.
+    /// Loom's condition variable, with the interface of the others.
     #[derive(Default, Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 
@@ -130,7 +131,7 @@ mod lock {
             self.0.wait(guard).unwrap()
         }
 
-        /// As `wait`: a model has no time.
+        /// Like `wait`: a model has no time.
         pub(crate) fn wait_for<'a, T>(
             &self,
             guard: loom::sync::MutexGuard<'a, T>,
@@ -151,8 +152,8 @@ mod lock {
 
 pub(crate) use lock::{Condvar, Mutex, MutexGuard};
 
-/// Locks and atomics of statics. A model of loom's knows nothing of them: a loom object lives no longer than one
-/// execution.
+/// Locks and atomics of statics. Loom models do not see them: a loom object lives no longer than
+/// one execution.
 #[cfg(not(loom))]
 pub(crate) mod global {
     pub(crate) use super::Mutex;
@@ -163,7 +164,7 @@ pub(crate) mod global {
 pub(crate) mod global {
     pub(crate) use std::sync::atomic;
 
-    /// Std's mutex behind the interface of the others.
+    /// Std's mutex, with the interface of the others.
     #[derive(Default, Debug)]
     pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
@@ -178,18 +179,20 @@ pub(crate) mod global {
     }
 }
 
-/// A cell that one thread at a time touches, as the protocol around it promises; loom checks the promise.
+/// A cell that one thread at a time touches, as the protocol around it promises. Loom checks the
+/// promise.
 #[cfg(not(loom))]
 pub(crate) use std::cell::Cell as Guarded;
 
 #[cfg(loom)]
 pub(crate) use guarded::Guarded;
 
-/// What a lock guards, reached through a pointer; loom checks that one thread at a time does.
+/// A value that a lock guards, reached through a pointer. Loom checks that one thread at a time
+/// reaches it.
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
 
-/// Std's cell behind the interface of loom's.
+/// Std's cell, with the interface of loom's.
 #[cfg(not(loom))]
 #[derive(Default)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -215,7 +218,7 @@ impl<T> UnsafeCell<T> {
 mod guarded {
     use loom::cell::UnsafeCell;
 
-    /// Loom's cell behind the interface of std's.
+    /// Loom's cell, with the interface of std's.
     #[derive(Debug)]
     pub(crate) struct Guarded<T>(UnsafeCell<T>);
 
@@ -231,8 +234,8 @@ mod guarded {
         }
 
         pub(crate) fn replace(&self, value: T) -> T {
-            // SAFETY: loom fails the model if another thread touches the cell without an order between them, and no
-            // reference to the value lasts longer than this.
+            // SAFETY: loom fails the model if another thread touches the cell without an order
+            // between them. No reference to the value lasts longer than this.
             self.0.with_mut(|old| std::mem::replace(unsafe { &mut *old }, value))
         }
 
@@ -257,23 +260,24 @@ mod guarded {
     }
 }
 
-/// A SeqCst fence in models, for which loom takes SeqCst loads and read-modify-writes as acquire and release; nothing
-/// elsewhere, where the SeqCst of those on both sides of it is enough.
+/// A SeqCst fence in models, since loom treats SeqCst loads and read-modify-writes as acquire and
+/// release. It does nothing elsewhere: there, the SeqCst operations on both sides of it are enough.
 #[inline(always)]
 pub(crate) fn fence_of_models() {
     #[cfg(loom)]
     atomic::fence(atomic::Ordering::SeqCst);
 }
 
-/// A number that this process never gives again: it tells one value from another that took its place in memory. Not
-/// loom's, since it orders nothing.
+/// A number that this process gives only once. It tells a value from another one that took its
+/// place in memory. It does not use loom's atomics, since it orders nothing.
 pub(crate) fn unique_number() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
-/// One turn of a wait for a spin lock that its holder gives back in any case. For loom this is the end of what it
-/// explores: a thread that comes to the lock only when it is free, in another execution, does the same.
+/// One turn of a wait for a spin lock that its holder releases in any case. Under loom, the
+/// execution ends here. In another execution, a thread comes to the lock only when it is free, and
+/// does the same.
 #[inline]
 pub(crate) fn spin_for_lock() {
     #[cfg(loom)]
@@ -281,7 +285,7 @@ pub(crate) fn spin_for_lock() {
     spin_loop();
 }
 
-/// One turn of a spin loop; under loom it yields, so that the model ends.
+/// One turn of a spin loop. Under loom it yields, so that the model ends.
 #[inline]
 pub(crate) fn spin_loop() {
     #[cfg(not(loom))]
@@ -290,7 +294,8 @@ pub(crate) fn spin_loop() {
     loom::thread::yield_now();
 }
 
-/// One turn of a wait for another thread's next few steps, which the system may have put off.
+/// One turn of a wait for the next few steps of another thread, which the system may have
+/// suspended.
 pub(crate) fn yield_thread() {
     #[cfg(not(loom))]
     std::thread::yield_now();
@@ -298,11 +303,12 @@ pub(crate) fn yield_thread() {
     loom::thread::yield_now();
 }
 
-/// Asks the processor for a cache line that is read soon; no more than a hint.
+/// Prefetches a cache line that is read soon. It is only a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint, which touches no memory that the program can see and faults nowhere, whatever the address.
+    // SAFETY: a hint. It touches no memory that the program can see, and does not fault at any
+    // address.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.as_ptr().cast())
     };
@@ -310,12 +316,12 @@ pub(crate) fn prefetch_for_read(at: std::ptr::NonNull<u8>) {
     let _no_hint = at;
 }
 
-/// Asks the system for huge pages, before memory is used; no more than a hint.
+/// Asks the system for huge pages, before the memory is used. It is only a hint.
 pub(crate) fn prefer_huge_pages(start: std::ptr::NonNull<u8>, bytes: usize) {
     system::advise_huge_pages(start, bytes);
 }
 
-/// Asks the processor for cache lines that are written soon; no more than a hint.
+/// Prefetches cache lines that are written soon. It is only a hint.
 #[inline(always)]
 pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {
     for line in (0..bytes).step_by(64) {
@@ -323,13 +329,14 @@ pub(crate) fn prefetch_for_write(start: std::ptr::NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Asks for the one line that an address is in, whether there is anything or not.
+/// Prefetches the one line of an address, even if there is no memory.
 #[inline(always)]
 pub(crate) fn prefetch_line_for_write(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // The intrinsic would ask for a shared copy: the compiler does not assume that the instruction is there. Where
-    // it is not (Intel before 2014), it does nothing. SAFETY: a hint, which touches no memory that the program can
-    // see and faults nowhere, whatever the address.
+    // The intrinsic would ask for a shared copy, since the compiler does not assume that the
+    // instruction exists. On processors that lack it (Intel before 2014), it does nothing.
+    // SAFETY: a hint. It touches no memory that the program can see, and does not fault at any
+    // address.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly))
     };

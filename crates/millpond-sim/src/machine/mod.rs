@@ -284,7 +284,7 @@ impl<'a, P: Program> Machine<'a, P> {
     }
 
     fn stack(&mut self, id: StackId) -> &mut Stack<P::Task> {
-        self.stacks.get_mut(&id).expect("a stack is there while somebody names it")
+        self.stacks.get_mut(&id).expect("a stack exists while something refers to it")
     }
 
     /// Gives the root to the first processor that is alive, if there is one.

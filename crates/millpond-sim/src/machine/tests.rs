@@ -97,13 +97,15 @@ fn thieves_give_up_when_there_is_no_end() {
     };
     let Err(Error::Refused { refused, seconds, share, .. }) = simulated(10_000) else { panic!("too long") };
     assert!(refused == 1000 && (seconds - 1e-3).abs() < 1e-5 && (share - 1e-7).abs() < 1e-9, "{seconds}, {share}");
-    // As many are a share of a shorter task that lets one wait.
+    // The same number of refusals is tolerated for a shorter task, of which they are a larger
+    // share.
     assert_eq!(simulated(1).unwrap().seconds, 1.0);
 }
 
 #[test]
 fn one_task_that_prepares_much_is_waited_for() {
-    // A thief asks 10^5 times while the first tasks are created, which is a millionth of the work. Then nobody is idle.
+    // A thief asks 10^5 times while the first tasks are created, a millionth of the work. Then no
+    // processor is idle.
     let knary = Knary::new(2, 1000, 0, 0, 100_000_000, Costs { task: 100_000, argument: 0 });
     let config = Config { latency: 1e-6, ..Config::of(2) };
     let mut machine = Machine::new(&knary, &config);

@@ -1,12 +1,13 @@
 //! The graph for Graphviz: tasks, and the generations of versions of data that order them.
 //!
-//! A generation is a small node between its members and those that wait for them: "a series of successively spawned
-//! tasks that apply the same annotation to the object" ([TG](crate#sources) §3.2). Its text says which: `d3 v1 g2 inout` is the
-//! third generation of the second version of datum `d3`. So n accesses that wait for m take m + n edges, not m · n (the
-//! hypergraph of TG §4.2). Each version starts anew: nothing leads to a `write` (TG §3.3).
+//! A generation is a small node between its members and their successors: "a series of successively
+//! spawned tasks that apply the same annotation to the object" ([TG](crate#sources) §3.2). Its text
+//! names it: `d3 v1 g2 inout` is the third generation of the second version of datum `d3`. So n
+//! accesses that wait for m take m + n edges, not m · n (the hypergraph of TG §4.2). Each version
+//! begins a new series: no edge leads to a `write` (TG §3.3).
 //!
-//! What a body spawns is in a box with it. A parent is complete when all in its box are, so what waits for it waits for
-//! the point at the box's end.
+//! A box has a body and what it spawns. A parent is complete when all in its box are. So a
+//! successor of a parent waits for the point at the box's end.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::{Display, Formatter};
@@ -22,24 +23,24 @@ use crate::model::{Does, Ix, Kind, On, Run};
 use super::names::{self, Data};
 use super::svg::{GREY, PALETTE, shortened};
 
-/// The most tasks of a graph that [`write_dot`](Recording::write_dot) draws: Graphviz takes minutes for more, and
-/// nobody can read them.
+/// The maximum number of tasks that [`write_dot`](Recording::write_dot) draws. Graphviz takes
+/// minutes for more, and the picture would be unreadable.
 pub const MOST_TASKS: usize = 500;
-/// More of a label, without its folders, would make a node too wide.
+/// The maximum length of a label, without its folders. A longer one makes the node too wide.
 const MOST_LETTERS: usize = 28;
 
 /// Why a graph was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum DotError {
-    /// It has more tasks than can be drawn.
+    /// It has too many tasks to draw.
     #[error("the graph has {tasks} tasks, {limit} can be drawn: record a smaller instance")]
     TooLarge {
-        /// How many it has.
+        /// The number of its tasks.
         tasks: usize,
-        /// How many it may have.
+        /// The maximum.
         limit: usize,
     },
-    /// What was to be written could not be.
+    /// The output failed.
     #[error("cannot write: {0}")]
     Io(#[from] io::Error),
     /// An event of the recording cannot be read.
@@ -48,9 +49,14 @@ pub enum DotError {
 }
 
 impl Recording {
-    /// Writes the graph for Graphviz (`dot -Tsvg`): a node a task, with its label and indices; a small node a
-    /// generation of a version of a datum, between its tasks and those that wait for them; a box around what a scope or
-    /// parent spawned. Data are numbered by their first use.
+    /// Writes the graph for Graphviz (`dot -Tsvg`).
+    ///
+    /// - A task is a node, with its label and indices.
+    /// - A generation of a version of a datum is a small node, between its tasks and those that
+    ///   wait for them.
+    /// - A box contains what a scope or parent spawned.
+    ///
+    /// Data are numbered by their first use.
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};
@@ -75,7 +81,7 @@ impl Recording {
     /// If there are more than 500 tasks, an event cannot be read, or `out` fails.
     pub fn write_dot(&self, out: &mut impl Write) -> Result<(), DotError> {
         let run = Run::of(self)?;
-        // Scopes are boxes within boxes, so they count, too.
+        // Scopes are nested boxes, so they count, too.
         let tasks = run.tasks().count();
         let tasks = tasks.max(run.known().count() - tasks);
         if tasks > MOST_TASKS {
@@ -101,7 +107,7 @@ struct Dot<'a, W: Write> {
     data: Data,
     /// The scopes that bodies opened.
     opened: HashMap<Ix, Vec<Ix>>,
-    /// The generations of the data of each scope that are not drawn yet.
+    /// The generations of each scope's data that are not drawn yet.
     generations: HashMap<Ix, Vec<Gen>>,
     colours: HashMap<u32, &'static str>,
 }
@@ -133,13 +139,13 @@ impl<'a, W: Write> Dot<'a, W> {
         writeln!(self.out, "  edge [arrowsize=0.6, color=\"#444444\", fontname=\"Helvetica\", fontsize=9]")
     }
 
-    /// What nothing within the recording spawned or opened.
+    /// The bodies that nothing within the recording spawned or opened.
     fn roots(&self) -> Vec<Ix> {
         let is_root = |spawner: Option<Ix>| spawner.is_none_or(|spawner| !self.run.body(spawner).known);
         self.run.known().filter(|(_, body)| is_root(body.spawner)).map(|(ix, _)| ix).collect()
     }
 
-    /// A body: a node, and a box with it and what it spawned if that can be anything.
+    /// Draws a body: a node. If the body can spawn, also a box with the node and what it spawned.
     fn body(&mut self, ix: Ix, depth: usize) -> io::Result<()> {
         if !self.is_box(ix) {
             let parent = self.run.body(ix).kind == Kind::Task(Role::Parent);
@@ -153,7 +159,7 @@ impl<'a, W: Write> Dot<'a, W> {
             self.body(child, depth + 1)?;
             writeln!(self.out, "{indent}  b{ix} -> b{child} [style=invis]")?;
             if self.has_end(ix) {
-                // Keeps the end below everything.
+                // Keeps the end below everything else.
                 writeln!(self.out, "{indent}  {} -> e{ix} [style=invis]", self.end(child))?;
             }
         }
@@ -188,7 +194,7 @@ impl<'a, W: Write> Dot<'a, W> {
         self.graph.children[ix as usize].iter().chain(opened).copied().collect()
     }
 
-    /// Whether a body is complete later than it ends; nothing in a graph waits for a scope.
+    /// Whether a body is complete later than it ends. Nothing in a graph waits for a scope.
     fn has_end(&self, ix: Ix) -> bool {
         self.is_box(ix) && self.run.body(ix).kind != Kind::Scope
     }
@@ -198,7 +204,7 @@ impl<'a, W: Write> Dot<'a, W> {
         if self.has_end(ix) { format!("e{ix}") } else { format!("b{ix}") }
     }
 
-    /// From the members of each generation to it, and on to those that wait for them.
+    /// Draws edges from the members of each generation to it, and on to their successors.
     fn edges(&mut self) -> io::Result<()> {
         let graph = self.graph;
         for (number, generation) in graph.generations.iter().enumerate() {
@@ -225,13 +231,13 @@ impl<'a, W: Write> Dot<'a, W> {
         )
     }
 
-    /// How many generations of its version came before.
+    /// The number of generations of its version before it.
     fn place(&self, number: Gen) -> usize {
         let after = |&number: &Gen| self.graph.generations[number as usize].after;
         std::iter::successors(Some(number), after).count() - 1
     }
 
-    /// What bodies waited for.
+    /// Draws the waits of bodies.
     fn waits(&mut self) -> io::Result<()> {
         let run = self.run;
         let look = "style=dashed, constraint=false, color=\"#c0392b\", fontcolor=\"#c0392b\"";
@@ -258,12 +264,12 @@ impl<'a, W: Write> Dot<'a, W> {
     }
 }
 
-/// Boxes within boxes are told apart.
+/// The fill colour of a box, so that nested boxes differ.
 fn shade(depth: usize) -> &'static str {
     ["#f4f6f8", "#e9edf1", "#dfe5ea"][(depth - 1) % 3]
 }
 
-/// The shape of a generation: one task or many, in any order or with one at a time.
+/// The style of a generation, by its mode.
 fn look(mode: Mode) -> &'static str {
     match mode {
         Mode::Read => "shape=ellipse, style=filled",
@@ -275,7 +281,7 @@ fn look(mode: Mode) -> &'static str {
     }
 }
 
-/// A text within quotes.
+/// A text for use within quotes.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {

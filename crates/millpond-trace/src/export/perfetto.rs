@@ -1,12 +1,14 @@
 //! The timeline as JSON trace events, for ui.perfetto.dev and chrome://tracing.
 //!
-//! A track is a thread. On it a body is a slice, with what runs on top of it inside; the idle times of a worker are
-//! slices beside them. A body that stands still is no slice of its thread: what runs there meanwhile may stand still in
-//! turn and go on later than the body does, and slices must nest. So waits are asynchronous events, which the viewers
-//! draw in rows of their own, and what they waited for is said again where the body goes on. Arrows (flow events) lead
-//! to each task from what made it ready.
+//! A track is a thread. A body is a slice on it, and contains the slices of what runs on top of it.
+//! The idle times of a worker are slices next to them.
 //!
-//! Events are written one by one; held are the recording and a few words a slice.
+//! A suspended body is no slice of its thread. What runs there meanwhile may be suspended as well,
+//! and continue later than the body does; but slices must nest. So waits are asynchronous events,
+//! which viewers draw in rows of their own. The slice where the body continues repeats what it
+//! waited for. Arrows (flow events) lead to each task from the event that made it ready.
+//!
+//! Events are written one by one. Memory holds the recording and a few words per slice.
 
 use std::io::{self, BufWriter, Write};
 
@@ -80,7 +82,7 @@ fn origin(run: &Run) -> u64 {
     runs.chain(run.known().map(|(_, body)| body.spawned)).min().unwrap_or(0)
 }
 
-/// The number of each track for viewers, from 1 in the order in which they are to be drawn.
+/// The number of each track for viewers, from 1 in drawing order.
 fn tids(run: &Run) -> Vec<u32> {
     let mut order: Vec<_> = (0..run.tracks.len()).collect();
     order.sort_by_key(|&track| {
@@ -92,18 +94,18 @@ fn tids(run: &Run) -> Vec<u32> {
     tids
 }
 
-/// A body stands still, between two slices of it.
+/// A wait of a body, between two of its slices.
 struct Stand {
     body: Ix,
     from: u64,
     to: u64,
     track: u32,
     why: &'static str,
-    /// A wait as [`Run::waits`] has it, or the scope that it opened.
+    /// The wait in [`Run::waits`], or the scope that the body opened.
     on: Result<u32, Ix>,
 }
 
-/// All of them, by body and end.
+/// All waits, by body and end.
 fn stands(run: &Run) -> Vec<Stand> {
     let wait = |(number, w): (usize, &crate::model::Wait)| Stand {
         body: w.body,
@@ -145,7 +147,7 @@ impl<'a, W: Write> Trace<'a, W> {
         Ok(serde_json::to_writer(&mut self.out, event)?)
     }
 
-    /// What holds for a whole process or thread.
+    /// Metadata of a whole process or thread.
     fn about(&mut self, what: &str, tid: u32, args: &Value) -> io::Result<()> {
         self.event(&json!({ "name": what, "ph": "M", "pid": PID, "tid": tid, "args": args }))
     }
@@ -162,7 +164,7 @@ impl<'a, W: Write> Trace<'a, W> {
         self.tids[track as usize]
     }
 
-    /// Whole nanoseconds since the first event: rounding the ends of slices keeps what nests nested.
+    /// Whole nanoseconds since the first event. Slices still nest if their ends are rounded.
     fn at(&self, at: u64) -> Micros {
         Micros((self.run.seconds(at.saturating_sub(self.origin)) * 1e9).round() as u64)
     }
@@ -194,7 +196,7 @@ impl<'a, W: Write> Trace<'a, W> {
         self.event(&Event { dur: Some(self.lasts(from, to)), args: Some(args), ..event })
     }
 
-    /// What is said of a body where it begins.
+    /// The arguments of a body's first slice.
     fn began(&self, ix: Ix) -> Began<'a> {
         let body = self.run.body(ix);
         let (waited, task) = (self.waited(body), body.kind != Kind::Scope);
@@ -210,11 +212,11 @@ impl<'a, W: Write> Trace<'a, W> {
         }
     }
 
-    /// For what a task waited how long until it started.
+    /// How long a task waited for what, until it started.
     fn waited(&self, task: &Body) -> Waits<'a> {
         let granted = task.granted.map_or(task.spawned, |(at, _)| at);
         let by = |release: Option<(u64, Option<Ix>)>| release.and_then(|(_, by)| by);
-        // What ran at its spawn waited for nobody.
+        // A task that ran at its spawn did not wait.
         let started = task.started.filter(|_| !task.on_top).unwrap_or(task.ready());
         let wait = |what, from, to, on: Option<Ix>| {
             let on = on.map(|on| Text(Unique(self.run, on)));
@@ -227,7 +229,7 @@ impl<'a, W: Write> Trace<'a, W> {
         ])
     }
 
-    /// What is said of a body where it goes on.
+    /// The arguments of a slice where a body continues.
     fn rest(&self, slice: &Slice) -> Rest<'a> {
         let key = (slice.resumed.unwrap_or(slice.body), slice.from);
         let stand = self.stands.binary_search_by_key(&key, |stand| (stand.body, stand.to));
@@ -255,7 +257,7 @@ impl<'a, W: Write> Trace<'a, W> {
         self.stretch("idle", Text(format_args!("idle: {}", gap.reason)), (gap.from, gap.to), track, args)
     }
 
-    /// The times in which bodies stand still.
+    /// The times in which bodies wait.
     fn waits(&mut self) -> io::Result<()> {
         for (id, stand) in (0..).zip(self.stands) {
             let half = |ph, at| {
@@ -270,7 +272,7 @@ impl<'a, W: Write> Trace<'a, W> {
         Ok(())
     }
 
-    /// Tasks that were not to run: poisoned, or cancelled.
+    /// Tasks that did not run: poisoned, or cancelled.
     fn refused(&mut self) -> io::Result<()> {
         let run = self.run;
         for (ix, task) in run.tasks().filter(|(_, task)| task.started.is_none()) {
@@ -282,7 +284,8 @@ impl<'a, W: Write> Trace<'a, W> {
         Ok(())
     }
 
-    /// The arrows, after all slices: at equal times, viewers bind them to what came before in the file.
+    /// The arrows, after all slices: at equal times, viewers bind them to earlier events in the
+    /// file.
     fn flows(&mut self, places: &Places) -> io::Result<()> {
         let (run, mut id) = (self.run, 0);
         for flow in run.tasks().filter_map(|(ix, _)| flows::to(run, places, ix)) {
@@ -295,8 +298,9 @@ impl<'a, W: Write> Trace<'a, W> {
     fn flow(&mut self, flow: &Flow, id: u32) -> io::Result<()> {
         let (begin, alone) = (self.at(flow.slice.0), self.at(flow.slice.1));
         let end = self.at(flow.to.1);
-        // Within the slice, not at its end, where the next may begin. And before anything runs on top of it: Perfetto
-        // binds an arrow to the slice that began last on the track, even if that has ended.
+        // The start is within the slice, not at its end, where the next slice may begin. It is also
+        // before anything runs on top of the slice: Perfetto binds an arrow to the slice that began
+        // last on the track, even if that has ended.
         let start = Micros(self.at(flow.from.1).min(alone).0.saturating_sub(1)).max(begin).min(end);
         let half = |ph, ts, track| -> Event<&str> {
             Event { id: Some(id), ..Event::new(ph, flow.why, flow.why, ts, self.tid(track)) }

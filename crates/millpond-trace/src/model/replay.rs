@@ -1,7 +1,8 @@
-//! Events, replayed into bodies.
+//! Replays events into bodies.
 //!
-//! It goes track by track; a body's events may be on several. Nothing here compares times of different tracks, so that
-//! clocks which run apart (a test's) give the same bodies and the same times of their own.
+//! The replay goes track by track; a body's events may be on several. It never compares times of
+//! different tracks. So clocks that drift apart (as in a test) give the same bodies, with the same
+//! times of their own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,7 @@ use millpond::record::{Cause, Event, Role, Track};
 use super::{Access, Body, Does, Ix, Kind, Line, On, Op, Run, Segment, Set, Wait};
 use crate::format::{Ev, LabelText, Recording, Told};
 
-/// Reads events into bodies.
+/// Turns events into bodies.
 #[derive(Default)]
 pub(super) struct Replay {
     indices: HashMap<u64, Ix>,
@@ -26,20 +27,20 @@ pub(super) struct Replay {
     now: OnTrack,
 }
 
-/// Where the replay of a track is.
+/// The state of a track's replay.
 #[derive(Default)]
 struct OnTrack {
     at: u64,
     running: Option<Ix>,
-    /// Since when the last segment of `running` lasts.
+    /// When the current segment of `running` began.
     since: u64,
     /// The wait that ended then.
     after: Option<u32>,
-    /// Who runs when a body that started on top has ended.
+    /// The body that continues after a body that started on top of it has ended.
     below: HashMap<Ix, Option<Ix>>,
     spawning: Option<u64>,
     idle: Option<u64>,
-    /// Since when it waits for what was stolen.
+    /// Since when it waits for a stolen closure.
     at_theft: Option<u64>,
     last_spawned: Option<Ix>,
     waiting: HashMap<Ix, u32>,
@@ -47,19 +48,19 @@ struct OnTrack {
 
 impl Replay {
     pub(super) fn begin_track(&mut self, track: Track) {
-        // Before its first event it slept, or was not there.
+        // Before its first event it slept, or did not exist.
         self.now = OnTrack { idle: Some(0), ..OnTrack::default() };
         self.tracks.push(Line::of(track));
     }
 
-    /// What is idle at the end of its track stays so.
+    /// A track that is idle at its end stays idle.
     pub(super) fn end_track(&mut self) {
         self.end_wait_at_theft();
         self.now.at = u64::MAX;
         self.end_idle();
     }
 
-    /// Workers that told nothing slept all the time.
+    /// Workers without events slept all the time.
     pub(super) fn add_sleepers(&mut self, workers: usize) {
         let told: HashSet<_> = self.tracks.iter().filter_map(|line| line.track.worker).collect();
         let used: HashSet<_> = self.tracks.iter().map(|line| line.track.number).collect();
@@ -74,7 +75,7 @@ impl Replay {
         self.tracks.last_mut().expect("a track was begun")
     }
 
-    /// The body of that number; none for 0.
+    /// The body with that number; `None` for 0.
     fn body(&mut self, id: u64) -> Option<Ix> {
         if id == 0 {
             return None;
@@ -109,7 +110,7 @@ impl Replay {
         }
     }
 
-    /// The body that runs does something.
+    /// Records an operation of the running body.
     fn does(&mut self, what: Does) {
         if let Some(body) = self.now.running {
             self.switch(Some(body));
@@ -133,7 +134,7 @@ impl Replay {
     }
 
     pub(super) fn event(&mut self, event: Ev) {
-        // Clocks of different processors may differ by a little.
+        // Clocks of different processors may differ a little.
         self.now.at = self.now.at.max(event.at);
         let now = self.now.at;
         self.end_wait_at_theft();
@@ -181,7 +182,7 @@ impl Replay {
             }
             Told::AtTheft => self.now.at_theft = Some(now),
             Told::Idle => _ = self.now.idle.get_or_insert(now),
-            // What looks for work and finds none is idle still; a body that runs ends it.
+            // A worker that looks for work and finds none is still idle. A running body ends that.
             Told::Awake => {}
         }
     }
@@ -195,7 +196,7 @@ impl Replay {
     fn opened(&mut self, scope: u64, within: u64, label: u32) {
         let (Some(scope), within) = (self.body(scope), self.body(within)) else { return };
         let (now, track) = (self.now.at, self.tracks.len() as u32 - 1);
-        // One that runs on another track waits there for the scope, and says so there.
+        // A body that runs on another track waits there for the scope, and has an event there.
         let here = within.filter(|&within| self.now.running == Some(within));
         if here.is_some() {
             self.does(Does::Open(scope));
@@ -276,7 +277,7 @@ impl Replay {
         let (now, below) = (self.now.at, self.now.below.get(&ix).copied().flatten());
         let kind = self.at(ix).kind;
         if self.now.running == Some(ix) {
-            // What opened a scope goes on when that is complete.
+            // The body that opened a scope continues when the scope is complete.
             self.switch(below.filter(|_| kind != Kind::Scope));
         }
         let body = self.at(ix);
@@ -333,7 +334,8 @@ impl Replay {
                 body.completed = body.ended;
             }
         }
-        // All operations of a body are on one track, in order, but those of doors; a stable sort keeps it.
+        // All operations of a body are on one track, in order, except those of external tasks. A
+        // stable sort keeps the order.
         self.ops.sort_by_key(|op| op.body);
         let mut start = 0;
         for ops in self.ops.chunk_by(|a, b| a.body == b.body) {
@@ -350,7 +352,8 @@ impl Replay {
         Run { labels, bodies, accesses, ops, waits, sets, tracks, has_stacks, ticks_per_second, workers }
     }
 
-    /// What was spawned by a body that is not known is not known either: nobody can say what it had to wait for.
+    /// A child of an unknown body is unknown, too: the recording does not show what it had to wait
+    /// for.
     fn forget_strangers(&mut self) {
         let is_scope = |body: &Body| body.kind == Kind::Scope;
         let decided = |body: &Body| if body.known && !is_scope(body) { None } else { Some(body.known) };
@@ -362,7 +365,7 @@ impl Replay {
                 if let Some(answer) = known[at] {
                     break answer;
                 }
-                // A circle leads to no scope.
+                // A cycle leads to no scope.
                 known[at] = Some(false);
                 chain.push(at);
                 match self.bodies[at].spawner {
@@ -376,7 +379,7 @@ impl Replay {
             body.known = *known == Some(true);
         }
         for ix in 0..self.bodies.len() {
-            // A scope that such a body opened begins by itself.
+            // A scope that such a body opened is treated as a root.
             let opener = self.bodies[ix].spawner.filter(|_| is_scope(&self.bodies[ix]));
             if opener.is_some_and(|opener| !self.bodies[opener as usize].known) {
                 self.bodies[ix].spawner = None;
@@ -384,7 +387,7 @@ impl Replay {
         }
     }
 
-    /// Where several runtimes have a worker of one number, the tracks tell them apart.
+    /// Names the tracks. If several runtimes have a worker with the same number, the names differ.
     fn name_tracks(&mut self) {
         let mut order: Vec<_> = (0..self.tracks.len()).collect();
         order.sort_by_key(|&track| self.tracks[track].track.number);
@@ -409,7 +412,7 @@ impl Replay {
         }
         for (body, by, at) in std::mem::take(&mut self.wait_grants) {
             let Some(numbers) = waits.get(&body) else { continue };
-            // They come in the order of time: a body stands still once at a time.
+            // The waits are in the order of time: a body has one wait at a time.
             let first = numbers.partition_point(|&number| self.waits[number as usize].to < at);
             if let Some(wait) = numbers.get(first).map(|&number| &mut self.waits[number as usize])
                 && wait.from <= at

@@ -1,24 +1,24 @@
-//! Options in PARSEC's text format: the number of options, then one a line.
+//! Options in PARSEC's text format: the number of options, then one per line.
 
 use super::{Contract, Portfolio, Right};
 use crate::{Error, input};
 use std::path::Path;
 
-/// What a line has, in words.
+/// The names of a line's fields.
 const FIELDS: [&str; 9] =
     ["spot", "strike", "rate", "dividend", "volatility", "time", "type", "dividend-values", "reference-price"];
 
-/// The shortest line: nine words of one letter, and what is between them.
+/// The length of the shortest line: nine words of one letter, and the spaces between them.
 const SHORTEST: usize = 17;
 
-/// Parses a whole file of `most` options at most.
+/// Parses a whole file of at most `most` options.
 pub fn parse(file: &Path, bytes: &[u8], most: u64) -> Result<Portfolio, Error> {
     let refuse = |line: usize, what| Error::Input { file: file.to_owned(), place: format!("line {line}"), what };
     let text = input::without_mark(bytes).map_err(|what| refuse(1, what.to_owned()))?;
     let mut lines = (1..).zip(text.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty());
     let (first, head) = lines.next().ok_or_else(|| refuse(1, "the file is empty".to_owned()))?;
     let count = number_of_options(head, most).map_err(|what| refuse(first, what))?;
-    // The file may promise more than it has.
+    // The file may announce more than it has.
     let room = count.min(bytes.len() / SHORTEST);
     let (mut contracts, mut references) = (Vec::with_capacity(room), Vec::with_capacity(room));
     let mut last = first;
@@ -52,7 +52,7 @@ fn text(line: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(line).map_err(|_| "not text".to_owned())
 }
 
-/// An option, and its reference.
+/// An option, and its reference price.
 fn option(line: &[u8]) -> Result<(Contract, f64), String> {
     let line = text(line)?;
     let mut words = [""; FIELDS.len()];
@@ -83,7 +83,8 @@ fn above_zero(field: &str, word: &str) -> Result<f64, String> {
     if number > 0.0 { Ok(number) } else { Err(format!("{field} `{word}`: expected a number above 0")) }
 }
 
-/// PARSEC reads dividends, and leaves them out of the price: here nobody gets a wrong price without a word.
+/// PARSEC reads dividends, but ignores them in the price. Here a dividend is an error, so that no
+/// price is silently wrong.
 fn zero(field: &str, word: &str) -> Result<(), String> {
     match finite(field, word)? {
         0.0 => Ok(()),

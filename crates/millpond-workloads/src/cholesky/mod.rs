@@ -36,17 +36,18 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
     Ok(Box::new(Cholesky(Factoring::load(options, NEEDS)?)))
 }
 
-/// The diagonal tile and the row in it where a factorization found its matrix not positive definite, or an inversion found
-/// it singular, if it did.
+/// The diagonal tile and the row in it at which a factorization or an inversion failed, if it did.
+/// The matrix then is not positive definite, or singular.
 ///
-/// Diagonal tiles are done one after the other, so at most one fails, and always the same.
+/// Diagonal tiles are processed in order, so at most one fails, and it is always the same.
 #[derive(Debug, Default)]
 pub struct Pivot(OnceLock<(usize, usize)>);
 
 impl Pivot {
-    /// Notes the failure.
+    /// Records the failure.
     pub fn failed(&self, tile: usize, row: usize) {
-        // Whoever comes second is skipping its work already: the first stays.
+        // A second failure cannot follow, because the remaining work is skipped: the first one
+        // stays.
         let _ = self.0.set((tile, row));
     }
 
@@ -57,7 +58,7 @@ impl Pivot {
         }
     }
 
-    /// Runs `factor` on a tile of the diagonal if nothing has failed; it fails with a row.
+    /// Runs `factor` on a diagonal tile if nothing has failed. It returns a row if it fails.
     pub fn try_factor(&self, tile: usize, factor: impl FnOnce() -> Result<(), usize>) {
         self.unless_failed(|| {
             if let Err(row) = factor() {
@@ -66,12 +67,12 @@ impl Pivot {
         });
     }
 
-    /// What `body` makes if nothing has failed, or an empty tile.
+    /// The result of `body` if nothing has failed, or an empty tile.
     pub(crate) fn or_zeros(&self, body: impl FnOnce() -> Tile) -> Tile {
         if self.0.get().is_none() { body() } else { Tile::zeros(0, 0) }
     }
 
-    /// The tile and the row in it, if one has failed.
+    /// The tile that failed, and the row in it.
     pub(crate) fn found(&self) -> Option<(usize, usize)> {
         self.0.get().copied()
     }
@@ -87,17 +88,17 @@ impl Pivot {
     }
 }
 
-/// The matrix, the factor and the difference that the check forms, and half a matrix as tiles. Of tasks there are never more
-/// than the window holds.
+/// The matrix, the factor and the difference that the check computes, and half a matrix as tiles.
+/// The window bounds the number of tasks.
 pub(crate) const NEEDS: Needs = Needs { bytes_per_entry: 8 * 7 / 2, tiled_halves: 1, tasks: |_| 0 };
 
-/// A matrix that is to be factored, and the last factor: what the job has in common with other programs for it.
+/// The matrix to factor, and the last factor: the state that the forms of this program share.
 pub(crate) struct Factoring {
     params: Params,
-    /// The matrix that is factored: that of the parameters times `2^(-2 half)`.
+    /// The matrix to factor: that of the parameters times `2^(-2 half)`.
     matrix: Matrix,
-    /// Below 0 if entries of the factored matrix, or products of the factor's, would lose digits to underflow. Large entries
-    /// need no scaling: no product exceeds the diagonal.
+    /// Below 0 if entries of the matrix, or products of the factor's entries, would lose digits to
+    /// underflow. Large entries need no scaling: no product exceeds the diagonal.
     half: i32,
     factor: Option<Vec<Vec<Tile>>>,
 }
@@ -121,13 +122,13 @@ impl Factoring {
         Grid { n: self.params.n, tile: self.params.tile }
     }
 
-    /// Fresh tiles; those of the last run are given up first, so that they are not held twice.
+    /// Fresh tiles. Those of the last run are dropped first, so that memory does not hold both.
     pub(crate) fn tiles(&mut self) -> Vec<Vec<Tile>> {
         self.factor = None;
         self.grid().cut_lower(&self.matrix)
     }
 
-    /// Keeps a factor, unless the matrix was found to have none.
+    /// Keeps a factor, unless the factorization failed.
     pub(crate) fn keep(&mut self, factor: Vec<Vec<Tile>>, pivot: &Pivot) -> Result<(), Error> {
         pivot.check(&self.params)?;
         self.factor = Some(factor);

@@ -1,6 +1,7 @@
-//! Rician denoising ([FP](crate#sources) §VI.B, the application whose kernel is [`reduction`](crate::reduction)): a picture is
-//! cut into tiles, a step computes a tile of an iteration from it and those around it, and a short-circuit reduction decides
-//! whether there is a further iteration.
+//! Rician denoising ([FP](crate#sources) §VI.B, the application whose kernel is
+//! [`reduction`](crate::reduction)). A picture is cut into tiles. A step computes one iteration of
+//! a tile from the tile and its neighbours. A short-circuit reduction decides whether there is
+//! another iteration.
 
 mod check;
 mod params;
@@ -38,11 +39,11 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
 struct Denoise {
     params: Params,
     picture: Picture,
-    /// Its tiles, channel by channel.
+    /// Its tiles, by channel.
     noisy: Vec<Vec<Plane>>,
-    /// What the serial program finds.
+    /// The serial program's result.
     expected: OnceCell<Vec<Found>>,
-    /// What was found.
+    /// The result.
     found: Vec<Found>,
 }
 
@@ -63,7 +64,7 @@ impl Job for Denoise {
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        // What the last run found is given up first, so that it is not held twice.
+        // The last result is dropped first, so that memory does not hold both.
         self.found = Vec::new();
         let (params, picture, noisy) = (&self.params, &self.picture, &self.noisy);
         probe.start();
@@ -86,7 +87,7 @@ impl Job for Denoise {
         let verified = verified(&self.found, self.expected(), ratios);
         let [before, after] = match ratios {
             Some(ratios) => ratios.map(Value::Float),
-            // Of a picture that was read nobody knows what it is without noise.
+            // The clean version of a picture from a file is unknown.
             None => [Value::None, Value::None],
         };
         Ok(Verdict { verified, result: vec![("psnr_in", before), ("psnr_out", after)] })

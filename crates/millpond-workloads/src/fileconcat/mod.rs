@@ -1,6 +1,7 @@
-//! File concatenation ([FP](crate#sources) §VI.F, Figure 5): a balanced binary tree whose leaves are files, and each of whose
-//! nodes is the concatenation of two. Who reads a file gets its inode, and from that learns which blocks to get: so no step can
-//! say before it starts all that it gets, and strict preconditions cannot express it.
+//! File concatenation ([FP](crate#sources) §VI.F, Figure 5): a balanced binary tree whose leaves
+//! are files. Each inner node is the concatenation of two. To read a file, a step gets its inode,
+//! which tells it the blocks to get. So no step can declare all its items before it starts, and
+//! strict preconditions cannot express the program.
 
 mod check;
 mod inode;
@@ -49,7 +50,7 @@ impl Job for FileConcat {
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        // That of the last run is given up first, so that it is not held twice.
+        // The last result is dropped first, so that memory does not hold both.
         self.answer = Vec::new();
         let (files, block) = (&self.files, self.params.block);
         self.answer = collections::graph(runtime, self.params.settings, |g| steps(g, files, block, probe))??;

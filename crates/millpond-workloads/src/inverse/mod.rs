@@ -1,10 +1,15 @@
-//! The inverse of a matrix by tiles: Gauss–Jordan elimination in place, as the matrix inverse of the CnC samples has it
-//! ([FP](crate#sources) §VI.E).
+//! The inverse of a matrix by tiles: Gauss–Jordan elimination in place, like the matrix inverse of
+//! the CnC samples ([FP](crate#sources) §VI.E).
 //!
-//! In iteration `k` the diagonal tile is inverted, `P = A(k,k)^-1`; the other tiles of its row become `P A(k,j)`; those
-//! outside of its row and column `A(i,j) - A(i,k) A(k,j)`; those of its column `-A(i,k) P`. Rows are exchanged within the
-//! diagonal tile only, so it is for matrices that need no other: diagonally dominant or positive definite ones. The check
-//! says whether the answer is right.
+//! Iteration `k` has four kinds of steps:
+//!
+//! - The diagonal tile is inverted: `P = A(k,k)^-1`.
+//! - The other tiles of its row become `P A(k,j)`.
+//! - Tiles outside of its row and column become `A(i,j) - A(i,k) A(k,j)`.
+//! - The other tiles of its column become `-A(i,k) P`.
+//!
+//! Rows are exchanged only within the diagonal tile. So the matrix must need no other exchange, as
+//! diagonally dominant or positive definite ones. The check verifies the answer.
 
 mod check;
 mod params;
@@ -51,7 +56,7 @@ impl Inverse {
         Grid { n: self.params.n, tile: self.params.tile }
     }
 
-    /// Fresh tiles; those of the last run are given up first, so that they are not held twice.
+    /// Fresh tiles. Those of the last run are dropped first, so that memory does not hold both.
     fn tiles(&mut self) -> Vec<Vec<Tile>> {
         self.inverse = None;
         self.grid().cut_all(&self.matrix)
@@ -61,7 +66,7 @@ impl Inverse {
         self.inverse.as_ref().map_or_else(|| Matrix::zeros(self.params.n, self.params.n), |t| self.grid().join_all(t))
     }
 
-    /// Keeps an inverse, unless the matrix was found to have none.
+    /// Keeps an inverse, unless the inversion failed.
     fn keep(&mut self, inverse: Vec<Vec<Tile>>, pivot: &Pivot) -> Result<(), Error> {
         if let Some((tile, row)) = pivot.found() {
             let row = tile * self.params.tile + row + 1;

@@ -1,8 +1,9 @@
-//! The program as Concurrent Collections: a step a tile and iteration.
+//! The program as Concurrent Collections: one step per tile and iteration.
 //!
-//! The item `(i, j, k)` is tile `(i, j)` after `k` iterations. It is used once by the step that makes the next one of it, and
-//! that takes it if nobody else uses it any more, and changes it in place. The inverted diagonal tile, the rest of its new row
-//! and the rest of its former column are used by other tiles' steps, too.
+//! The item `(i, j, k)` is tile `(i, j)` after `k` iterations. The step that makes the tile's next
+//! item uses it once. If that is the last use, the step takes the tile and changes it in place.
+//! Steps of other tiles also use the inverted diagonal tile, the rest of its new row and the rest
+//! of its former column.
 
 use crate::Error;
 use crate::cholesky::Pivot;
@@ -13,16 +14,16 @@ use millpond_cnc::{CountedItems, Graph, Steps, Tags, Use};
 type Key = (u32, u32, u32);
 type Tiles<'x> = CountedItems<'x, Key, Tile>;
 
-/// How often an item is used, of `nt` tiles in a row.
+/// The number of uses of an item, for `nt` tiles in a row.
 fn uses(nt: u32, (i, j, k): Key) -> u32 {
     let before = match (i + 1 == k, j + 1 == k) {
-        // The inverted tile: for its row and its column.
+        // The inverted tile: its row and its column use it.
         (true, true) => 2 * (nt - 1),
         // Its new row.
         (true, false) => nt - 1,
         _ => 0,
     };
-    // The column that comes next.
+    // The column of the next iteration.
     let next = if j == k && i != k { nt - 1 } else { 0 };
     before + next + 1
 }
@@ -54,7 +55,7 @@ pub fn steps<'env>(
     (0..nt).map(|i| (0..nt).map(|j| last(i, j)).collect()).collect()
 }
 
-/// What the steps have in common. A step's tag is its tile and iteration.
+/// The state that all steps share. A step's tag is its tile and iteration.
 #[derive(Clone, Copy)]
 struct Program<'x, 'env> {
     nt: u32,
@@ -66,11 +67,11 @@ struct Program<'x, 'env> {
 }
 
 impl<'x, 'env: 'x> Program<'x, 'env> {
-    /// All that iteration `k` is, but for its diagonal: they would wait for it.
+    /// Prescribes all of iteration `k` except for its diagonal: the steps would wait for that.
     ///
-    /// A worker runs the newest step first. So the next iteration's column, and in it the diagonal tile, is put such that it
-    /// is updated last, and few tiles of this iteration are left that the next one would copy; while a worker that takes from
-    /// another takes the oldest, and begins with that column.
+    /// A worker runs the newest step first. The order makes it update the next iteration's column
+    /// last, and in it the diagonal tile. Then few tiles of this iteration are left that the next
+    /// one would have to copy. A thief takes the oldest step, and so begins with that column.
     fn prescribe(self, k: u32) {
         let others = || (1..self.nt).map(|after| (k + after) % self.nt);
         self.rows.put_all(others().map(|j| (k, j)));
@@ -143,7 +144,7 @@ impl<'x, 'env: 'x> Program<'x, 'env> {
     }
 }
 
-/// A tile to be changed: itself, or a copy as long as others use it.
+/// A tile that may be changed: the item itself, or a copy while others use it.
 fn owned(tile: Use<'_, Tile>) -> Tile {
     tile.take().unwrap_or_else(|used| used.clone())
 }
@@ -152,7 +153,7 @@ fn owned(tile: Use<'_, Tile>) -> Tile {
 mod tests {
     use super::*;
 
-    /// The uses that are said are those of the steps.
+    /// The declared uses are those of the steps.
     #[test]
     fn uses_are_exact() {
         for nt in 1..6_u32 {

@@ -1,18 +1,21 @@
-//! Is the product right? Freivalds' test ("Probabilistic machines can use less running time", IFIP 1977): compare
-//! `C x` with `A (B x)` for random vectors `x` of 1 and -1, in O(n^2) instead of the O(n^3) of a second product.
+//! Checks a product with Freivalds' test ("Probabilistic machines can use less running time", IFIP
+//! 1977). It compares `C x` with `A (B x)` for random vectors `x` of 1 and -1. That takes O(n^2)
+//! instead of the O(n^3) of a second product.
 //!
-//! An entry of `C` that is wrong by `d` moves an entry of `C x` by `d`; several wrong entries of a row cancel in
-//! at most half of the vectors, so with 20 of them an error is missed with probability 2^-20 at most. What rounding
-//! may do is bounded by `n eps (|A| |B|) 1`; the error is scaled by that, so that a right product stays below 1.
+//! If an entry of `C` is wrong by `d`, an entry of `C x` changes by `d`. Several wrong entries of a
+//! row cancel for at most half of the vectors. So 20 vectors miss an error with probability 2^-20
+//! at most. The rounding error is at most `n eps (|A| |B|) 1`. The error is divided by that bound,
+//! so that a correct product stays below 1.
 
 use crate::matrix::{Matrix, generate, power};
 
-/// A product whose scaled error is below this is right.
+/// A product whose scaled error is below this is correct.
 pub const THRESHOLD: f64 = 1.0;
 
 const VECTORS: u64 = 20;
 
-/// The error of `c` as the product of `a` and `b`, in units of what rounding may do; `f64::MAX` if it is not finite.
+/// The error of `c` as the product of `a` and `b`, in units of the rounding bound. It is `f64::MAX`
+/// if it is not finite.
 ///
 /// ```
 /// use millpond_workloads::matmul::{THRESHOLD, scaled_error};
@@ -24,7 +27,8 @@ const VECTORS: u64 = 20;
 /// ```
 pub fn scaled_error(a: &Matrix, b: &Matrix, c: &Matrix, seed: u64) -> f64 {
     let n = a.rows();
-    // Every entry is scaled before it is multiplied: products and sums of entries overflow or underflow.
+    // Every entry is scaled before it is multiplied. Otherwise products and sums could overflow or
+    // underflow.
     let exponent = |matrix: &Matrix| matrix.exponent().clamp(-1000, 1000);
     let (of_a, of_b) = (exponent(a), exponent(b));
     let half = (of_a + of_b) / 2;
@@ -49,7 +53,7 @@ fn sign(seed: u64, i: u64) -> f64 {
     if generate::mix(seed ^ generate::mix(i)) & 1 == 0 { 1.0 } else { -1.0 }
 }
 
-/// `a x`, each entry of `a` passed through `entry` first.
+/// `a x`, where `entry` is applied to each entry of `a` first.
 fn times(a: &Matrix, x: &[f64], entry: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut y = vec![0.0; a.rows()];
     for (j, x) in x.iter().enumerate() {
@@ -64,7 +68,7 @@ fn times(a: &Matrix, x: &[f64], entry: impl Fn(f64) -> f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// What overflows or underflows verifies nothing, whatever the exponents of the factors.
+    /// An overflow or underflow verifies nothing, whatever the exponents of the factors.
     #[test]
     fn sees_one_wrong_entry_at_every_scale() {
         for (of_a, of_b) in [(500, 500), (-500, -500), (1000, -1000), (-1000, 1000), (1000, 0), (-900, -100)] {

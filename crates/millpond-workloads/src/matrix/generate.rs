@@ -1,9 +1,9 @@
-//! Matrices made from a seed: entry `(i, j)` depends on the seed and on `i` and `j` alone.
+//! Matrices made from a seed. Entry `(i, j)` depends only on the seed, `i` and `j`.
 
 use super::Matrix;
 
-/// A symmetric positive definite matrix of order `n`: off the diagonal numbers in (-1/2, 1/2), on it `n`, so that
-/// it is strictly diagonally dominant.
+/// A symmetric positive definite matrix of order `n`. Its diagonal is `n`, and the other entries
+/// are in (-1/2, 1/2). So it is strictly diagonally dominant.
 pub fn positive_definite(n: usize, seed: u64) -> Matrix {
     let mut a = Matrix::zeros(n, n);
     for j in 0..n {
@@ -28,7 +28,7 @@ pub fn uniform(rows: usize, cols: usize, seed: u64) -> Matrix {
     a
 }
 
-/// The entry `(i, j)` of the matrix of that seed.
+/// The entry `(i, j)` of the matrix with that seed.
 fn entry(seed: u64, i: usize, j: usize) -> f64 {
     let place = (i as u64) << 32 | j as u64;
     let bits = mix(place ^ mix(seed));

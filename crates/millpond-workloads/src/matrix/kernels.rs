@@ -1,8 +1,14 @@
 //! The kernels of tiled linear algebra, each on one core.
 //!
-//! faer's products were the fastest of those measured on tiles of 125 (GFLOP/s, one AVX-512 core, hot tiles: faer
-//! 74-77, matrixmultiply 50-64, the gemm crate 37); `cargo run --profile max -p millpond-workloads --example kernels`
-//! measures them again.
+//! The products are faer's, which were the fastest on tiles of 125, measured on one AVX-512 core
+//! with tiles in the cache. `cargo run --profile max -p millpond-workloads --example kernels`
+//! repeats the measurement.
+//!
+//! | crate | GFLOP/s |
+//! |---|---|
+//! | faer | 74-77 |
+//! | matrixmultiply | 50-64 |
+//! | gemm | 37 |
 
 use super::Tile;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -13,11 +19,12 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Par};
 
-/// The rows that [`syrk`] updates in one product: a few vectors long, so that little of the half above the
-/// diagonal is computed, and not so few that the products become small.
+/// The rows that [`syrk`] updates in one product. It is a few vectors, so that little of the upper
+/// half is computed. With fewer rows the products would be too small.
 const STRIP: usize = 16;
 
-/// `a := L` with `L L^T = a`, in the lower half; the error is the row of the pivot that is not positive.
+/// `a := L` with `L L^T = a`, in the lower half. The error is the row of the pivot that is not
+/// positive.
 pub fn potrf(a: &mut Tile) -> Result<(), usize> {
     let a = a.view_mut();
     let mut buffer = MemBuffer::new(cholesky_in_place_scratch::<f64>(a.nrows(), Par::Seq, Default::default()));
@@ -32,7 +39,7 @@ pub fn trsm(l: &Tile, b: &mut Tile) {
     solve_lower_triangular_in_place(l.view(), b.view_mut().transpose_mut(), Par::Seq);
 }
 
-/// `c := c - a a^T` on and below the diagonal. What it leaves above the diagonal has no meaning.
+/// `c := c - a a^T` on and below the diagonal. The entries above it have no meaning afterwards.
 pub fn syrk(a: &Tile, c: &mut Tile) {
     let (a, mut c) = (a.view(), c.view_mut());
     let (n, k) = (c.nrows(), a.ncols());
@@ -66,7 +73,7 @@ pub fn product(alpha: f64, a: &Tile, b: &Tile) -> Tile {
     c
 }
 
-/// `a := a^-1`, rows being exchanged within; the error is the row of the pivot that is zero, or no number.
+/// `a := a^-1`, with row exchanges. The error is the row of the pivot that is zero or not finite.
 pub fn invert(a: &mut Tile) -> Result<(), usize> {
     let n = a.view().nrows();
     let scratch = lu_in_place_scratch::<usize, f64>(n, n, Par::Seq, Default::default());

@@ -1,7 +1,7 @@
 //! Dense matrices: storage, tiles, kernels, generators, files.
 //!
-//! Everything is column-major. A matrix that tasks work on is cut into tiles, each contiguous, so that a tile of
-//! 125 x 125 (125 kB) stays in a core's own cache while a kernel runs.
+//! All storage is column-major. A matrix for tasks is cut into contiguous tiles. So a tile of 125 x
+//! 125 (125 kB) stays in a core's own cache while a kernel runs.
 
 mod dense;
 pub mod generate;
@@ -20,7 +20,7 @@ use crate::{Error, input};
 use memory::Needs;
 use std::path::Path;
 
-/// The greatest order of a matrix: its square, in bytes, still fits the address space many times over.
+/// The maximum order of a matrix. Its square, in bytes, is far below the size of the address space.
 pub const MAX_N: u64 = 1 << 20;
 
 /// A matrix from a file.
@@ -41,12 +41,13 @@ pub struct Given {
 
 /// Reads a matrix, for a job with these needs.
 ///
-/// The name's ending says what it is: `.mtx` (Matrix Market) or `.npy` (NumPy). What has no ending, as `/dev/stdin`, is known
-/// by its first bytes. The file can be a pipe, and can be compressed by gzip.
+/// The file's extension tells the format: `.mtx` (Matrix Market) or `.npy` (NumPy). Without an
+/// extension, as for `/dev/stdin`, the first bytes tell it. The file can be a pipe, and can be
+/// compressed by gzip.
 ///
 /// # Errors
 ///
-/// The file cannot be read, is of another format, or is a matrix that the job cannot take.
+/// The file cannot be read or has another format, or the job cannot take the matrix.
 ///
 /// ```
 /// use millpond_workloads::matrix::{memory::Needs, read};
@@ -71,14 +72,14 @@ pub fn read(file: &Path, needs: Needs) -> Result<Given, Error> {
     parsed.map_err(|flaw| flaw.of(file))
 }
 
-/// How a file holds a matrix.
+/// The format of a matrix file.
 enum Format {
     MatrixMarket,
     NumPy,
 }
 
 impl Format {
-    /// The format that the ending says, `.gz` apart; none if there is no ending.
+    /// The format by the extension, without `.gz`; `None` without an extension.
     fn of_name(file: &Path) -> Result<Option<Self>, Flaw> {
         let ending = |file: &Path| file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         let inner = match ending(file) {
@@ -96,7 +97,7 @@ impl Format {
         }
     }
 
-    /// The format that the first bytes say.
+    /// The format by the first bytes.
     fn of_bytes(bytes: &[u8]) -> Result<Self, Flaw> {
         let text = input::without_mark(bytes).map_err(|what| Flaw::byte(0, what))?;
         if bytes.starts_with(npy::MAGIC) {
@@ -109,7 +110,7 @@ impl Format {
     }
 }
 
-/// What is wrong with an input, and where; the file's name is added by whoever knows it.
+/// What is wrong with an input, and where. The caller adds the file's name.
 #[derive(Debug, PartialEq)]
 pub struct Flaw {
     place: String,
@@ -135,7 +136,7 @@ impl Flaw {
     }
 }
 
-/// An integer as an entry, unless an entry would round it.
+/// An integer as an entry, unless that would round it.
 fn exact(integer: i128) -> Result<f64, String> {
     if integer.unsigned_abs() <= 1 << 53 {
         Ok(integer as f64)
@@ -144,7 +145,7 @@ fn exact(integer: i128) -> Result<f64, String> {
     }
 }
 
-/// Whether a declared shape is one that can be held: square, not empty, of order `most` at most.
+/// Checks a declared shape: it must be square, not empty, and of order `most` at most.
 fn square(rows: u64, cols: u64, most: u64) -> Result<usize, String> {
     if rows != cols {
         return Err(format!("the matrix is not square: {rows} x {cols}"));

@@ -1,7 +1,9 @@
-//! Gets whose keys are the values of other gets ([FP](crate#sources) §VI.F, Figure 6): each task follows a chain of items.
+//! Gets whose keys are the values of other gets ([FP](crate#sources) §VI.F, Figure 6). Each task
+//! follows a chain of items.
 //!
-//! With flexible or eager preconditions a task is one step that gets as it goes. With strict ones each get is a step of
-//! its own, which is what it takes to port such a task: its key must be known before the step is prescribed.
+//! With flexible or eager preconditions a task is one step with several gets. With strict ones each
+//! get is a step of its own, because its key must be known before the step is prescribed. A port of
+//! such a task to strict preconditions must do the same.
 
 mod check;
 mod params;
@@ -37,7 +39,7 @@ struct Porting {
     params: Params,
     /// The value of each key: the next key.
     values: Vec<u32>,
-    /// Where each task has ended.
+    /// The last key of each task's chain.
     answer: Vec<u32>,
 }
 

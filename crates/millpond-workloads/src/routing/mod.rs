@@ -1,15 +1,19 @@
-//! Routers that work out their routes, in a network whose links fail ([FP](crate#sources) §VI.H): which tables a router reads
-//! is written in the topology, which it reads too.
+//! Routers compute their routes in a network whose links fail ([FP](crate#sources) §VI.H). The
+//! topology determines the tables that a router reads, and is itself an input of the router.
 //!
-//! In each round every router gets its links, then the tables of the routers that these lead to, as they were one round
-//! before, and puts its own (R. Bellman, "On a routing problem", Quarterly of Applied Mathematics 16, 1958). When a round
-//! has changed nothing the routes are the shortest ones, then the next link fails. That is an *epoch*, and it begins with
-//! empty tables: each distance in a table is the length of a path that is there, and gets only smaller. So nothing counts
-//! to infinity, as it does where routers keep what they have heard of links that are gone; and no router is `n` links
-//! away from another, so the round `n` of an epoch changes nothing.
+//! In each round every router gets its links, and its neighbours' tables of the previous round.
+//! Then it puts its own table (R. Bellman, "On a routing problem", Quarterly of Applied Mathematics
+//! 16, 1958). When a round changes nothing, the routes are the shortest ones, and the next link
+//! fails. The rounds up to that are an *epoch*.
 //!
-//! With flexible or eager preconditions a router's round is one step. With strict ones it is two: the first gets the links
-//! and puts a tag that has them in it, so that the second can say which tables it needs.
+//! An epoch begins with empty tables. So each distance in a table is the length of an existing
+//! path, and only decreases. Therefore nothing counts to infinity, which happens if routers keep
+//! routes over failed links. No router is `n` links away from another, so round `n` of an epoch
+//! changes nothing.
+//!
+//! With flexible or eager preconditions a router's round is one step. With strict ones it is two.
+//! The first gets the links and puts a tag that contains them. So the second can declare its
+//! tables.
 
 mod check;
 mod params;
@@ -40,10 +44,10 @@ pub(crate) const WORKLOAD: Workload = Workload {
     prepare,
 };
 
-/// What an epoch ends with.
+/// The result of an epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Converged {
-    /// Its rounds, the last of which has changed nothing.
+    /// The number of rounds. The last one changed nothing.
     pub rounds: u32,
     /// The table of each router.
     pub tables: Vec<Arc<[Route]>>,
@@ -57,7 +61,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
 struct Routing {
     params: Params,
     topology: Arc<Topology>,
-    /// The end of each epoch, as computed last.
+    /// The last computed result of each epoch.
     answer: Vec<Converged>,
 }
 
@@ -68,7 +72,7 @@ impl Job for Routing {
 
     fn tasks(&self) -> u64 {
         let rounds = |epochs: &[Converged]| epochs.iter().map(|epoch| u64::from(epoch.rounds)).sum::<u64>();
-        // As many rounds whoever works them out.
+        // The number of rounds does not depend on the program.
         let rounds = if self.answer.is_empty() { rounds(&serial(&self.topology)) } else { rounds(&self.answer) };
         let routers = self.topology.routers() as u64;
         let steps = match self.params.settings.preconditions {
@@ -79,7 +83,7 @@ impl Job for Routing {
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        // Not held twice.
+        // Dropped first, so that memory does not hold two.
         self.answer = Vec::new();
         let (settings, topology) = (self.params.settings, &self.topology);
         self.answer = collections::graph(runtime, settings, |g| steps(g, settings.preconditions, topology, probe))??;

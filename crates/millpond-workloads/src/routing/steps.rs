@@ -1,5 +1,5 @@
-//! The program as Concurrent Collections. The environment applies the failures: when an epoch has ended, it puts the links
-//! of the next one.
+//! The program as Concurrent Collections. The environment applies the failures: after an epoch it
+//! puts the links of the next one.
 
 use super::{Converged, Link, Links, Table, Topology};
 use crate::Error;
@@ -19,19 +19,19 @@ struct Network<'x> {
     routers: u32,
     /// By epoch and router.
     links: Items<'x, (u32, u32), Links>,
-    /// Each is used in the next round: by its own router, and by each that has a link to it.
+    /// The next round uses each table: its own router, and each router that has a link to it.
     tables: CountedItems<'x, At, Table>,
-    /// Whether a table is another one than in the round before.
+    /// Whether a table differs from the previous round's.
     changes: Items<'x, At, bool>,
     /// The last round of an epoch.
     ends: Items<'x, u32, u32>,
-    /// Prescribe a round of a router.
+    /// Prescribes a round of a router.
     steps: Tags<'x, At>,
-    /// Prescribe what comes after a round.
+    /// Prescribes the decision after a round.
     rounds: Tags<'x, Round>,
 }
 
-/// Works out the routes of each epoch.
+/// Computes the routes of each epoch.
 pub fn steps(
     g: &Graph<'_, '_, '_>,
     preconditions: Preconditions,
@@ -70,7 +70,7 @@ impl<'x> Network<'x> {
         }
     }
 
-    /// A step a round of a router: it gets its links, and then knows which tables to get.
+    /// One step per round and router. It gets its links, and then knows the tables to get.
     fn in_one_step(self, g: &Graph<'_, 'x, '_>) {
         let step = g.steps::<At>("route").produces(self.tables).produces(self.changes);
         let step = step.preconditions(move |&(epoch, round, router), need| {
@@ -83,7 +83,7 @@ impl<'x> Network<'x> {
         }));
     }
 
-    /// Two steps: the second one's tag has the links.
+    /// Two steps. The tag of the second one contains the links.
     fn in_two_steps(self, g: &Graph<'_, 'x, '_>) {
         let routes = g.tags::<(At, Links)>("routes");
         let step = g.steps::<At>("look");
@@ -110,11 +110,12 @@ impl<'x> Network<'x> {
         let table = own.later(links.iter().zip(heard.iter().map(|table| &**table)));
         let changed = table.changed;
         self.tables.put(at, table);
-        // After the table: whoever knows of all changes finds all tables.
+        // Put after the table: a step that has all changes finds all tables.
         self.changes.put(at, changed);
     }
 
-    /// A step a round: as [FP](crate#sources)'s AND-reduction (§III), it needs no more than the first table that has changed.
+    /// One step per round. Like [FP](crate#sources)'s AND-reduction (§III), it stops at the first
+    /// table that has changed.
     fn decide(self, g: &Graph<'_, 'x, '_>) {
         let step = g.steps::<Round>("decide").produces(self.ends);
         let step = step.preconditions(move |&(epoch, round), need| {

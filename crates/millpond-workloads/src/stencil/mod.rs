@@ -1,10 +1,12 @@
-//! Heat in a rod by explicit finite differences: the iterative computation whose dependences form a diamond
-//! ([DDS](crate#sources) §1).
+//! Heat in a rod by explicit finite differences: the iterative computation whose dependences form a
+//! diamond ([DDS](crate#sources) §1).
 //!
-//! A point's next temperature is a quarter of each neighbour's and half of its own; the rod's ends keep theirs. The rod is
-//! cut into tiles, and a task makes the next state of one tile from the last states of that tile and of both its
-//! neighbours. No nest of forks and joins says that without making tasks wait that need not: a barrier after each step,
-//! say, where here a tile may be many steps ahead of those far from it.
+//! A point's next temperature is a quarter of each neighbour's plus half of its own. The rod's ends
+//! keep their temperatures. The rod is cut into tiles. A task computes the next state of one tile
+//! from the last states of that tile and its two neighbours.
+//!
+//! Nested forks and joins cannot express this without unnecessary waits, such as a barrier after
+//! each step. Here a tile may be many steps ahead of distant ones.
 
 mod check;
 mod heat;
@@ -47,12 +49,12 @@ struct Stencil {
     form: Form,
     rod: Rod,
     answer: Vec<f64>,
-    /// What the serial program says, once it was asked.
+    /// The serial program's result, once computed.
     expected: Option<Vec<f64>>,
 }
 
 impl Stencil {
-    /// The pieces of the rod, as they are at first, and as many without a value.
+    /// The pieces of the rod in their first state, and as many without a value.
     fn pieces(&self) -> [Pieces<Root>; 2] {
         let start = self.rod.start();
         let end = |temperature| Handle::new(vec![temperature]);

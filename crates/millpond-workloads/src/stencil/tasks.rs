@@ -1,16 +1,17 @@
-//! The task program: one task a tile and step.
+//! The task program: one task per tile and step.
 //!
-//! A tile has two data, for even and for odd steps, since a task reads its tile's last state and writes the next one, and
-//! names a datum once. That each is written again and again needs no care: a `write` starts a new version, so a task waits
-//! for the three states that it reads, and never for a neighbour that still reads an old one.
+//! A tile has two data, for even and for odd steps: a task reads the tile's last state and writes
+//! the next one. Each datum is written many times. Each `write` starts a new version. So a task
+//! waits for the three states that it reads, and never for a neighbour that still reads an old one.
 
 use super::{Params, update};
 use millpond::{Handle, Out, Spawn};
 
-/// The left end, the tiles from left to right, and the right end; an end is one point that is never written.
+/// The left end, the tiles from left to right, and the right end. An end is one point, and is never
+/// written.
 pub type Pieces<B> = Vec<Handle<Vec<f64>, B>>;
 
-/// Takes so many steps from the first pieces to the second, back to the first, and so on.
+/// Computes this many steps: from the first pieces to the second, back to the first, and so on.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, pieces: &[Pieces<S::Brand>; 2], steps: u64) {
     let [mut now, mut next] = pieces.each_ref();
     for step in 0..steps {
@@ -24,7 +25,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, pieces: &[Pieces<S::Brand>; 2], steps: u64
     }
 }
 
-/// Makes a tile's next state.
+/// Computes a tile's next state.
 pub(super) fn advance(left: &[f64], own: &[f64], right: &[f64], mut next: Out<'_, Vec<f64>>) {
     let mut tile = next.recycled().unwrap_or_default();
     tile.resize(own.len(), 0.0);
@@ -32,7 +33,7 @@ pub(super) fn advance(left: &[f64], own: &[f64], right: &[f64], mut next: Out<'_
     next.set(tile);
 }
 
-/// How many tasks that is.
+/// The number of tasks.
 pub fn count(params: Params) -> u64 {
     params.tiles() * params.steps
 }

@@ -48,7 +48,7 @@ pub struct Block {
 /// let (slabs, mut seats) = Slabs::new(2);
 /// let block = slabs.alloc(&mut seats[0], 100);
 /// assert_eq!(block.start.addr().get() % BLOCK_ALIGN, 0);
-/// // SAFETY: the block is these slabs', and nobody uses it; any seat may give it back.
+/// // SAFETY: the block is these slabs', and nothing uses it; any seat may give it back.
 /// unsafe { slabs.free(&mut seats[1], block) };
 /// ```
 ///

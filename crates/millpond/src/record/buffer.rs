@@ -1,13 +1,14 @@
-//! The event buffer of one seat: events, written by its worker, read by whoever drains.
+//! The event buffer of one seat. Its worker writes events, and any thread that drains reads them.
 //!
-//! 1. The seat's worker alone writes events, at `written`, and then publishes them by a store of `written + 1`
-//!    (release). It reads nothing that others write.
-//! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that; it hands those over
-//!    that were not handed over before (`taken`, under the lock).
-//! 3. When the event buffer is full, its worker takes the lock, hands over the rest, and winds back: `taken` and `written` are
-//!    0 again before it gives the lock back. So no drainer reads a place that is written again.
+//! 1. Only the seat's worker writes events, at `written`. Then it publishes them by a store of
+//!    `written + 1` (release). It reads nothing that other threads write.
+//! 2. A drainer holds the lock. It loads `written` (acquire), and so sees all events before that.
+//!    It hands over the events that were not handed over before (`taken`, under the lock).
+//! 3. If the event buffer is full, its worker takes the lock, hands over the rest, and winds back:
+//!    `taken` and `written` are 0 again before it releases the lock. So no drainer reads a place
+//!    that is written again.
 //!
-//! The worker takes no lock and does no read-modify-write but once in [`LENGTH`] events.
+//! The worker takes no lock and does no read-modify-write, except once in [`LENGTH`] events.
 
 use std::sync::OnceLock;
 
@@ -18,21 +19,21 @@ use crate::sync::{Guarded, Mutex};
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-/// Events on an event buffer: a part of a second-level cache. Two in models.
+/// The number of events in a buffer: a part of a second-level cache. Two in models.
 const LENGTH: usize = if cfg!(loom) { 2 } else { 1024 };
 
 /// See the [module](self).
 pub(crate) struct EventBuffer {
     track: Track,
-    /// Made at the first event: most runtimes record nothing.
+    /// Allocated at the first event: most runtimes record nothing.
     events: OnceLock<Box<[Guarded<Event>]>>,
     written: AtomicUsize,
-    /// How many of the written ones were handed over.
+    /// The number of written events that were handed over.
     taken: Mutex<usize>,
 }
 
-// SAFETY: the cells are written by the seat's worker, before it publishes them, and read by others under the lock and
-// below what was published; the worker winds back under the lock (steps 1 to 3).
+// SAFETY: the seat's worker writes the cells before it publishes them. Other threads read them
+// under the lock, and only what was published. The worker winds back under the lock (steps 1 to 3).
 unsafe impl Sync for EventBuffer {}
 // SAFETY: events may go to other threads.
 unsafe impl Send for EventBuffer {}
@@ -46,8 +47,8 @@ impl EventBuffer {
         self.track
     }
 
-    /// Writes an event. Only for the seat's worker. Whether the event buffer was full: then events were handed over by `give`, which
-    /// runs no code of the user's.
+    /// Writes an event. Only the seat's worker calls this. Returns whether the event buffer was
+    /// full. If so, it has handed over events by `give`, which must run no user code.
     #[inline]
     pub(crate) fn write(&self, event: Event, give: impl FnOnce(&[Event])) -> bool {
         let events = self.events.get_or_init(|| (0..LENGTH).map(|_| Guarded::new(Event::NONE)).collect());
@@ -69,7 +70,8 @@ impl EventBuffer {
         self.written.store(0, Ordering::Relaxed);
     }
 
-    /// Hands over what was not handed over before, by `give`, which runs no code of the user's. From any thread.
+    /// Hands over the events that were not handed over before, by `give`, which must run no user
+    /// code. Any thread may call this.
     pub(crate) fn drain(&self, give: impl FnOnce(&[Event])) {
         let mut taken = self.taken.lock();
         let written = self.written.load(Ordering::Acquire);
@@ -79,7 +81,7 @@ impl EventBuffer {
         }
     }
 
-    /// Whether all that was written was handed over.
+    /// Whether all written events were handed over.
     pub(crate) fn is_drained(&self) -> bool {
         *self.taken.lock() == self.written.load(Ordering::Acquire)
     }

@@ -1,14 +1,20 @@
-//! How events get from the event buffers to the sinks: one thread at a time gives them, and holds no lock meanwhile.
+//! How events get from the event buffers to the sinks. One thread at a time gives them to the
+//! sinks, and holds no lock meanwhile.
 //!
-//! Sinks are code of the user's. They may use the recorder again, or wait for a thread that does and is no worker.
+//! Sinks are user code. They may use the recorder again, or wait for a thread that uses it and is
+//! not a worker.
 //!
-//! 1. Under its lock an event buffer sends events: they are put at the end of a queue. So those of one track are in their order.
-//! 2. Without the lock of the event buffer the thread becomes the one that delivers, if there is none. It takes batches out one by
-//!    one, gives each to its sinks, and is through when none is left.
-//! 3. If another thread delivers, a worker goes on: that thread gives the sinks what the worker has sent. It waits only if
-//!    very much is on its way, so that a slow sink does not take all memory.
-//! 4. A thread that drains waits until all that was sent before is delivered.
-//! 5. If the thread itself delivers, a sink has called. It waits for nothing: what it has sent is delivered when it returns.
+//! 1. An event buffer sends events under its lock: they go to the end of a queue. So the events of
+//!    one track are in order.
+//! 2. Then, without the lock of the event buffer, the thread becomes the one that delivers, if
+//!    there is none. It takes batches out one by one, and gives each to its sinks. It is done when
+//!    no batch is left.
+//! 3. If another thread delivers, a worker continues: that thread gives the sinks what the worker
+//!    has sent. The worker waits only if very many batches are on their way, so that a slow sink
+//!    does not take all memory.
+//! 4. A thread that drains waits until everything that was sent before is delivered.
+//! 5. If the calling thread itself delivers, a sink has made the call. The thread waits for
+//!    nothing: what it has sent is delivered after the sink returns.
 
 use std::collections::VecDeque;
 use std::thread::{self, ThreadId};
@@ -18,8 +24,8 @@ use crate::panics::catch;
 use crate::sync::{Condvar, Mutex};
 use crate::worker::current::{Enter, Visit};
 
-/// Batches on their way for which no worker waits: some 10 MB.
-const MOST: usize = 256;
+/// A worker waits if this many batches are on their way: about 10 MB.
+const BATCHES_BEFORE_WAIT: usize = 256;
 
 /// See the [module](self).
 #[derive(Default)]
@@ -28,7 +34,7 @@ pub(super) struct Delivery {
     changed: Condvar,
 }
 
-/// Events of one track, and for whom they are.
+/// Events of one track, and the sinks that get them.
 pub(super) struct Batch {
     pub(super) track: Track,
     pub(super) events: Box<[Event]>,
@@ -38,7 +44,7 @@ pub(super) struct Batch {
 #[derive(Default)]
 struct Queue {
     batches: VecDeque<Batch>,
-    /// How many were sent, and delivered, so far.
+    /// The numbers of batches that were sent, and delivered, so far.
     sent: u64,
     delivered: u64,
     /// The thread that delivers.
@@ -55,7 +61,7 @@ impl Delivery {
 
     /// Steps 2 and 3.
     pub(super) fn deliver(&self) {
-        self.deliver_until(|queue| queue.batches.len() < MOST);
+        self.deliver_until(|queue| queue.batches.len() < BATCHES_BEFORE_WAIT);
     }
 
     /// Steps 2 and 4.
@@ -64,7 +70,7 @@ impl Delivery {
         self.deliver_until(|queue| queue.delivered >= sent);
     }
 
-    /// Delivers, or waits for the thread that does until `enough`.
+    /// Delivers. If another thread delivers, waits for it until `enough` is true.
     fn deliver_until(&self, enough: impl Fn(&Queue) -> bool) {
         let here = thread::current().id();
         let mut queue = self.queue.lock();
@@ -93,11 +99,12 @@ impl Delivery {
 
 impl Batch {
     fn deliver(self) {
-        // A worker may be in the middle of a spawn: until the sinks return, this thread can use no runtime.
+        // A worker may be in the middle of a spawn. Until the sinks return, this thread can use no
+        // runtime.
         let (_no_worker, _visit) = (Enter::none(), Visit::of_sinks());
         // A worker must not unwind.
         self.sinks.iter().for_each(|sink| drop(catch(|| sink.take(self.track, &self.events))));
-        // The last to have a sink, perhaps.
+        // This may drop the last reference to a sink.
         drop(catch(|| drop(self)));
     }
 }

@@ -1,8 +1,11 @@
-//! What is unfinished in a runtime, and what it waits for: [`Runtime::dump`](crate::Runtime::dump).
+//! The unfinished bodies of a runtime, and what they wait for:
+//! [`Runtime::dump`](crate::Runtime::dump).
 //!
-//! For a program that hangs, or is slow: the dump names every task that is not complete, with its state, since when it
-//! is in it, and which tasks it waits for. [`Builder::dumps`](crate::Builder::dumps) makes a runtime keep the account;
-//! `Builder::dump_on_signal` (Cargo feature `signal`) has it printed without a line of code where it hangs.
+//! Use it for a program that hangs or is slow. The dump names every task that is not complete, its
+//! state, the time in that state, and the tasks that it waits for.
+//! [`Builder::dumps`](crate::Builder::dumps) makes a runtime keep the account.
+//! `Builder::dump_on_signal` (Cargo feature `signal`) prints a dump without any code where the
+//! program hangs.
 //!
 //! ```
 //! use millpond::record::dump::State;
@@ -22,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It prints, among others:
+//! This prints, among others:
 //!
 //! ```text
 //! parse(7)
@@ -44,38 +47,41 @@ mod show;
 
 pub(crate) use explain::explain;
 
-/// What is unfinished in a runtime, as one of its [dumps](crate::Runtime::dump) has it. Displayed, it is text for
-/// people.
+/// The unfinished bodies of a runtime, as [`Runtime::dump`](crate::Runtime::dump) returns them.
+/// Displayed, it is text for people.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Dump {
-    /// Whether the runtime keeps account of its tasks ([`Builder::dumps`](crate::Builder::dumps)); if not, nothing is
-    /// known of what is unfinished.
+    /// Whether the runtime keeps account of its tasks ([`Builder::dumps`](crate::Builder::dumps)).
+    /// If not, nothing is known about unfinished bodies.
     pub kept: bool,
-    /// Every body that is not complete, those that were spawned first at the front: tasks, the closures of scopes, and
-    /// sessions.
+    /// Every body that is not complete: tasks, the closures of scopes, and sessions. Those that
+    /// were spawned first come first.
     pub unfinished: Vec<Unfinished>,
-    /// The bodies that run, each on top of its thread, those that have run longest at the front.
+    /// The bodies that run, each on top of its thread. Those that have run longest come first.
     pub busy: Vec<Busy>,
-    /// What each worker has done so far, as [`Runtime::counts`](crate::Runtime::counts) has it.
+    /// What each worker has done so far, as in [`Runtime::counts`](crate::Runtime::counts).
     pub workers: Vec<WorkerCounts>,
 }
 
-/// A body that a thread runs: nothing else goes on there until it ends or waits.
+/// A body that a thread runs. The thread does nothing else until the body ends or waits.
 ///
-/// Displayed, it is a line: "worker 1 has been in `solve(3)` for 5.1 s while it holds 3 suspended bodies".
+/// Displayed, it is a line: "worker 1 has been in `solve(3)` for 5.1 s while it holds 3 suspended
+/// bodies".
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Busy {
-    /// The worker; `None` is the thread of a caller beyond the first, one that works for sessions, or a spare thread.
+    /// The worker. It is `None` for the thread of a caller beyond the first, for a thread that
+    /// works for sessions, and for a spare thread.
     pub worker: Option<u32>,
     /// The body.
     pub body: Who,
     /// Whether it is the closure of a root scope.
     pub is_closure: bool,
-    /// For how long it has run, since it began or went on.
+    /// How long it has run, since it began or continued.
     pub since: Duration,
-    /// Bodies of the same thread that wait. They go on there, so not before this one lets them.
+    /// The number of bodies of the same thread that wait. They continue on that thread, so not
+    /// before this body ends or waits.
     pub suspended: usize,
 }
 
@@ -87,22 +93,23 @@ pub struct Unfinished {
     pub id: Id,
     /// The name with indices, or the place.
     pub label: Label,
-    /// What kind of task; `None` is the closure of a root scope, or a session.
+    /// The kind of task; `None` for the closure of a root scope, or for a session.
     pub role: Option<Role>,
     /// Where it was spawned, or opened.
     pub place: &'static Location<'static>,
-    /// The body that spawned it. Of a scope, the body that opened it, if that is one of this runtime.
+    /// The body that spawned it. For a scope, it is the body that opened it, if that body belongs
+    /// to this runtime.
     pub parent: Option<Who>,
     /// What it does.
     pub state: State,
-    /// For how long it has been in this state.
+    /// How long it has been in this state.
     pub since: Duration,
-    /// What it waits for, as far as there are tasks to name: an entry for each access that is not granted, for each
-    /// turn, for the task or the datum that its body waits for.
+    /// What it waits for, as far as there are tasks to name. There is an entry for each access that
+    /// is not granted, for each turn, and for the task or the datum that its body waits for.
     pub waits_for: Vec<WaitsFor>,
 }
 
-/// A body by its number and its label.
+/// A body, by its number and its label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Who {
@@ -116,30 +123,32 @@ pub struct Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
-    /// Somebody must meet a precondition of it ([`ExternalTasks`](crate::ExternalTasks)).
+    /// A precondition is not met yet ([`ExternalTasks`](crate::ExternalTasks)).
     Pending,
-    /// It waits for earlier tasks on its data.
+    /// It waits for earlier tasks that use its data.
     Data,
-    /// Its data are there, and it waits for its turn among tasks that commute.
+    /// It has its data, and waits for its turn among tasks that commute.
     Turn,
     /// It is in a pool, and no worker has taken it.
     Ready,
-    /// Its body runs, or stands below another one that does: of a task that ran at its spawn, or of a scope that it
-    /// opened.
+    /// Its body runs, or is below a running body on the same stack. That running body is of a task
+    /// that ran at its spawn, or of a scope that this body opened.
     Running {
-        /// The worker; `None` is the thread of a caller beyond the first, or one that works for sessions.
+        /// The worker. It is `None` for the thread of a caller beyond the first, and for a thread
+        /// that works for sessions.
         worker: Option<u32>,
     },
-    /// Its body stands still.
+    /// Its body waits.
     Waiting {
         /// Why.
         cause: Cause,
-        /// The worker that goes on with it; `None` as above.
+        /// The worker that continues it; `None` as above.
         worker: Option<u32>,
     },
-    /// Its body has ended, descendants of it have not. So is a session, which has no body.
+    /// Its body has ended, but some descendants have not. A session, which has no body, is always
+    /// in this state.
     Ended {
-        /// Children that are not complete.
+        /// The number of children that are not complete.
         children: usize,
     },
 }
@@ -148,20 +157,22 @@ pub enum State {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WaitsFor {
-    /// Which of its accesses waits, from 0; `None` if the body waits.
+    /// The index of the access that waits, from 0; `None` if the body waits.
     pub access: Option<usize>,
-    /// How it uses the datum, if it waits for one.
+    /// How the access or the body uses the datum, if it waits for one.
     pub mode: Option<Mode>,
-    /// The number of the datum, if it waits for one: two accesses with the same number share a datum.
+    /// The number of the datum, if it waits for one. Two accesses with the same number share a
+    /// datum.
     pub datum: Option<u64>,
-    /// The tasks that must be complete first; at most [`MOST`](WaitsFor::MOST). Those that they wait for in their turn
-    /// are not among them. None, if what it waited for is complete, and it is about to go on.
+    /// The tasks that must complete first, at most [`MOST`](WaitsFor::MOST). The tasks that those
+    /// wait for are not included. The list is empty if what it waited for is complete, and it is
+    /// about to continue.
     pub tasks: Vec<Who>,
-    /// How many more there are.
+    /// The number of further tasks.
     pub more: usize,
 }
 
 impl WaitsFor {
-    /// The most tasks that are named.
+    /// The largest number of tasks that are named.
     pub const MOST: usize = 3;
 }

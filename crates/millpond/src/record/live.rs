@@ -1,17 +1,20 @@
-//! The table of unfinished bodies, folded from events: a sink that a dump looks at.
+//! The table of unfinished bodies, made from events. It is a sink, and dumps read it.
 //!
-//! The event buffers of different tracks are handed over in any order, so what happened to a body may be read before its spawn
-//! is, and a grant after its end:
+//! The event buffers of different tracks are handed over in any order. So an event of a body may be
+//! read before the body's spawn, and a grant after its end:
 //!
-//! 1. An entry is made by the first event of a body that is read, and leaves when both its spawn and its completion are
-//!    known. Until the spawn is known, a dump does not show it.
-//! 2. What is read of a body without an entry is early, or late. The numbers tell: a track gives them in ascending
-//!    order, and writes the spawn of each body that it numbers itself. So one whose spawn on that track is still to
-//!    come is *early*, and gets an entry; the others are gone.
-//! 3. A spawn may be prepared within another one (the combination of a reduction), so a few numbers below the highest
-//!    that was read may be still to come. They are remembered (`to_come`).
+//! 1. The first event of a body that is read makes an entry. The entry is removed when both the
+//!    spawn and the completion of the body are known. Until the spawn is known, a dump does not
+//!    show the body.
+//! 2. An event of a body without an entry is early, or late. The numbers tell which. A track gives
+//!    numbers in ascending order, and writes the spawn of each body that it numbers itself. If the
+//!    spawn of the body is still to come on that track, the body is *early*, and gets an entry.
+//!    Other bodies are complete, and get none.
+//! 3. A spawn may be prepared within another one (the combination of a reduction). So a few numbers
+//!    below the highest that was read may be still to come. The table remembers them (`to_come`).
 //!
-//! So the table holds the unfinished bodies, and those of which something is on the event buffers that were not read yet.
+//! So the table holds the unfinished bodies, and the bodies that have events in buffers that were
+//! not read yet.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -26,7 +29,7 @@ use crate::sync::Mutex;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// What is known of the unfinished bodies of one runtime.
+/// What is known about the unfinished bodies of one runtime.
 #[derive(Default)]
 pub(crate) struct Live(Mutex<Table>);
 
@@ -37,19 +40,19 @@ pub(super) struct Table {
     tracks: Numbered<u32, OnTrack>,
     /// How often a body has set a datum, while earlier accesses to it were outstanding.
     sets: ByUse,
-    /// How many of these there may be before they are looked through.
+    /// The number of these entries beyond which the table removes useless ones.
     most_sets: usize,
-    /// Lists of entries that have left: a task allocates none.
+    /// Lists of removed entries, so that a task allocates none.
     spare: Vec<Vec<Access>>,
 }
 
-/// Lists that are kept for later entries.
-const SPARE: usize = 1024;
+/// The largest number of lists that are kept for later entries.
+const MAX_SPARE_LISTS: usize = 1024;
 
-/// What is known of one body.
+/// What is known about one body.
 #[derive(Clone)]
 pub(super) struct Entry {
-    /// `None` of a scope, and until the spawn is known.
+    /// `None` for a scope, and until the spawn is known.
     pub(super) role: Option<Role>,
     pub(super) place: &'static Location<'static>,
     name: Option<&'static str>,
@@ -57,10 +60,10 @@ pub(super) struct Entry {
     pub(super) spawner: Id,
     pub(super) order: u64,
     pub(super) accesses: Vec<Access>,
-    /// How many of the accesses were read; the others are known by their grants.
+    /// The number of accesses that were read. The others are known by their grants.
     filled: usize,
     pub(super) spawned: Option<u64>,
-    /// When something was last granted to it, or handed.
+    /// When an access was last granted to it, or an exclusion handed.
     pub(super) granted: Option<u64>,
     /// Whether the preconditions of a pending task are met.
     pub(super) met: bool,
@@ -79,13 +82,13 @@ pub(super) struct Access {
     pub(super) datum: u64,
     /// How often the datum had been set before.
     pub(super) sets: u32,
-    /// It waited for its grant, and has it.
+    /// Whether it waited for its grant, and has it.
     pub(super) granted: bool,
-    /// It waited for its exclusion, and has it.
+    /// Whether it waited for its exclusion, and has it.
     pub(super) handed: bool,
 }
 
-/// A body that stands still.
+/// The wait of a body.
 #[derive(Clone, Copy)]
 pub(super) struct Stands {
     pub(super) since: u64,
@@ -93,22 +96,22 @@ pub(super) struct Stands {
     pub(super) on: u64,
 }
 
-/// What is known of a track, by which a body is told that is gone.
+/// What is known about a track. It tells bodies that are early from bodies that are complete.
 #[derive(Default)]
 struct OnTrack {
     /// The body whose name and accesses follow.
     last: Id,
     /// The highest number whose spawn was read.
     highest: u64,
-    /// The numbers below that whose spawns were not.
+    /// The numbers below that whose spawns were not read.
     to_come: Vec<u64>,
 }
 
-/// By scope and datum. Each further kind of map would be one more for each debug build of a user's program to link
-/// (`docs/decisions/0031-build-time.md`), so that there is one.
+/// By scope and datum. There is only one such kind of map: each debug build of a user's program
+/// would have to link each further kind (`docs/decisions/0031-build-time.md`).
 pub(super) type ByUse = HashMap<(Id, u64), u32>;
 
-/// By number: numbers are as good as their own hashes once the low bits are spread.
+/// By number. Numbers are good hashes once the low bits are spread.
 type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4).
@@ -135,12 +138,14 @@ impl Hasher for Spread {
 }
 
 impl Live {
-    /// The events of a track are of this runtime. Said before there is any.
+    /// Declares that the events of a track are of this runtime. The caller does so before there is
+    /// any.
     pub(crate) fn expect(&self, track: Track) {
         self.0.lock().tracks.entry(track.number).or_default();
     }
 
-    /// The table as it is now, tasks without their spawn left out. Takes time for what is unfinished.
+    /// Copies the table, without the tasks whose spawn is not known. The cost is proportional to
+    /// the number of unfinished bodies.
     pub(super) fn copy(&self) -> Copied {
         let table = self.0.lock();
         let mut by_age = Vec::new();
@@ -153,7 +158,7 @@ impl Live {
     }
 }
 
-/// What a dump is made of.
+/// The input of a dump.
 pub(super) struct Copied {
     /// The oldest first.
     pub(super) bodies: Vec<(Id, Entry)>,
@@ -164,7 +169,7 @@ pub(super) struct Copied {
 impl Sink for Live {
     fn take(&self, track: Track, events: &[Event]) {
         let mut table = self.0.lock();
-        // A recorder may be another runtime's as well.
+        // Several runtimes may share a recorder.
         if table.tracks.contains_key(&track.number) {
             events.iter().for_each(|event| table.event(track, event));
         }
@@ -182,7 +187,8 @@ impl Table {
             What::Session { scope, place } => {
                 self.spawned(track, scope, at, Entry { place, ..Entry::default() });
                 self.with(scope, |entry| (entry.runs, entry.ended) = (Some((at, track)), Some(at)));
-                // Its completion may have been read before, on the event buffer of the worker that has completed it.
+                // Its completion may have been read before, from the event buffer of the worker
+                // that has completed it.
                 self.leave(scope);
             }
             What::Spawned { role, task, spawner, order, place } => {
@@ -215,7 +221,7 @@ impl Table {
         }
     }
 
-    /// The spawn of a body was read; `known` is what it says.
+    /// Handles the spawn of a body; `known` is what the event says.
     fn spawned(&mut self, track: Track, id: Id, at: u64, mut known: Entry) {
         let on_track = self.tracks.entry(track.number).or_default();
         on_track.read(id);
@@ -234,7 +240,7 @@ impl Table {
         }
     }
 
-    /// Changes the entry of a body, unless that is gone.
+    /// Changes the entry of a body, unless the body is complete.
     fn with(&mut self, id: Id, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(&id) {
             return change(entry);
@@ -254,7 +260,7 @@ impl Table {
     fn access(&mut self, track: Track, mode: Mode, datum: u64) {
         let spawner = self.tracks.get(&track.number).and_then(|track| self.entries.get(&track.last)).map(|e| e.spawner);
         if let Some(spawner) = spawner.filter(|_| mode == Mode::Write) {
-            // A version of its own, as if the body had set it.
+            // It makes a version of its own, as if the body had set the datum.
             *self.sets.entry((spawner, datum)).or_default() += 1;
         }
         // Most programs set nothing.
@@ -271,20 +277,20 @@ impl Table {
     fn leave(&mut self, id: Id) {
         if self.entries.get(&id).is_some_and(Entry::is_over)
             && let Some(mut entry) = self.entries.remove(&id)
-            && self.spare.len() < SPARE
+            && self.spare.len() < MAX_SPARE_LISTS
         {
             entry.accesses.clear();
             self.spare.push(entry.accesses);
         }
     }
 
-    /// A body has set a datum: what it spawned before works on an older version.
+    /// Handles a body that has set a datum. Tasks that it spawned before use an older version.
     fn set(&mut self, body: Id, datum: u64) {
         *self.sets.entry((body, datum)).or_default() += 1;
         self.forget_sets();
     }
 
-    /// Forgets those of data that nothing outstanding uses, once there are many.
+    /// Once there are many entries in `sets`, removes those that no outstanding access needs.
     fn forget_sets(&mut self) {
         if self.sets.len() > self.most_sets {
             let mut outstanding = ByUse::new();
@@ -303,7 +309,7 @@ impl Table {
 }
 
 impl OnTrack {
-    /// The spawn of a body was read that the track had numbered.
+    /// Handles the spawn of a body that the track has numbered.
     fn read(&mut self, id: Id) {
         let number = number(id);
         if number > self.highest {
@@ -362,7 +368,7 @@ impl Entry {
         self.filled += 1;
     }
 
-    /// An access, which may not have been read yet.
+    /// An access. It may not have been read yet.
     fn access(&mut self, place: usize) -> &mut Access {
         let unknown = Access { mode: Mode::Read, datum: 0, sets: 0, granted: false, handed: false };
         if self.accesses.len() <= place {
@@ -374,7 +380,7 @@ impl Entry {
     fn grant(&mut self, at: u64, access: u16) {
         match access {
             Event::PRECONDITION => self.met = true,
-            // Of a body that waits, which its resumption tells.
+            // Of a body that waits: its `Resumed` event says that it continues.
             Event::WAIT => return,
             _ => self.access(access.into()).granted = true,
         }

@@ -1,4 +1,5 @@
-//! What a worker tells its event buffer. Everything here is off the fast path: the caller has seen that it records.
+//! The events that a worker writes to its event buffer. Nothing here is on the fast path: the
+//! caller has seen that it records.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -13,18 +14,19 @@ use crate::record::buffer::EventBuffer;
 use crate::task::{self, Record, TaskRef, flag};
 use crate::worker::forks::Forks;
 
-/// A body's number, of those that its track has given, takes so many bits; its track's number stands above.
+/// The number of low bits of an [`Id`] that hold the body's number, among those that its track has
+/// given. The number of the track is above them.
 pub(super) const NUMBER_BITS: u32 = 40;
 
-/// A worker's event buffer, and which body runs on it.
+/// A worker's event buffer, and the body that runs on the worker.
 pub(crate) struct Log {
     recorder: Recorder,
     event_buffer: Arc<EventBuffer>,
-    /// Ids given so far.
+    /// The number of ids given so far.
     given: Cell<u64>,
     /// The recorded body that runs now; 0 if none does.
     body: Cell<Id>,
-    /// Of the same worker: they ask whether the body that runs is recorded.
+    /// The forks of the same worker. They ask whether the body that runs is recorded.
     forks: Rc<Forks>,
 }
 
@@ -40,7 +42,7 @@ impl Log {
         self.recorder.is_on()
     }
 
-    /// Whether another log is of the same recorder.
+    /// Whether another log has the same recorder.
     pub(crate) fn is_with(&self, other: &Log) -> bool {
         self.recorder.is(&other.recorder)
     }
@@ -55,13 +57,13 @@ impl Log {
         self.body.get()
     }
 
-    /// `body` runs from now on; the one that ran before.
+    /// Makes `body` the one that runs from now on. Returns the body that ran before.
     fn turn_to(&self, body: Id) -> Id {
         self.forks.set_recorded(body != 0);
         self.body.replace(body)
     }
 
-    /// Notes an event, unless the recording has ended, or this is the child of a fork.
+    /// Notes an event, unless the recording has ended, or this process is the child of a fork.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&self, what: What) {
@@ -73,7 +75,7 @@ impl Log {
         }
     }
 
-    /// A number for a body.
+    /// Gives a number to a body.
     pub(crate) fn next_id(&self) -> Id {
         let id = self.coming_id();
         self.given.set(self.given.get() + 1);
@@ -85,7 +87,7 @@ impl Log {
         (u64::from(self.event_buffer.track().number) << NUMBER_BITS) + self.given.get() + 1
     }
 
-    /// Opens a root scope, whose closure runs now; its number, 0 if it is not recorded.
+    /// Opens a root scope, whose closure runs now. Returns its number; 0 if it is not recorded.
     pub(crate) fn open(&self, place: &'static Location<'static>) -> Id {
         if !self.is_on() {
             return 0;
@@ -95,20 +97,21 @@ impl Log {
         scope
     }
 
-    /// Opens a session, whose body runs nowhere.
+    /// Opens a session, which has no body that runs. Returns its number.
     pub(crate) fn open_session(&self, place: &'static Location<'static>) -> Id {
         let scope = self.next_id();
         self.note(What::Session { scope, place });
         scope
     }
 
-    /// The scope that `open` opened is complete; `within` ran before.
+    /// Notes that the scope that `open` opened is complete. The body `within` runs again.
     pub(crate) fn close(&self, scope: Id, within: Id) {
         self.note(What::Completed { body: scope });
         self.turn_to(within);
     }
 
-    /// A task was prepared, its number in its extras: it is recorded from now on. Its accesses follow (`declared`).
+    /// Notes a task that was prepared, with its number in its extras. It is recorded from now on.
+    /// Its accesses follow (`declared`).
     #[cold]
     pub(crate) fn spawned(&self, task: TaskRef, spawner: Id) {
         task.add_flags(flag::RECORDED);
@@ -116,14 +119,14 @@ impl Log {
         let (id, order, place) = (task.record_id(), header.order(), label.location().unwrap_or(header.place()));
         self.note(What::Spawned { role: header.role().into(), task: id, spawner, order, place });
         if header.role() == task::Role::Combine {
-            // Apart from the tasks whose parts it combines.
+            // The name tells it apart from the tasks whose parts it combines.
             self.note(What::Named { name: "combine" });
         } else {
             self.named(&label);
         }
     }
 
-    /// An access of the task that was just prepared.
+    /// Notes an access of the task that was just prepared.
     pub(crate) fn declared(&self, mode: Mode, datum: &Datum) {
         self.note(What::Declared { mode, datum: datum.number() });
     }
@@ -139,7 +142,7 @@ impl Log {
         }
     }
 
-    /// A fork was made, on its caller's stack.
+    /// Notes a fork, which was made on its caller's stack.
     pub(crate) fn forked(&self, fork: TaskRef) {
         let (task, place) = (fork.record_id(), fork.header().place());
         self.note(What::Spawned {
@@ -151,43 +154,43 @@ impl Log {
         });
     }
 
-    /// The body that runs has got the result of a task.
+    /// Notes that the body that runs has got the result of a task.
     pub(crate) fn joined(&self, task: Id) {
         if self.body() != 0 {
             self.note(What::Joined { body: self.body(), task });
         }
     }
 
-    /// A body starts; the one that ran before, for `ended`.
+    /// Notes that a body starts. Returns the body that ran before, for `ended`.
     pub(crate) fn started(&self, task: Id) -> Id {
         self.note(What::Started { task });
         self.turn_to(task)
     }
 
-    /// A body has ended, or will not run; `before` runs again.
+    /// Notes that a body has ended, or will not run. The body `before` runs again.
     pub(crate) fn ended(&self, body: Id, ok: bool, before: Id) {
         self.note(What::Ended { body, ok });
         self.turn_to(before);
     }
 
-    /// A future waits, off the stack; `before` runs again.
+    /// Notes that a future waits, off the stack. The body `before` runs again.
     pub(crate) fn suspended(&self, body: Id, before: Id) {
         self.note(What::Waits { body, cause: Cause::Others, on: 0 });
         self.turn_to(before);
     }
 
-    /// A future is polled again; the body that ran before.
+    /// Notes that a future is polled again. Returns the body that ran before.
     pub(crate) fn resumed(&self, body: Id) -> Id {
         self.note(What::Resumed { body });
         self.turn_to(body)
     }
 
-    /// `body` runs again on this track, or nobody does.
+    /// Makes `body` the one that runs again on this track; 0 if none does.
     pub(crate) fn runs(&self, body: Id) {
         self.turn_to(body);
     }
 
-    /// A task's body must not run.
+    /// Notes that a task's body must not run.
     pub(crate) fn refused(&self, task: Id, parent: bool) {
         self.note(What::Ended { body: task, ok: false });
         if parent {
@@ -195,7 +198,7 @@ impl Log {
         }
     }
 
-    /// Access `record` of a task was granted since `by` was released.
+    /// Notes that access `record` of a task was granted because `by` was released.
     pub(crate) fn granted(&self, record: &Record, by: &Record) {
         let (task, by) = (record.task(), by.task());
         let waits = task.header().role() == task::Role::Wait;
@@ -203,7 +206,8 @@ impl Log {
         self.note(What::Granted { task: task.record_id(), by: by.record_id(), access });
     }
 
-    /// A task was found whose accesses are all granted; nobody knows by whom.
+    /// Notes that a task was found whose accesses are all granted. It is unknown whose release led
+    /// to it.
     pub(crate) fn found(&self, task: TaskRef) {
         let waits = task.header().role() == task::Role::Wait;
         for record in task.records() {
@@ -212,19 +216,20 @@ impl Log {
         }
     }
 
-    /// The last precondition of a pending task was met, by the body that runs.
+    /// Notes that the body that runs met the last precondition of a pending task.
     pub(crate) fn met(&self, task: TaskRef) {
         self.note(What::Granted { task: task.record_id(), by: self.body(), access: Event::PRECONDITION });
     }
 
-    /// A task was handed the exclusion of access `record` by task `by`.
+    /// Notes that task `by` handed the exclusion of access `record` to a task.
     pub(crate) fn handed(&self, record: &Record, by: TaskRef) {
         let task = record.task();
         self.note(What::Handed { task: task.record_id(), by: by.record_id(), access: task.place_of(record) });
     }
 
-    /// The body that runs opens a scope on another runtime, by `enter`, where this thread has the worker of log `to`.
-    /// If that is in the same recording, the body waits here and opens the scope there.
+    /// The body that runs opens a scope on another runtime, by `enter`. On that runtime, this
+    /// thread has the worker of log `to`. If both have the same recorder, the body waits here and
+    /// opens the scope there.
     pub(crate) fn waits_elsewhere<R>(&self, to: &Log, enter: impl FnOnce() -> R) -> R {
         let body = self.body();
         if body == 0 || !self.is_with(to) {
@@ -239,13 +244,13 @@ impl Log {
         result
     }
 
-    /// The body that runs waits by `wait`, which is told who that is.
+    /// The body that runs waits by `wait`, which gets the number of the body.
     pub(crate) fn waits_for<R>(&self, cause: Cause, on: u64, wait: impl FnOnce(Id) -> R) -> R {
         let body = self.body();
         self.waits(body, cause, on, || wait(body))
     }
 
-    /// The thread has nothing to do while `wait` takes.
+    /// Notes that the thread has nothing to do while `wait` runs.
     pub(crate) fn idles(&self, wait: impl FnOnce()) {
         if self.is_on() {
             self.note(What::Idle);
@@ -256,7 +261,7 @@ impl Log {
         }
     }
 
-    /// The body that runs, if it is recorded, waits by `wait`, and nobody has noted yet for what.
+    /// The body that runs, if it is recorded, waits by `wait`. The cause has not been noted yet.
     #[inline]
     pub(crate) fn waits_for_others<R>(&self, wait: impl FnOnce() -> R) -> R {
         self.waits(self.body(), Cause::Others, 0, wait)

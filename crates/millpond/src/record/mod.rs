@@ -1,11 +1,13 @@
-//! Recording: what each task did and when, told to a [`Sink`].
+//! Recording: a [`Sink`] learns what each task did, and when.
 //!
-//! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes [`Event`]s to an event buffer of
-//! its own (`record::buffer`); a full event buffer, or one that is [drained](Recorder::drain), goes to the sinks. Recorded is
-//! what belongs to a scope that was opened meanwhile: its tasks, their descendants, and what workers did in between.
-//! While there is no sink, the price is one test of a loaded word a task.
+//! A [`Runtime`](crate::Runtime) records while its [`Recorder`] has a sink. Each worker writes
+//! [`Event`]s to its own event buffer (`record::buffer`). A full event buffer, or one that is
+//! [drained](Recorder::drain), goes to the sinks. The recording contains the scopes that were
+//! opened meanwhile: their tasks, the descendants of these, and what workers did in between. While
+//! there is no sink, recording costs one test of a loaded word per task.
 //!
-//! The crate `millpond-trace` makes files, reports and pictures of it; this is for tools of one's own.
+//! The crate `millpond-trace` makes files, reports and pictures from events. Use this module for
+//! your own tools.
 //!
 //! ```
 //! use millpond::record::{Event, Sink, Track, What};
@@ -46,70 +48,75 @@ pub(crate) mod log;
 use crate::record::buffer::EventBuffer;
 use delivery::{Batch, Delivery};
 
-/// Tracks of this process so far: bodies are numbered by track, and one runtime may be told of another's.
+/// The number of tracks of this process so far. Bodies are numbered by track, and one runtime may
+/// learn of another's bodies.
 static TRACKS: global::AtomicU32 = global::AtomicU32::new(0);
 
-/// So many numbers of tracks there are: what the numbers of bodies have room for. Then they begin anew.
-const MOST_TRACKS: u32 = 1 << (u64::BITS - log::NUMBER_BITS);
+/// The number of different track numbers: the numbers of bodies have room for this many. After the
+/// last one, they start again.
+const MAX_TRACKS: u32 = 1 << (u64::BITS - log::NUMBER_BITS);
 
 /// Where recorded events go.
 pub trait Sink: Send + Sync {
-    /// Takes what happened on one track, in its order, after what it was given before of that track. Called by a worker
-    /// in the middle of its work, or by the thread that drains; by one thread at a time. It should not take long: the
-    /// worker's time is that of the program.
+    /// Takes events of one track, in order, after those that it got before from that track. The
+    /// caller is a worker in the middle of its work, or a thread that drains. One thread at a time
+    /// calls it. It should not take long: it uses the time of the program's workers.
     ///
-    /// It must not wait for a worker: if very much is on its way to the sinks, workers wait for them.
+    /// It must not wait for a worker: if very many events are on their way to the sinks, workers
+    /// wait for the sinks.
     ///
-    /// No lock of the runtime is held meanwhile. It may use the recorder, and drop a [`Recording`] of it: what is drained
-    /// then is given to the sinks after it returns. It cannot open a scope, spawn on a session or wait in one: that panics.
-    /// If it panics, the panic goes no further, and this sink misses these events.
+    /// The runtime holds no lock meanwhile. The sink may use the recorder, and drop a [`Recording`]
+    /// of it. What it drains then goes to the sinks after it returns. It cannot open a scope, spawn
+    /// on a session or wait in one: that panics. If it panics, the panic goes no further, and this
+    /// sink misses these events.
     fn take(&self, track: Track, events: &[Event]);
 }
 
-/// What happens on one worker, or in one place that takes the part of a worker.
+/// The track of one worker, or of a place that acts as a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Track {
-    /// No other track of the recorder has it. In the process it comes again after 2^24 others.
+    /// Unique among the tracks of the recorder. In the process, the number comes again after 2^24
+    /// others.
     pub number: u32,
-    /// The worker's number; `None` for the seat of a further caller or of a session, and for what threads without a
-    /// seat do.
+    /// The worker's number. It is `None` for the seat of a further caller or of a session, and for
+    /// threads without a seat.
     pub worker: Option<u32>,
 }
 
-/// The number of a body in a recording: of a task, or of the closure of a root scope. Given once, as far as its
-/// [track](Track)'s is; 0 is none.
+/// The number of a body in a recording: of a task, or of the closure of a root scope. It is as
+/// unique as the number of its [track](Track); 0 is none.
 pub type Id = u64;
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// When, by [`ticks`] (or the recorder's own clock). Along a track it does not run backwards, but for the clocks of
-    /// different processors.
+    /// When it happened, by [`ticks`] (or the recorder's own clock). Along a track, time does not
+    /// run backwards, except where the clocks of different processors differ.
     pub at: u64,
-    /// What.
+    /// What happened.
     pub what: What,
 }
 
-/// What kind of task was spawned.
+/// The kind of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
-    /// Complete with its body.
+    /// It is complete with its body.
     Leaf = 0,
-    /// Complete with its body and all descendants.
+    /// It is complete with its body and all descendants.
     Parent = 1,
-    /// The runtime's own: combines a reduction.
+    /// The runtime makes it, to combine a reduction.
     Combine = 2,
     /// The second half of a [`join`](crate::join).
     Fork = 3,
 }
 
-/// Why a body stands still.
+/// Why a body waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// For a task: `on` is the task, or 0 if it is not recorded. Or for a root scope that it opens on another runtime,
-    /// which has the same recorder.
+    /// For a task: `on` is the task, or 0 if it is not recorded. Or for a root scope that the body
+    /// opens on another runtime, which has the same recorder.
     Join = 0,
     /// For the earlier tasks on a datum (`wait_on`): `on` is the datum.
     Datum = 1,
@@ -123,9 +130,10 @@ pub enum Cause {
 
 /// The kinds of events.
 ///
-/// A *body* is the closure of a task or of a root scope. On one track bodies nest: what starts while another body runs
-/// there ran on top of it, and that one goes on afterwards. A body that waits ([`Waits`](What::Waits)) runs not until
-/// it is [`Resumed`](What::Resumed), and meanwhile others may run on its track.
+/// A *body* is the closure of a task or of a root scope. Bodies nest on one track. A body that
+/// starts while another one runs there runs on top of it, and the other one continues afterwards. A
+/// body that waits ([`Waits`](What::Waits)) does not run until it is [`Resumed`](What::Resumed).
+/// Meanwhile, others may run on its track.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum What {
@@ -133,32 +141,32 @@ pub enum What {
     Opened {
         /// The scope, as a body.
         scope: Id,
-        /// The body that opened it, or 0: the one that ran on this track, or one that waits for the scope on another
-        /// track, of another runtime.
+        /// The body that opened it, or 0. That body ran on this track, or it waits for the scope on
+        /// a track of another runtime.
         within: Id,
         /// Where.
         place: &'static Location<'static>,
     },
-    /// A session was opened, whose tasks are spawned wherever it is used. It ends with `Completed`.
+    /// A session was opened. Its tasks are spawned wherever it is used. It ends with `Completed`.
     Session {
         /// The session, as a body.
         scope: Id,
         /// Where.
         place: &'static Location<'static>,
     },
-    /// A body calls for a task, or the closure of a scope does that it has opened: until `Issued` or `Started`, the time
-    /// is the runtime's.
+    /// A body starts to spawn a task, or the closure of a scope that it has opened does. Until
+    /// `Issued` or `Started`, the time is the runtime's.
     Spawning {
         /// The body.
         body: Id,
     },
     /// A task was made. Its name, indices and accesses follow at once.
     Spawned {
-        /// What kind of task.
+        /// The kind of task.
         role: Role,
         /// The task.
         task: Id,
-        /// The body that it is a child of.
+        /// The body whose child it is.
         spawner: Id,
         /// Its place among the children in reference order.
         order: u64,
@@ -181,33 +189,35 @@ pub enum What {
     Declared {
         /// The mode by which it is ordered: `inout` for the combination of a reduction.
         mode: Mode,
-        /// The datum: what two accesses share. 0 is never one.
+        /// The datum: two accesses to it have the same number. 0 is no datum.
         datum: u64,
     },
-    /// It is with the scheme or in the pool; the body goes on.
+    /// The task is with the scheme or in the pool, and the body continues.
     Issued {
         /// The body that spawned it.
         body: Id,
     },
-    /// An access for which a task had to wait was granted; for a body that waits for a datum, its access. Where a task
-    /// waits for several, this is told of the one that is granted last, and of others as the scheme comes to know them.
-    /// Under a scheme that searches it is told of all, when the task is found, and nobody knows whose release led to it.
+    /// An access for which a task had to wait was granted. For a body that waits for a datum, it is
+    /// the body's access. If a task waits for several accesses, there is an event for the last one
+    /// that is granted. There are events for others as the scheme learns of them. Under a scheme
+    /// that searches, there is an event for each access when the task is found. Then it is unknown
+    /// whose release led to it.
     Granted {
         /// The task or body that waited.
         task: Id,
         /// The task (or body that had waited for the datum) whose release led to this, or 0.
         by: Id,
-        /// Which of its accesses; [`Event::PRECONDITION`] for the last precondition of a pending task, [`Event::WAIT`]
-        /// for a body that waits.
+        /// The index of the access. It is [`Event::PRECONDITION`] for the last precondition of a
+        /// pending task, and [`Event::WAIT`] for a body that waits.
         access: u16,
     },
     /// A task was handed an exclusion for which it had waited after its accesses were granted.
     Handed {
         /// The task.
         task: Id,
-        /// Who had the exclusion.
+        /// The task that had the exclusion.
         by: Id,
-        /// Which of its accesses.
+        /// The index of the access.
         access: u16,
     },
     /// A task's body runs now.
@@ -215,7 +225,8 @@ pub enum What {
         /// The task.
         task: Id,
     },
-    /// A body has ended; a task whose body was not to run ends without a start. A leaf is complete with it.
+    /// A body has ended. A task whose body must not run ends without a start. A leaf is complete
+    /// with it.
     Ended {
         /// The task or scope.
         body: Id,
@@ -227,7 +238,7 @@ pub enum What {
         /// The task or scope.
         body: Id,
     },
-    /// A body stands still.
+    /// A body waits.
     Waits {
         /// The body.
         body: Id,
@@ -236,7 +247,7 @@ pub enum What {
         /// For what.
         on: u64,
     },
-    /// It goes on. What it waited for, if it was a task or a datum, is complete.
+    /// A body continues. If it waited for a task or a datum, that is complete.
     Resumed {
         /// The body.
         body: Id,
@@ -250,7 +261,7 @@ pub enum What {
     },
     /// A body has set a datum: a new version.
     Set {
-        /// The body, or the session, whose scope it is.
+        /// The body, or the session, that the scope belongs to.
         body: Id,
         /// Its place among the children in reference order.
         order: u64,
@@ -259,36 +270,40 @@ pub enum What {
     },
     /// The worker took tasks from another one.
     Stole,
-    /// By one look into a stack the worker took closures that were ready there (the stack's scheme).
+    /// By one scan of a stack, the worker took closures that were ready there (the stack's scheme).
     Looted {
         /// How many.
         closures: u32,
     },
-    /// What comes next in the stack that the worker runs was stolen and is not finished: it waits for that, until the next
-    /// event of its track.
+    /// The next task in the stack that the worker runs was stolen and has not finished. The worker
+    /// waits for it until the next event of its track.
     AtTheft,
     /// The worker has nothing to do.
     Idle,
-    /// It looks for work again.
+    /// The worker looks for work again.
     Awake,
 }
 
 impl Event {
-    /// What [`What::Granted`] says in place of an access if a pending task's last precondition was met.
+    /// The `access` of [`What::Granted`] if the last precondition of a pending task was met.
     pub const PRECONDITION: u16 = u16::MAX;
 
-    /// What [`What::Granted`] says in place of an access if a body waited for a datum.
+    /// The `access` of [`What::Granted`] if a body waited for a datum.
     pub const WAIT: u16 = u16::MAX - 1;
 
     pub(crate) const NONE: Event = Event { at: 0, what: What::Idle };
 }
 
-/// What a runtime records, and for whom. Cheap to clone; a clone is the same recorder.
+/// Records what runtimes do, for sinks. A clone is cheap, and is the same recorder.
 ///
-/// Every runtime has one ([`Runtime::recorder`](crate::Runtime::recorder)); a program that wants to have it before the
-/// runtime makes it ([`Builder::recorder`](crate::Builder::recorder)). Several runtimes may share one: then a worker's
-/// number may be there several times, and tracks tell them apart. If the closure of a scope on one of them spawns in a
-/// scope further out, of another one, the spawn is told on a track of that one, where the outer closure waits.
+/// Every runtime has one ([`Runtime::recorder`](crate::Runtime::recorder)). A program that needs
+/// the recorder before the runtime makes one, and gives it to
+/// [`Builder::recorder`](crate::Builder::recorder).
+///
+/// Several runtimes may share one. Then several workers may have the same number, and tracks tell
+/// them apart. Suppose that the closure of a scope on one runtime spawns in an enclosing scope, of
+/// another runtime. The spawn is then on a track of that other runtime, where the outer closure
+/// waits.
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 
@@ -296,16 +311,16 @@ struct Inner {
     on: AtomicBool,
     clock: Option<fn() -> u64>,
     event_buffers: Mutex<Vec<Arc<EventBuffer>>>,
-    /// Copied when it changes: what is on its way goes to those that were there.
+    /// Copied when it changes, so that events on their way go to the sinks that were there.
     sinks: Mutex<Sinks>,
     delivery: Delivery,
-    /// In which process it was made.
+    /// The generation of the process that made it (`sync::fork`).
     generation: u32,
 }
 
 type Sinks = Arc<Vec<Arc<dyn Sink>>>;
 
-/// A recording in progress: ends when it is dropped. See [`Recorder::add`].
+/// A recording in progress. It ends when this is dropped. See [`Recorder::add`].
 #[must_use = "dropped, it ends"]
 pub struct Recording {
     recorder: Recorder,
@@ -324,7 +339,8 @@ impl Recorder {
         Recorder::made(None)
     }
 
-    /// A recorder that asks `clock` instead of the processor: for simulated time, and for tests.
+    /// A recorder that asks `clock` instead of the processor. Use it for simulated time, and for
+    /// tests.
     ///
     /// ```
     /// use millpond::record::Recorder;
@@ -354,27 +370,30 @@ impl Recorder {
         }))
     }
 
-    /// Whether this is the child of a fork, in which it gives the sinks nothing: a thread of the parent may have held any of its
-    /// locks, and the sinks write to what the parent has opened.
+    /// Whether this process is the child of a fork. There, the recorder gives the sinks nothing: a
+    /// thread of the parent may have held any of its locks, and the sinks write to what the parent
+    /// has opened.
     pub(crate) fn is_forked(&self) -> bool {
         self.0.generation != fork::generation()
     }
 
-    /// Records for `sink` until what is returned is dropped. A scope is recorded, with its tasks, if it was opened
-    /// while there was any sink, and for as long as there is one. So a sink that is not the first may be told of tasks
-    /// whose scope's opening it has not seen.
+    /// Records for `sink` until the returned value is dropped. A scope is recorded, with its tasks,
+    /// if it was opened while there was any sink, and as long as there is one. So a sink that is
+    /// not the first may get events of tasks whose scope it has not seen open.
     ///
-    /// When it is dropped, the sink has got all that belongs to scopes which have returned; but not if a sink drops it
-    /// ([`Sink::take`]), nor in the child of a [fork](crate::Runtime#forks), where sinks get nothing.
+    /// When the value is dropped, the sink has got all events of scopes that have returned. This
+    /// does not hold if a sink drops the value ([`Sink::take`]), or in the child of a
+    /// [fork](crate::Runtime#forks), where sinks get nothing.
     pub fn add(&self, sink: Arc<dyn Sink>) -> Recording {
-        // What is on the event buffers is not for this one.
+        // The events in the buffers are not for this sink.
         self.drain();
         self.change_sinks(|sinks| sinks.push(sink.clone()));
         Recording { recorder: self.clone(), sink }
     }
 
-    /// Gives what is on the event buffers to the sinks. Stops nobody: what happens meanwhile may or may not be among it, what
-    /// happened before is. If another thread is giving events to the sinks, it waits for that.
+    /// Gives the events in the event buffers to the sinks. It stops no thread. All events from
+    /// before the call are among them, and events from during the call may be. If another thread is
+    /// giving events to the sinks, it waits for that thread.
     pub fn drain(&self) {
         if self.is_forked() {
             return;
@@ -388,13 +407,13 @@ impl Recorder {
         self.0.event_buffers.lock().retain(|event_buffer| !is_dead(event_buffer) || !event_buffer.is_drained());
     }
 
-    /// The time, as events have it.
+    /// The current time, as in events.
     #[inline]
     pub fn now(&self) -> u64 {
         self.0.clock.map_or_else(ticks, |clock| clock())
     }
 
-    /// Whether time is the processor's, in [`ticks`].
+    /// Whether the time is the processor's, in [`ticks`].
     pub fn is_real(&self) -> bool {
         self.0.clock.is_none()
     }
@@ -404,14 +423,15 @@ impl Recorder {
         self.0.on.load(Ordering::Relaxed)
     }
 
-    /// An event buffer for one more seat.
+    /// Makes an event buffer for one more seat.
     pub(crate) fn event_buffer(&self, worker: Option<u32>) -> Arc<EventBuffer> {
         let mut event_buffers = self.0.event_buffers.lock();
         if !self.is_on() {
-            // Nobody will want what is on them: else a recorder whose runtimes come and go would grow.
+            // There is no sink for the events of these. Without this, a recorder whose runtimes
+            // come and go would grow.
             event_buffers.retain(|event_buffer| !is_dead(event_buffer));
         }
-        let mut numbers = std::iter::repeat_with(|| TRACKS.fetch_add(1, global::Ordering::Relaxed) % MOST_TRACKS);
+        let mut numbers = std::iter::repeat_with(|| TRACKS.fetch_add(1, global::Ordering::Relaxed) % MAX_TRACKS);
         let free =
             numbers.find(|&number| event_buffers.iter().all(|event_buffer| event_buffer.track().number != number));
         let number = free.expect("a recorder has fewer tracks than there are numbers");
@@ -424,14 +444,14 @@ impl Recorder {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Puts events of an event buffer on their way to the sinks, in the order of the calls. [`deliver`](Recorder::deliver) follows,
-    /// without the lock of the event buffer.
+    /// Queues events of an event buffer for the sinks, in the order of the calls.
+    /// [`deliver`](Recorder::deliver) follows, without the lock of the event buffer.
     pub(crate) fn send(&self, track: Track, events: &[Event]) {
         let sinks = { self.0.sinks.lock().clone() };
         self.0.delivery.send(Batch { track, events: events.into(), sinks });
     }
 
-    /// Gives the sinks what is on its way, unless another thread does that.
+    /// Gives the queued events to the sinks, unless another thread does that.
     pub(crate) fn deliver(&self) {
         self.0.delivery.deliver();
     }
@@ -443,13 +463,14 @@ impl Recorder {
         self.0.on.store(!changed.is_empty(), Ordering::Release);
         let before = std::mem::replace(&mut *sinks, Arc::new(changed));
         drop(sinks);
-        // May be the last to have a sink.
+        // This may drop the last reference to a sink.
         drop(before);
     }
 }
 
-/// Whether an event buffer belongs to a runtime that is gone: the recorder's list alone knows it. Its worker's last event was
-/// before that, and is seen by who has asked this.
+/// Whether an event buffer belongs to a runtime that is gone: then only the recorder's list refers
+/// to it. The last event of its worker happened before that. A thread that has called this sees the
+/// event.
 fn is_dead(event_buffer: &Arc<EventBuffer>) -> bool {
     let dead = Arc::strong_count(event_buffer) == 1;
     fence(Ordering::Acquire);
@@ -470,7 +491,7 @@ impl Drop for Recording {
         self.recorder.drain();
         self.recorder.change_sinks(|sinks| {
             if let Some(at) = sinks.iter().position(|sink| Arc::ptr_eq(sink, &self.sink)) {
-                // Not the last to have it.
+                // `self` has another reference to the sink.
                 sinks.swap_remove(at);
             }
         });
@@ -483,8 +504,9 @@ impl std::fmt::Debug for Recording {
     }
 }
 
-/// The processor's time stamp, in units of its own: of constant rate, and the same on all processors of a machine since
-/// a decade. OutOfLine than on x86-64, nanoseconds.
+/// The processor's time stamp, in units of its own. On machines of the last decade, its rate is
+/// constant, and it is the same on all processors. On architectures other than x86-64, it is
+/// nanoseconds.
 #[inline]
 pub fn ticks() -> u64 {
     crate::clock::ticks()
@@ -496,23 +518,25 @@ mod tests {
     use crate::limit::limit;
     use crate::{Inline, Runtime, Spawn};
 
-    /// Numbers of bodies stay apart, and a dump is right, where the numbers of tracks begin anew.
+    /// Where the numbers of tracks start again, the numbers of bodies stay distinct, and a dump is
+    /// right.
     #[test]
     fn more_tracks_than_numbers() {
         let recorder = Recorder::default();
         let first = recorder.event_buffer(None);
-        // As if so many had come since: the next ones meet the first again.
-        TRACKS.store((MOST_TRACKS - 3).wrapping_add(first.track().number), global::Ordering::Relaxed);
+        // As if that many tracks had been made since: the next ones get to the number of the first
+        // again.
+        TRACKS.store((MAX_TRACKS - 3).wrapping_add(first.track().number), global::Ordering::Relaxed);
         let later: Vec<_> = (0..6).map(|_| recorder.event_buffer(None).track().number).collect();
-        assert!(later.iter().all(|&number| number < MOST_TRACKS && number != first.track().number), "{later:?}");
-        TRACKS.store(MOST_TRACKS, global::Ordering::Relaxed);
+        assert!(later.iter().all(|&number| number < MAX_TRACKS && number != first.track().number), "{later:?}");
+        TRACKS.store(MAX_TRACKS, global::Ordering::Relaxed);
         limit(60, "more tracks than numbers", dump_meanwhile);
     }
 
     fn dump_meanwhile() {
         let rt = Runtime::builder().workers(4).inline(Inline::Never).dumps(true).build().unwrap();
         let done = AtomicBool::new(false);
-        // What is dumped meanwhile is read of one track before the others.
+        // A dump meanwhile reads one track before the others.
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 while !done.load(Ordering::Relaxed) {

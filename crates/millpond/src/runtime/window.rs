@@ -61,7 +61,10 @@ impl<E: Engine> Worker<E> {
     /// owner's next action.
     fn empty_early(&self, scope_state: &ScopeState) {
         self.empty(scope_state, self.shared().early(), || {
-            (0..MAX_HELP_TASKS).map_while(|_| self.take_short_below(scope_state)).map(|task| self.execute_on_top(task)).count()
+            (0..MAX_HELP_TASKS)
+                .map_while(|_| self.take_short_below(scope_state))
+                .map(|task| self.execute_on_top(task))
+                .count()
                 > 0
         });
         self.step_back(Leave::Body);

@@ -1,5 +1,5 @@
-//! A fence that other threads need not answer by one of their own: Linux interrupts them (membarrier, some 10 µs), where that is
-//! possible. The other side orders its steps for the compiler only.
+//! A fence that other threads need not answer with a fence of their own. Where possible, Linux
+//! interrupts them (membarrier, some 10 µs). The other side orders its steps for the compiler only.
 
 #[cfg(all(not(loom), target_os = "linux"))]
 mod imp {
@@ -8,11 +8,12 @@ mod imp {
 
     use crate::sync::system::{Membarrier, membarrier};
 
-    /// Whether the system interrupts for us; else both sides need a SeqCst fence. Always the same.
+    /// Whether the system interrupts the other threads. If not, both sides need a SeqCst fence. The
+    /// answer is always the same.
     pub(crate) fn is_asymmetric() -> bool {
         static ASYMMETRIC: OnceLock<bool> = OnceLock::new();
         *ASYMMETRIC.get_or_init(|| {
-            // A sanitizer sees no barrier of the system.
+            // ThreadSanitizer does not see the system's barrier.
             !cfg!(millpond_tsan) && membarrier(Membarrier::Register)
         })
     }
@@ -41,8 +42,8 @@ mod imp {
 
 pub(crate) use imp::{heavy, is_asymmetric};
 
-/// Registers the process with the system, if that is how it is done: at once while it has one thread, and in some 10 ms
-/// afterwards, which should not be a scope's.
+/// Registers the process with the system, if the barrier needs that. It takes no time while the
+/// process has one thread, and some 10 ms afterwards. A scope should not pay for that.
 pub(crate) fn prepare() {
     is_asymmetric();
 }

@@ -1,13 +1,17 @@
-//! Forks of the process. The child has one thread, the one that called `fork`: no worker of a runtime that was built before.
+//! Forks of the process. The child has one thread: the one that called `fork`. It has no worker of
+//! a runtime that was built before.
 //!
-//! 1. Each fork has its number: the child's *generation* is one more than the parent's. A runtime keeps the generation in which
-//!    it was built. OutOfLine, its workers do not exist, and its locks and queues are as some thread has left them.
-//! 2. The locks of statics are no thread's at a fork: the thread that forks takes them all before, and both processes give
-//!    them back. No thread holds two of them, so any order will do.
+//! 1. Each fork has its number: the child's *generation* is one more than the parent's. A runtime
+//!    keeps the generation in which it was built. In another generation, its workers do not exist,
+//!    and its locks and queues are as some thread has left them.
+//! 2. At a fork, no other thread holds a lock of a static. The thread that forks takes them all
+//!    before, and both processes release them. Otherwise no thread holds two of them, so any order
+//!    will do.
 //!
-//! A child that another call than `fork` has made (`vfork`, `posix_spawn`, a bare `clone`) counts as its parent.
+//! If another call than `fork` makes a child (`vfork`, `posix_spawn`, a bare `clone`), the child
+//! counts as its parent.
 
-/// Takes a lock of a static; dropped, what it returns gives the lock back.
+/// Takes a lock of a static. The drop of the returned value releases it.
 pub(crate) type Take = fn() -> Box<dyn std::any::Any>;
 
 #[cfg(not(loom))]
@@ -27,13 +31,14 @@ mod imp {
         static TAKEN: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// How many forks there were between the first process that has watched for them, and this one.
+    /// The number of forks between the first process that has watched for them and this one.
     #[inline]
     pub(crate) fn generation() -> u32 {
         GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Watches for forks, in which nobody may hold these locks. The first call counts.
+    /// Watches for forks. The thread that forks takes these locks, so that no other thread holds
+    /// one. Only the first call has an effect.
     pub(crate) fn watch(locks: &'static [Take]) {
         LOCKS.get_or_init(|| {
             system::at_fork(before, in_parent, in_child);
@@ -45,7 +50,7 @@ mod imp {
         let take = |taken: &RefCell<Vec<_>>| {
             taken.borrow_mut().extend(LOCKS.get().into_iter().copied().flatten().map(|take| take()))
         };
-        // A thread that is about to end cannot keep them.
+        // A thread that is about to end has no place to keep them.
         let _ended = TAKEN.try_with(take);
     }
 

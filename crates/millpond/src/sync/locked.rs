@@ -1,28 +1,31 @@
-//! A lock that is a bit of a word: giving it back is a store, where a mutex takes another read-modify-write to learn who
-//! sleeps.
+//! A lock that is a bit of a word. Its release is a store. A mutex takes another read-modify-write
+//! there, to learn whether a thread sleeps.
 //!
-//! It is for what takes a few loads and stores, as the schemes' lists do, and mostly no longer: the parts of a reduction may
-//! have to grow a list, and a search of tickets looks at 128 tasks. Whoever finds it taken waits for it on the spot, and
-//! lets others run if its holder may have lost its processor.
+//! It is for sections of a few loads and stores, as in the schemes' lists. Most sections are no
+//! longer. But the parts of a reduction may have to grow a list, and a search of tickets looks at
+//! 128 tasks. A thread that finds the lock taken spins. It yields now and then, since the holder
+//! may have lost its processor.
 
 use super::tracked::{AtomicU32, Ordering};
 use super::{UnsafeCell, prefetch_for_write, spin_for_lock};
 
-/// The bit that says that the lock is taken.
+/// The bit that is set while the lock is taken.
 const LOCKED: u32 = 1;
 
-/// A word whose lowest bit is a lock, and whose others its holder changes when it gives the lock back.
+/// A word whose lowest bit is a lock. The holder changes the other bits when it releases the lock.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Locked(AtomicU32);
 
 impl Locked {
-    /// Takes the lock; what the word says beside it.
+    /// Takes the lock. Returns the other bits of the word.
     #[inline]
     pub(crate) fn lock(&self) -> u32 {
-        // The load alone would bring the line here to be read only, and the compare-and-swap once more.
+        // Without this, the load would bring the line here as shared, and the compare-and-swap
+        // would request it once more.
         prefetch_for_write(std::ptr::NonNull::from(&self.0).cast(), 4);
-        // Loom would not look at what the load of a thread hides from its compare-and-swap, so there it is a guess.
+        // Under loom it is a guess: loom does not explore what a load of a thread hides from its
+        // compare-and-swap.
         let mut seen = if cfg!(loom) { 0 } else { self.0.load(Ordering::Relaxed) };
         loop {
             if seen & LOCKED != 0 {
@@ -35,7 +38,7 @@ impl Locked {
         }
     }
 
-    /// Takes the lock, unless somebody has it.
+    /// Takes the lock if it is free. Returns whether it did.
     #[inline]
     #[cfg(feature = "catalogue")]
     pub(crate) fn try_lock(&self) -> bool {
@@ -43,7 +46,8 @@ impl Locked {
         seen & LOCKED == 0 && self.0.compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// The word once it is not locked. The holder does a few loads and stores, unless it lost its processor.
+    /// Waits until the lock is free, and returns the word. The holder does a few loads and stores,
+    /// unless it lost its processor.
     #[cold]
     fn wait(&self) -> u32 {
         let mut turns = 0;
@@ -60,20 +64,21 @@ impl Locked {
         }
     }
 
-    /// Gives the lock back and says what the word says from now on, in one store: who sees that may free it.
+    /// Releases the lock and sets the other bits to `value`, in one store. A thread that sees this
+    /// may free the word.
     #[inline]
     pub(crate) fn unlock(&self, value: u32) {
         self.0.store(value << 1, Ordering::Release);
     }
 
-    /// What the word says, without the lock.
+    /// The other bits of the word, without the lock.
     #[inline]
     #[cfg(feature = "catalogue")]
     pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Acquire) >> 1
     }
 
-    /// A model's sign that the memory is used for something else.
+    /// Tells a model that the memory is used for something else.
     #[cfg(all(test, loom))]
     pub(crate) fn end(&mut self) {
         self.0.with_mut(|_| ());
@@ -87,7 +92,7 @@ pub(crate) struct Spinning<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is touched under the lock, by which it is handed from thread to thread.
+// SAFETY: threads touch the value only under the lock. The lock hands it from thread to thread.
 unsafe impl<T: Send> Sync for Spinning<T> {}
 
 impl<T> std::fmt::Debug for Spinning<T> {
@@ -101,13 +106,13 @@ impl<T> Spinning<T> {
         Spinning { lock: Locked::default(), value: UnsafeCell::new(value) }
     }
 
-    /// Calls `change` with the lock taken. It runs nobody else's code, comes here no second time, and does not unwind: that
-    /// would leave the lock taken.
+    /// Calls `change` under the lock. `change` runs no foreign code, does not take this lock again,
+    /// and does not unwind: that would leave the lock taken.
     #[inline]
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         self.lock.lock();
         let changed = self.value.with_mut(|value| {
-            // SAFETY: the lock keeps others away.
+            // SAFETY: the lock excludes other threads.
             change(unsafe { &mut *value })
         });
         self.lock.unlock(0);

@@ -1,7 +1,9 @@
-//! Schedules at random (`--cfg millpond_yields`): atomics and locks before whose operations a thread sometimes waits a little.
+//! Random schedules (`--cfg millpond_yields`): a thread sometimes waits a little before an
+//! operation of an atomic or a lock.
 //!
-//! `MILLPOND_YIELDS` is the seed; if it is not set, nothing waits. Each thread has random numbers of its own, so a run can be
-//! repeated only as far as the system repeats its schedule. Statics (`sync::global`) do not wait.
+//! `MILLPOND_YIELDS` is the seed. If it is not set, no thread waits. Each thread has its own random
+//! numbers, so a run repeats only as far as the system repeats its schedule. Statics
+//! (`sync::global`) do not wait.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -10,14 +12,14 @@ use std::time::Duration;
 use super::global::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 
 thread_local! {
-    /// The state of an xorshift; 0 before its first use.
+    /// The state of an xorshift generator; 0 before its first use.
     static RANDOM: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The state of a thread that never waits.
 const OFF: u64 = 1;
 
-/// The first state of a thread: from the seed, and how many threads there were before.
+/// The first state of a thread. It depends on the seed and on how many threads there were before.
 #[cold]
 fn first_state() -> u64 {
     static SEED: OnceLock<Option<u64>> = OnceLock::new();
@@ -28,7 +30,8 @@ fn first_state() -> u64 {
     ((seed << 32) ^ thread).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 2
 }
 
-/// Waits a little, sometimes: a spin, a yield or, rarely, a sleep that is longer than what a scope takes to end.
+/// Sometimes waits a little: a spin, a yield or, rarely, a sleep. The sleep is longer than a scope
+/// takes to end.
 pub(crate) fn perhaps_wait() {
     let mut x = RANDOM.get();
     if x == 0 {
@@ -48,7 +51,7 @@ pub(crate) fn perhaps_wait() {
     RANDOM.set(x);
 }
 
-/// As std's module, but what is there waits.
+/// Like std's module, but its operations wait.
 pub(crate) mod atomic {
     use std::ops::{Deref, DerefMut};
 
@@ -65,7 +68,7 @@ pub(crate) mod atomic {
 
     macro_rules! waiting {
         ($($name:ident $(<$t:ident>)?: $value:ty, $($method:ident)*;)*) => {$(
-            /// Std's, reached by what has no method here.
+            /// Wraps std's type, and dereferences to it for methods that are missing here.
             #[derive(Debug)]
             #[repr(transparent)]
             pub(crate) struct $name$(<$t>)?(atomic::$name$(<$t>)?);

@@ -342,7 +342,7 @@ impl<E: Engine> Worker<E> {
             (held, count) if held == Some(scope_state) => self.tally.set((held, count - 1)),
             _ => scope.count_hidden_spawn(),
         }
-        let admission = scope.admission().expect("a task that came through a door");
+        let admission = scope.admission().expect("an external task");
         admission.count_let_in(self.seat.index());
     }
 

@@ -1,16 +1,16 @@
-//! From tokens to statements, by recursive descent. A statement begins in the first column of a line; indented lines go
-//! on with it.
+//! Parses tokens into statements, by recursive descent. A statement begins in the first column of a
+//! line. Indented lines continue it.
 
 use super::lexer::{Kind, Token, tokens};
 use super::{Distribution, Expr, Fault, File, Init, Item, Name, Operator, Pattern, Production, Range, Task, Time};
 
-/// How deep brackets may be nested: each level takes some of the stack.
+/// The maximum depth of nested brackets. Each level takes stack space.
 const DEEPEST: usize = 100;
 
-/// How many operators a value may have: its tree is as deep at most.
+/// The maximum number of operators of a value. It bounds the depth of the value's tree.
 const MOST_OPERATORS: usize = 1000;
 
-/// Words that are no names.
+/// Words that cannot be names.
 const RESERVED: [&str; 11] = ["param", "shared", "init", "for", "from", "to", "down", "and", "or", "not", "if"];
 
 /// Parses a whole file.
@@ -27,7 +27,7 @@ struct Parser {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
-    /// Of the value that is being parsed.
+    /// The number of operators in the current value.
     operators: usize,
 }
 
@@ -35,11 +35,11 @@ type Parsed<T> = Result<T, Fault>;
 
 impl Parser {
     fn peek(&self) -> &Token {
-        // The last one is the end, which nobody takes.
+        // The last token is the end, which is never taken.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
-    /// Whether the next token goes on with the statement.
+    /// Whether the next token continues the statement.
     fn goes_on(&self) -> bool {
         !self.peek().begins
     }
@@ -78,7 +78,7 @@ impl Parser {
         Fault::new(*at, format!("expected {what}, found {found}"))
     }
 
-    /// Parses what stands within brackets.
+    /// Parses the content of brackets.
     fn within<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -106,7 +106,7 @@ impl Parser {
             let says = "a statement in the first column: `param`, `shared`, `init` or a production";
             return Err(self.expected(says));
         }
-        // What begins the statement is within it from here on.
+        // From here on the first token is a part of the statement.
         self.tokens[self.next].begins = false;
         match &first.kind {
             Kind::Name(word) if word == "param" => file.params.push(self.definition()?),
@@ -136,7 +136,7 @@ impl Parser {
         }
     }
 
-    /// `init TASK, TASK for VARIABLE from FIRST to LAST`: what comes after a task is of that one.
+    /// `init TASK, TASK for VARIABLE from FIRST to LAST`: a range belongs to the task before it.
     fn init(&mut self, file: &mut File) -> Parsed<()> {
         self.next += 1;
         loop {
@@ -176,7 +176,7 @@ impl Parser {
         Ok(Production { kind, arguments, items, guard })
     }
 
-    /// What stands in parentheses, if there are any.
+    /// A list in parentheses, or an empty list without them.
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         if !self.take_symbol("(") {
             return Ok(Vec::new());
@@ -222,7 +222,7 @@ impl Parser {
         if self.take_symbol("<") {
             let name = self.name("a shared variable")?;
             self.expect("=")?;
-            // No comparison: its sign would be the end.
+            // Not a comparison: its sign would end the item.
             self.operators = 0;
             let value = self.sum()?;
             self.expect(">")?;
@@ -246,7 +246,7 @@ impl Parser {
         }
     }
 
-    /// `EXPR :`, if the next token can begin no item but a value.
+    /// `EXPR :`, if no item but a value can begin with the next token.
     fn weight(&mut self) -> Parsed<Option<Expr>> {
         let is_value = matches!(self.peek().kind, Kind::Number(_)) || self.is_symbol("(");
         if !is_value || !self.goes_on() {
@@ -322,7 +322,7 @@ impl Parser {
         signs.iter().find(|(symbol, _)| self.is_symbol(symbol)).map(|(_, operator)| *operator)
     }
 
-    /// Parts joined from left to right.
+    /// Parts that are joined from left to right.
     fn joined(
         &mut self,
         part: impl Fn(&mut Self) -> Parsed<Expr>,
@@ -359,7 +359,7 @@ impl Parser {
         self.times(number)
     }
 
-    /// `100f`, `2(i + 1)`: a number, and what it is multiplied with if that follows at once.
+    /// `100f`, `2(i + 1)`: a number, and the factor that follows it without an operator.
     fn times(&mut self, number: i64) -> Parsed<Expr> {
         let Token { kind, at, .. } = self.peek().clone();
         let is_name = matches!(&kind, Kind::Name(name) if !RESERVED.contains(&name.as_str()));

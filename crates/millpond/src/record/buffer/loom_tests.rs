@@ -1,4 +1,4 @@
-//! Models of the event buffer: its worker writes and winds back, others drain.
+//! Models of the event buffer: its worker writes and winds back, other threads drain.
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -10,7 +10,7 @@ fn event(at: u64) -> Event {
     Event { at, what: What::Stole }
 }
 
-/// All events arrive, each once, in order, however the drains fall between.
+/// All events arrive, each once, in order, wherever the drains fall.
 fn all_arrive(events: u64, drains: usize) {
     let event_buffer = Arc::new(EventBuffer::new(Track { number: 0, worker: None }));
     let got = Arc::new(Mutex::new(Vec::new()));

@@ -1,9 +1,10 @@
-//! From the table of unfinished bodies to a dump: what state each is in, and what it waits for.
+//! Makes a dump from the table of unfinished bodies: the state of each body, and what it waits for.
 //!
-//! The scheme is not asked: it would have to be stopped. Of each scope and datum the unfinished accesses are put in
-//! reference order and cut into versions (at a `write`, or where the scope has set the datum) and these into
-//! generations (`depend::Mode::shares`). An access that was not granted waits for the generation before its own, if the
-//! version has one. What of that is complete already is not in the table, and is not waited for.
+//! The scheme is not asked, since it would have to be stopped. The unfinished accesses of each
+//! scope and datum are put in reference order. They are cut into versions (at a `write`, or where
+//! the scope has set the datum), and these into generations (`depend::Mode::shares`). An access
+//! that was not granted waits for the generation before its own, if the version has one. Accesses
+//! of that generation that are complete are not in the table, so it does not wait for them.
 
 use std::iter;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::record::live::{Access, ByUse, Copied, Entry, Live, Stands};
 use crate::record::{Cause, Id, Recorder};
 use crate::runtime::external::admission;
 
-/// What is unfinished now, the oldest first; and what runs, the longest first.
+/// The unfinished bodies, the oldest first, and the running bodies, the longest first.
 pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec<Busy>) {
     let Copied { bodies, sets } = live.copy();
     let all = All { data: Data::of(&bodies), places: by_number(&bodies), bodies: &bodies, sets };
@@ -42,10 +43,11 @@ pub(crate) fn explain(live: &Live, recorder: &Recorder) -> (Vec<Unfinished>, Vec
     (unfinished, busy(&bodies, since))
 }
 
-/// The body that each thread runs: of those that have begun there and neither ended nor wait, the last.
+/// The body that each thread runs. It is the last one that has begun there and has neither ended
+/// nor waits.
 fn busy(bodies: &[(Id, Entry)], since: impl Fn(u64) -> Duration) -> Vec<Busy> {
     let running = || bodies.iter().filter(|(_, entry)| entry.ended.is_none());
-    // By track; there are about as many as threads.
+    // By track. There are about as many tracks as threads.
     let mut tops: Vec<(u32, u64, Busy)> = Vec::new();
     for (id, entry) in running() {
         let Some((at, track)) = entry.runs.filter(|_| entry.stands.is_none()) else { continue };
@@ -74,10 +76,10 @@ type Ix = usize;
 /// The copied table with its indices.
 struct All<'a> {
     bodies: &'a [(Id, Entry)],
-    /// The number of each body, in ascending order, and its index.
+    /// The number of each body and its index, in ascending order.
     places: Vec<[u64; 2]>,
     data: Data,
-    /// How often a scope has set a datum.
+    /// How often a scope has set each datum.
     sets: ByUse,
 }
 
@@ -89,10 +91,10 @@ fn by_number(bodies: &[(Id, Entry)]) -> Vec<[u64; 2]> {
 
 /// The unfinished accesses to each datum, by scope.
 struct Data {
-    /// The index of the list.
+    /// The index of the list of each scope and datum.
     of: ByUse,
     lists: Vec<Vec<Use>>,
-    /// Where the accesses of each body are; `None` of one that was not read yet.
+    /// Where the accesses of each body are; `None` for an access that was not read yet.
     places: Vec<Vec<Option<Place>>>,
 }
 
@@ -103,7 +105,7 @@ struct Place {
     at: usize,
 }
 
-/// One access on a list.
+/// An access on a list.
 struct Use {
     body: Ix,
     mode: Mode,
@@ -114,7 +116,7 @@ struct Use {
     version: usize,
 }
 
-/// What somebody waits for.
+/// What a body or an access waits for.
 #[derive(Default)]
 struct What {
     access: Option<usize>,
@@ -128,7 +130,8 @@ impl What {
     }
 }
 
-/// Who has the exclusion of a datum, and what makes it the one: the smallest of these has it.
+/// A body that may have the exclusion of a datum, and its rank. The body with the smallest rank has
+/// it.
 type Holder = ((bool, u64, u64), Ix);
 
 impl Data {
@@ -143,7 +146,7 @@ impl Data {
         data
     }
 
-    /// Adds the accesses of a body that comes behind those before in reference order.
+    /// Adds the accesses of a body, which comes after the bodies before in reference order.
     fn add(&mut self, body: Ix, entry: &Entry) {
         for &Access { mode, datum, sets, .. } in &entry.accesses {
             if datum == 0 {
@@ -200,7 +203,7 @@ impl All<'_> {
         self.index_of(id).map(|ix| self.who(ix))
     }
 
-    /// How many children of each are not complete.
+    /// The number of children of each body that are not complete.
     fn children(&self) -> Vec<usize> {
         let mut children = vec![0; self.bodies.len()];
         for (_, entry) in self.bodies {
@@ -211,14 +214,14 @@ impl All<'_> {
         children
     }
 
-    /// Names the bodies that something waits for.
+    /// Names the bodies that an access or a body waits for.
     fn named(&self, what: What, ahead: &[Use]) -> WaitsFor {
         let What { access, mode, datum } = what;
         let tasks: Vec<_> = ahead.iter().take(WaitsFor::MOST).map(|earlier| self.who(earlier.body)).collect();
         WaitsFor { access, mode, datum, more: ahead.len() - tasks.len(), tasks }
     }
 
-    /// Names the one that something waits for, if it is known.
+    /// Names the one body that an access or a body waits for, if it is known.
     fn named_one(&self, what: What, body: Option<Ix>) -> WaitsFor {
         let What { access, mode, datum } = what;
         WaitsFor { access, mode, datum, tasks: body.map(|ix| self.who(ix)).into_iter().collect(), more: 0 }
@@ -235,7 +238,7 @@ impl All<'_> {
         }
     }
 
-    /// The accesses for which a task waits.
+    /// The accesses of a task that wait, and what they wait for.
     fn waits_for_data(&self, ix: Ix) -> Vec<WaitsFor> {
         let mut waits = Vec::new();
         for (place, access) in self.bodies[ix].1.accesses.iter().enumerate() {
@@ -247,8 +250,9 @@ impl All<'_> {
         waits
     }
 
-    /// Who has the exclusion of each datum that tasks take turns on, by list. A task that was handed one has it, and one
-    /// that has started has all of its own. Where there is neither, the one that could first take it.
+    /// For each list, the body that has the exclusion, if tasks take turns on the datum. A task
+    /// that was handed an exclusion has it. A task that has started has all of its exclusions. If
+    /// there is no such task, it is the one that could take the exclusion first.
     fn holders(&self) -> Vec<Option<Holder>> {
         let mut holders: Vec<Option<Holder>> = vec![None; self.data.lists.len()];
         for (ix, (_, entry)) in self.bodies.iter().enumerate() {
@@ -268,7 +272,7 @@ impl All<'_> {
         holders
     }
 
-    /// The turns for which a task waits that has its data.
+    /// The turns that a task waits for, if it has its data.
     fn waits_for_turns(&self, ix: Ix, holders: &[Option<Holder>]) -> Vec<WaitsFor> {
         let mut waits = Vec::new();
         for (place, access) in self.bodies[ix].1.accesses.iter().enumerate().filter(|(_, access)| takes_turns(access)) {
@@ -280,7 +284,7 @@ impl All<'_> {
         waits
     }
 
-    /// What a body that stands still waits for.
+    /// What a waiting body waits for.
     fn waits_in_body(&self, id: Id, stands: Stands) -> Vec<WaitsFor> {
         let mode = match stands.cause {
             Cause::Join => {
@@ -293,7 +297,7 @@ impl All<'_> {
         let datum = (self.scope_of(id, stands.on), stands.on);
         let list = self.data.of.get(&datum).map_or(&[][..], |&list| &self.data.lists[list as usize]);
         let sets = self.sets.get(&datum).copied().unwrap_or(0);
-        // Its own access comes last, and joins the last generation if that reads, too.
+        // Its own access comes last. It joins the last generation if both read.
         let ahead = match list.last() {
             Some(last) if last.sets != sets => &[],
             Some(last) if last.mode == mode && mode.shares() => before(list, last.generation, last.version),
@@ -304,7 +308,8 @@ impl All<'_> {
         vec![self.named(what, ahead)]
     }
 
-    /// In which scope a body uses a datum: its own, or, if it is the closure of a scope, one further out.
+    /// The scope in which a body uses a datum. It is the body's own scope. If the body is the
+    /// closure of a scope, it may be an enclosing one.
     fn scope_of(&self, id: Id, datum: u64) -> Id {
         let opener = |id: &Id| {
             let entry = &self.bodies[self.index_of(*id)?].1;
@@ -340,7 +345,7 @@ impl All<'_> {
 }
 
 impl Entry {
-    /// When a task had its data, if it has.
+    /// When a task got its data, if it has them.
     fn ready_at(&self) -> u64 {
         self.granted.max(self.spawned).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! A dump as text: a block for each body; first the counts, if there are many.
+//! A dump as text: a block for each body. If there are many bodies, their counts come first.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::{Busy, Dump, State, Unfinished, WaitsFor, Who};
 use crate::record::{Cause, Role};
 
-/// More bodies are counted first, and only so many are shown.
-const MANY: usize = 100;
+/// If there are more bodies, a dump begins with counts and shows only this many.
+const MAX_SHOWN: usize = 100;
 
-/// What runs for so long is named first.
+/// A body that has run for at least this long is named first.
 const LONG: Duration = Duration::from_millis(100);
 
 impl Display for Dump {
@@ -24,15 +24,15 @@ impl Display for Dump {
         self.workers(f)?;
         let long = |busy: &&Busy| busy.since >= LONG && (!busy.is_closure || busy.suspended > 0);
         self.busy.iter().filter(long).try_for_each(|busy| write!(f, "\n{busy}"))?;
-        let Some(more) = self.unfinished.len().checked_sub(MANY).filter(|&more| more > 0) else {
+        let Some(more) = self.unfinished.len().checked_sub(MAX_SHOWN).filter(|&more| more > 0) else {
             return self.unfinished.iter().try_for_each(|body| write!(f, "\n{body}"));
         };
         self.counts(f)?;
-        // What runs or stands explains what waits for it.
+        // Bodies that run or wait explain what others wait for.
         let explains = |body: &&Unfinished| matches!(body.state, State::Running { .. } | State::Waiting { .. });
-        let mut shown: Vec<_> = self.unfinished.iter().filter(explains).take(MANY).collect();
+        let mut shown: Vec<_> = self.unfinished.iter().filter(explains).take(MAX_SHOWN).collect();
         let others = self.unfinished.iter().filter(|body| !explains(body));
-        shown.extend(others.take(MANY - shown.len()));
+        shown.extend(others.take(MAX_SHOWN - shown.len()));
         shown.iter().try_for_each(|body| write!(f, "\n{body}"))?;
         write!(f, "\n... and {more} more")
     }
@@ -49,9 +49,9 @@ impl Dump {
         Ok(())
     }
 
-    /// How many there are of each name (or place) and state, the most first.
+    /// The number of bodies of each name (or place) and state, the largest first.
     fn counts(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // A program has few places and names, so that they are looked through.
+        // A program has few places and names, so a linear search is enough.
         let mut counts: Vec<(String, &str, u64)> = Vec::new();
         for body in &self.unfinished {
             let name = body.label.name().map_or_else(|| Place(body).to_string(), str::to_owned);
@@ -64,11 +64,11 @@ impl Dump {
         let mut order: Vec<_> =
             counts.iter().enumerate().map(|(place, kind)| [u64::MAX - kind.2, place as u64]).collect();
         order.sort_unstable();
-        for &[_, place] in order.iter().take(MANY) {
+        for &[_, place] in order.iter().take(MAX_SHOWN) {
             let (name, state, count) = &counts[place as usize];
             write!(f, "\n{count} × {name}: {state}")?;
         }
-        if counts.len() > MANY { write!(f, "\n... and {} kinds more", counts.len() - MANY) } else { Ok(()) }
+        if counts.len() > MAX_SHOWN { write!(f, "\n... and {} kinds more", counts.len() - MAX_SHOWN) } else { Ok(()) }
     }
 }
 
@@ -123,7 +123,7 @@ impl Unfinished {
 }
 
 impl State {
-    /// In words, without what differs from body to body.
+    /// In words, without the details that differ from body to body.
     fn class(self) -> &'static str {
         match self {
             State::Pending => "is pending: a precondition is not met",
@@ -179,7 +179,7 @@ impl Display for Place<'_> {
     }
 }
 
-/// A time of three digits or so.
+/// A time with about three digits.
 struct Since(Duration);
 
 impl Display for Since {

@@ -1,4 +1,4 @@
-//! The table, whatever the order in which tracks are read.
+//! Tests of the table, with tracks that are read in any order.
 
 use std::collections::VecDeque;
 
@@ -13,8 +13,8 @@ fn spawned(role: Role, task: Id, spawner: Id, order: u64) -> What {
     What::Spawned { role, task, spawner, order, place: Location::caller() }
 }
 
-/// A scope on track 0 with a parent and a leaf that waits for it, a child of the parent on track 1, and a combination
-/// that was spawned within the prepare of the leaf.
+/// A scope on track 0 has a parent, a leaf that waits for the parent, and a combination. The
+/// combination was spawned while the leaf was prepared. The parent has a child on track 1.
 fn tracks() -> [Vec<What>; 3] {
     let (scope, parent, leaf, combine, child) = (id(0, 1), id(0, 2), id(0, 3), id(0, 4), id(1, 1));
     let access = |mode| What::Declared { mode, datum: 7 };
@@ -71,7 +71,7 @@ fn take(live: &Live, number: usize, what: &[What]) {
     live.take(track(number as u32), &events);
 }
 
-/// All ways to read one event of some track after another.
+/// Calls `each` with all orders in which the parts of the tracks can be read.
 fn in_all_orders(read: &mut Vec<usize>, left: [usize; 3], each: &mut impl FnMut(&[usize])) {
     if left == [0; 3] {
         return each(read);
@@ -90,7 +90,7 @@ fn in_all_orders(read: &mut Vec<usize>, left: [usize; 3], each: &mut impl FnMut(
 #[test]
 fn nothing_is_left_whatever_is_read_first() {
     limit(60, "all orders of tracks", || {
-        // Parts of tracks are read at once, so that the orders can be counted.
+        // Each part has several events, so that there are few enough orders.
         let tracks = tracks().map(|track| track.chunks(3).map(<[What]>::to_vec).collect::<VecDeque<_>>());
         let (mut orders, left) = (0, [0, 1, 2].map(|at| tracks[at].len()));
         in_all_orders(&mut Vec::new(), left, &mut |order| {
@@ -119,7 +119,8 @@ fn what_is_early_is_kept() {
     assert_eq!(left, [id(0, 1)], "the parent is complete, its scope is not");
 }
 
-/// A worker completes a session that another thread has opened, and its event buffer is read first.
+/// A worker completes a session that another thread has opened. The worker's event buffer is read
+/// first.
 #[test]
 fn the_completion_of_a_session_before_its_opening() {
     for first in [0, 1] {

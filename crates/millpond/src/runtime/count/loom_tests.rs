@@ -220,7 +220,7 @@ fn loom_room_then_the_end() {
 /// A task of the scope lets in another task. Tasks that were let in complete on another worker, or
 /// here.
 #[test]
-fn loom_a_door() {
+fn loom_an_external_task() {
     loom::model(|| {
         let world = World::new();
         world.spawn_tasks(1);
@@ -244,7 +244,7 @@ fn loom_a_door() {
 
 /// Like the model before, but a worker of its own completes the new task.
 #[test]
-fn loom_a_door_and_two_workers() {
+fn loom_an_external_task_and_two_workers() {
     loom::model(|| {
         let world = World::new();
         world.spawn_tasks(1);
@@ -316,7 +316,7 @@ fn loom_quiet() {
 
 /// The scope ends when its admission holds nothing. Threads outside let the tasks in and end them.
 #[test]
-fn loom_doors_at_the_end() {
+fn loom_external_tasks_at_the_end() {
     loom::model(|| {
         let world = World::new();
         let outside = [0, 1].map(|number| {
@@ -336,7 +336,7 @@ fn loom_doors_at_the_end() {
 
 /// A task that a thread outside lets in makes another held task, which another thread lets in.
 #[test]
-fn loom_a_door_behind_a_door() {
+fn loom_an_external_task_behind_another() {
     loom::model(|| {
         let world = World::new();
         world.admission.count_made(2);

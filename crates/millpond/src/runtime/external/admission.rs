@@ -27,14 +27,14 @@ use crate::worker::current::worker_of;
 use crate::worker::seats::Shared;
 
 /// The first place in reference order of an external task.
-const DOOR: u64 = 1 << 62;
+const EXTERNAL: u64 = 1 << 62;
 
 /// The position of the seat's bits in a place; the number of the task is below.
 const SEAT_SHIFT: u32 = 44;
 
 /// Whether a task with this place in reference order is an external task.
 pub(crate) fn is_admission(order: u64) -> bool {
-    order >= DOOR
+    order >= EXTERNAL
 }
 
 /// See the [module](self).
@@ -208,7 +208,7 @@ impl Admission {
     /// spawns itself.
     #[inline]
     pub(crate) fn count_made(&self, seat: usize) -> u64 {
-        DOOR + ((seat as u64) << SEAT_SHIFT) + bump(&self.seats[seat].made)
+        EXTERNAL + ((seat as u64) << SEAT_SHIFT) + bump(&self.seats[seat].made)
     }
 
     /// Counts a task with all preconditions met.
@@ -329,7 +329,7 @@ unsafe fn wait<E: Engine>(
 ) -> Result<(), WaitError> {
     // SAFETY: passed on.
     let worker = worker_of(unsafe { the::<E>(shared) });
-    worker.expect("a future is waited for in a task of the door's scope").poll_in_place(admission, place, poll)
+    worker.expect("a task of the same scope waits for the future").poll_in_place(admission, place, poll)
 }
 
 #[cfg(all(test, loom))]

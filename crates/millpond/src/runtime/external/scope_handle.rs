@@ -208,10 +208,7 @@ impl<'env> ScopeHandle<'env> {
     }
 
     fn admission_inside(&self) -> &Admission {
-        assert!(
-            Inside::is(self.here()),
-            "a task of the scope_handle's scope runs or waits for a future, not somebody else"
-        );
+        assert!(Inside::is(self.here()), "a task of the handle's scope runs or waits for a future, no other thread");
         // SAFETY: as long as that task runs, the scope does not end.
         unsafe { self.inner.admission.as_ref() }
     }

@@ -380,7 +380,7 @@ impl Precondition {
             // SAFETY: the task is held, so its scope exists.
             let admission = unsafe { self.0.header().scope_state().as_ref() }.admission();
             // SAFETY: the task was held until now.
-            unsafe { Admission::let_in(admission.expect("a task that came through a door").into(), self.0) };
+            unsafe { Admission::let_in(admission.expect("an external task").into(), self.0) };
         }
     }
 }

@@ -2,7 +2,7 @@
 //! accesses conflicts with one of an earlier, unfinished closure of the same frame.
 //!
 //! In the paper, the owner links the accesses of one datum at each push. Here the thief does that;
-//! [decision 27] measures what the owner saves. Only closures of one frame conflict: a frame's body
+//! [decision 27] gives the reason. Only closures of one frame conflict: a frame's body
 //! uses only what its parent declared, and the parent was ready.
 //!
 //! [decision 27]: ../../../../docs/decisions/0027-the-stack.md

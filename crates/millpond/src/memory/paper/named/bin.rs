@@ -36,7 +36,7 @@ unsafe impl Send for Bin {}
 pub(super) struct Shelf {
     blocks: Vec<Chain>,
     items: Vec<Chain>,
-    /// As [`Bin::items`].
+    /// The same as [`Bin::items`].
     has_items: bool,
 }
 

@@ -97,7 +97,7 @@ pub(super) struct Spare(Vec<Box<Four>>);
 unsafe impl Send for Spare {}
 
 impl Spare {
-    const MOST: usize = 64;
+    const MAX_SPARE_BLOCKS: usize = 64;
 
     #[inline]
     pub(super) fn take(&mut self) -> Box<Four> {
@@ -107,7 +107,7 @@ impl Spare {
     #[inline]
     pub(super) fn keep(&mut self, block: Box<Four>) {
         debug_assert!(block.is_empty() && block.next.is_none());
-        if self.0.len() < Self::MOST {
+        if self.0.len() < Self::MAX_SPARE_BLOCKS {
             self.0.push(block);
         }
     }

@@ -162,7 +162,7 @@ impl<O> PerTask<O> {
             link(prev, node);
             return prev == self.first.node;
         }
-        unreachable!("it begins anew without end")
+        unreachable!("it loops until it returns")
     }
 
     fn take_first(&self, wanted: impl Fn(TaskRef) -> bool) -> Option<TaskRef> {
@@ -202,7 +202,7 @@ impl<O> PerTask<O> {
             drop(end);
             wait(attempt);
         }
-        unreachable!("it begins anew without end")
+        unreachable!("it loops until it returns")
     }
 }
 

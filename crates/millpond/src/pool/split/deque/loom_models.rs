@@ -123,7 +123,7 @@ fn take_back_two_thieves() {
 /// A thief reads `split` before the owner takes tasks back. It continues when other tasks have
 /// taken their place.
 #[test]
-fn take_back_and_publish_anew() {
+fn take_back_and_publish_again() {
     loom::model(|| {
         let mut model = Model::new(2, 4);
         model.push(1..=2);

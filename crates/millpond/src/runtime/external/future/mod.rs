@@ -138,7 +138,7 @@ impl<E: Engine> Worker<E> {
     pub(in crate::runtime) fn poll_here(&self, task: TaskRef) {
         // SAFETY: the scope is not complete while its admission is used.
         let scope_state = unsafe { task.header().scope_state().as_ref() };
-        let admission = scope_state.admission().expect("a door made the task");
+        let admission = scope_state.admission().expect("an external task");
         let polled = if may_start(task) { self.poll(task) } else { Polled::Ended(self.discard_future(task)) };
         match polled {
             // The task was counted as held when it was made.
@@ -200,7 +200,7 @@ impl<E: Engine> Worker<E> {
     fn hold(&self, task: TaskRef) {
         // SAFETY: the task is outstanding.
         let scope_state = unsafe { task.header().scope_state().as_ref() };
-        scope_state.admission().expect("a door made the task").count_made(self.seat().index());
+        scope_state.admission().expect("an external task").count_made(self.seat().index());
     }
 
     /// Polls a future, by `poll`, in the middle of a leaf. If the worker has another stack, the
