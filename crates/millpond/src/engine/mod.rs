@@ -84,8 +84,8 @@ mod chosen {
 /// ```
 /// use millpond::{ExternalTasks, Engine, Precondition, Runtime};
 ///
-/// fn twice<'s, E: Engine>(door: ExternalTasks<'s, E>, body: fn()) -> [Precondition; 2] {
-///     let pending = door.pending(body);
+/// fn twice<'s, E: Engine>(external: ExternalTasks<'s, E>, body: fn()) -> [Precondition; 2] {
+///     let pending = external.pending(body);
 ///     [pending.hold(), pending.hold()]
 /// }
 /// Runtime::new()?.scope(|s| twice(s.external(), || ()).map(Precondition::satisfy))?;

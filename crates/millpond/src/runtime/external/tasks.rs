@@ -177,10 +177,10 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     /// let (rt, sum) = (Runtime::new()?, AtomicU32::new(0));
     /// let session = rt.session();
     /// rt.scope(|s| {
-    ///     let (door, six) = (s.external(), session.spawn((), |()| 6));
+    ///     let (external, six) = (s.external(), session.spawn((), |()| 6));
     ///     s.spawn((), {
     ///         let sum = &sum;
-    ///         move |()| door.run_future(async move { _ = sum.fetch_add(six.await.unwrap(), Relaxed) })
+    ///         move |()| external.run_future(async move { _ = sum.fetch_add(six.await.unwrap(), Relaxed) })
     ///     });
     /// })?;
     /// assert_eq!(sum.into_inner(), 6);
@@ -239,8 +239,8 @@ impl<'s, E: Engine> ExternalTasks<'s, E> {
     /// let rt = Runtime::new()?;
     /// let session = rt.session();
     /// rt.scope(|s| {
-    ///     let (door, six) = (s.external(), session.spawn((), |()| 6));
-    ///     drop(door.pending(move || assert_eq!(door.wait_in_place(six).unwrap().unwrap(), 6)));
+    ///     let (external, six) = (s.external(), session.spawn((), |()| 6));
+    ///     drop(external.pending(move || assert_eq!(external.wait_in_place(six).unwrap().unwrap(), 6)));
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

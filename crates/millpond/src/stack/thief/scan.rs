@@ -5,7 +5,7 @@
 //! [decision 27] gives the reason. Only closures of one frame conflict: a frame's body
 //! uses only what its parent declared, and the parent was ready.
 //!
-//! [decision 27]: ../../../../docs/decisions/0027-the-stack.md
+//! [decision 27]: ../../../../../docs/decisions/0027-the-stack.md
 
 use std::cell::RefCell;
 use std::collections::HashMap;
