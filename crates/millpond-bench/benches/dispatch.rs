@@ -1,13 +1,13 @@
-//! What calls through tables of functions cost: each scheme on its static engine and on the catalogue engine, in turns.
-//! Pool and memory manager are the default ones on both. All tasks go through the pool, on one worker, so that nothing else
-//! differs.
+//! The cost of calls through function tables: each scheme on its static engine and on the catalogue
+//! engine, in turns. Both have the default pool and memory manager. All tasks go through the pool,
+//! on one worker, so that nothing else differs.
 //!
 //! ```sh
 //! cargo bench --profile max -p millpond-bench --bench dispatch
 //! ```
 //!
-//! For tools that count instructions, `ENGINE=static` or `ENGINE=catalogue` runs one engine, `SCHEME=list` one scheme, and
-//! `RUNS=1` so many runs.
+//! For tools that count instructions: `ENGINE=static` or `ENGINE=catalogue` runs one engine,
+//! `SCHEME=list` one scheme, and `RUNS=1` sets the number of runs.
 #![forbid(unsafe_code)]
 
 use millpond::catalogue::{AnyRuntime, Names, SCHEMES};
@@ -17,14 +17,14 @@ use millpond::{
 use millpond_bench::with_scheme;
 use std::time::Instant;
 
-/// Tasks of a run.
+/// Tasks per run.
 const TASKS: u64 = 20_000;
-/// Data, so that a task seldom waits for the one before it.
+/// The number of data: enough that a task seldom waits for the previous one.
 const DATA: usize = 64;
-/// Runs of each engine: many short ones, of which some are not disturbed.
+/// Runs of each engine. Many short ones, so that some are undisturbed.
 const RUNS: usize = 101;
 
-/// Nanoseconds per task of a run: each task changes one datum and reads another.
+/// Nanoseconds per task of a run. Each task changes one datum and reads another.
 fn run<E: Engine>(rt: &Runtime<E>) -> f64 {
     let data: Vec<_> = (0..DATA).map(|_| Handle::new(0_u64)).collect();
     let started = Instant::now();
@@ -49,12 +49,13 @@ fn builder() -> Builder {
 fn by_table(scheme: &'static str) -> Runtime<Catalogue> {
     match AnyRuntime::build(builder(), Names { scheme, ..Names::default() }).expect("a runtime") {
         AnyRuntime::Catalogue(rt) => rt,
-        // By name the default scheme has the default engine; the catalogue engine is of the same parts unless told otherwise.
+        // By name the default scheme gets the default engine. So the catalogue engine is built
+        // explicitly, from the same parts.
         _ => builder().build_with().expect("a runtime"),
     }
 }
 
-/// The least times of both engines.
+/// The minimum times of both engines.
 fn compare<E: Engine>(scheme: &'static str, runs: usize, engine: Option<&str>) -> (f64, f64) {
     let (direct, by_table) = (builder().build_with::<E>().expect("a runtime"), by_table(scheme));
     let wanted = |name| engine.is_none_or(|engine| engine == name);

@@ -1,6 +1,7 @@
-//! The whole matrix: every pool with every memory manager, on the paper's synthetic algorithm (TP §7.2), each pair
-//! compiled by itself. `millpond bench pools` chooses at run time, which costs every pair the same; here no pair pays for a
-//! choice. This is a target of its own because some 400 task pools take minutes to compile.
+//! The whole matrix: every pool with every memory manager, on the paper's synthetic algorithm (TP
+//! §7.2). Each pair is compiled separately. `millpond bench pools` chooses at run time, which costs
+//! every pair the same; here no pair pays for a choice. This is a separate target, because some 400
+//! task pools take minutes to compile.
 //!
 //! ```sh
 //! cargo bench --profile max -p millpond-bench --bench matrix -- --workers 2 --k 22 --f 4 > matrix.csv
@@ -26,7 +27,7 @@ struct Cell {
     verified: bool,
 }
 
-/// What is run.
+/// The load of a run.
 struct Load {
     workers: usize,
     k: u64,
@@ -34,7 +35,7 @@ struct Load {
 }
 
 impl Load {
-    /// Runs it once, on a pair's own types.
+    /// Runs the load once, on a pair's own types.
     fn run<M: Memory, P: Pool>(&self) -> (f64, bool) {
         let pool: TaskPool<Step, M, P> =
             TaskPool::create_with(self.workers, &Default::default(), &Default::default(), Idle::Hybrid);
@@ -82,7 +83,7 @@ fn command() -> Command {
         .arg(number("reps", "5", "Repetitions").value_parser(value_parser!(u64).range(1..)))
         .arg(names("pool", POOLS.iter().map(|row| row.name).collect()).help("This pool only; may be repeated"))
         .arg(names("memory", MEMORY.iter().map(|row| row.name).collect()).help("This manager only; may be repeated"))
-        // What `cargo bench` says to every target.
+        // `cargo bench` passes this to every target.
         .arg(Arg::new("bench").long("bench").action(ArgAction::SetTrue).hide(true))
 }
 

@@ -1,9 +1,9 @@
-//! Time in cycles of the processor's time stamp, as the paper has it (TG §5), and in seconds.
+//! Time in cycles of the processor's time stamp, as in the paper (TG §5), and in seconds.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What [`now`] counts: where there is no time stamp, nanoseconds pass for cycles of 1 GHz.
+/// The unit of [`now`]. Without a time stamp it is a nanosecond, as if the clock had 1 GHz.
 pub const UNIT: &str = if cfg!(target_arch = "x86_64") { "tsc" } else { "ns" };
 
 /// The time stamp.
@@ -15,7 +15,7 @@ pub fn now() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// What stands for the time stamp.
+/// The replacement of the time stamp.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub fn now() -> u64 {
@@ -23,7 +23,7 @@ pub fn now() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// How many cycles take a nanosecond.
+/// Cycles per nanosecond.
 pub fn per_ns() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {
@@ -34,14 +34,14 @@ pub fn per_ns() -> f64 {
     })
 }
 
-/// A time that has begun.
+/// A running stopwatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch {
     start: Instant,
     cycles: u64,
 }
 
-/// How long something took.
+/// A measured time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timed {
     /// In seconds.
@@ -51,13 +51,13 @@ pub struct Timed {
 }
 
 impl Watch {
-    /// Begins.
+    /// Starts the stopwatch.
     #[inline]
     pub fn start() -> Self {
         Self { start: Instant::now(), cycles: now() }
     }
 
-    /// Ends.
+    /// Stops it, and returns the time.
     #[inline]
     pub fn stop(self) -> Timed {
         let cycles = now().wrapping_sub(self.cycles);

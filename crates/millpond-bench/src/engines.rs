@@ -1,7 +1,8 @@
 //! A runtime for each dependence scheme, which calls its scheme directly.
 //!
-//! [`AnyRuntime`](millpond::catalogue::AnyRuntime) has three engines, which is enough to run a program on any parts.
-//! A scheme there is called through a table of functions unless it is the default one. Here all schemes are called alike.
+//! [`AnyRuntime`](millpond::catalogue::AnyRuntime) has three engines, which is enough to run a
+//! program on any parts. It calls a scheme through a function table, unless the scheme is the
+//! default one. Here all schemes are called directly.
 
 use millpond::depend::{Scheme, graph, hypergraph, list, parked, tickets, two_locks};
 use millpond::{BuildError, Builder, DefaultMemory, DefaultPool, Parts, Runtime, StackEngine};
@@ -9,10 +10,11 @@ use millpond::{BuildError, Builder, DefaultMemory, DefaultPool, Parts, Runtime, 
 /// The engine of a scheme, with the default pool and memory manager.
 pub type OnScheme<D> = Parts<DefaultMemory, DefaultPool, D>;
 
-/// Makes the enum of the runtimes, and the two macros that choose among the schemes. `$d` is a dollar sign, for these.
+/// Makes the enum of the runtimes, and the two macros that choose among the schemes. `$d` is a
+/// dollar sign for these macros.
 macro_rules! schemes {
     ($d:tt $($file:ident :: $scheme:ident)*) => {
-        /// A runtime on a scheme that was chosen by name. A dataflow stack counts as a scheme.
+        /// A runtime on a scheme chosen by name. A dataflow stack counts as a scheme.
         #[derive(Debug)]
         pub enum StaticRuntime {
             $(
@@ -39,8 +41,9 @@ macro_rules! schemes {
             }
         }
 
-        /// Evaluates an expression with a type alias for the scheme of a name: `with_scheme!(name, D => …)` is `Some` of
-        /// it, or `None` if no scheme has that name; the stack is no scheme. The expression is compiled once for each scheme.
+        /// Evaluates an expression with a type alias for the named scheme. `with_scheme!(name, D =>
+        /// …)` is `Some` of it, or `None` if no scheme has that name. The stack is no scheme here.
+        /// The expression is compiled once per scheme.
         ///
         /// ```
         /// use millpond::depend::Scheme;
@@ -61,9 +64,10 @@ macro_rules! schemes {
             };
         }
 
-        /// Evaluates an expression with the runtime in a [`StaticRuntime`](crate::engines::StaticRuntime):
-        /// `on_scheme!(any, rt => …)`, where `any` is a reference. The expression is compiled once for each scheme and
-        /// once for the stack.
+        /// Evaluates an expression with the runtime in a
+        /// [`StaticRuntime`](crate::engines::StaticRuntime): `on_scheme!(any, rt => …)`, where
+        /// `any` is a reference. The expression is compiled once per scheme, and once for the
+        /// stack.
         ///
         /// ```
         /// use millpond::Runtime;
@@ -97,11 +101,11 @@ schemes! { $
 }
 
 impl StaticRuntime {
-    /// Builds a runtime on the scheme of a name; nothing, if there is none of that name.
+    /// Builds a runtime on the named scheme; `None` if there is none of that name.
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`].
+    /// Like [`Builder::build`].
     pub fn build(builder: Builder, scheme: &str) -> Result<Option<Self>, BuildError> {
         if scheme == StackEngine::NAME {
             return builder.build_with().map(Self::Stack).map(Some);

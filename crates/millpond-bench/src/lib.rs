@@ -1,5 +1,5 @@
-//! Suites that compare parts of the runtime at the level of nanoseconds. Each scheme is an engine of its own, called
-//! directly: nothing is chosen within the time that a suite measures.
+//! Suites that compare parts of the runtime at the level of nanoseconds. Each scheme is an engine
+//! of its own and called directly, so that no dispatch is part of a measured time.
 //!
 //! ```sh
 //! cargo run --profile max -p millpond-bench -- spawn

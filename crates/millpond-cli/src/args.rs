@@ -11,11 +11,11 @@ use millpond::catalogue::Registry;
 use millpond_workloads::{Kind, Opt, Options, WORKLOADS, Workload};
 use std::path::{Path, PathBuf};
 
-/// The most workers that can be asked for.
+/// The maximum number of workers.
 pub const MAX_WORKERS: u64 = 1024;
-/// The most repetitions.
+/// The maximum number of repetitions.
 const MAX_REPS: u64 = 1_000_000;
-/// The most tasks in flight. Memory ends before there are so many.
+/// The maximum number of tasks in flight. Memory is exhausted before there are so many.
 pub const MAX_WINDOW: u64 = 1 << 32;
 
 /// The whole command.
@@ -33,8 +33,8 @@ pub fn command(registry: &Registry) -> Command {
     negative_values(command)
 }
 
-/// Lets each option take a negative number as its value, so that a refusal says which values are valid. Otherwise `-1` reads
-/// as an unknown option.
+/// Lets each option take a negative number as its value. So the error names the valid values.
+/// Otherwise clap reads `-1` as an unknown option.
 fn negative_values(command: Command) -> Command {
     let takes_values = |arg: &Arg| arg.get_action().takes_values();
     let command = command.mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg });
@@ -76,7 +76,8 @@ fn profile(registry: &Registry) -> Command {
     command.subcommands(WORKLOADS.iter().map(workload))
 }
 
-/// The options of workloads on Collections, which have them as their own: here only so that others can refuse them.
+/// The options of workloads on Collections, which define them themselves. Here they exist only so
+/// that other commands can refuse them.
 fn of_collections() -> impl Iterator<Item = Arg> {
     ["preconditions", "blocked", "need", "item-table"].into_iter().map(|name| Arg::new(name).long(name).hide(true))
 }
@@ -86,7 +87,7 @@ pub fn file(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name("FILE").help(help).value_parser(value_parser!(PathBuf))
 }
 
-/// The options that say how a workload is run.
+/// The options for a run of a workload.
 pub fn run_args(registry: &Registry) -> Vec<Arg> {
     let mut args = runtime_args(registry);
     args.extend(tuning::args());
@@ -149,7 +150,7 @@ pub fn suites(name: &'static str, suites: &'static [Suite], registry: &Registry)
     let suites = suites.iter().map(|suite| {
         let command = Command::new(suite.name).about(suite.summary).args(suite.args(registry));
         if suite.is_elsewhere() {
-            // The program that has the suite reads all arguments, `--help` too.
+            // The other program that has the suite reads all arguments, also `--help`.
             return command.disable_help_flag(true);
         }
         command
@@ -181,7 +182,7 @@ pub fn integer(
     Arg::new(name).long(name).value_name(value).help(help).value_parser(parse)
 }
 
-/// An option with one of a few words as its value.
+/// An option whose value is one of a few words.
 pub fn words(
     name: &'static str,
     value: &'static str,
@@ -228,7 +229,8 @@ mod tests {
         super::command(&millpond::catalogue::Registry::default()).debug_assert();
     }
 
-    /// Each option of each command reads `-1` as its value, and refuses it as such if at all.
+    /// Each option of each command reads `-1` as its value. If it refuses it, then as an invalid
+    /// value.
     #[test]
     fn a_negative_number_is_a_value() {
         fn check(command: &clap::Command, path: &[&str]) {

@@ -1,4 +1,4 @@
-//! The configuration of a runtime, as asked for on the command line.
+//! The configuration of a runtime, read from the command line.
 
 use crate::args::MAX_WINDOW;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use millpond_workloads::matrix::memory;
 use millpond_workloads::{PoolParts, RunsOn};
 use serde_json::{Value, json};
 
-/// What a runtime is built from.
+/// The parts and settings of a runtime.
 #[derive(Debug, Clone)]
 pub struct Config {
     registry: Registry,
@@ -25,17 +25,17 @@ pub struct Config {
     window: usize,
     pin: bool,
     tuning: Tuning,
-    /// Preconditions and blocked steps, if it is for Collections; and the table of items, if it was given.
+    /// For Collections: preconditions and blocked steps, and the item table if given.
     collections: Option<([String; 2], Option<String>)>,
 }
 
 impl Config {
-    /// Reads the options of a runtime that is measured by a suite.
+    /// Reads the options of a runtime that a suite measures.
     pub fn new(matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         Self::read(RunsOn::Runtime, matches, registry)
     }
 
-    /// Reads the options of what a workload runs on.
+    /// Reads the options of a workload's runtime.
     pub fn of(runs_on: RunsOn, matches: &ArgMatches, registry: &Registry) -> Result<Self, Failure> {
         let config = Self::read(runs_on, matches, registry)?;
         let pool = (!config.is_stack()).then(|| registry.pools().find(|row| row.name == config.pool));
@@ -70,22 +70,22 @@ impl Config {
         Ok(this)
     }
 
-    /// Whether it is for a runtime of the dataflow stack, which has no other part.
+    /// Whether it is a runtime of the dataflow stack, which has no other parts.
     fn is_stack(&self) -> bool {
         self.runs_on != RunsOn::TaskPool && self.scheme == StackEngine::NAME
     }
 
-    /// Leaves the addresses that the runtime's threads take out of the memory that a job may ask for.
+    /// Subtracts the address space of the runtime's threads from the memory that a job may need.
     pub fn reserve_addresses(&self) {
         memory::reserve_for_threads(self.workers, self.tuning.stack_size());
     }
 
-    /// Builds the runtime, of the parts that were named.
+    /// Builds the runtime from the named parts.
     pub fn build(&self) -> Result<AnyRuntime, Failure> {
         self.build_by(|builder| builder)
     }
 
-    /// Builds the runtime, with a rule of its own for what runs inline.
+    /// Builds the runtime with another rule for inline tasks.
     pub fn build_inline(&self, inline: Inline) -> Result<AnyRuntime, Failure> {
         self.build_by(|builder| builder.inline(inline))
     }
@@ -98,7 +98,7 @@ impl Config {
         built.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
     }
 
-    /// The parts of a task pool that were named.
+    /// The named parts of a task pool.
     pub fn pool_parts(&self) -> Result<PoolParts, Failure> {
         let failed = |error: BuildError| Failure::Failed(format!("cannot make the task pool: {error}"));
         Ok(PoolParts {
@@ -119,7 +119,7 @@ impl Config {
         Self { window: MAX_WINDOW as usize, ..self.clone() }
     }
 
-    /// The options that ask for the same parts. With the scheme `stack` there are no others.
+    /// The options that select the same parts. With the scheme `stack` there is only that one.
     pub fn parts(&self) -> Vec<String> {
         let named = [(&SCHEME, &self.scheme), (&POOL, &self.pool), (&MEMORY, &self.memory)];
         let named = &named[..if self.is_stack() { 1 } else { 3 }];
@@ -130,7 +130,7 @@ impl Config {
         args
     }
 
-    /// The configuration as it is reported: `null` for what does not apply.
+    /// The configuration for reports: `null` for settings that do not apply.
     pub fn json(&self) -> Value {
         let is_pool = self.runs_on == RunsOn::TaskPool;
         let of_runtime = |value: Value| if is_pool { Value::Null } else { value };
@@ -182,7 +182,7 @@ impl Config {
     }
 }
 
-/// The configuration of a runtime of a scheme, as it is reported.
+/// The configuration of a runtime with a scheme, for reports.
 pub fn of_scheme(scheme: &str, workers: usize) -> Value {
     json!({
         "workers": workers,
@@ -192,7 +192,7 @@ pub fn of_scheme(scheme: &str, workers: usize) -> Value {
     })
 }
 
-/// A pool, or a memory manager, as it is reported with a scheme: the stack has neither.
+/// A pool or a memory manager, for reports: the stack has neither.
 fn with(scheme: &str, part: &str) -> Value {
     if scheme == StackEngine::NAME { Value::Null } else { json!(part) }
 }

@@ -1,7 +1,7 @@
 use crate::line;
 use std::process::ExitCode;
 
-/// Why the command does not succeed. Each message is printed as one short line.
+/// Why the command fails. Each message is printed as one short line.
 #[derive(Debug)]
 pub enum Failure {
     /// The arguments are wrong.
@@ -11,12 +11,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Stdout cannot be written.
+    /// Writing to stdout failed.
     pub fn output(error: std::io::Error) -> Self {
         Self::Failed(format!("cannot write the output: {error}"))
     }
 
-    /// Says what is wrong on stderr; the exit status that says whose fault it is.
+    /// Prints the message on stderr, and returns the exit status.
     pub fn report(&self) -> ExitCode {
         let (message, status) = match self {
             Self::Usage(message) => (message, 2),

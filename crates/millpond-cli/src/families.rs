@@ -1,26 +1,26 @@
-//! The families of exchangeable parts as data: options, help, `list` and the refusals are made from them and from the
-//! registry of the program.
+//! The families of exchangeable parts as data. Options, help, `list` and error messages come from
+//! them and from the program's registry.
 
 use millpond::catalogue::{MEMORY as MEMORIES, POOLS, Registry, Row, SCHEMES};
 
-/// A family of parts, one of which a runtime is built with.
+/// A family of parts. A runtime has one part of each.
 #[derive(Debug)]
 pub struct Family {
-    /// The option that chooses, without its dashes.
+    /// The option that chooses a member, without its dashes.
     pub option: &'static str,
-    /// What a message calls a member.
+    /// The name of a member in messages.
     pub noun: &'static str,
-    /// What `list` calls the whole family.
+    /// The name of the whole family in `list`.
     pub plural: &'static str,
     /// What the family decides.
     pub decides: &'static str,
-    /// The member that a runtime has unless another is named.
+    /// The default member.
     pub default: &'static str,
     members: fn(&Registry) -> Vec<Row>,
 }
 
 impl Family {
-    /// The members that a registry has; those of the catalogue come first.
+    /// The members in a registry. Those of the catalogue come first.
     pub fn members(&self, registry: &Registry) -> Vec<Row> {
         (self.members)(registry)
     }

@@ -1,8 +1,9 @@
-//! The `millpond` command as a library: run the jobs, list the parts, measure, profile, simulate.
+//! The `millpond` command as a library: it runs jobs, lists parts, measures, profiles and
+//! simulates.
 //!
-//! A program that adds parts of its own to a [`Registry`] gets the whole command with them. A new scheme, pool or memory
-//! manager has a name in `list`, `run`, `profile` and the suites of `bench` that choose at run time. This program has
-//! one of each:
+//! A program that adds its own parts to a [`Registry`] gets the whole command with them. A new
+//! scheme, pool or memory manager then has a name in `list`, `run`, `profile`, and the suites of
+//! `bench` that choose at run time. This program has one of each:
 //!
 //! ```no_run
 //! # use millpond_extension_tests as my_parts;
@@ -21,9 +22,10 @@
 //! }
 //! ```
 //!
-//! The output is a contract. With `--json` the command prints one object on stdout and nothing else. A failure or a
-//! refusal leaves stdout empty and prints one line on stderr. The exit status is 0 if the answer is verified, 1 if it
-//! is wrong or the run failed, 2 if the arguments are wrong.
+//! The output is a contract. With `--json` the command prints one object on stdout and nothing
+//! else. A failure or a usage error leaves stdout empty and prints one line on stderr. The exit
+//! status is 0 if the answer is verified. It is 1 if the answer is wrong or the run failed, and 2
+//! if the arguments are wrong.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -49,23 +51,23 @@ use failure::Failure;
 use millpond::catalogue::Registry;
 use std::process::ExitCode;
 
-/// Runs the command with the arguments of the process. The parts that it offers are those of the registry.
+/// Runs the command with the arguments of the process and the parts of the registry.
 pub fn main(registry: Registry) -> ExitCode {
     let registered = millpond_dist::portable::check().map_err(Failure::from);
     status(registered.and_then(|()| parsed(&mut args::command(&registry), |matches| dispatch(matches, &registry))))
 }
 
-/// Reads the arguments of the process as those of a command, and does what they ask for.
+/// Parses the arguments of the process for a command, and runs it.
 fn parsed(command: &mut Command, run: impl FnOnce(&ArgMatches) -> Result<bool, Failure>) -> Result<bool, Failure> {
     match command.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => run(&matches),
-        // Help and version, which were asked for.
+        // Help and version.
         Err(error) if !error.use_stderr() => error.print().map(|()| true).map_err(Failure::output),
         Err(error) => Err(suggest::refusal(&error, command)),
     }
 }
 
-/// The exit status of a command that says whether every answer was right.
+/// The exit status of a command. `Ok` says whether every answer was correct.
 fn status(ran: Result<bool, Failure>) -> ExitCode {
     match ran {
         Ok(true) => ExitCode::SUCCESS,
@@ -74,7 +76,7 @@ fn status(ran: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Runs what was asked for; says whether every answer was right.
+/// Runs the subcommand. Returns whether every answer was correct.
 fn dispatch(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     match matches.subcommand() {
         Some(("run", m)) => run::run(m, registry),
@@ -88,7 +90,7 @@ fn dispatch(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> 
 
 #[cfg(test)]
 mod tests {
-    /// `main` checks the tasks of the workloads: the linker has kept them.
+    /// `main` checks the workloads' tasks, so the linker must have kept them.
     #[test]
     fn the_portable_tasks_of_the_workloads_are_registered() {
         let registry = millpond_dist::portable::registry().expect("each name is registered once");

@@ -1,11 +1,11 @@
-//! A message as one short line, whatever is in it.
+//! Prints a message as one short line, whatever its content.
 
 use std::fmt::Write;
 
-/// The most bytes of a line on stderr, its end included.
+/// The maximum length of a line on stderr in bytes, with its end.
 const MAX_BYTES: usize = 512;
 
-/// What stands for the middle of a message that is too long.
+/// The replacement for the middle of a message that is too long.
 const CUT: &str = " … ";
 
 const START: &str = "error: ";
@@ -15,8 +15,8 @@ pub fn error(message: &str) {
     eprintln!("{}", of(message));
 }
 
-/// The line without its end. Names and words of a file can be long, and what is wrong comes after them: so the middle is cut
-/// out.
+/// The line without its end. Names and words of a file can be long, and the problem follows them.
+/// So the middle is cut out.
 fn of(message: &str) -> String {
     let most = MAX_BYTES - START.len() - 1;
     let text = escaped(message);
@@ -30,14 +30,14 @@ fn of(message: &str) -> String {
     format!("{START}{}{CUT}{}", &text[..first], &text[last..])
 }
 
-/// The text with an escape, as Rust writes it, for each character that moves the cursor, colours or reorders text.
+/// The text with Rust's escapes for all characters that move the cursor, colour or reorder text.
 fn escaped(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     for c in text.chars() {
         let controls = c.is_control()
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
         if controls {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(all, "{}", c.escape_default());
         } else {
             all.push(c);

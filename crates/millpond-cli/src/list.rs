@@ -1,4 +1,4 @@
-//! `millpond list`: what can be run, and the parts that can be exchanged.
+//! `millpond list`: the workloads and suites, and the exchangeable parts.
 
 use crate::failure::Failure;
 use crate::families::{FAMILIES, Family};
@@ -11,7 +11,7 @@ use millpond::depend::Mode;
 use millpond_workloads::{Kind, Opt, WORKLOADS, Workload};
 use serde_json::{Map, Value, json};
 
-/// The most columns of a table that breaks its texts into lines.
+/// The maximum width of a table, in columns.
 const WIDTH: u16 = 150;
 
 /// Prints one list, or all of them.
@@ -46,12 +46,13 @@ fn table(name: &str, rows: impl Iterator<Item = (&'static str, String)>) -> Stri
     table.to_string()
 }
 
-/// A family: with the columns of a scheme, or of the paper's table, where its members say what such a part says.
+/// The table of a family. If its members have the columns of a scheme or of the paper's table, it
+/// has these, too.
 fn family_table(family: &Family, registry: &Registry) -> String {
     let members = family.members(registry);
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    // The terminal's, if there is one.
+    // The terminal's width, if there is a terminal.
     table.set_width(table.width().map_or(WIDTH, |width| width.min(WIDTH)));
     let first = members[0];
     if first.modes.is_some() {
@@ -80,7 +81,7 @@ fn modes_text(row: &Row) -> String {
     }
 }
 
-/// The words by which the modes of a row are declared.
+/// The names of the modes that a row supports.
 fn words(row: &Row) -> Option<Vec<String>> {
     row.modes.map(|modes| modes.iter().map(Mode::to_string).collect())
 }

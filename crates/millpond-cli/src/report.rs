@@ -1,4 +1,4 @@
-//! What `millpond run` prints.
+//! The output of `millpond run`.
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -18,19 +18,19 @@ pub struct Report {
     pub params: Vec<(&'static str, Value)>,
     /// The runtime's configuration.
     pub config: Config,
-    /// Bodies run in a repetition.
+    /// Bodies per repetition.
     pub tasks: u64,
     /// Times, memory and the verdict.
     pub measured: Measured,
 }
 
 impl Report {
-    /// One object, and nothing else.
+    /// Prints one JSON object.
     pub fn print_json(&self) -> Result<(), Failure> {
         print(&Json::Object(self.json()).to_string())
     }
 
-    /// What `run` prints, for commands that say more.
+    /// The fields that `run` prints, for commands that add more.
     pub fn json(&self) -> Map<String, Json> {
         let mut object = Map::new();
         object.insert("workload".into(), json!(self.workload));
@@ -48,7 +48,7 @@ impl Report {
         object
     }
 
-    /// A small table for people.
+    /// Prints a small table for people.
     pub fn print_table(&self, verbose: bool) -> Result<(), Failure> {
         print(&self.table(verbose))
     }

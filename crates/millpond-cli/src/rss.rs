@@ -1,13 +1,13 @@
-//! The high-water mark of the memory that the process holds, for one part of its life.
+//! The maximum memory that the process held during a part of its life.
 
 use std::fs;
 
-/// Forgets the high-water mark so far. Where the system cannot, the mark of the whole life stays.
+/// Resets the maximum. If the system cannot do that, the maximum of the whole life remains.
 pub fn reset() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The high-water mark in bytes; 0 where the system does not say.
+/// The maximum in bytes; 0 if the system does not report it.
 pub fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! `millpond run`: a workload, timed and checked.
+//! `millpond run`: times and checks a workload.
 
 use crate::args;
 use crate::config::Config;
@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use millpond::catalogue::{AnyRuntime, Registry};
 use millpond_workloads::{Error, Job, PoolParts, Probe, RunsOn, Stopwatch, Verdict, Workload};
 
-/// Runs the workload that was named; says whether its answer was right.
+/// Runs the named workload. Returns whether its answer was correct.
 pub fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let (workload, matches) = named(matches)?;
     not_applicable(workload, matches)?;
@@ -32,15 +32,15 @@ pub fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     Ok(report.measured.verdict.verified)
 }
 
-/// The workload that was named, and its arguments.
+/// The named workload, and its arguments.
 pub fn named(matches: &ArgMatches) -> Result<(&'static Workload, &ArgMatches), Failure> {
     let (name, matches) = matches.subcommand().ok_or_else(|| Failure::Usage("expected a workload".to_owned()))?;
     let workload = millpond_workloads::find(name);
     workload.map(|workload| (workload, matches)).ok_or_else(|| Failure::Usage(format!("unknown workload '{name}'")))
 }
 
-/// Refuses options that do not apply to a workload: those of Collections that it does not have, and those of a runtime if it
-/// runs on a task pool alone.
+/// Refuses options that do not apply to a workload: options of Collections, if it does not have
+/// them, and options of a runtime, if it runs on a task pool alone.
 pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), Failure> {
     const OF_COLLECTIONS: [(&str, &str); 4] = [
         ("preconditions", "preconditions"),
@@ -68,19 +68,19 @@ pub fn not_applicable(workload: &Workload, matches: &ArgMatches) -> Result<(), F
     Ok(())
 }
 
-/// What was measured.
+/// The measurements of a run.
 pub struct Measured {
     /// The time of each repetition.
     pub seconds: Vec<f64>,
-    /// The time of the serial program, if it was asked for.
+    /// The time of the serial program, if requested.
     pub serial_seconds: Option<f64>,
-    /// The most memory held during a repetition.
+    /// The maximum memory during a repetition.
     pub peak_rss_bytes: u64,
-    /// What the check found.
+    /// The result of the check.
     pub verdict: Verdict,
 }
 
-/// What a job runs on.
+/// Where a job runs.
 pub enum Place {
     /// On a runtime's workers.
     Runtime(AnyRuntime),

@@ -1,6 +1,6 @@
-//! Figures about repeated measurements.
+//! Statistics of repeated measurements.
 
-/// The median; 0 of nothing.
+/// The median; 0 for no values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -12,7 +12,7 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The least; 0 of nothing.
+/// The minimum; 0 for no values.
 pub fn least(values: &[f64]) -> f64 {
     values.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0)
 }

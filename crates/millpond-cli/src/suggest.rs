@@ -1,11 +1,11 @@
-//! Refusals in one line, with the nearest valid names.
+//! Error messages about the command line: one line each, with the nearest valid names.
 
 use crate::failure::Failure;
 use crate::families::FAMILIES;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// What is wrong with the command line.
+/// The error of the command line.
 pub fn refusal(error: &clap::Error, command: &Command) -> Failure {
     let line = match error.kind() {
         ErrorKind::InvalidSubcommand => invalid_name(error, command),
@@ -20,7 +20,7 @@ pub fn refusal(error: &clap::Error, command: &Command) -> Failure {
     Failure::Usage(line.unwrap_or_else(|| first_line(error)))
 }
 
-/// clap's own message, which says everything in its first line.
+/// The first line of clap's own message, which is complete.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -34,7 +34,7 @@ fn invalid_name(error: &clap::Error, command: &Command) -> Option<String> {
     Some(unknown(&what, &given, &valid))
 }
 
-/// The kind of name that was expected, and the names that are valid there.
+/// The kind of name that was expected, and the valid names.
 fn known_subcommands(command: &Command, args: &[String]) -> (String, Vec<String>) {
     let within = args.get(1).and_then(|word| command.find_subcommand(word)).unwrap_or(command);
     let what = within.get_subcommand_value_name().unwrap_or("command").to_ascii_lowercase();
@@ -46,7 +46,7 @@ fn unknown_option(error: &clap::Error, command: &Command) -> Option<String> {
     if !given.starts_with('-') {
         return Some(format!("unexpected argument '{given}'"));
     }
-    // What stands before the option decides where it was looked for.
+    // The words before the option determine its command.
     let before: Vec<String> = std::env::args().take_while(|word| !word.starts_with(&given)).collect();
     let (depth, valid) = known_options(command, &before);
     let belongs: Vec<_> = command.get_subcommands().filter(|c| has(c, &given)).map(name).collect();
@@ -66,8 +66,8 @@ fn has(command: &Command, option: &str) -> bool {
         || command.get_subcommands().any(|inner| has(inner, option))
 }
 
-/// The options that are valid where the command line names a command, and perhaps a workload or a suite; and how many
-/// of these it names.
+/// The options that are valid for the named command, and perhaps its workload or suite. Also how
+/// many of these the command line names.
 fn known_options(command: &Command, args: &[String]) -> (usize, Vec<String>) {
     let mut command = command.clone();
     command.build();
@@ -89,7 +89,7 @@ fn invalid_value(error: &clap::Error) -> Option<String> {
     let family = FAMILIES.iter().find(|family| family.option == name);
     let what = if name == "WHAT" { "list" } else { family.map_or(name, |family| family.noun) };
     let says = unknown(what, &given, &valid);
-    // They are few.
+    // There are few.
     let all_named = nearest(&given, &valid).len() == valid.len();
     Some(if all_named { says } else { format!("{says}; all: {}", valid.join(", ")) })
 }
@@ -109,13 +109,13 @@ fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-/// The message about a name that is not among the valid ones.
+/// The message about an unknown name.
 pub fn unknown(what: &str, given: &str, valid: &[String]) -> String {
     let nearest = nearest(given, valid);
     format!("unknown {what} '{given}'; the nearest valid: {}", nearest.join(", "))
 }
 
-/// The valid names nearest to `given`, at most three; or all valid ones, if none resembles it.
+/// The valid names nearest to `given`, at most three. All valid ones, if none is similar.
 fn nearest<'a>(given: &str, valid: &'a [String]) -> Vec<&'a str> {
     let bare = |name: &str| name.trim_start_matches('-').to_ascii_lowercase();
     let mut ranked: Vec<(f64, &str)> =

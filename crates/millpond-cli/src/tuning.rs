@@ -1,4 +1,4 @@
-//! The options of `run` and `profile` that tune a pool or a runtime: rows of data before they are code.
+//! The options of `run` and `profile` that tune a pool or a runtime.
 
 use crate::args::integer;
 use crate::failure::Failure;
@@ -9,14 +9,14 @@ use millpond::pool::params::{Filling, LockKind, Params, Share};
 use millpond::{Builder, Idle, Inline};
 use serde_json::{Value, json};
 
-/// The least and the greatest stack of a body that may wait, in bytes: those of the runtime's builder.
+/// The minimum and maximum stack of a body that may wait, in bytes, as in the runtime's builder.
 const STACKS: (u64, u64) = (128 << 10, 1 << 30);
 
-/// The most queues of a randomized pool, of all workers together. A worker without a task looks into each of them, and keeps
-/// an order of its own.
+/// The maximum number of queues of a randomized pool, over all workers. A worker without a task
+/// looks into each of them, and keeps its own order.
 const MAX_QUEUES: usize = 1 << 14;
 
-/// Parameters of the paper's pools, as options and as a pool's row names them.
+/// The parameters of the paper's pools: as options, and as in a pool's row.
 const PARAMETERS: [(&str, &str); 5] = [
     ("pool-queues", "queues"),
     ("pool-threshold", "threshold"),
@@ -31,7 +31,7 @@ const LOCKS: &[(&str, LockKind)] = &[("system", LockKind::System), ("spin", Lock
 const IDLES: &[(&str, Idle)] = &[("hybrid", Idle::Hybrid), ("busy", Idle::Busy), ("sleep", Idle::Sleep)];
 const INLINES: &[(&str, Inline)] = &[("auto", Inline::Auto), ("always", Inline::Always), ("never", Inline::Never)];
 
-/// The stack of a body that may wait, if no other size is given.
+/// The default stack of a body that may wait.
 const DEFAULT_STACK: usize = 2 << 20;
 
 /// The options.
@@ -60,19 +60,20 @@ fn share(text: &str) -> Result<Share, String> {
     word.or_else(number).ok_or_else(|| format!("expected one, half, workers, or 1..={}", 1 << 20))
 }
 
-/// What was given, applied to the defaults.
+/// The given values, applied to the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Tuning {
     params: Params,
     idle: Idle,
     inline: Inline,
     stack_size: Option<usize>,
-    /// Each option that was given, and its value.
+    /// Each given option, and its value.
     given: Vec<(&'static str, Value)>,
 }
 
 impl Tuning {
-    /// Reads the options; refuses parameters that the pool does not have. There is no pool with the scheme `stack`.
+    /// Reads the options. Refuses parameters that the pool does not have. With the scheme `stack`
+    /// there is no pool.
     pub fn new(matches: &ArgMatches, pool: Option<&Row>, workers: usize) -> Result<Self, Failure> {
         let mut tuning = Self::default();
         let number = |option| matches.get_one::<u64>(option).map(|number| *number as usize);
@@ -114,28 +115,28 @@ impl Tuning {
         self.params
     }
 
-    /// What a worker does when it finds no task.
+    /// What a worker without a task does.
     pub fn idle(&self) -> Idle {
         self.idle
     }
 
-    /// Bytes of the stack of a body that may wait.
+    /// The stack of a body that may wait, in bytes.
     pub fn stack_size(&self) -> usize {
         self.stack_size.unwrap_or(DEFAULT_STACK)
     }
 
-    /// Each option that was given, and its value.
+    /// Each given option, and its value.
     pub fn given(&self) -> &[(&'static str, Value)] {
         &self.given
     }
 
-    /// The same as the end of a line of text.
+    /// The same, as the end of a line of text.
     pub fn text(&self) -> String {
         let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.given.iter().map(|(option, value)| format!(", {option} {}", word(value))).collect()
     }
 
-    /// Tells the builder of a runtime.
+    /// Applies the options to the builder of a runtime.
     pub fn apply(&self, builder: Builder) -> Builder {
         builder.idle(self.idle).inline(self.inline).stack_size(self.stack_size())
     }
@@ -154,7 +155,8 @@ fn choose<T: Copy>(place: &mut T, choices: &[(&'static str, T)], matches: &ArgMa
     Some(json!(word))
 }
 
-/// The refusal of an option that chooses or tunes a pool or a memory manager; `value` is empty or has a space before it.
+/// The error of an option that chooses or tunes a pool or a memory manager. `value` is empty or
+/// begins with a space.
 pub fn not_with_stack(option: &str, value: &str) -> Failure {
     Failure::Usage(format!(
         "--{option}{value} cannot be used with --scheme stack, which has no pool and no memory manager: leave out --{option}"

@@ -108,3 +108,8 @@ pub use store::Bounds;
 pub use store::Slots;
 #[cfg(not(loom))]
 pub use tags::Tags;
+
+/// The program of the chapter on collections is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/papers/fp.md")]
+struct Chapter;

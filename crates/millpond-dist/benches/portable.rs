@@ -1,5 +1,7 @@
-//! What a portable task costs beside the same closure: `cargo bench --profile max -p millpond-dist --bench portable
-//! [-- TEXT]`, the rows with that text. Rounds by turns, and the median of each; nanoseconds a task, and the median of the
+//! The cost of a portable task, compared with the same closure, in nanoseconds per task.
+//!
+//! `cargo bench --profile max -p millpond-dist --bench portable [-- TEXT]` runs the rows whose name
+//! has that text. The rounds alternate. The result is the median of each row, and the median of the
 //! rounds' ratios.
 
 use std::time::Instant;
@@ -8,7 +10,7 @@ use millpond::{Access, Handle, Inline, Out, Runtime, Spawn, Write};
 use millpond_dist::{Handles, ParentScope, Portable, PortableParent, R, Rw, SpawnPortable, TaskPortable, W, portable};
 use serde::{Deserialize, Serialize};
 
-/// Leaves of a round.
+/// Leaves per round.
 const LEAVES: u64 = 200_000;
 /// The Fibonacci number of a round.
 const N: u64 = 21;
@@ -69,7 +71,7 @@ fn nanoseconds(start: Instant, n: u64) -> f64 {
     start.elapsed().as_nanos() as f64 / n as f64
 }
 
-/// A round of leaves; `spawn` gets a scope, what to add, what to add it to, and by how much to multiply it.
+/// A round of leaves. `spawn` gets a scope, the number to add, the sum, and a factor.
 macro_rules! leaves {
     ($rt:ident, |$s:ident, $a:ident, $sum:ident, $scale:ident| $spawn:expr) => {{
         let ($a, $sum) = (Handle::new(1_u64), Handle::new(0_u64));
@@ -123,9 +125,10 @@ impl Portable for AddScaled {
 
 portable!(AddScaled, "bench.add");
 
-/// A round of a tree whose every task but the sums is a parent.
+/// A round of a tree. All its tasks except the sums are parents.
 fn tree(rt: &Runtime, root: impl FnOnce(&Runtime, &Handle<u64>)) -> f64 {
-    // As many calls as fib(n + 1) has leaves, twice but for one; and a sum for each call that has children.
+    // The number of calls is twice the number of leaves of fib(n + 1), minus one. Each call with
+    // children has a sum.
     let (mut leaves, mut next) = (1_u64, 1_u64);
     for _ in 0..N {
         (leaves, next) = (next, leaves + next);

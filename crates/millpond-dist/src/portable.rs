@@ -1,12 +1,16 @@
 //! Portable tasks: serde structs with registered names, in place of closures.
 //!
-//! A closure cannot leave its process. A portable task can: its fields are immediate values, which serde turns into bytes,
-//! its name finds the code where it arrives, and what it uses is declared beside it, as for any task. A
-//! [`Portable`] leaf gets references, a [`PortableParent`] a scope that spawns portable tasks only. They are
-//! [spawned](SpawnPortable) among closures, in any scope; here they run as closures do, and nothing is turned into bytes.
+//! A closure cannot leave its process. A portable task can: serde turns its fields, which are
+//! immediate values, into bytes. Its name identifies the code in the receiving process. Its
+//! accesses are declared, as for any task.
 //!
-//! For processes that send tasks there is the [`registry`]: tasks by [name](Registry::get), what they
-//! [declare](Entry::accesses), [to bytes](encode()) and [back](Registry::decode). A program calls [`check`] first.
+//! The body of a [`Portable`] leaf gets references. That of a [`PortableParent`] gets a scope that
+//! spawns only portable tasks. Any scope can [spawn](SpawnPortable) portable tasks among closures.
+//! In the same process they run like closures, and nothing is turned into bytes.
+//!
+//! Processes that exchange tasks use the [`registry`]. It finds tasks by [name](Registry::get) and
+//! knows what they [declare](Entry::accesses). It turns them [into bytes](encode()) and
+//! [back](Registry::decode). A program calls [`check`] first.
 
 mod access;
 mod entry;
@@ -24,7 +28,7 @@ pub use registry::{Registry, check, registry};
 pub use spawn::{ParentScope, ParentTask, SpawnPortable, TaskPortable};
 pub use task::{Args, Handles, Portable, PortableParent, Registered};
 
-/// What [`portable!`](crate::portable!) expands to uses it.
+/// Used by the expansion of [`portable!`](crate::portable!).
 #[doc(hidden)]
 pub mod private {
     pub use super::entry::LeafOrParent;

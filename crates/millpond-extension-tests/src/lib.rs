@@ -1,7 +1,7 @@
 //! A pool, a memory manager and a scheme that are not in the crate `millpond`. The tests run them alone, together, and
 //! with members of the catalogue.
 //!
-//! They are simple, not fast: each is behind locks, or asks the system.
+//! They are simple, not fast: each uses locks or the system's allocator.
 
 pub mod memory;
 pub mod pool;

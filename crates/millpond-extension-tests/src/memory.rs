@@ -1,4 +1,4 @@
-//! A memory manager: each block comes from the system, and goes back to it.
+//! A memory manager: the system allocates and frees each block.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

@@ -13,11 +13,11 @@ pub struct RoundRobin {
     hungry: AtomicUsize,
 }
 
-/// What a worker keeps.
+/// The state of a worker.
 #[derive(Debug)]
 pub struct Local {
     number: usize,
-    /// The deque that the next steal looks at first.
+    /// The deque from which the next steal is tried first.
     victim: usize,
 }
 

@@ -1,5 +1,5 @@
-//! A scheme: for each version in use, a queue of the accesses that wait. The queues are in locked tables of the process,
-//! found by the address of the version's `Meta`.
+//! A scheme: for each version in use, a queue of its waiting accesses. The queues are in locked
+//! tables of the process. The address of the version's `Meta` is the key.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{self, NonNull};
@@ -12,7 +12,7 @@ use millpond::depend::{Mode, Record, Released, Scheme};
 #[derive(Debug)]
 pub struct Queues;
 
-/// What is kept beside a version: nothing, but an address of its own.
+/// The state in a version: only a unique address.
 #[derive(Debug, Default)]
 pub struct Meta {
     _bytes: AtomicU64,
@@ -21,7 +21,7 @@ pub struct Meta {
 /// The accesses to one version.
 #[derive(Debug)]
 struct Queue {
-    /// Granted accesses that are not released. They are all of one generation.
+    /// The number of granted accesses that are not released. All are of one generation.
     running: usize,
     /// The mode of that generation.
     mode: Mode,
@@ -39,17 +39,17 @@ unsafe impl Send for Waiting {}
 
 type Table = BTreeMap<usize, Queue>;
 
-/// Several tables, so that threads seldom wait for one another.
+/// Several tables, so that threads seldom wait for each other.
 static TABLES: [Mutex<Table>; 16] = [const { Mutex::new(Table::new()) }; 16];
 
-/// The table that a version belongs to, locked; and the key of the version.
+/// The locked table of a version, and the key of the version.
 fn table(meta: &Meta) -> (MutexGuard<'static, Table>, usize) {
     let key = ptr::from_ref(meta).addr();
     let table = &TABLES[key / 64 % TABLES.len()];
     (table.lock().unwrap_or_else(PoisonError::into_inner), key)
 }
 
-/// How many versions are in a table. 0 once all handles are dropped.
+/// The number of versions in all tables. It is 0 once all handles are dropped.
 pub fn versions() -> usize {
     TABLES.iter().map(|table| table.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
 }
@@ -60,7 +60,7 @@ impl Queue {
         self.running == 0 || (self.waiting.is_empty() && mode.shares() && mode == self.mode)
     }
 
-    /// Removes the next generation from the queue and makes it the one that runs.
+    /// Removes the next generation from the queue, and makes it the running one.
     fn advance(&mut self) -> Vec<NonNull<Record>> {
         let Some(&Waiting(_, mode)) = self.waiting.front() else { return Vec::new() };
         let together = self.waiting.iter().take_while(|next| mode.shares() && next.1 == mode).count();
@@ -118,7 +118,7 @@ unsafe impl Scheme for Queues {
         if last {
             table.remove(&key);
         }
-        // Another thread may free the version from here on: `meta` is not used again.
+        // Another thread may free the version from here on, so `meta` is not used after this.
         drop(table);
         let mut chain = None;
         for record in granted.into_iter().rev() {
@@ -148,8 +148,8 @@ mod tests {
     use super::*;
     use millpond::{DefaultMemory, DefaultPool, Handle, Parts, Runtime, Spawn};
 
-    /// `retire`, `forget` and the last release remove a version from its table. The only test of this binary, since the
-    /// tables belong to the process.
+    /// `retire`, `forget` and the last release remove a version from its table. This is the only
+    /// test of the binary, because the tables belong to the process.
     #[test]
     fn no_version_stays() {
         let rt: Runtime<Parts<DefaultMemory, DefaultPool, Queues>> =
@@ -168,7 +168,7 @@ mod tests {
                 }
             })
             .unwrap();
-            // Data that move on to another scheme.
+            // Data that are used with another scheme afterwards.
             Runtime::new().unwrap().scope(|s| drop(s.spawn(data[0].inout(), |value| *value = 0))).unwrap();
         }
         assert_eq!(versions(), 0);

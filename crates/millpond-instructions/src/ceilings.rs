@@ -1,14 +1,14 @@
-//! The ceilings: the most instructions that a task of each path may take.
+//! The ceilings: the maximum number of instructions of a task, for each path.
 
 use crate::tasks;
 
-/// The file, as it was when this was compiled: lines `way.path = instructions a task`.
+/// The file at compile time: lines `way.path = instructions per task`.
 const FILE: &str = include_str!("../ceilings.toml");
-/// Where it is.
+/// The path of the file.
 pub const PLACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ceilings.toml");
 
-/// What a recorded ceiling leaves above the count: another compiler's or machine's choice of an instruction, not a
-/// change of the path.
+/// The margin of a recorded ceiling above the count. It allows for another compiler's or machine's
+/// choice of an instruction, not for a change of the path.
 const MARGIN: f64 = 1.03;
 
 const HEADER: &str = "\
@@ -16,19 +16,19 @@ const HEADER: &str = "\
 # Written by `.ci/instructions --record`.
 ";
 
-/// The most instructions a task of a path may take; 0 of a path that has no ceiling, so that it fails until it gets
-/// one.
+/// The maximum number of instructions of a path's task. A path without a ceiling has 0, so that it
+/// fails until it gets one.
 pub fn of(name: &str) -> f64 {
     let lines = FILE.lines().filter_map(|line| line.split_once('='));
     lines.filter(|(key, _)| key.trim() == name).find_map(|(_, value)| value.trim().parse().ok()).unwrap_or(0.0)
 }
 
-/// The instructions a task of each path, by `way.path`, as the output of the bench says; the most, where it has several
-/// runs.
+/// The instructions per task of each path, by `way.path`, from the output of the bench. If a path
+/// has several runs, the maximum counts.
 ///
 /// # Panics
 ///
-/// If it names a path that there is not.
+/// If it names an unknown path.
 pub fn counted(output: &str) -> Vec<(String, f64)> {
     let mut counts: Vec<(String, f64)> = Vec::new();
     let mut at = None;
@@ -49,7 +49,7 @@ pub fn counted(output: &str) -> Vec<(String, f64)> {
     counts
 }
 
-/// The file with ceilings a little above what was counted.
+/// The file, with ceilings above the counts.
 pub fn file(counts: &[(String, f64)]) -> String {
     let line = |(name, count): &(String, f64)| format!("{name} = {:.1}\n", count * MARGIN);
     HEADER.to_owned() + &counts.iter().map(line).collect::<String>()

@@ -1,6 +1,7 @@
-//! The paths whose instructions are counted: task graphs with bodies that do next to nothing, on one worker.
+//! The paths whose instructions are counted: task graphs with almost empty bodies, on one worker.
 //!
-//! `benches/instructions.rs` runs each once under valgrind; `ceilings.toml` says how many instructions a task may take.
+//! `benches/instructions.rs` runs each once under valgrind. `ceilings.toml` has the maximum number
+//! of instructions per task.
 #![forbid(unsafe_code)]
 
 pub mod ceilings;
@@ -11,26 +12,26 @@ use std::array::from_fn;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A graph of tasks that do next to nothing.
+/// A graph of almost empty tasks.
 pub struct Path<E: Engine = DefaultEngine> {
     /// Its name.
     pub name: &'static str,
-    /// How many tasks a run has.
+    /// The number of tasks in a run.
     pub tasks: u64,
-    /// How many data they use.
+    /// The number of data that they use.
     data: u64,
-    /// How often they change one, in all.
+    /// The number of changes of data, in total.
     changes: u64,
     run: fn(&Bench<E>) -> Result<(), millpond::Error>,
 }
 
-/// Tasks of a graph of one access or none.
+/// Tasks of a graph with at most one access per task.
 const TASKS: u64 = 10_000;
-/// Tasks of a graph of several accesses.
+/// Tasks of a graph with several accesses per task.
 const FEWER: u64 = 2000;
 /// Tiles in a row of the matrix.
 const TILES: u64 = 16;
-/// Rounds of generations, and the readers that follow one another in a round.
+/// Rounds of generations, and the consecutive readers of a round.
 const ROUNDS: u64 = 5;
 const READERS: u64 = 1000;
 /// The argument of the recursion.
@@ -60,7 +61,7 @@ pub static PATHS: [Path; 8] = [
     accesses::<20>("accesses_20"),
 ];
 
-/// The recursion of plain fork-joins: one a node that is no leaf.
+/// The recursion with plain fork-joins: one per inner node.
 pub static JOIN: Path = Path { name: "join", tasks: fib(FIB + 1) - 1, data: 1, changes: 0, run: join };
 
 /// Tasks that each change `N` data of their own.
@@ -76,11 +77,11 @@ fn path(name: &str) -> Option<&'static Path> {
     named(PATHS.iter().chain([&JOIN]), name)
 }
 
-/// The tasks of the path of that name.
+/// The number of tasks of the named path.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If there is no such path.
 pub fn tasks(name: &str) -> u64 {
     let on_stack = || named(stack::PATHS.iter(), name).map(|path| path.tasks);
     path(name).map(|path| path.tasks).or_else(on_stack).expect("a path of that name")
@@ -89,24 +90,24 @@ pub fn tasks(name: &str) -> u64 {
 /// How ready tasks run.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
-    /// At their spawn, as the builder's default has it where there is one worker.
+    /// At their spawn, which is the builder's default with one worker.
     Inline,
     /// All through the pool.
     Queued,
 }
 
-/// Steps of the bodies of queued tasks. The runtime measures how long bodies take, and under valgrind an empty one
-/// takes as long as one at its break-even, so that the machine would decide which way is counted. These are far beyond
-/// it.
+/// Steps of the bodies of queued tasks. The runtime measures how long bodies take. Under valgrind
+/// an empty one takes about as long as its break-even, so the machine would decide which way is
+/// counted. These bodies are far longer.
 const STEPS: u64 = 16;
 
-/// A runtime of one worker, the data of a path, and what was counted.
+/// A runtime with one worker, the data of a path, and the counts.
 pub struct Bench<E: Engine = DefaultEngine> {
     runtime: Runtime<E>,
     path: &'static Path<E>,
     steps: u64,
     data: Vec<Handle<u64>>,
-    /// What tasks without a datum count in.
+    /// The counter of tasks without a datum.
     count: AtomicU64,
 }
 
@@ -137,7 +138,7 @@ impl Bench<StackEngine> {
 }
 
 impl<E: Engine> Bench<E> {
-    /// Builds the runtime and warms it up: a run leaves it what the next one needs.
+    /// Builds the runtime and warms it up: a run leaves memory for the next one.
     fn of(path: Option<&'static Path<E>>, inline: Inline, steps: u64) -> Self {
         let path = path.expect("a path of that name");
         let runtime = Runtime::builder().workers(1).inline(inline).build_with().expect("a runtime of one worker");
@@ -157,11 +158,11 @@ impl<E: Engine> Bench<E> {
         (self.path.run)(self).expect("nothing fails");
     }
 
-    /// Makes sure that in `runs` runs every task ran once.
+    /// Checks that in `runs` runs every task ran once.
     ///
     /// # Panics
     ///
-    /// If one did not.
+    /// If a task did not.
     pub fn check(self, runs: u64) {
         let changes: u64 = self.data.into_iter().map(|datum| datum.into_inner().expect("nothing failed")).sum();
         assert_eq!(changes, runs * self.path.changes, "{}", self.path.name);
@@ -170,7 +171,7 @@ impl<E: Engine> Bench<E> {
     }
 }
 
-// Bodies behind a call that is not inlined, so that a task costs what it costs in a program.
+// The bodies are calls that are not inlined, so that a task costs as much as in a program.
 
 #[inline(never)]
 fn change(datum: &mut u64, steps: u64) {
@@ -186,7 +187,7 @@ fn look(datum: &u64, steps: u64) {
 
 #[inline(never)]
 fn count(count: &AtomicU64, steps: u64) {
-    // No read-modify-write: one worker.
+    // No read-modify-write: there is one worker.
     count.store(count.load(Relaxed) + 1, Relaxed);
     work(steps);
 }

@@ -1,5 +1,5 @@
-//! Reads what the bench printed and says how many instructions a task of each path takes; with `--record`, makes that,
-//! and a little more, the ceilings. `.ci/instructions` runs it.
+//! Reads the output of the bench, and prints the instructions per task of each path. With
+//! `--record`, writes new ceilings slightly above these. `.ci/instructions` runs it.
 #![forbid(unsafe_code)]
 
 use millpond_instructions::{JOIN, PATHS, ceilings, stack};
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Err(error) => return failed(&format!("cannot read what the bench printed: {error}")),
     };
     let counts = ceilings::counted(&output);
-    // Each path both ways, and the join and those of the stack one.
+    // Each path has both ways; the join and the stack's paths have one.
     let (found, expected) = (counts.len(), 2 * PATHS.len() + [&JOIN].len() + stack::PATHS.len());
     if found != expected {
         return failed(&format!("the bench printed {found} counts, not {expected}"));

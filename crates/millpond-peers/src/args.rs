@@ -60,7 +60,8 @@ fn after_help() -> String {
     text
 }
 
-/// What is wrong with the command line, in one line: clap's message with its hints, without its advice on usage.
+/// The error of the command line in one line: clap's message and hints, without its advice on
+/// usage.
 pub fn refusal(error: &clap::Error) -> String {
     let text = error.to_string();
     let told = |line: &&str| !line.is_empty() && !line.starts_with("Usage:") && !line.starts_with("For more");

@@ -1,35 +1,35 @@
-//! The graphs, as in `cpp/graphs.hpp`. A graph is walked in spawn order, and tells a [`Sink`] of each task: so a
-//! runtime spawns from loops, as a program would, and not from a list.
+//! The graphs, as in `cpp/graphs.hpp`. [`Graph::walk`] visits a graph in spawn order, and calls a
+//! [`Sink`] for each task. So a runtime spawns from loops, as a program would, and not from a list.
 
 /// A task graph and its sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Graph {
-    /// The joins of the Fibonacci number, without a cut-off; no graph that could be walked.
+    /// The joins of the Fibonacci number, without a cut-off. This graph cannot be walked.
     Fib { n: u64 },
     /// Tasks without an access.
     Flat { tasks: u64 },
     /// The same, where one in a thousand is long.
     Bimodal { tasks: u64 },
-    /// Chains side by side, spawned step by step.
+    /// Parallel chains, spawned step by step.
     Chains { chains: u64, length: u64 },
-    /// On one datum: a change, 1000 reads, then 500 times a change and a read.
+    /// On one datum: a change and 1000 reads, then 500 times a change and a read.
     Generations { rounds: u64 },
     /// The right-looking tile factorisation.
     Cholesky { tiles: u64 },
-    /// The product of two matrices of tiles, all updates of a tile together.
+    /// The product of two matrices of tiles. All updates of a tile are consecutive.
     MatmulIjk { tiles: u64 },
-    /// The same, one update of each tile after the other.
+    /// The same product. Updates of the same tile are far apart.
     MatmulKij { tiles: u64 },
-    /// Tasks that each change many data. Twenty sets of data take turns.
+    /// Tasks that each change many data. Twenty sets of data alternate.
     Args { accesses: u64, tasks: u64 },
 }
 
-/// How many sets of data the tasks of [`Graph::Args`] use by turns.
+/// The number of alternating sets of data of [`Graph::Args`].
 const SETS: usize = 20;
 
-/// What is told of each task.
+/// The visitor of a walk: one call per task.
 pub trait Sink {
-    /// The `k`th task without an access, a long one perhaps.
+    /// The `k`th task without an access. It may be long.
     fn alone(&mut self, k: u64, long: bool);
     /// Reads a datum.
     fn read(&mut self, a: usize);
@@ -73,7 +73,7 @@ impl Graph {
         }
     }
 
-    /// How many tasks it has; of `Fib`, how many joins.
+    /// The number of tasks; for `Fib`, of joins.
     pub fn tasks(self) -> u64 {
         match self {
             Graph::Fib { n } => fibonacci(n + 1) - 1,
@@ -85,7 +85,7 @@ impl Graph {
         }
     }
 
-    /// How many data it has.
+    /// The number of data.
     pub fn data(self) -> usize {
         match self {
             Graph::Fib { .. } | Graph::Flat { .. } | Graph::Bimodal { .. } => 0,
@@ -97,20 +97,20 @@ impl Graph {
         }
     }
 
-    /// What the data are at first.
+    /// The initial data.
     pub fn start(self) -> impl Iterator<Item = u64> {
         0..self.data() as u64
     }
 
-    /// The same graph with about that part of its tasks, at least the smallest there is.
+    /// The same graph with about that fraction of its tasks, or the smallest one.
     pub fn scaled(self, part: f64) -> Graph {
         let least = |n: u64, least: f64| ((n as f64 * part).round().max(least)) as u64;
         let edge = |n: u64| ((n as f64 * part.cbrt()).round().max(2.0)) as u64;
         match self {
-            // Each number less, there are fewer joins by the golden section.
+            // If n decreases by one, the number of joins decreases by the golden ratio.
             Graph::Fib { n } => Graph::Fib { n: (n as f64 + part.ln() / 1.618_f64.ln()).round().max(2.0) as u64 },
             Graph::Flat { tasks } => Graph::Flat { tasks: least(tasks, 1.0) },
-            // Whole thousands, of which each has its long task.
+            // Whole thousands, so that each has its long task.
             Graph::Bimodal { tasks } => Graph::Bimodal { tasks: least(tasks / 1000, 1.0) * 1000 },
             Graph::Chains { chains, length } => Graph::Chains { chains, length: least(length, 1.0) },
             Graph::Generations { rounds } => Graph::Generations { rounds: least(rounds, 1.0) },
@@ -121,7 +121,8 @@ impl Graph {
         }
     }
 
-    /// Tells `sink` of every task. Each graph is a function of its own, as in a program that has just this one.
+    /// Calls `sink` for every task. Each graph is a function of its own, as in a program with only
+    /// this graph.
     pub fn walk(self, sink: &mut impl Sink) {
         match self {
             Graph::Fib { .. } => {}
@@ -180,7 +181,7 @@ fn cholesky(tiles: usize, sink: &mut impl Sink) {
     }
 }
 
-/// `ijk` says which are the row, the column and the step, of the numbers of the three loops.
+/// `ijk` maps the numbers of the three loops to the row, the column and the step.
 #[inline(never)]
 fn matmul(tiles: usize, ijk: impl Fn(usize, usize, usize) -> (usize, usize, usize), sink: &mut impl Sink) {
     let at = |matrix: usize, i: usize, j: usize| (matrix * tiles + i) * tiles + j;
@@ -203,12 +204,12 @@ fn args<const N: usize>(tasks: u64, sink: &mut impl Sink) {
     }
 }
 
-/// Fibonacci numbers, fast.
+/// Fibonacci numbers, computed by a loop.
 pub fn fibonacci(n: u64) -> u64 {
     (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
 }
 
-/// What is to be run.
+/// A graph with its bodies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
     /// The graph.
@@ -230,7 +231,7 @@ impl Case {
 mod tests {
     use super::*;
 
-    /// Counts what it is told of.
+    /// Counts the calls.
     #[derive(Default)]
     struct Counter {
         tasks: u64,

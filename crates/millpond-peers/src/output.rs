@@ -1,10 +1,10 @@
-//! Files that are written whole or not at all: first beside their place, then renamed.
+//! Writes files atomically: first to a temporary name next to the target, then by a rename.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Fails if `file` cannot be written, before a long bench finds out.
+/// Checks that `file` can be written, before a long bench.
 pub fn require(file: &Path) -> Result<(), String> {
     let beside = beside(file);
     if file.is_dir() {
@@ -18,7 +18,7 @@ pub fn write(file: &Path, text: &str) -> Result<(), String> {
     let beside = beside(file);
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, file));
     written.map_err(|why| {
-        // If it cannot be removed either, the first error says more.
+        // If the removal fails, too, the first error says more.
         let _ = fs::remove_file(&beside);
         failed(file, &why)
     })

@@ -1,18 +1,18 @@
-//! The plot: bars of nanoseconds a task for what has empty bodies, curves of efficiency for what has longer ones.
+//! The plot: bars of nanoseconds per task for empty bodies, curves of efficiency for longer ones.
 
 use crate::row::Row;
 use crate::runtimes::RUNTIMES;
 use crate::svg::{Anchor, Point, Svg, colour};
 
-/// Left of a panel, for the numbers of its axis.
+/// The space left of a panel, for the numbers of its axis.
 const MARGIN: f64 = 50.0;
-/// A panel's height without title and names.
+/// The height of a panel without its title and names.
 const HEIGHT: f64 = 200.0;
-/// What stands above and below.
+/// The space above and below a panel.
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 40.0;
 const BAR: f64 = 11.0;
-/// A panel of curves.
+/// The width of a panel of curves.
 const CURVES: f64 = 300.0;
 const GRID: &str = "#dddddd";
 const AXIS: &str = "#333333";
@@ -21,7 +21,7 @@ const AXIS: &str = "#333333";
 pub fn plot(rows: &[Row]) -> String {
     let mut svg = Svg::default();
     let mut size = (legend(&mut svg, rows), 30.0);
-    // A panel a suite and number of workers, of the curves a shape, too.
+    // One panel per suite and number of workers. For curves, also one per shape.
     let (bars, curves): (Vec<&Row>, Vec<&Row>) =
         rows.iter().filter(|row| row.suite != "bimodal").partition(|row| row.suite != "bodies");
     for panel in grouped(&bars, |a, b| (a.suite, a.workers) == (b.suite, b.workers)) {
@@ -39,7 +39,7 @@ pub fn plot(rows: &[Row]) -> String {
     svg.finish(size)
 }
 
-/// The rows in groups, those of a group in their order.
+/// The rows in groups. The rows of a group keep their order.
 fn grouped<'a>(rows: &[&'a Row], same: impl Fn(&Row, &Row) -> bool) -> Vec<Vec<&'a Row>> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
@@ -55,7 +55,7 @@ fn rank(runtime: &str) -> usize {
     RUNTIMES.iter().position(|known| known.name == runtime).unwrap_or_default()
 }
 
-/// The colours; how wide that is.
+/// Draws the colours. Returns the width.
 fn legend(svg: &mut Svg, rows: &[Row]) -> f64 {
     let mut x = MARGIN;
     for (rank, runtime) in RUNTIMES.iter().enumerate().filter(|(_, r)| rows.iter().any(|row| row.runtime == r.name)) {
@@ -66,7 +66,7 @@ fn legend(svg: &mut Svg, rows: &[Row]) -> f64 {
     x
 }
 
-/// Bars on a logarithmic scale, a group a shape; how wide that is.
+/// Draws bars on a logarithmic scale, one group per shape. Returns the width.
 fn bar_panel(svg: &mut Svg, rows: &[&Row], top: f64) -> f64 {
     let cost = |row: &Row| row.ns_per_task(row.median_seconds());
     let costs = || rows.iter().filter_map(|row| cost(row));
@@ -101,7 +101,7 @@ fn bar_panel(svg: &mut Svg, rows: &[&Row], top: f64) -> f64 {
     right + 20.0
 }
 
-/// Efficiency against the length of the body, which is on a logarithmic scale.
+/// Draws efficiency against the length of the body, on a logarithmic scale.
 fn curve_panel(svg: &mut Svg, rows: &[&Row], (left, top): Point) {
     let points = |row: &&Row| Some((row.extra("body_ns")?, row.extra("efficiency")?));
     let lengths = || rows.iter().filter_map(|row| row.extra("body_ns"));

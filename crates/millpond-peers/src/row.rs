@@ -1,12 +1,12 @@
-//! A row: a measured point of one runtime, and how rows are printed for programs.
+//! A row: a measured point of one runtime. Also formats rows for programs.
 
 use crate::graph::Case;
 use crate::runtimes::{MILLPOND, QUEUED};
 use crate::work::Outcome;
 use serde_json::{Map, Value, json};
 
-/// What others than the spawner must have run of a queued run that counts: with empty bodies, running everything on one
-/// worker looks best and shows nothing.
+/// The minimum share of the other workers in a queued run that counts. With empty bodies, a run on
+/// one worker alone is the fastest and shows nothing.
 const LEAST_SHARE: f64 = 0.2;
 
 /// A measured point.
@@ -20,17 +20,17 @@ pub struct Row {
     pub runtime: &'static str,
     /// Its workers.
     pub workers: usize,
-    /// What was run.
+    /// The case that was run.
     pub case: Case,
-    /// Every run that counts.
+    /// The runs that count.
     pub runs: Vec<Outcome>,
-    /// How many runs were left out, since the spawner ran nearly everything itself.
+    /// The number of runs that do not count, because the spawner ran almost all tasks itself.
     pub left_out: usize,
     /// Whether every run gave the serial sum.
     pub verified: bool,
-    /// Why there are no more runs, if the runtime failed.
+    /// The error, if the runtime failed and has no more runs.
     pub failure: Option<String>,
-    /// What the suite adds.
+    /// The suite's own fields.
     pub extra: Vec<(&'static str, Value)>,
 }
 
@@ -41,23 +41,23 @@ impl Row {
         Row { suite, shape, runtime, workers, case, runs, left_out: 0, verified: true, failure: None, extra }
     }
 
-    /// Which point this is, in words.
+    /// The display name of the point.
     pub fn name(&self) -> String {
         format!("{}: {}, {}", self.runtime, self.shape, self.workers_in_words())
     }
 
-    /// How many workers, in words.
+    /// The number of workers, as text.
     pub fn workers_in_words(&self) -> String {
         if self.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", self.workers) }
     }
 
-    /// Whether runs in which the spawner ran nearly everything are left out.
+    /// Whether runs in which the spawner ran almost all tasks do not count.
     fn needs_both(&self) -> bool {
-        // A chain is one worker's after the other.
+        // The tasks of a chain run one after the other.
         self.suite == "empty" && self.runtime == QUEUED && self.workers > 1 && self.shape != "chain"
     }
 
-    /// Takes a run, whose sum should be `want`.
+    /// Adds a run. Its sum should be `want`.
     pub fn take(&mut self, run: Outcome, want: u64) {
         self.verified &= run.sum == want;
         let elsewhere = shares(&run.ran, self.workers).iter().skip(1).sum::<f64>();
@@ -77,17 +77,18 @@ impl Row {
         median(self.seconds())
     }
 
-    /// The least of them.
+    /// The minimum of the runs that count.
     pub fn min_seconds(&self) -> Option<f64> {
         self.seconds().into_iter().min_by(f64::total_cmp)
     }
 
-    /// That time for a task, in nanoseconds.
+    /// A time per task, in nanoseconds.
     pub fn ns_per_task(&self, seconds: Option<f64>) -> Option<f64> {
         seconds.map(|seconds| seconds * 1e9 / self.case.graph.tasks().max(1) as f64)
     }
 
-    /// The part of the tasks that each worker ran, in the order of [`Outcome::ran`]; nothing where they do not count.
+    /// The fraction of the tasks that each worker ran, in the order of [`Outcome::ran`]; empty if
+    /// the runtime does not count them.
     pub fn worker_shares(&self) -> Vec<f64> {
         let all: Vec<_> = self.runs.iter().map(|run| shares(&run.ran, self.workers)).collect();
         let runs = all.iter().filter(|shares| !shares.is_empty()).count().max(1) as f64;
@@ -95,7 +96,7 @@ impl Row {
         (0..most).map(|k| all.iter().filter_map(|shares| shares.get(k)).sum::<f64>() / runs).collect()
     }
 
-    /// As an object: the fields that every bench row has, and what the suite adds.
+    /// The row as a JSON object: the fields of every bench row, and the suite's own.
     pub fn json(&self) -> Map<String, Value> {
         let params: Map<_, _> =
             self.case.graph.params().into_iter().map(|(name, size)| (name.to_owned(), json!(size))).collect();
@@ -123,25 +124,25 @@ impl Row {
         fields.into_iter().chain(self.extra.iter().cloned()).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// A field that the suite has added.
+    /// A field of the suite.
     pub fn extra(&self, name: &str) -> Option<f64> {
         self.extra.iter().find(|(known, _)| *known == name).and_then(|(_, value)| value.as_f64())
     }
 }
 
-/// The part of the tasks that each worker ran.
+/// The fraction of the tasks that each worker ran.
 fn shares(ran: &[u64], workers: usize) -> Vec<f64> {
     let all = ran.iter().sum::<u64>() as f64;
     if ran.is_empty() {
         return Vec::new();
     }
     let mut shares: Vec<f64> = ran.iter().map(|n| *n as f64 / all).collect();
-    // Who ran nothing did not say so.
+    // A worker without tasks is missing.
     shares.resize(shares.len().max(workers), 0.0);
     shares
 }
 
-/// The median, of anything.
+/// The median; `None` for no values.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -152,7 +153,8 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Adds to each row how it compares with the rows of millpond in the same place, by nanoseconds a task.
+/// Compares each row with millpond's rows of the same point, by nanoseconds per task, and adds the
+/// result.
 pub fn compare(rows: &mut [Row]) {
     let all = rows.to_vec();
     let cost = |row: &Row| row.ns_per_task(row.median_seconds());
@@ -166,19 +168,20 @@ pub fn compare(rows: &mut [Row]) {
     }
 }
 
-/// One object, and nothing else.
+/// One JSON object.
 pub fn to_json(suite: &str, rows: &[Row], missing: &[String]) -> String {
     let failed: Vec<_> = rows.iter().filter_map(failure).collect();
     let rows: Vec<_> = rows.iter().map(Row::json).collect();
     json!({ "suite": suite, "rows": rows, "missing": missing, "failed": failed }).to_string()
 }
 
-/// Which point failed, and why.
+/// The point that failed, and why.
 pub fn failure(row: &Row) -> Option<String> {
     row.failure.as_ref().map(|why| format!("{}: {why}", row.name()))
 }
 
-/// As CSV. What has parts (configuration, sizes, shares) is one field, `name=value` or values, separated by spaces.
+/// The rows as CSV. A value with parts (configuration, sizes, shares) is one field: `name=value`
+/// pairs or values, separated by spaces.
 pub fn to_csv(rows: &[Row]) -> String {
     let rows: Vec<_> = rows.iter().map(Row::json).collect();
     let mut columns: Vec<&String> = Vec::new();
@@ -195,7 +198,7 @@ pub fn to_csv(rows: &[Row]) -> String {
     text
 }
 
-/// No value holds a comma or a quote: names are ours, the rest are numbers.
+/// No value has a comma or a quote: all are known names or numbers.
 fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

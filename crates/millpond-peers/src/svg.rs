@@ -13,10 +13,10 @@ pub fn colour(rank: usize) -> &'static str {
     PALETTE[rank % PALETTE.len()]
 }
 
-/// To the right and down, in pixels.
+/// The distance to the right and down, in pixels.
 pub type Point = (f64, f64);
 
-/// Where a text is put: with its start, middle or end.
+/// The point of a text that is put at a position.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
     /// With its start.
@@ -33,11 +33,11 @@ pub struct Svg(String);
 
 impl Svg {
     fn element(&mut self, element: std::fmt::Arguments<'_>) {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{element}");
     }
 
-    /// A rectangle from a point, of a width and height; `title` appears where it is pointed at.
+    /// A rectangle with its corner, width and height. A viewer shows `title` under the pointer.
     pub fn rect(&mut self, (x, y): Point, (w, h): Point, fill: &str, title: &str) {
         let place = format_args!("x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\"");
         self.element(format_args!("<rect {place} fill=\"{fill}\"><title>{}</title></rect>", escaped(title)));
@@ -82,7 +82,7 @@ impl Svg {
     }
 }
 
-/// A text without what XML would take for its own.
+/// A text with XML's special characters escaped.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Tables for people, one a suite; and what is not in them.
+//! Tables for people, one per suite, and messages about missing rows.
 
 use crate::row::{Row, failure};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
@@ -30,7 +30,7 @@ fn table<T: Into<Cell>>(header: impl IntoIterator<Item = T>) -> Table {
     table
 }
 
-/// Nanoseconds a task, of `join` a join.
+/// Nanoseconds per task; for `join`, per join.
 fn costs(rows: &[Row]) -> Table {
     let unit = if rows[0].suite == "join" { "joins" } else { "tasks" };
     let figures = ["median ns", "min ns", "x millpond", "x queued", "shares", "left out", "verified"];
@@ -58,7 +58,7 @@ fn costs(rows: &[Row]) -> Table {
     table
 }
 
-/// Efficiency in percent, a column a length.
+/// Efficiency in percent, one column per length.
 fn bodies(rows: &[Row]) -> Table {
     let mut lengths: Vec<f64> = rows.iter().filter_map(|row| row.extra("body_ns")).collect();
     lengths.sort_by(f64::total_cmp);
@@ -75,7 +75,7 @@ fn bodies(rows: &[Row]) -> Table {
         let at = |ns: &f64| all.iter().find(|row| row.extra("body_ns") == Some(*ns));
         let percent = |ns| number(at(ns).and_then(|row| row.extra("efficiency")).map(|part| part * 100.0), 0);
         let metg = row.extra("metg_ns").map(|ns| ns / 1000.0);
-        // Of what is fast enough at the shortest length, no more is known.
+        // A runtime that is fast enough at the shortest length has only a bound.
         let least = if metg == lengths.first().map(|ns| ns / 1000.0) { "< " } else { "" };
         let wrong = all.iter().find(|row| !row.verified).unwrap_or(&row);
         let cells = [row.shape.to_owned(), row.runtime.to_owned(), row.workers.to_string()];

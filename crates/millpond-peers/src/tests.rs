@@ -1,11 +1,11 @@
-//! Every runtime that is here gives the right answer on every graph that it can express, with empty bodies and with
-//! others.
+//! Every available runtime gives the correct answer on every graph that it can express, with empty
+//! bodies and with longer ones.
 
 use crate::graph::{Case, Graph};
 use crate::runtimes::{RUNTIMES, SERIAL};
 use crate::turns::Started;
 
-/// Every shape, small; and at its smallest.
+/// Every shape, small; and in its smallest size.
 const GRAPHS: &[Graph] = &[
     Graph::Fib { n: 12 },
     Graph::Fib { n: 2 },
@@ -58,7 +58,7 @@ fn the_serial_loop_tells_graphs_apart() {
     let mut started = Started::default();
     let mut sum = |graph| started.run(SERIAL, 1, &Case::empty(graph)).expect("a loop").sum;
     let both = [sum(Graph::MatmulIjk { tiles: 5 }), sum(Graph::MatmulKij { tiles: 5 })];
-    // The order between updates of different tiles does not matter, that of one tile's does.
+    // The order of updates of different tiles does not matter, that of updates of one tile does.
     assert_eq!(both[0], both[1]);
     assert_ne!(both[0], sum(Graph::MatmulIjk { tiles: 4 }));
     assert_ne!(sum(Graph::Chains { chains: 2, length: 4 }), sum(Graph::Chains { chains: 4, length: 2 }));

@@ -1,7 +1,7 @@
 //! The bodies, as in `cpp/graphs.hpp`: a fixed amount of work that counts itself.
 //!
-//! A loop that watched the clock would end on time even while its thread is not running, and so would hide what it is
-//! meant to show. A fixed number of dependent steps does not.
+//! A loop that watches the clock ends on time even while its thread is not running. So it would
+//! hide what it should show. A fixed number of dependent steps does not.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What one thread has run: how many bodies, and the sum of what they gave. Only that thread writes.
+/// The tally of one thread: the number of bodies, and the sum of their results. Only that thread
+/// writes it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Tally {
@@ -32,7 +33,8 @@ fn enlist() -> &'static Tally {
     tally
 }
 
-/// Mixes `x` through `steps` dependent steps: neither can be left out or put together with the next.
+/// Mixes `x` through `steps` dependent steps. The compiler can neither skip a step nor merge it
+/// with the next.
 #[inline(always)]
 fn spin(steps: u64, x: u64) -> u64 {
     let mut x = x;
@@ -42,8 +44,8 @@ fn spin(steps: u64, x: u64) -> u64 {
     x
 }
 
-/// The body: mixes what a task reads into what it changes, so that the sum of all tells whether each task ran once and
-/// after all that it had to wait for.
+/// The body. It mixes what a task reads into what it changes. So the sum of all results shows
+/// whether each task ran once, and after its predecessors.
 #[inline(never)]
 pub fn work(steps: u64, c: u64, a: u64, b: u64) -> u64 {
     let mixed = c.rotate_left(7) ^ a.rotate_left(21).wrapping_add(b);
@@ -63,20 +65,20 @@ pub fn work_many<const N: usize>(steps: u64, data: [&mut u64; N]) {
     }
 }
 
-/// What a measured run gave.
+/// The result of a measured run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// From the first task to the last.
+    /// The time from the first task to the last.
     pub time: Duration,
-    /// The sum of what the bodies gave, or the value that was computed.
+    /// The sum of the bodies' results, or the computed value.
     pub sum: u64,
-    /// How many bodies each thread ran; nothing where they do not count. First the thread that spawned, in runs of this
-    /// process; of a program, the most active first.
+    /// The number of bodies that each thread ran; empty if the runtime does not count them. In this
+    /// process, the spawner is first. In a program, the most active thread is first.
     pub ran: Vec<u64>,
 }
 
-/// Measures a run of this process. `run` gives its time, and the value that it computed or 0. One at a time: the
-/// tallies are the process's.
+/// Measures a run in this process. `run` returns its time, and the computed value or 0. Runs are
+/// exclusive, because the tallies belong to the process.
 pub fn measured<E>(run: impl FnOnce() -> Result<(Duration, u64), E>) -> Result<Outcome, E> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +104,7 @@ fn read_tallies() -> Vec<(&'static Tally, u64, u64)> {
     tallies.iter().map(|&tally| (tally, tally.ran.load(Relaxed), tally.sum.load(Relaxed))).collect()
 }
 
-/// How many steps take a nanosecond.
+/// Steps per nanosecond.
 pub fn steps_per_ns() -> f64 {
     const STEPS: u64 = 1_000_000;
     let once = || {
@@ -110,7 +112,7 @@ pub fn steps_per_ns() -> f64 {
         black_box(spin(black_box(STEPS), black_box(1)));
         start.elapsed().as_nanos() as f64
     };
-    // The least of many: an interruption only ever adds.
+    // The minimum of many: an interruption only adds time.
     let least = (0..25).map(|_| once()).fold(f64::INFINITY, f64::min);
     STEPS as f64 / least
 }

@@ -1,12 +1,12 @@
-//! Prints the public items of a crate, one per line, from the JSON that rustdoc writes. Used by `.ci/public`. Fails if the
-//! documentation of an item cites a paper by its key without a link to the list of keys.
+//! Prints the public items of a crate, one per line, from rustdoc's JSON. `.ci/public` uses it. It
+//! fails if an item's documentation cites a paper by its key without a link to the list of keys.
 #![forbid(unsafe_code)]
 
 use std::{env, error::Error, fs};
 
 use public_api::{Builder, PublicItem};
 
-/// Auto traits that depend on private fields and that no user of a task runtime relies on.
+/// Auto traits that depend on private fields, and that users of a task runtime do not need.
 const OMITTED: [&str; 4] = ["Freeze", "RefUnwindSafe", "UnsafeUnpin", "UnwindSafe"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let api = Builder::from_rustdoc_json(file).omit_blanket_impls(true).build()?;
     let mut items: Vec<&PublicItem> = api.items().filter(|item| !is_omitted(&item.to_string())).collect();
-    // Keeps the methods and the impls of a type together; the text breaks ties.
+    // Keeps a type's methods and impls together. The text decides between equal items.
     items.sort_by(|a, b| PublicItem::grouping_cmp(a, b).then_with(|| a.to_string().cmp(&b.to_string())));
     for item in items {
         println!("{item}");
@@ -32,7 +32,7 @@ fn is_omitted(item: &str) -> bool {
     item.starts_with("impl") && OMITTED.iter().any(|name| item.contains(&format!("::{name} for ")))
 }
 
-/// Documentation that cites a paper by its key, and in which no such key is a link.
+/// Documentation that cites a paper by its key and has no link for the key.
 fn unlinked(json: &str) -> Option<&str> {
     // Quotes within a text are escaped.
     let docs = json.split("\"docs\":\"").skip(1).filter_map(|rest| {

@@ -30,7 +30,8 @@ fn main() -> ExitCode {
 }
 
 fn run(address: &str, limit: Duration) -> Result<(), Box<dyn Error>> {
-    // Outlives the executor, so that its drop, which waits for the bodies that run, blocks no task.
+    // The runtime outlives the executor. Its drop waits for running bodies, and so blocks no async
+    // task.
     let runtime = Arc::new(Runtime::builder().window(256).build()?);
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {

@@ -1,4 +1,4 @@
-//! Clients that wait, that are gone, and that ask for more than there is time for.
+//! Clients that wait, that disconnect, and that request more work than the time limit allows.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -55,7 +55,7 @@ impl Running {
         self.runtime.counts().iter().map(|worker| worker.tasks).sum()
     }
 
-    /// Waits until tasks begin, or no longer do.
+    /// Waits until tasks run, or no task runs any more.
     fn wait_until(&self, works: bool) {
         let started = Instant::now();
         loop {
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// Far beyond what a test takes.
+/// Far longer than a test takes.
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
@@ -120,7 +120,7 @@ fn requests_are_answered() {
     }
 }
 
-/// The window holds 16 tasks: clients wait for room, and the executor serves the others meanwhile.
+/// The window holds 16 tasks. Clients wait for room, and the executor serves the others meanwhile.
 #[test]
 fn many_clients_share_the_window() {
     let server = Running::start(2, LONG);
@@ -146,7 +146,7 @@ fn a_timeout_cancels_the_work() {
     }
 }
 
-/// The body goes on for seconds: neither its own client nor the others wait for that.
+/// The body continues for seconds. Neither its own client nor the others wait for that.
 #[test]
 fn a_timeout_does_not_wait_for_a_body() {
     let server = Running::start(3, Duration::from_millis(50));
@@ -171,7 +171,7 @@ fn a_client_that_is_gone_cancels_its_work() {
     }
 }
 
-/// The executor's only thread is not blocked by the drop of what is computed.
+/// Dropping a computation does not block the executor's only thread.
 #[test]
 fn a_client_that_is_gone_blocks_no_other() {
     let server = Running::start(3, LONG);
@@ -197,7 +197,7 @@ fn a_server_stops_while_it_works() {
     server.wait_until(true);
     let (runtime, started) = (server.runtime.clone(), Instant::now());
     drop(server);
-    // The bodies that run look at their token.
+    // Running bodies check their token.
     drop(Arc::into_inner(runtime).expect("no other thread has it"));
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     clients.iter_mut().for_each(|client| assert_eq!(client.receive(), ""));

@@ -1,10 +1,13 @@
-//! Programs on P simulated processors: how long they would take, who would steal how much from whom.
+//! Runs programs on P simulated processors: how long they would take, and how much each processor
+//! would steal.
 //!
-//! A [`Program`] is a tree of tasks: one of [`programs`], or a recording. A [`Config`] is a machine: processors whose
-//! speeds are functions of time, and what it costs to steal. [`simulate`] runs the one on the other as the dataflow stack
-//! does (T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//! performances*, ICCS 2007), with the runtime's own functions for which frame comes first and what is ready
-//! ([`millpond::stack::policy`]). Whom a thief asks is the paper's rule, one of the others at random for each request.
+//! A [`Program`] is a tree of tasks: one of [`programs`], or a recording. A [`Config`] is a
+//! machine: processors whose speeds are functions of time, and the cost of a steal. [`simulate`]
+//! runs the program on the machine like the dataflow stack does (T. Gautier, J.-L. Roch, F. Wagner,
+//! *Fine grain distributed implementation of a dataflow language with provable performances*, ICCS
+//! 2007). The runtime's own functions decide which frame is first, and what is ready
+//! ([`millpond::stack::policy`]). A thief follows the paper's rule for victims: for each request it
+//! asks another processor at random.
 //!
 //! ```
 //! use millpond_sim::{Config, Costs, programs::Knary, simulate};
@@ -24,7 +27,7 @@
 //!   performances*, ICCS 2007.
 #![forbid(unsafe_code)]
 
-/// The chapter on simulation: should it have programs, they are compiled and run.
+/// The chapter on simulation. If it has programs, they are compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/simulation.md")]
 struct Chapter;

@@ -1,11 +1,11 @@
-//! Processors and network over time, in as many bins as a plot has room for.
+//! The load of processors and network over time, in as many bins as a plot has room for.
 
 use serde::Serialize;
 
 const BINS: usize = 512;
 const FIRST_WIDTH: f64 = 1e-6;
 
-/// How busy everything was, over time.
+/// The load over time.
 ///
 /// ```
 /// use millpond_sim::{Config, Costs, programs::Fib, simulate};
@@ -18,11 +18,11 @@ const FIRST_WIDTH: f64 = 1e-6;
 /// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct Load {
-    /// Seconds a bin.
+    /// Seconds per bin.
     pub bin_seconds: f64,
-    /// In each bin, for how many seconds processors worked, added up.
+    /// For each bin: the seconds that processors worked, in total.
     pub busy: Vec<f64>,
-    /// For how many they could have: they were neither gone nor faulty.
+    /// For each bin: the seconds that they could have worked. They were neither gone nor faulty.
     pub alive: Vec<f64>,
     /// Bytes sent.
     pub bytes: Vec<f64>,
@@ -34,7 +34,7 @@ impl Load {
         Load { bin_seconds: FIRST_WIDTH, busy, alive, bytes }
     }
 
-    /// Makes the bins wide enough for a time to lie in one.
+    /// Makes the bins wide enough to include a time.
     fn reach(&mut self, time: f64) {
         while time >= self.bin_seconds * BINS as f64 {
             self.bin_seconds *= 2.0;
@@ -62,7 +62,7 @@ impl Load {
         self.bytes[(at / self.bin_seconds) as usize] += bytes as f64;
     }
 
-    /// Nothing happens after `end`.
+    /// Removes the bins after `end`.
     pub(crate) fn cut(&mut self, end: f64) {
         let bins = ((end / self.bin_seconds).ceil() as usize).clamp(1, BINS);
         for all in [&mut self.busy, &mut self.alive, &mut self.bytes] {
@@ -70,13 +70,13 @@ impl Load {
         }
     }
 
-    /// The share of processors that worked, bin by bin.
+    /// The share of processors that worked, per bin.
     pub fn cpu(&self) -> impl Iterator<Item = f64> {
         let share = |(busy, alive): (&f64, &f64)| if *alive > 0.0 { (busy / alive).min(1.0) } else { 0.0 };
         self.busy.iter().zip(&self.alive).map(share)
     }
 
-    /// Bytes a second, bin by bin.
+    /// Bytes per second, per bin.
     pub fn network(&self) -> impl Iterator<Item = f64> {
         self.bytes.iter().map(|bytes| bytes / self.bin_seconds)
     }

@@ -1,4 +1,4 @@
-//! CPU and network load over time, drawn as SVG (as DDS Fig. 4 shows them).
+//! Draws CPU and network load over time as SVG (like DDS Fig. 4).
 
 use std::io::{self, Write};
 
@@ -14,7 +14,8 @@ const TOP: f64 = 30.0;
 const STYLE: &str = ".head{font-size:13px;font-weight:bold;fill:#222}.mark{font-size:10px;fill:#444}\
     .axis{stroke:#444;fill:none}.grid{stroke:#e0e0e0}.cpu{fill:#8fb3dc;stroke:#2471a3}.net{fill:#f5b97a;stroke:#c0701a}";
 
-/// Draws each outcome under its title: the share of processors that worked, and the bytes a second on the network.
+/// Draws each outcome under its title: the share of processors that worked, and the bytes per
+/// second on the network.
 ///
 /// ```
 /// use millpond_sim::{Config, Costs, draw, programs::Fib, simulate};
@@ -92,7 +93,7 @@ fn text(out: &mut dyn Write, (x, y): (f64, f64), anchor: &str, class: &str, text
     writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>")
 }
 
-/// A number with three digits that count.
+/// A number with three significant digits.
 fn short(value: f64) -> String {
     let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize };
     format!("{value:.decimals$}")

@@ -1,17 +1,17 @@
-//! What is simulated: a tree of tasks, given by how a task's children follow from it.
+//! A simulated program: a tree of tasks. A function gives the children of each task.
 
 use millpond::depend::Mode;
 
-/// Work in nanoseconds at unit speed. What programs add up stops at the largest number, which [`simulate`](crate::simulate)
-/// refuses.
+/// Work in nanoseconds at unit speed. Sums of programs saturate at the maximum, which
+/// [`simulate`](crate::simulate) refuses.
 pub type Work = u64;
 
-/// How much a task and all its descendants are.
+/// The size of a task with all its descendants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// The work of their bodies.
+    /// The total work of their bodies.
     pub work: Work,
-    /// How many they are.
+    /// The number of tasks.
     pub tasks: u64,
 }
 
@@ -31,7 +31,8 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// What creating a task costs its creator ([DDS](crate#sources) §4): τ_fork + n·τ_arg with n arguments.
+/// The cost to create a task, which its creator pays ([DDS](crate#sources) §4): τ_fork + n·τ_arg
+/// with n arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// τ_fork.
@@ -41,12 +42,12 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// What the paper measured on its cluster ([DDS](crate#sources) §5): 0.23 µs and 0.16 µs.
+    /// The paper's measurements on its cluster ([DDS](crate#sources) §5): 0.23 µs and 0.16 µs.
     pub const PAPER: Costs = Costs { task: 230, argument: 160 };
     /// Creation is free.
     pub const NONE: Costs = Costs { task: 0, argument: 0 };
 
-    /// The cost of a task with so many arguments.
+    /// The cost of a task with this number of arguments.
     ///
     /// ```
     /// use millpond_sim::Costs;
@@ -58,11 +59,13 @@ impl Costs {
     }
 }
 
-/// A program: a task first runs its body, which creates its children; these run after it, in the order in which they
-/// were created (the reference order), unless they are stolen ([DDS](crate#sources) §2). That can be as soon as they are
-/// created: at the end of the body, if [`Children::at`] does not say when.
+/// A program. A task first runs its body, which creates its children. The children run after it, in
+/// the order of their creation (the reference order), unless thieves take them
+/// ([DDS](crate#sources) §2). A thief can take a child as soon as it is created. That is at the end
+/// of the body, unless [`Children::at`] sets the time.
 ///
-/// A task is a small state from which its children follow, so that a tree of any size takes no memory.
+/// A task is a small state from which its children are computed, so that a tree of any size takes
+/// no memory.
 ///
 /// ```
 /// use millpond_sim::{Children, Config, Program, Size, simulate};
@@ -100,35 +103,37 @@ pub trait Program {
     /// A task.
     type Task: Clone;
 
-    /// The first one.
+    /// The root task.
     fn root(&self) -> Self::Task;
 
-    /// A task with all its descendants: their bodies, added up.
+    /// The size of a task with all its descendants: the total of their bodies.
     fn size(&self, task: &Self::Task) -> Size;
 
-    /// What its body takes, creating its children included.
+    /// The work of its body, with the creation of its children.
     fn body(&self, task: &Self::Task) -> Work;
 
-    /// Its children, in reference order. Not asked of a task that is alone in its [`Program::size`].
+    /// Its children, in reference order. Not called for a task whose [`Program::size`] has one
+    /// task.
     fn children(&self, task: &Self::Task, children: &mut Children<Self::Task>);
 
-    /// The longest chain of bodies of which each waits for the one before, or for its creation in the middle of that, if it is known.
+    /// The longest chain of bodies, if it is known. Each body in it waits for the previous one, or
+    /// for its own creation within that one.
     fn span(&self) -> Option<Work>;
 
-    /// What a thief must be sent for it to run elsewhere.
+    /// The number of bytes that a thief needs to run the task.
     fn bytes(&self, _task: &Self::Task) -> u64 {
         256
     }
 }
 
-/// The children of a task, as they are created.
+/// The children of a task, in the order of their creation.
 #[derive(Debug)]
 pub struct Children<T> {
     pub(crate) tasks: Vec<T>,
     pub(crate) accesses: Vec<(u64, Mode)>,
-    /// Where the accesses of each end.
+    /// The end of each child's accesses.
     pub(crate) ends: Vec<usize>,
-    /// What the body has done when each is created, ascending.
+    /// The body's work before each child's creation, ascending.
     pub(crate) created: Vec<Work>,
     now: Work,
 }
@@ -138,8 +143,9 @@ impl<T> Children<T> {
         Children { tasks: Vec::new(), accesses: Vec::new(), ends: Vec::new(), created: Vec::new(), now: Work::MAX }
     }
 
-    /// Those that follow are created when the body has done so much work, and not before those that were spawned so far.
-    /// As long as nothing is said they are created at its end.
+    /// Sets the work of the body before the creation of the following children. They are never
+    /// created before earlier children. Without a call, children are created at the end of the
+    /// body.
     ///
     /// ```
     /// use millpond_sim::{Children, Config, Program, Size, simulate};
@@ -182,8 +188,8 @@ impl<T> Children<T> {
         self.now = work;
     }
 
-    /// One more child, with what it does to which data. Data are numbered as the program likes, for the children of one
-    /// task at a time: only siblings wait for one another.
+    /// Adds a child with its accesses. The data have any numbers. These are valid among the
+    /// children of one task, because only siblings wait for each other.
     pub fn spawn(&mut self, task: T, accesses: impl IntoIterator<Item = (u64, Mode)>) {
         self.tasks.push(task);
         self.accesses.extend(accesses);

@@ -1,4 +1,4 @@
-//! Where speeds come from: a generator, or a file.
+//! The sources of speeds: a generator, or a file.
 //!
 //! ```text
 //! # processor  from second  speed
@@ -8,58 +8,58 @@
 //! 3            300          1        it enrols
 //! ```
 //!
-//! Processors are numbered from 0; one that is not mentioned, or not from second 0 on, has speed 1 until it is. What
-//! stands behind the third field, or behind a `#`, is a comment.
+//! Processors are numbered from 0. A processor without a line has speed 1; so does one before its
+//! first line. The text after the third field, or after a `#`, is a comment.
 
 use std::path::{Path, PathBuf};
 
 use crate::random::Random;
 use crate::speed::{LATEST, PERIODS, Speed, is_speed};
 
-/// Why there are no speeds.
+/// Why speeds cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SpeedsError {
-    /// A generator's numbers make no sense.
+    /// A generator's numbers are invalid.
     #[error("speeds '{text}': expected {expected}")]
     Generator {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What it should have looked like.
+        /// The expected form.
         expected: &'static str,
     },
-    /// It is neither a generator nor a file that can be read.
+    /// The text is neither a generator nor a readable file.
     #[error(
         "speeds '{}': neither constant, uniform:LOW..HIGH nor churn:UP:DOWN, and no file that can be read: {why}", .file.display()
     )]
     Read {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The error of the system.
         why: std::io::Error,
     },
-    /// A file says nothing.
+    /// A file has no speeds.
     #[error("{}: it has no line 'processor second speed'", .file.display())]
     Empty {
         /// The file.
         file: PathBuf,
     },
-    /// A line of a file makes no sense.
+    /// A line of a file is invalid.
     #[error("{}:{line}: {what} '{value}' is not {expected}", .file.display())]
     Line {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// Which field.
+        /// The field.
         what: &'static str,
-        /// What stands there.
+        /// Its text.
         value: String,
-        /// What should.
+        /// The expected values.
         expected: String,
     },
 }
 
-/// What the speed of processors may be made of, besides a file.
+/// The forms of generators.
 const FORMS: [(&str, &str); 3] = [
     ("constant", "constant or constant:SPEED, 0 or from 1e-3 to 1e6"),
     (
@@ -70,14 +70,17 @@ const FORMS: [(&str, &str); 3] = [
     ("churn", "churn:UP:DOWN, two means in seconds from 1e-6 to 1e9"),
 ];
 
-/// The speeds of so many processors.
+/// The speeds of this number of processors.
 ///
-/// - `constant` or `constant:S`: all the same, for ever;
-/// - `uniform:LOW..HIGH`: one drawn for each processor; with `:SECONDS`, drawn again each so many seconds;
-/// - `churn:UP:DOWN`: speed 1 and 0 in turns, for exponentially distributed times with these means;
-/// - else a file.
+/// - `constant` or `constant:S`: the same for all processors, without changes.
+/// - `uniform:LOW..HIGH`: drawn for each processor. With `:SECONDS`, drawn again after each such
+///   period.
+/// - `churn:UP:DOWN`: speeds 1 and 0 in turns, for exponentially distributed times with these
+///   averages.
+/// - Any other text is the path of a file.
 ///
-/// Speeds are 0 or from 10^-3 to 10^6, periods and means from 10^-6 to 10^9 seconds, times up to 10^12 seconds.
+/// Speeds are 0 or from 10^-3 to 10^6, periods and averages from 10^-6 to 10^9 seconds, times up to
+/// 10^12 seconds.
 ///
 /// ```
 /// use millpond_sim::speeds;
@@ -90,7 +93,7 @@ const FORMS: [(&str, &str); 3] = [
 ///
 /// # Errors
 ///
-/// If a number makes no sense, or the file cannot be read.
+/// If a number is invalid, or the file cannot be read.
 pub fn speeds(text: &str, processors: usize, seed: u64) -> Result<Vec<Speed>, SpeedsError> {
     let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
     let Some((_, expected)) = FORMS.iter().find(|(form, _)| *form == name) else {
@@ -102,7 +105,7 @@ pub fn speeds(text: &str, processors: usize, seed: u64) -> Result<Vec<Speed>, Sp
         _ => rest.and_then(churn),
     };
     let make = make.ok_or_else(|| SpeedsError::Generator { text: text.to_owned(), expected })?;
-    // Apart from the sequences of thieves.
+    // The inverted seed makes these sequences differ from those of thieves.
     Ok((0..processors as u64).map(|processor| make(Random::of(!seed, processor))).collect())
 }
 

@@ -1,5 +1,5 @@
-//! The program of `docs/guide/profiling.md`: counts the letters of a text, block by block, in three ways that give the same
-//! counts and differ in one word.
+//! The program of `docs/guide/profiling.md`. It counts the letters of a text, block by block, in
+//! three ways. They give the same counts and differ in one word.
 //!
 //! `cargo run --profile max -p millpond-trace --example bottleneck -- inout|commutative|reduce [SCHEDULE.svg]`
 
@@ -9,10 +9,10 @@ use std::io::BufWriter;
 use millpond::{Handle, Reducer, Runtime, Spawn};
 use millpond_trace::Profile;
 
-/// How often each byte occurs.
+/// The number of occurrences of each byte.
 type Counts = [u64; 256];
 
-/// Counts are combined letter by letter.
+/// Adds counts, letter by letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Together;
 
@@ -30,7 +30,7 @@ fn count(block: &[u8], counts: &mut Counts) {
     block.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
 }
 
-/// Bytes that look like some text: more of some than of others.
+/// Bytes that resemble text: some are more frequent than others.
 fn text(bytes: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {

@@ -1,4 +1,5 @@
-//! What recording costs: a million short tasks, and tasks of 10 µs, with and without, by turns.
+//! The cost of recording: a million short tasks, and tasks of 10 µs, with and without recording, in
+//! turns.
 //!
 //! `cargo run --profile max -p millpond-trace --example cost`
 
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Chains of empty bodies: the most that there is to record in the least time.
+/// Chains of empty bodies: as many events as possible per second.
 fn chains(rt: &Runtime, tasks: usize, body: fn(&mut u64)) -> Result<Duration, Box<dyn std::error::Error>> {
     let data: Vec<_> = (0..64).map(|_| Handle::new(0_u64)).collect();
     let start = Instant::now();

@@ -1,10 +1,10 @@
-//! What a worker that had nothing to do could have had: when tasks were ready and not started, and when there were tasks
-//! that could not run.
+//! The times in which an idle worker could have had work: when tasks were ready and not started,
+//! and when tasks existed but could not run.
 
 use crate::idle::{Gap, Reason};
 use crate::model::{Body, Ix, Run};
 
-/// The times in which some task waited, by what for.
+/// The times in which a task waited, by reason.
 #[derive(Debug)]
 pub(crate) struct Blocked {
     ready: Times,
@@ -14,20 +14,20 @@ pub(crate) struct Blocked {
     any: Times,
 }
 
-/// From when to when a task waited, and whose release ended it.
+/// The start and the end of a task's wait, and the task whose release ended it.
 type Wait = (u64, u64, Option<Ix>);
 
 #[derive(Debug)]
 struct Times {
-    /// Apart from one another, ascending.
+    /// Disjoint, ascending.
     spans: Vec<(u64, u64)>,
-    /// How long those before each one last together.
+    /// The total time of the spans before each one.
     before: Vec<u64>,
-    /// When a wait ended, and whose release did it; ascending.
+    /// The end of each wait, and the task whose release ended it; ascending.
     ends: Vec<(u64, Option<Ix>)>,
 }
 
-/// A gap is drawn in so many pieces at most: a program may change from one state to the other a million times, and have
+/// The maximum number of pieces of a gap. A program may change its state a million times, and have
 /// a hundred idle workers.
 const MOST_PIECES: usize = 16;
 
@@ -53,9 +53,9 @@ impl Blocked {
         Blocked { ready, exclusion, data, ready_or_excluded, any }
     }
 
-    /// How long which reason held in an idle worker's gap that was ended by what had waited for `why`: while some task was
-    /// ready, the worker had not found it; else it was `why`, or, if that says nothing, what the tasks that were there
-    /// waited for.
+    /// Divides an idle worker's gap by reason. The next body had waited for `why`. While a task was
+    /// ready, the worker had not found it. For the rest the reason is `why`. If `why` is `NoWork`,
+    /// the reason is what the existing tasks waited for.
     pub(crate) fn shares(&self, from: u64, to: u64, why: Reason) -> [(Reason, u64); 4] {
         let gap = to.saturating_sub(from);
         let [ready, excluded, any] =
@@ -67,8 +67,8 @@ impl Blocked {
         [(Reason::Latency, ready), (Reason::Exclusion, excluded), (Reason::Data, waiting), (why, rest)]
     }
 
-    /// The same as pieces, one after the other, with `on` where `why` held; or as one piece, of which the largest part is
-    /// told.
+    /// The same as consecutive pieces, with `on` in those of `why`. If there are too many, one
+    /// piece with the most frequent reason.
     pub(crate) fn pieces(&self, from: u64, to: u64, why: Reason, on: Option<Ix>) -> Vec<Gap> {
         let (mut pieces, mut at) = (Vec::<Gap>::new(), from);
         while at < to {
@@ -84,7 +84,7 @@ impl Blocked {
         pieces
     }
 
-    /// What held at a time, and until when at least.
+    /// The reason at a time, and until when it lasts at least.
     fn piece(&self, at: u64, why: Reason, on: Option<Ix>) -> (Reason, u64, Option<Ix>) {
         let ready = match self.ready.at(at) {
             Ok(end) => return (Reason::Latency, end, None),
@@ -124,7 +124,7 @@ impl Times {
         Times { spans, before, ends }
     }
 
-    /// How long, of the time between these, some task waits.
+    /// The time between these in which a task waits.
     fn within(&self, from: u64, to: u64) -> u64 {
         let until = |at: u64| {
             let next = self.spans.partition_point(|(_, to)| *to <= at);
@@ -135,7 +135,8 @@ impl Times {
         until(to.max(from)) - until(from)
     }
 
-    /// Until when some task waits that waits at `at`; or, if none does, when the next one begins to.
+    /// The end of a wait at `at`, if a task waits then. Otherwise, as an error, the start of the
+    /// next wait.
     fn at(&self, at: u64) -> Result<u64, u64> {
         let next = self.spans.partition_point(|(_, to)| *to <= at);
         match self.spans.get(next) {
@@ -145,7 +146,7 @@ impl Times {
         }
     }
 
-    /// Who ended the first wait that ended after `at`.
+    /// The task that ended the first wait after `at`.
     fn next_end(&self, at: u64) -> Option<Ix> {
         self.ends.get(self.ends.partition_point(|(end, _)| *end <= at)).and_then(|(_, by)| *by)
     }
@@ -161,7 +162,7 @@ mod tests {
         Blocked::by(ready, exclusion, data)
     }
 
-    /// How long the pieces of a gap last, by reason.
+    /// The total time of a gap's pieces with a reason.
     fn drawn(pieces: &[Gap], reason: Reason) -> u64 {
         pieces.iter().filter(|piece| piece.reason == reason).map(|piece| piece.to - piece.from).sum()
     }

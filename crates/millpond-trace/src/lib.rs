@@ -1,4 +1,5 @@
-//! Recordings of millpond programs: where the time went, and how much of it could have been parallel.
+//! Recordings of millpond programs: how they spent their time, and how much of it could have been
+//! parallel.
 //!
 //! ```
 //! use millpond::{Handle, Runtime, Spawn};
@@ -17,8 +18,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Recording`] is what the runtime told; it is a file ([`Writer`]), and everything here is made of it: the
-//! [`Report`], a timeline for Perfetto, pictures of the graph and the schedule.
+//! A [`Recording`] has the events of the runtime. It can be a file ([`Writer`]). Everything else
+//! here is made from it: the [`Report`], a timeline for Perfetto, pictures of the graph and the
+//! schedule.
 //!
 //! # Sources
 //!

@@ -1,33 +1,35 @@
-//! Recording and reporting in one call.
+//! Records and reports in one call.
 
 use millpond::{Engine, Error, Root, Runtime, Scope};
 
 use crate::format::{Recording, Writer};
 use crate::report::Report;
 
-/// What a [`Runtime`] can do when this trait is in scope.
+/// Methods of a [`Runtime`], available when this trait is in scope.
 pub trait Profile {
     /// The parts of the runtime.
     type Engine: Engine;
 
-    /// Runs `f` as [`Runtime::scope`] does, and reports on it. Values come out by what `f` captures.
+    /// Runs `f` like [`Runtime::scope`], and reports on it. To return values, `f` writes them to
+    /// captured variables.
     ///
-    /// The recording is kept in memory: some 50 bytes a task. One that is to be looked at further, or is large, goes
-    /// through [`record`](Profile::record), or through a [`Writer`] of one's own.
+    /// The recording is kept in memory: about 50 bytes per task. To inspect a recording further,
+    /// use [`record`](Profile::record). For a large one, use a [`Writer`] to a file.
     ///
     /// # Errors
     ///
-    /// As [`Runtime::scope`].
+    /// Like [`Runtime::scope`].
     ///
     /// # Panics
     ///
-    /// As [`Runtime::scope`].
+    /// Like [`Runtime::scope`].
     #[track_caller]
     fn profile<'env, F>(&self, f: F) -> Result<Report, Error>
     where
         F: for<'s> FnOnce(&'s Scope<'s, 'env, Root, Self::Engine>);
 
-    /// Records all scopes that are opened while `f` runs; what `f` returned, and the recording.
+    /// Records all scopes that are opened while `f` runs. Returns the result of `f`, and the
+    /// recording.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};

@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::report::Report;
 
-/// Seconds in a unit that fits.
+/// A time in a suitable unit.
 pub(crate) fn time(seconds: f64) -> String {
     let (scaled, unit) = match seconds.abs() {
         s if s >= 1.0 => (seconds, "s"),
@@ -20,7 +20,7 @@ fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", 100.0 * part / whole) } else { "-".to_owned() }
 }
 
-/// Labels beyond these are added up.
+/// The maximum number of labels. The others are added up.
 const MOST_LABELS: usize = 12;
 
 impl Display for Report {

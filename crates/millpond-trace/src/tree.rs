@@ -1,4 +1,4 @@
-//! A recording as a tree: what each body did itself, and what it spawned and awaited in between. For simulations.
+//! A recording as a tree, for simulations: the own time of each body, its spawns and its waits.
 
 use millpond::depend::Mode;
 use millpond::record::Cause;
@@ -6,10 +6,10 @@ use millpond::record::Cause;
 use crate::format::{ReadError, Recording};
 use crate::model::{Does, Ix, Kind, On, Run};
 
-/// The bodies of a recording. Every body but the roots is spawned or opened by one other.
+/// The bodies of a recording. Each body, except the roots, is spawned or opened by one other body.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The bodies; those that no root leads to have no steps.
+    /// The bodies. Those that no root leads to have no steps.
     pub bodies: Vec<TreeBody>,
     /// The root scopes that no body opened, in the order of time.
     pub roots: Vec<u32>,
@@ -18,26 +18,26 @@ pub struct Tree {
 /// A body of a [`Tree`].
 #[derive(Clone, Debug, Default)]
 pub struct TreeBody {
-    /// A task, not the closure of a root scope.
+    /// Whether it is a task, not the closure of a root scope.
     pub is_task: bool,
-    /// What it declared.
+    /// Its declared accesses.
     pub accesses: Vec<(u64, Mode)>,
-    /// What it did, in this order.
+    /// Its steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// What a body does.
+/// A step of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Computes for so many nanoseconds.
+    /// Computes for this many nanoseconds.
     Work(u64),
     /// Spawns a task.
     Spawn(u32),
-    /// Opens a root scope, and goes on when that is complete.
+    /// Opens a root scope, and continues when that is complete.
     Open(u32),
-    /// Goes on when a task is complete.
+    /// Continues when a task is complete.
     Await(u32),
-    /// Goes on when the accesses so far to a datum allow such a one.
+    /// Continues when the earlier accesses to a datum allow one of this mode.
     AwaitDatum(u64, Mode),
 }
 
@@ -67,12 +67,12 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// If the recording does not make sense.
+    /// If the recording is inconsistent.
     pub fn tree(&self) -> Result<Tree, ReadError> {
         let run = Run::of(self)?;
         let mut maker = Maker { run: &run, placed: vec![false; run.bodies.len()] };
         let mut bodies: Vec<_> = (0..run.bodies.len() as Ix).map(|ix| maker.body(ix)).collect();
-        // What was spawned elsewhere than in the body of its scope: by users of a session.
+        // Tasks that were not spawned in the body of their scope, but by users of a session.
         for (ix, task) in run.tasks() {
             if let Some(spawner) = task.spawner.filter(|_| !maker.placed[ix as usize]) {
                 bodies[spawner as usize].steps.push(Step::Spawn(ix));
@@ -87,7 +87,7 @@ impl Recording {
 
 struct Maker<'a> {
     run: &'a Run,
-    /// Spawned or opened by a step.
+    /// Whether a step spawned or opened each body.
     placed: Vec<bool>,
 }
 
@@ -135,7 +135,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A body is the child of its spawner alone, and once.
+    /// Records that a body is a child of its spawner, at most once.
     fn place(&mut self, by: Ix, child: Ix) -> bool {
         let body = self.run.body(child);
         body.known && body.spawner == Some(by) && !std::mem::replace(&mut self.placed[child as usize], true)

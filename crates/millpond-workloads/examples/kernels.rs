@@ -1,5 +1,5 @@
-//! The kernels on hot tiles, beside another library's product:
-//! `cargo run --profile max -p millpond-workloads --example kernels [TILE]`.
+//! Measures the kernels on tiles in the cache, and another library's product: `cargo run --profile
+//! max -p millpond-workloads --example kernels [TILE]`.
 
 use millpond_workloads::matrix::{Tile, generate, kernels};
 use std::time::Instant;
@@ -13,7 +13,7 @@ fn report(what: &str, operations: f64, seconds: f64) {
     println!("{what:24} {:10.1} us {:6.1} GFLOP/s", seconds * 1e6, operations / seconds * 1e-9);
 }
 
-/// Each kernel on tiles that stay in cache.
+/// Each kernel on tiles that stay in the cache.
 fn hot_tiles(b: usize) {
     let cube = (b as f64).powi(3);
     let cut = |seed| Tile::cut(&generate::uniform(b, b, seed), 0, 0, b, b);
@@ -58,7 +58,7 @@ fn peer_gemm(a: &Tile, b: &Tile, c: &mut Tile) {
     }
 }
 
-/// The least time of a call.
+/// The minimum time of a call.
 fn least(mut call: impl FnMut()) -> f64 {
     const CALLS: u32 = 200;
     let mut least = f64::INFINITY;

@@ -1,5 +1,5 @@
-//! The tile factorisation beside faer's own, on the same matrix, by turns:
-//! `cargo run --profile max -p millpond-workloads --example peer [N] [TILE] [WORKERS] [REPS]`.
+//! Compares the tile factorisation with faer's own, on the same matrix, in turns: `cargo run
+//! --profile max -p millpond-workloads --example peer [N] [TILE] [WORKERS] [REPS]`.
 
 use faer::Par;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -28,7 +28,7 @@ fn main() {
     for rep in 0..=reps {
         for (k, (.., factor)) in ways.iter().enumerate() {
             let (took, l) = factor();
-            // The first round warms threads, stacks and memory up.
+            // The first round warms up threads, stacks and memory.
             if rep > 0 {
                 seconds[k].push(took);
             }

@@ -1,4 +1,5 @@
-//! What the workloads on Concurrent Collections have in common: their options, and the graph that they run.
+//! The shared parts of the workloads on Concurrent Collections: their options, and the call that
+//! runs a graph.
 
 use crate::Error;
 use crate::options::{Kind, Opt, Options, Value};
@@ -20,32 +21,32 @@ const BLOCKED: Opt = Opt {
     kind: Kind::Choice(&["resume", "fiber", "replay"]),
 };
 
-/// How many preconditions are listed.
+/// The number of preconditions that a step lists.
 pub(crate) const NEED: Opt = Opt::text(
     "need",
     "all|none|N",
     "How many of its preconditions a step lists under flexible ones [default: as the workload has it]",
 );
 
-/// Where items lie whose keys are hashed.
+/// The table of items with hashed keys.
 const ITEM_TABLE: Opt = Opt {
     name: "item-table",
     help: "How items with hashed keys are found",
     kind: Kind::Choice(&["open", "sharded", "split-ordered"]),
 };
 
-/// The choices of every workload on Collections.
+/// The settings of every workload on Collections.
 const CHOICES: [Opt; 3] = [PRECONDITIONS, BLOCKED, NEED];
 
-/// The same with that of a table, for workloads that have items with hashed keys.
+/// The same and the item table, for workloads that have items with hashed keys.
 const CHOICES_AND_TABLE: [Opt; 4] = [PRECONDITIONS, BLOCKED, NEED, ITEM_TABLE];
 
-/// A workload's own options, and the choices of Collections.
+/// A workload's own options, and the settings of Collections.
 pub(crate) const fn options<const OWN: usize, const ALL: usize>(own: [Opt; OWN]) -> [Opt; ALL] {
     joined(own, CHOICES_AND_TABLE)
 }
 
-/// The same for a workload that has no items with hashed keys.
+/// The same for a workload without hashed keys.
 pub(crate) const fn options_without_table<const OWN: usize, const ALL: usize>(own: [Opt; OWN]) -> [Opt; ALL] {
     joined(own, CHOICES)
 }
@@ -64,7 +65,8 @@ const fn joined<const OWN: usize, const CHOICES: usize, const ALL: usize>(
     all
 }
 
-/// The choices that were made; under flexible preconditions a step lists `need` of them unless another number was given.
+/// The chosen settings. Under flexible preconditions a step lists `need` of them, unless an option
+/// gives another number.
 pub(crate) fn settings(options: &Options, need: Limit) -> Result<Settings, Error> {
     let preconditions = match options.get_choice(&PRECONDITIONS) {
         "eager" => Preconditions::Eager,
@@ -104,7 +106,7 @@ fn limit(given: &str) -> Result<Limit, Error> {
     }
 }
 
-/// How many preconditions a step lists, as it is reported.
+/// The number of preconditions that a step lists, for reports.
 pub(crate) fn need(settings: Settings) -> (&'static str, Value) {
     let value = match (settings.preconditions, settings.limit) {
         (Preconditions::Eager, _) | (_, Limit::First(0)) => Value::Text("none".to_owned()),
@@ -124,7 +126,7 @@ where
     Ok(built.expect("a graph that has not failed was built"))
 }
 
-/// The same for all workloads, so that it is compiled once for each of the runtimes.
+/// The same function for all workloads, so that it is compiled once per runtime.
 fn run<'env>(
     runtime: &AnyRuntime,
     settings: Settings,

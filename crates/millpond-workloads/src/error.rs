@@ -9,13 +9,13 @@ pub enum Error {
     Range {
         /// The option without its dashes.
         option: &'static str,
-        /// What was given.
+        /// The given value.
         value: u64,
-        /// The least value allowed.
+        /// The minimum.
         min: u64,
-        /// The greatest value allowed.
+        /// The maximum.
         max: u64,
-        /// What sets the bound, starting with a space, or nothing.
+        /// The source of the bound, with a leading space, or empty.
         why: &'static str,
     },
     /// An option's value cannot be used.
@@ -23,12 +23,12 @@ pub enum Error {
     Value {
         /// The option without its dashes.
         option: &'static str,
-        /// What was given, or the part of it that is at fault.
+        /// The given value, or its invalid part.
         value: String,
         /// What is wrong, and what is valid.
         why: String,
     },
-    /// Two options exclude one another.
+    /// Two options exclude each other.
     #[error("--{one} and --{other} cannot be used together: {why}")]
     Conflict {
         /// The first option without its dashes.
@@ -83,7 +83,7 @@ pub enum Error {
         matrix: String,
         /// The index of the diagonal tile, from 0.
         tile: usize,
-        /// The row of the matrix, from 1 as Matrix Market counts, that the elimination has come to.
+        /// The row of the matrix at which the elimination failed, from 1 as in Matrix Market files.
         row: usize,
     },
     /// A task failed.
@@ -94,13 +94,13 @@ pub enum Error {
     Graph(#[from] millpond_cnc::Error),
 }
 
-/// The range of valid values, in words.
+/// The range of valid values, as text.
 fn expected(min: u64, max: u64) -> String {
     if min <= max { format!("expected {min}..={max}") } else { "no value is possible".to_owned() }
 }
 
 impl Error {
-    /// Whether the arguments are at fault, and not the data or the run.
+    /// Whether the arguments are wrong, not the data or the run.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Range { .. } | Self::Value { .. } | Self::Conflict { .. })
     }

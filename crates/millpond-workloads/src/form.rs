@@ -1,15 +1,15 @@
-//! What a workload's tasks are made of: portable ones or closures.
+//! The form of a workload's tasks: portable tasks or closures.
 
 use crate::options::{Kind, Opt, Options, Value};
 
-/// The option that chooses.
+/// The option for the form.
 pub(crate) const TASKS: Opt = Opt {
     name: "tasks",
     help: "Portable tasks, which another process could run, or closures",
     kind: Kind::Choice(&[Form::Portable.name(), Form::Closures.name()]),
 };
 
-/// What tasks are made of. The program is the same.
+/// The form of tasks. The program is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Structs with registered names.
@@ -26,12 +26,12 @@ impl Form {
         }
     }
 
-    /// What was asked for.
+    /// The requested form.
     pub(crate) fn new(options: &Options) -> Self {
         if options.get_choice(&TASKS) == Self::Closures.name() { Self::Closures } else { Self::Portable }
     }
 
-    /// As a parameter.
+    /// The form as a parameter.
     pub(crate) fn value(self) -> (&'static str, Value) {
         (TASKS.name, Value::Text(self.name().to_owned()))
     }

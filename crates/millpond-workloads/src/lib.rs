@@ -1,8 +1,17 @@
 //! Real jobs for the `millpond` runtime.
 //!
-//! Each workload is a folder with the same files: `params` (typed options and their ranges), `serial` (the program
-//! without tasks), `tasks` (the same program as annotated tasks, in some workloads also as `portable` ones) or `steps` (as Concurrent
-//! Collections), `check` (is the answer right?) and `mod` (its row in [`WORKLOADS`]). The command line, its help and the tests are all made from that table.
+//! Each workload is a folder with the same files:
+//!
+//! | file | content |
+//! |---|---|
+//! | `params` | typed options and their ranges |
+//! | `serial` | the program without tasks |
+//! | `tasks` | the same program as annotated tasks; in some workloads also `portable` |
+//! | `steps` | instead of `tasks`: the program as Concurrent Collections |
+//! | `check` | the check of the answer |
+//! | `mod` | its row in [`WORKLOADS`] |
+//!
+//! The command line, its help and the tests are made from that table of workloads.
 //!
 //! ```
 //! let names: Vec<_> = millpond_workloads::WORKLOADS.iter().map(|w| w.name).collect();

@@ -1,11 +1,12 @@
-//! How much memory the process can still get: the least of what the machine, its control groups and its resource limits
-//! leave.
+//! The memory that the process can still get: the minimum that the machine, its control groups and
+//! its resource limits leave.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What the process can still get without swapping; nothing where the system does not say.
+/// The bytes that the process can still get without swapping; `None` if the system does not report
+/// them.
 pub(crate) fn available() -> Option<u64> {
     let reserved = THREADS.load(Relaxed);
     let system = System { proc: Path::new("/proc"), cgroups: Path::new("/sys/fs/cgroup"), reserved };
@@ -13,19 +14,19 @@ pub(crate) fn available() -> Option<u64> {
     limits.into_iter().flatten().min()
 }
 
-/// Bytes of a limited address space that threads take.
+/// Bytes of a limited address space that threads use.
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
-/// From now on so many bytes of a limited address space are not available.
+/// Reserves bytes of a limited address space from now on.
 pub(crate) fn reserve(bytes: u64) {
     THREADS.store(bytes, Relaxed);
 }
 
-/// Where the system says it.
+/// The directories with the system's reports.
 struct System<'a> {
     proc: &'a Path,
     cgroups: &'a Path,
-    /// Bytes of a limited address space that threads take.
+    /// Bytes of a limited address space that threads use.
     reserved: u64,
 }
 
@@ -33,7 +34,8 @@ struct System<'a> {
 struct Controller {
     limit: &'static str,
     used: &'static str,
-    /// What `memory.stat` calls the part of the used memory that is a cache of files: the kernel frees it.
+    /// The field of `memory.stat` for the file cache, a part of the used memory that the kernel can
+    /// free.
     cache: &'static str,
 }
 
@@ -41,9 +43,10 @@ const VERSION_1: Controller =
     Controller { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file" };
 const VERSION_2: Controller = Controller { limit: "memory.max", used: "memory.current", cache: "inactive_file" };
 
-/// One of so many bytes of a limited address space stays unused by data: for stacks of suspended tasks, and for gaps.
+/// Data leave one part in this number of a limited address space unused: for stacks of suspended
+/// tasks, and for gaps.
 const SHARE_LEFT: u64 = 4;
-/// One of so many bytes of a limited address space is for data, however many threads there are.
+/// One part in this number of a limited address space is for data, whatever the number of threads.
 const SMALL_SHARE: u64 = 16;
 
 impl System<'_> {
@@ -51,7 +54,7 @@ impl System<'_> {
         kilobytes(&self.proc.join("meminfo"), "MemAvailable:")
     }
 
-    /// What the control groups of the process leave, up to the root of their hierarchy.
+    /// The bytes that the control groups of the process leave, up to the root of their hierarchy.
     fn control_groups(&self) -> Option<u64> {
         let text = fs::read_to_string(self.proc.join("self/cgroup")).ok()?;
         let rooms = text.lines().filter_map(|line| {
@@ -66,19 +69,20 @@ impl System<'_> {
         rooms.min()
     }
 
-    /// What `ulimit -v` leaves.
+    /// The bytes that `ulimit -v` leaves.
     fn address_space(&self) -> Option<u64> {
         let left = self.soft_limit("Max address space")?.saturating_sub(self.status("VmSize:")?);
         Some(self.for_data(left))
     }
 
-    /// What `ulimit -d` leaves.
+    /// The bytes that `ulimit -d` leaves.
     fn data_size(&self) -> Option<u64> {
         let left = self.soft_limit("Max data size")?.saturating_sub(self.status("VmData:")?);
         Some(self.for_data(left))
     }
 
-    /// What threads and stacks leave of so many bytes. A small job always has some: it does not need all that threads take.
+    /// The bytes that threads and stacks leave. A small job always gets some: it does not need all
+    /// bytes of the threads.
     fn for_data(&self, left: u64) -> u64 {
         let left = left.saturating_sub(self.reserved).max(left / SMALL_SHARE);
         left - left / SHARE_LEFT
@@ -88,7 +92,7 @@ impl System<'_> {
         kilobytes(&self.proc.join("self/status"), field)
     }
 
-    /// The soft limit of that name in bytes; none if it is `unlimited`.
+    /// The named soft limit in bytes; `None` if it is `unlimited`.
     fn soft_limit(&self, name: &str) -> Option<u64> {
         let text = fs::read_to_string(self.proc.join("self/limits")).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -96,10 +100,10 @@ impl System<'_> {
     }
 }
 
-/// What a group, and each group around it, leaves of its limit.
+/// The minimum that a group and its enclosing groups leave of their limits.
 fn room(root: PathBuf, path: &str, controller: &Controller) -> Option<u64> {
     let mut group = root.join(path.trim_start_matches('/'));
-    // In a container the path can be the host's, and the container's group is mounted at the root.
+    // In a container the path can be the host's. Then the container's group is mounted at the root.
     if !group.is_dir() {
         group.clone_from(&root);
     }
@@ -107,10 +111,10 @@ fn room(root: PathBuf, path: &str, controller: &Controller) -> Option<u64> {
     groups.filter_map(|group| left(group, controller)).min()
 }
 
-/// What a group leaves of its limit; none if it has no limit.
+/// The bytes that a group leaves of its limit; `None` if it has no limit.
 fn left(group: &Path, controller: &Controller) -> Option<u64> {
     let number = |name| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
-    // Version 2 says `max` if there is none.
+    // In version 2 the file has `max` if there is no limit.
     let (limit, used) = (number(controller.limit)?, number(controller.used)?);
     let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let cache = stat.lines().find_map(|line| {
@@ -120,7 +124,7 @@ fn left(group: &Path, controller: &Controller) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(cache.unwrap_or(0))))
 }
 
-/// The bytes that a field of a file in `/proc` says in kB.
+/// The bytes in a field of a file in `/proc`, which counts in kB.
 fn kilobytes(file: &Path, field: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
@@ -131,7 +135,7 @@ fn kilobytes(file: &Path, field: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A directory in which a test lays out files as the kernel does.
+    /// A directory in which a test creates files like the kernel's.
     struct Root(PathBuf);
 
     impl Root {

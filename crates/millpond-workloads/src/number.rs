@@ -1,4 +1,5 @@
-//! What the workloads have in common whose answer is one number: a size, a cutoff, and a job that keeps the number.
+//! The shared parts of workloads whose answer is one number: a size, a cutoff, and a job that keeps
+//! the number.
 
 use crate::Error;
 use crate::form::{Form, TASKS};
@@ -9,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-/// How large, and where tasks end.
+/// The size, and the cutoff of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// The size of the problem.
     pub n: u64,
-    /// Parts up to this size are done without tasks.
+    /// Parts up to this size run without tasks.
     pub cutoff: u64,
 }
 
@@ -23,7 +24,7 @@ pub(crate) const fn n(help: &'static str, range: (u64, u64), default: u64) -> Op
     Opt::integer("n", help, range, Some(default))
 }
 
-/// The option for the cutoff; a greater one than the size has the same effect as the size.
+/// The option for the cutoff. A cutoff above the size has the same effect as the size.
 pub(crate) const fn cutoff(help: &'static str, max: u64) -> Opt {
     Opt::integer("cutoff", help, (0, max), Some(0))
 }
@@ -32,16 +33,16 @@ pub(crate) const fn cutoff(help: &'static str, max: u64) -> Opt {
 pub(crate) trait Program: 'static {
     /// Its options: the size, the cutoff, and [`TASKS`] if its tasks can also be portable ones.
     const OPTIONS: &'static [Opt];
-    /// What `result` calls the answer.
+    /// The name of the answer in `result`.
     const ANSWER: &'static str;
 
-    /// How many tasks it runs.
+    /// The number of tasks that it runs.
     fn count(params: Params) -> u64;
-    /// The answer by tasks; of this form, if there is a choice.
+    /// The answer by tasks. If the workload has two forms, `form` selects one.
     fn tasks(params: Params, form: Form, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<u64, Error>;
     /// The answer without tasks.
     fn serial(params: Params) -> u64;
-    /// The answer from elsewhere.
+    /// The known answer.
     fn known(params: Params) -> Option<u64>;
 }
 

@@ -1,4 +1,4 @@
-//! The options of a workload as data: the command line, its help and `list` are made from them.
+//! The options of a workload as data. The command line, its help and `list` are made from them.
 
 use crate::Error;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub struct Opt {
     pub name: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: Kind,
 }
 
@@ -42,28 +42,28 @@ impl Opt {
     }
 }
 
-/// What values an option takes.
+/// The values that an option takes.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// An integer in `min..=max`; without a default the workload works one out.
+    /// An integer in `min..=max`. Without a default the workload computes one.
     Integer {
-        /// The least value.
+        /// The minimum.
         min: u64,
-        /// The greatest value.
+        /// The maximum.
         max: u64,
-        /// The value when none is given.
+        /// The default value.
         default: Option<u64>,
     },
-    /// One of a few words, the first being the default.
+    /// One of a few words. The first one is the default.
     Choice(&'static [&'static str]),
-    /// A text of this form; empty, if none is given.
+    /// A text of this form. The default is empty.
     Text {
-        /// How help shows it.
+        /// The form, as help shows it.
         form: &'static str,
     },
     /// A file.
     Path,
-    /// Nothing: the option is given or not.
+    /// No value: the option is given or not.
     Flag,
 }
 
@@ -74,24 +74,24 @@ pub enum Value {
     Integer(u64),
     /// A floating point number.
     Float(f64),
-    /// Whether something is so.
+    /// Whether a condition holds.
     Flag(bool),
     /// A word.
     Text(String),
     /// A file.
     Path(PathBuf),
-    /// How many there are of each, by name.
+    /// A count per name.
     Counts(Vec<(String, u64)>),
     /// The parameter does not apply.
     None,
 }
 
-/// The options that were given, by name; anything absent takes its default.
+/// The given options, by name. Others have their defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Options(BTreeMap<&'static str, Value>);
 
 impl Options {
-    /// No option given.
+    /// No options.
     pub fn new() -> Self {
         Self::default()
     }
@@ -117,7 +117,7 @@ impl Options {
         self
     }
 
-    /// Adds an option that has no value.
+    /// Adds an option without a value.
     ///
     /// ```
     /// let options = millpond_workloads::Options::new().path("input", "a.mtx").flag("lower");

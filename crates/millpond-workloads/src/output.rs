@@ -1,5 +1,5 @@
-//! Files that are written whole or not at all: first without a name, then linked to their place. A place holds what it held
-//! before until then.
+//! Writes files atomically: first without a name, then linked to their place. Until then the place
+//! keeps its previous content.
 
 use crate::Error;
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
@@ -10,12 +10,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Fails if `file` cannot be written, before a long run finds out.
+/// Fails if `file` cannot be written. Called before a long run.
 pub fn require(file: &Path) -> Result<(), Error> {
     Beside::new(file).map(drop).map_err(|why| failed(file, why))
 }
 
-/// Writes `file` by `fill`.
+/// Writes `file` with `fill`.
 pub fn write(file: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let whole = || {
         let beside = Beside::new(file)?;
@@ -29,7 +29,7 @@ pub fn write(file: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     whole().map_err(|why| failed(file, why))
 }
 
-/// Where `file` is, or is to be, behind links: files with the same place are one, whatever they are called.
+/// The place of `file` after all links. Paths with the same place are the same file.
 pub fn place(file: &Path) -> PathBuf {
     let beside = |file: &Path| {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -38,39 +38,41 @@ pub fn place(file: &Path) -> PathBuf {
     if let Ok(place) = file.canonicalize() {
         return place;
     }
-    // A link to what is not there yet. Links that lead to each other are found out where the file is to be written; so is a
-    // directory that does not exist.
+    // A link to a file that does not exist yet. A cycle of links, or a missing directory, fails
+    // when the file is written.
     let behind = |link: &PathBuf| Some(link.parent()?.join(link.read_link().ok()?));
     let last = iter::successors(Some(file.to_owned()), behind).take(MOST_LINKS).last();
     beside(&last.unwrap_or_else(|| file.to_owned())).unwrap_or_else(|| file.to_owned())
 }
 
-/// As many as Linux follows.
+/// The maximum number of links that Linux follows.
 const MOST_LINKS: usize = 40;
 
 fn failed(file: &Path, why: io::Error) -> Error {
     Error::Write { file: file.to_owned(), why }
 }
 
-/// A temporary file in the directory of the file that it is to become.
+/// A temporary file in the directory of the file that it replaces.
 ///
-/// It has no name until it is complete, so nothing is left of it if the process is killed. Two cases need a hidden name:
+/// It has no name until it is complete. So if the process is killed, nothing is left. Two cases
+/// need a hidden name:
 ///
-/// - The place holds a file already: `link` replaces none. The complete file gets a hidden name and is renamed at once. A
-///   process that is killed between these two calls leaves the complete file.
-/// - The file system has no files without names (`O_TMPFILE`), or `/proc` is not mounted. The file has a hidden name while
-///   it is written, and a process that is killed leaves it.
+/// - The place already has a file, which `link` cannot replace. The complete file gets a hidden
+///   name and is renamed at once. If the process is killed between these two calls, the complete
+///   file is left.
+/// - The file system does not support files without names (`O_TMPFILE`), or `/proc` is not mounted.
+///   The file has a hidden name while it is written. If the process is killed, the file is left.
 struct Beside {
     hidden: PathBuf,
     place: PathBuf,
     handle: File,
-    /// Whether there is a file with the hidden name.
+    /// Whether a file with the hidden name exists.
     named: bool,
 }
 
 impl Beside {
     fn new(file: &Path) -> io::Result<Self> {
-        // Behind a link, so that the link stays.
+        // The link's target is written, so that the link stays.
         let place = place(file);
         if place.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -114,20 +116,20 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if self.named {
-            // Nothing better can be done about a file that cannot be removed: the first error is being reported.
+            // If the file cannot be removed, the first error is more important.
             let _ = fs::remove_file(&self.hidden);
         }
     }
 }
 
-/// A file without a name in a directory, if the system has such files and can name them later.
+/// A file without a name in a directory, if the system supports that and can name the file later.
 fn nameless(dir: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE.bits().try_into().ok()?;
     let file = OpenOptions::new().write(true).custom_flags(flags).open(dir).ok()?;
     fs::symlink_metadata(name_in_proc(&file)).is_ok().then_some(file)
 }
 
-/// A link to an open file.
+/// The path of a link to an open file.
 fn name_in_proc(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }

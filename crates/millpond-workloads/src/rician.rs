@@ -1,70 +1,74 @@
 //! The kernel of Rician denoising: one step of a descent, tile by tile.
 //!
-//! A magnetic resonance picture is the magnitude of a complex signal, so its noise is not Gaussian but Rician. The
-//! picture `u` that is wanted from a noisy one `f` minimises its total variation and `lambda` times the negative logarithm
-//! of the likelihood of `f`: P. Getreuer, M. Tong, L. Vese, "A Variational Model for the Restoration of MR Images Corrupted
-//! by Blur and Rician Noise", ISVC 2011. The step is that of Getreuer's program `riciandenoise`, with two changes that make
-//! a picture's next state depend on its last one alone, whatever order its cells are visited in: cells are not updated in
-//! place, and move half way, since without that neighbours would swap their values for ever.
+//! A magnetic resonance picture is the magnitude of a complex signal, so its noise is not Gaussian
+//! but Rician. From a noisy picture `f`, the method computes the picture `u` that minimises a sum.
+//! The terms are the total variation of `u`, and `lambda` times the negative logarithm of the
+//! likelihood of `f`. (P. Getreuer, M. Tong, L. Vese, "A Variational Model for the Restoration of
+//! MR Images Corrupted by Blur and Rician Noise", ISVC 2011.)
+//!
+//! The step is that of Getreuer's program `riciandenoise`, with two changes. Cells are not updated
+//! in place, and they move half way. So a picture's next state depends only on its last one,
+//! whatever the order of its cells. Without the half step, neighbours would swap their values
+//! without end.
 
 use std::cell::RefCell;
 
-/// So many cells around a tile decide, with those of the tile, its next state.
+/// A tile's next state depends on the tile and this number of cells around it.
 pub(crate) const HALO: usize = 2;
 
-/// How far a step goes.
+/// The size of a step.
 const STEP: f32 = 5.0;
-/// Added to the square of a gradient, by which is divided.
+/// Added to the square of a gradient, which is a divisor.
 const EPSILON: f32 = 1e-10;
-/// A cell that moves by less stands still; white is 1. A quarter of what is usual where cells are updated in place and move
-/// the whole way, which takes fewer and larger steps.
+/// A cell that moves by less has converged. White is 1. The usual value is four times as large.
+/// That is for cells which are updated in place and move the whole way, in fewer and larger steps.
 const TOLERANCE: f32 = 5e-4;
-/// What is lost in likelihood weighs as much as so much total variation, for each standard deviation of noise.
+/// The weight of the likelihood relative to the total variation, per standard deviation of noise.
 const FIDELITY: f32 = 1.3;
 
-/// How noisy the picture is.
+/// The noise of the picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Noise {
-    /// One by the variance.
+    /// 1 / variance.
     precision: f32,
     /// The weight of the likelihood's gradient.
     gamma: f32,
 }
 
 impl Noise {
-    /// Of this standard deviation; white is 1.
+    /// The noise with this standard deviation. White is 1.
     pub fn new(sigma: f32) -> Self {
         Noise { precision: 1.0 / (sigma * sigma), gamma: FIDELITY / sigma }
     }
 }
 
-/// How many cells a tile has.
+/// The size of a tile in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// In a row.
+    /// Cells in a row.
     pub width: usize,
-    /// In a column.
+    /// Cells in a column.
     pub height: usize,
 }
 
 impl Extent {
-    /// In all.
+    /// The number of cells.
     pub fn cells(self) -> usize {
         self.width * self.height
     }
 
-    /// With its surroundings.
+    /// The size with its halo.
     fn padded(self) -> Extent {
         Extent { width: self.width + 2 * HALO, height: self.height + 2 * HALO }
     }
 }
 
-/// What a step works on; kept by each thread, so that a step allocates nothing.
+/// The memory of a step. Each thread keeps its own, so that a step allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    /// The tile and its surroundings, row by row.
+    /// The tile and its halo, row by row.
     padded: Vec<f32>,
-    /// One by the length of the gradient, of the tile and one cell around it.
+    /// 1 / gradient length, of the tile and one cell around it.
     weights: Vec<f32>,
 }
 
@@ -72,8 +76,9 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Computes a tile's next state into `next`, and says whether it stands still. `fill` writes the rows of the tile with its
-/// surroundings, [`HALO`] cells on each side: it is given each row's number, from 0, and its cells.
+/// Computes a tile's next state into `next`, and returns whether the tile has converged. `fill`
+/// writes the rows of the tile with its halo, [`HALO`] cells on each side. Its arguments are each
+/// row's number, from 0, and its cells.
 pub(crate) fn step(
     noise: Noise,
     extent: Extent,
@@ -87,7 +92,8 @@ pub(crate) fn step(
     })
 }
 
-/// Computes, in its place, the next state of a tile beside which there is none: beyond its border it goes on as it is there.
+/// Computes the next state of a tile without neighbours, in place. Beyond its border, the border's
+/// cells are repeated.
 pub(crate) fn step_alone(noise: Noise, extent: Extent, noisy: &[f32], tile: &mut [f32]) -> bool {
     SCRATCH.with_borrow_mut(|scratch| {
         scratch.fill(extent, |row, padded| {
@@ -98,7 +104,7 @@ pub(crate) fn step_alone(noise: Noise, extent: Extent, noisy: &[f32], tile: &mut
     })
 }
 
-/// Copies a row with its surroundings, which are as its first and its last cell.
+/// Copies a row and extends it: its first and its last cell are repeated.
 fn clamp_row(row: &[f32], padded: &mut [f32]) {
     let (left, rest) = padded.split_at_mut(HALO);
     let (own, right) = rest.split_at_mut(row.len());
@@ -122,7 +128,7 @@ impl Scratch {
     }
 }
 
-/// One by the length of the gradient, for the tile and one cell around it.
+/// Computes 1 / gradient length, for the tile and one cell around it.
 fn weigh(extent: Extent, padded: &[f32], weights: &mut Vec<f32>) {
     let (stride, width) = (extent.padded().width, extent.width + 2);
     weights.resize(width * (extent.height + 2), 0.0);
@@ -159,7 +165,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A semi-implicit step of a row; whether any cell has moved.
+/// A semi-implicit step of a row. Returns whether any cell has moved.
 fn relax(noise: Noise, row: &Row<'_>, noisy: &[f32], next: &mut [f32]) -> bool {
     let width = next.len();
     let (own, noisy) = (&row.own[..width], &noisy[..width]);
@@ -177,7 +183,8 @@ fn relax(noise: Noise, row: &Row<'_>, noisy: &[f32], next: &mut [f32]) -> bool {
     moved
 }
 
-/// I1(r) / I0(r) for r >= 0, Bessel functions of the first kind, modified: the rational approximation of `riciandenoise`.
+/// I1(r) / I0(r) for r >= 0, modified Bessel functions of the first kind: the rational
+/// approximation of `riciandenoise`.
 fn bessel_ratio(r: f32) -> f32 {
     (r * (2.38944 + r * (0.950037 + r))) / (4.65314 + r * (2.57541 + r * (1.48937 + r)))
 }
@@ -210,7 +217,7 @@ mod tests {
         let still = step(Noise::new(0.01), extent, &even, |_, row| row.fill(0.5), &mut next);
         assert!(still && next.iter().all(|&cell| (cell - 0.5).abs() < 1e-3), "{next:?}");
         let mut edge = even;
-        // A cell alone is pulled to those around it.
+        // A single cell is pulled towards its neighbours.
         edge[7] = 1.0;
         assert!(!step_alone(Noise::new(0.1), extent, &edge.clone(), &mut edge));
         assert!((0.5..1.0).contains(&edge[7]), "{edge:?}");

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-/// Runs `units` iterations, each of which waits for the one before: two cycles each.
+/// Runs `units` iterations of two cycles each. Each one waits for the previous one.
 ///
 /// ```
 /// millpond_workloads::synthetic::work(100);

@@ -1,4 +1,4 @@
-//! The table of workloads and the one interface that all of them have.
+//! The table of workloads, and their common interface.
 
 use crate::options::{Opt, Options, Value};
 use crate::{
@@ -14,7 +14,7 @@ use millpond::pool::params::Params;
 use millpond::record::Sink;
 use std::time::{Duration, Instant};
 
-/// A workload: a row of data before it is code.
+/// A workload: an entry in the table of workloads.
 pub struct Workload {
     /// Its name on the command line.
     pub name: &'static str,
@@ -22,18 +22,18 @@ pub struct Workload {
     pub summary: &'static str,
     /// Its own options.
     pub options: &'static [Opt],
-    /// What its tasks run on.
+    /// The kind of runtime for its tasks.
     pub runs_on: RunsOn,
-    /// Checks the options, reads or makes the input.
+    /// Checks the options; reads or generates the input.
     pub prepare: fn(&Options) -> Result<Box<dyn Job>, Error>,
 }
 
-/// What a workload's tasks run on.
+/// The kind of runtime for a workload's tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsOn {
     /// A runtime: a scope's tasks with data, windows and a dependence scheme.
     Runtime,
-    /// A task pool and nothing else: a pool and a memory manager.
+    /// A task pool alone: a pool and a memory manager.
     TaskPool,
     /// A runtime, as a graph of Concurrent Collections.
     Collections,
@@ -67,20 +67,20 @@ pub fn find(name: &str) -> Option<&'static Workload> {
 
 /// A workload with its parameters and its input.
 ///
-/// [`run`](Job::run) and [`serial`](Job::serial) may be called any number of times, each from the same input;
-/// [`check`](Job::check) and [`save`](Job::save) speak of the last answer computed.
+/// [`run`](Job::run) and [`serial`](Job::serial) may be called any number of times, each from the
+/// same input. [`check`](Job::check) and [`save`](Job::save) use the last computed answer.
 pub trait Job {
     /// Every parameter after defaults.
     fn params(&self) -> Vec<(&'static str, Value)>;
 
-    /// How many task bodies one run executes, leaves and parents, the root not counted.
+    /// The number of task bodies in a run: leaves and parents, without the root.
     fn tasks(&self) -> u64;
 
-    /// Runs the task program; `probe` brackets the part to be timed.
+    /// Runs the task program. `probe` brackets the timed part.
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error>;
 
-    /// Runs the task program in a task pool, for a workload that needs no more ([`RunsOn::TaskPool`]); `probe` brackets
-    /// the part to be timed.
+    /// Runs the task program in a task pool, for a workload on [`RunsOn::TaskPool`]. `probe`
+    /// brackets the timed part.
     ///
     /// # Panics
     ///
@@ -89,7 +89,8 @@ pub trait Job {
         unreachable!("the workload needs a runtime")
     }
 
-    /// As [`run_in_pool`](Job::run_in_pool), and tells `sink` what each task does: a task pool records nothing by itself.
+    /// Like [`run_in_pool`](Job::run_in_pool), but also records each task to `sink`: a task pool
+    /// has no recorder.
     ///
     /// # Panics
     ///
@@ -98,19 +99,19 @@ pub trait Job {
         unreachable!("the workload needs a runtime")
     }
 
-    /// Runs the serial program; `probe` brackets the part to be timed.
+    /// Runs the serial program. `probe` brackets the timed part.
     fn serial(&mut self, probe: &mut dyn Probe) -> Result<(), Error>;
 
     /// Checks the last answer.
     fn check(&mut self) -> Result<Verdict, Error>;
 
-    /// Writes the last answer where the options asked for it, if they did.
+    /// Writes the last answer to the output file, if the options name one.
     fn save(&self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// What a task pool is built from, for a workload that needs no runtime ([`RunsOn::TaskPool`]).
+/// The parts of a task pool, for a workload on [`RunsOn::TaskPool`].
 #[derive(Debug, Clone)]
 pub struct PoolParts {
     /// Threads that run tasks.
@@ -119,12 +120,12 @@ pub struct PoolParts {
     pub pool: ChosenPool,
     /// Where task blocks come from.
     pub memory: ChosenMemory,
-    /// What a worker does that finds no task.
+    /// What a worker without a task does.
     pub idle: Idle,
 }
 
 impl PoolParts {
-    /// As many workers as a runtime has, and parts of the same names.
+    /// The same number of workers as a runtime, and parts of the same names.
     ///
     /// # Panics
     ///
@@ -140,20 +141,20 @@ impl PoolParts {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Whether the answer is right.
+    /// Whether the answer is correct.
     pub verified: bool,
-    /// The figures by which the answer is reported.
+    /// The figures that describe the answer.
     pub result: Vec<(&'static str, Value)>,
 }
 
-/// Told when the timed part of a job begins and ends.
+/// Called when the timed part of a job begins and ends.
 pub trait Probe {
-    /// The first spawn is next.
+    /// Called before the first spawn.
     fn start(&mut self);
-    /// The scope has completed.
+    /// Called after the scope has completed.
     fn stop(&mut self);
 }
 

@@ -344,7 +344,7 @@ pub struct Args<'t> {
 #[derive(Debug)]
 enum Walked<'t> {
     Records(std::slice::Iter<'t, Record>),
-    CompactKind(std::slice::Iter<'t, NonNull<Version>>),
+    Compact(std::slice::Iter<'t, NonNull<Version>>),
     /// Of a parent that is a compact task: its view of the datum of the next access.
     Views(NonNull<Datum>),
 }
@@ -361,7 +361,7 @@ impl<'t> Args<'t> {
     /// The leaf has the versions in use.
     #[inline(always)]
     pub(crate) unsafe fn compact(versions: &'t [NonNull<Version>]) -> Self {
-        Args { accesses: Walked::CompactKind(versions.iter()), frame: None, index: 0 }
+        Args { accesses: Walked::Compact(versions.iter()), frame: None, index: 0 }
     }
 
     /// The accesses of a parent that is a compact task.
@@ -380,7 +380,7 @@ impl<'t> Args<'t> {
         self.index += 1;
         match &mut self.accesses {
             Walked::Records(records) => records.next().expect("a task has a record for each access"),
-            Walked::CompactKind(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
+            Walked::Compact(_) | Walked::Views(_) => unreachable!("a task in short form has no records"),
         }
     }
 
@@ -389,7 +389,7 @@ impl<'t> Args<'t> {
     fn version(&mut self) -> &'t Version {
         match &mut self.accesses {
             Walked::Records(_) | Walked::Views(_) => self.next().own_version(),
-            Walked::CompactKind(versions) => {
+            Walked::Compact(versions) => {
                 let version = versions.next().expect("a task has a version for each access");
                 // SAFETY: the task has the version in use (`compact`).
                 unsafe { version.as_ref() }

@@ -1,5 +1,6 @@
-//! The number of arguments (TG §5.4, Fig. 11): the slow path with up to 20 `inout` arguments a task, each an object of
-//! its own, and with those of the paper's blackscholes.
+//! The number of arguments (TG §5.4, Fig. 11): the slow path with up to 20 `inout` arguments per
+//! task. Each argument is an object of its own. One shape has the arguments of the paper's
+//! blackscholes.
 
 use super::annotation::Gate;
 use super::round::{Point, Program, measure};
@@ -23,9 +24,9 @@ pub const SUITE: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(suite),
 );
 
-/// Numbers of arguments, each compiled for itself.
+/// Numbers of arguments, each compiled separately.
 const COUNTS: [u64; 7] = [1, 2, 4, 8, 12, 16, 20];
-/// Arguments of blackscholes that tasks read; one more is written, and one is plain.
+/// Arguments of blackscholes that tasks read. One more is written, and one is plain.
 const INPUTS: usize = 6;
 const TASKS: u64 = 1000;
 const MOST_TASKS: u64 = 100_000;
@@ -41,7 +42,7 @@ fn args() -> Vec<Arg> {
     ]
 }
 
-/// Tasks with so many `inout` arguments; none is blackscholes.
+/// Tasks with this number of `inout` arguments; `None` is blackscholes.
 struct Arguments {
     count: Option<u64>,
     tasks: u64,
@@ -83,8 +84,8 @@ impl Arguments {
         Ok((timed, gate.held() && found.iter().all(|&n| n == self.tasks)))
     }
 
-    /// PARSEC's blackscholes in the paper's version: a task has 8 arguments, of which 7 are annotated. The inputs are
-    /// the same for all tasks.
+    /// PARSEC's blackscholes in the paper's version: a task has 8 arguments, of which 7 are
+    /// annotated. All tasks have the same inputs.
     fn blackscholes<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error> {
         let (inputs, prices): ([_; INPUTS], _) = (array::from_fn(|n| Handle::new(n as u64)), Handle::unset());
         let gate = Held::default();
@@ -114,7 +115,7 @@ fn put(inputs: [&u64; INPUTS], price: Out<u64>, task: u64) {
     price.set(inputs.into_iter().sum::<u64>() + task);
 }
 
-/// What holds several objects.
+/// Holds several objects.
 struct Held(Gate, AtomicBool);
 
 impl Default for Held {
@@ -140,7 +141,7 @@ impl Held {
 
 fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
     let counts = request.numbers("args", &COUNTS).into_iter().map(Some);
-    // Blackscholes is left out where numbers are named.
+    // If numbers are given, blackscholes is skipped.
     let counts: Vec<_> = counts.chain((!request.matches.contains_id("args")).then_some(None)).collect();
     let sizes = ladder(&[request.number("tasks", TASKS)]);
     let mut series = Vec::new();

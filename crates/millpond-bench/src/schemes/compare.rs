@@ -1,20 +1,21 @@
-//! What a row says beside its times where tasks do work: how much of the time was not work, and whether a scheme
-//! differs from the one that the others are compared with.
+//! Additional fields of a row whose tasks do work: the time that was not work, and whether the
+//! scheme differs from the reference scheme.
 
 use super::round::{Cell, Measured};
 use crate::cycles;
 use millpond_cli::suites::{Row, median, rank_sum};
 use serde_json::json;
 
-/// The scheme that the others are compared with.
+/// The reference scheme.
 const COMPARED_WITH: &str = "parked";
 
-/// The rows of points whose serial time was taken.
+/// The rows of points whose serial time was measured.
 pub fn rows<P>(all: &[Measured<P>]) -> Vec<Row> {
     all.iter().flat_map(|measured| measured.cells.iter().map(|cell| row(measured, cell))).collect()
 }
 
-/// The delay is the time of all workers less the work, per task (TG §5.3, Fig. 13); the test that of TG §5.6.1.
+/// The delay is the time of all workers minus the work, per task (TG §5.3, Fig. 13). The test is
+/// that of TG §5.6.1.
 fn row<P>(measured: &Measured<P>, cell: &Cell) -> Row {
     let work = median(&measured.serial);
     let time = median(&cell.seconds) * measured.point.setting.workers as f64;

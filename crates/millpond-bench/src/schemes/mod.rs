@@ -1,9 +1,9 @@
-//! Suites that compare the dependence schemes: the measurements of H. Vandierendonck et al. (TG) §5, on every scheme of
-//! the catalogue in one run. Each repetition goes round all points, and at each point round all schemes, so that all
-//! see the same machine.
+//! Suites that compare the dependence schemes: the measurements of H. Vandierendonck et al. (TG)
+//! §5, on every scheme of the catalogue in one run. Each repetition visits all points, and at each
+//! point all schemes, so that all see the same machine.
 //!
-//! What differs from the paper: two cores or as many as there are, not 48; and the runtime around the schemes is ours,
-//! with a pool of its own beside the tickets.
+//! Differences from the paper: two cores or all cores, not 48. The runtime around the schemes is
+//! millpond's, whose pool is separate from the tickets.
 
 mod annotation;
 mod arguments;
@@ -20,10 +20,10 @@ use millpond::catalogue::{self, SCHEMES};
 use millpond_cli::suites::{self, Failure, MAX_WORKERS, Progress, Row, cores, integer, names};
 use std::cell::RefCell;
 
-/// A suite takes about so long at most, unless more is allowed.
+/// The default maximum time of a suite, approximately, in seconds.
 const SECONDS: u64 = 240;
 
-/// What such a suite is asked for.
+/// The arguments of such a suite.
 pub struct Request<'a> {
     matches: &'a ArgMatches,
     schemes: Vec<&'static catalogue::Row>,
@@ -31,7 +31,7 @@ pub struct Request<'a> {
     seconds: f64,
     pin: bool,
     progress: Progress,
-    /// What was not measured, and why.
+    /// Points that were skipped, and why.
     left_out: RefCell<Vec<String>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Takes the measurements; then says what was left out.
+    /// Takes the measurements, then reports the skipped points.
     fn measure(self, suite: fn(&Request) -> Result<Vec<Row>, Failure>) -> Result<Vec<Row>, Failure> {
         let rows = suite(&self);
         drop(self.progress);
@@ -73,13 +73,13 @@ impl<'a> Request<'a> {
         self.numbers("workers", &default).into_iter().map(|n| n as usize).collect()
     }
 
-    /// Whether a name is among those of an option that may be repeated, or none is.
+    /// Whether a repeatable option has the name, or was not given.
     fn wants(&self, option: &str, name: &str) -> bool {
         suites::wants(self.matches, option, name)
     }
 }
 
-/// A suite's own options, and those that these suites share.
+/// A suite's own options, and the options that these suites share.
 fn args(own: Vec<Arg>) -> Vec<Arg> {
     let schemes = SCHEMES.iter().map(|row| row.name);
     let pin = Arg::new("pin").long("pin").action(ArgAction::SetTrue);
@@ -92,7 +92,7 @@ fn args(own: Vec<Arg>) -> Vec<Arg> {
     shared.into_iter().chain(own).collect()
 }
 
-/// Numbers of workers to measure with.
+/// The option for numbers of workers.
 fn workers(default: &str) -> Arg {
     let help = format!("Threads that run tasks; may be repeated [default: {default}]");
     integer("workers", "N", 1, MAX_WORKERS, help).action(ArgAction::Append)

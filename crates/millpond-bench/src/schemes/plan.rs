@@ -1,29 +1,32 @@
-//! What a point will cost, from smaller ones: so that a scheme that costs ever more is not waited for.
+//! Predicts the cost of a point from smaller ones, so that the suite skips points that a scheme
+//! makes too expensive.
 
-/// What smaller points of the same series cost, smallest first.
+/// The costs of smaller points of the same series, smallest first.
 #[derive(Debug)]
 pub struct Trend {
-    /// What costs less says nothing of greater points.
+    /// Smaller costs than this do not predict larger points.
     telling: f64,
     costs: Vec<(f64, f64)>,
 }
 
-/// Beyond this, two measurements say nothing: the quadratic schemes come to 2, the rest is noise.
+/// The maximum exponent: two measurements with a larger one are noise. The quadratic schemes have
+/// 2.
 const STEEPEST: f64 = 2.3;
 
 impl Trend {
-    /// Of nothing yet.
+    /// An empty trend.
     pub fn new(telling: f64) -> Self {
         Self { telling, costs: Vec::new() }
     }
 
-    /// A point of this weight cost so much.
+    /// Records the cost of a point of this weight.
     pub fn note(&mut self, weight: f64, cost: f64) {
         self.costs.push((weight, cost));
     }
 
-    /// What a point of a greater weight will cost: the power of the weight that the last two show, at least linear. Of
-    /// one alone nothing is known, and this power is taken; 0 if the last says nothing.
+    /// The expected cost of a point of a greater weight. The exponent is that of the last two
+    /// points, at least 1; with one point it is `unknown`. The result is 0 if the last point does
+    /// not predict.
     pub fn expect(&self, weight: f64, unknown: f64) -> f64 {
         let (power, last) = match self.costs[..] {
             [] => return 0.0,
@@ -56,10 +59,10 @@ mod tests {
         assert_eq!(trend.expect(100.0, 2.0), 0.0);
         trend.note(10.0, 1.0);
         assert_eq!((trend.expect(100.0, 1.0), trend.expect(100.0, 2.0)), (10.0, 100.0));
-        // A cold start is no fall.
+        // A slow first run is no falling trend.
         trend.note(100.0, 0.5);
         assert_eq!(trend.expect(1000.0, 1.0), 5.0);
-        // What is below the bound is still a point of the line.
+        // A point below the bound still determines the exponent.
         let mut trend = Trend::new(50.0);
         [10.0, 100.0_f64].into_iter().for_each(|n| trend.note(n, n * n / 1000.0));
         assert_eq!(trend.expect(1000.0, 1.0), 0.0);

@@ -1,4 +1,4 @@
-//! Measuring: every point on every scheme, all by turns.
+//! Measures every point on every scheme, in turns.
 
 use super::Request;
 use super::plan::Trend;
@@ -11,15 +11,16 @@ use millpond_workloads::matrix::memory::available;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// What is measured. It is compiled once a scheme: nothing is chosen between within the time that is taken.
+/// A measured program. It is compiled once per scheme, so that no dispatch is part of the measured
+/// time.
 pub trait Program {
-    /// How many bodies a run has.
+    /// The number of bodies in a run.
     fn bodies(&self) -> u64;
 
-    /// Runs it once: the time, and whether it has left what the serial program leaves.
+    /// Runs it once. Returns the time, and whether the result equals the serial program's.
     fn run<E: Engine>(&self, runtime: &Runtime<E>) -> Result<(Timed, bool), millpond::Error>;
 
-    /// The time of the serial program in seconds, where a suite asks.
+    /// The time of the serial program in seconds, if a suite needs it.
     fn serial(&self) -> Option<f64> {
         None
     }
@@ -42,28 +43,28 @@ impl Setting {
     }
 }
 
-/// A point, for every scheme.
+/// A point, on every scheme.
 pub struct Point<P> {
     pub shape: &'static str,
-    /// What its tasks do; a scheme that does not order it has no such point.
+    /// The access mode of its tasks. A scheme that does not order this mode has no such point.
     pub mode: Option<Mode>,
     pub setting: Setting,
-    /// Tasks in a run.
+    /// Tasks per run.
     pub tasks: u64,
-    /// How much there is to do, roughly.
+    /// The approximate amount of work.
     pub weight: f64,
-    /// Whether it was asked for. If not, it only says what greater ones will take.
+    /// Whether the user asked for it. If not, it only predicts larger points.
     pub asked: bool,
     pub params: Vec<(&'static str, u64)>,
-    /// What a row says of it besides.
+    /// Additional fields of a row.
     pub labels: Vec<(&'static str, Value)>,
     pub program: P,
 }
 
-/// A point that was measured.
+/// A measured point.
 pub struct Measured<P> {
     pub point: Point<P>,
-    /// The times of the serial program, one a repetition.
+    /// The times of the serial program, one per repetition.
     pub serial: Vec<f64>,
     /// A cell for each scheme that has the point.
     pub cells: Vec<Cell>,
@@ -75,29 +76,31 @@ pub struct Cell {
     engine: usize,
     pub seconds: Vec<f64>,
     pub cycles: Vec<f64>,
-    /// How many bodies each worker has run.
+    /// The number of bodies that each worker has run.
     ran: Vec<u64>,
     verified: bool,
-    /// Whether a run is short: then one before it warms up, and several make a repetition.
+    /// Whether a run is short. Then a run before it warms up, and a repetition has several runs.
     short: bool,
 }
 
-/// A run shorter than this, in seconds, is warmed up.
+/// The maximum time of a short run, in seconds.
 const SHORT: f64 = 0.010;
-/// And repeated until that has taken this long in all, or with what is not measured the other.
+/// A repetition of short runs ends when they took the first number of seconds. It also ends when
+/// they took the second one with all overhead.
 const LEAST: f64 = 0.002;
 const MOST: f64 = 0.010;
-/// But so many times at least.
+/// The minimum number of runs in a repetition of short runs.
 const FEWEST: usize = 3;
-/// A run that seems to take less is tried twice.
+/// A first run shorter than this, in seconds, is repeated.
 const AGAIN: f64 = 0.100;
-/// A run that takes less, in seconds or in bytes, forbids no greater one: it may have had to wait, or was the first.
+/// Runs below these seconds or bytes do not predict larger ones. They may have had to wait, or were
+/// the first.
 const TELLING: (f64, f64) = (0.010, 8e6);
-/// The part of the memory that a run may ask for.
+/// The fraction of the memory that a run may need.
 const MEMORY: f64 = 0.25;
 
 impl<P> Measured<P> {
-    /// The row of a cell: `labels` of the point, then what the suite adds.
+    /// The row of a cell: the point's `labels`, then the suite's fields.
     pub fn row(&self, cell: &Cell, adds: Vec<(&'static str, Value)>) -> Row {
         let setting = &self.point.setting;
         let mut extra = vec![("scheme", json!(cell.scheme)), ("workers", json!(setting.workers))];
@@ -124,7 +127,7 @@ impl<P> Point<P> {
     }
 }
 
-/// Measures points that come in series, each from the lightest to the heaviest.
+/// Measures points in series, each from the lightest to the heaviest.
 pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Result<Vec<Measured<P>>, Failure> {
     let (mut engines, mut all) = (Engines::default(), Vec::new());
     let started = Instant::now();
@@ -144,7 +147,7 @@ pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Res
         for measured in &mut all {
             request.progress.say(|| format!("{}: {rep} of {}", measured.point.name("all"), request.reps));
             measured.serial.extend(measured.point.program.serial());
-            // Each scheme comes after each other one by turns, and none always first.
+            // The order rotates, so that no scheme is always first.
             let first = (rep - 1) % measured.cells.len();
             let (before, from) = measured.cells.split_at_mut(first);
             for cell in from.iter_mut().chain(before) {
@@ -155,12 +158,12 @@ pub fn measure<P: Program>(request: &Request, series: Vec<Vec<Point<P>>>) -> Res
     Ok(all)
 }
 
-/// The runtimes that are there.
+/// The runtimes that were built.
 #[derive(Default)]
 struct Engines(Vec<(Setting, StaticRuntime)>);
 
 impl Engines {
-    /// The place of a runtime, which is built when it is first asked for.
+    /// The index of a runtime, which is built at its first use.
     fn find(&mut self, setting: Setting, scheme: &str, pin: bool) -> Result<usize, Failure> {
         let is_it = |(its, runtime): &(Setting, StaticRuntime)| *its == setting && runtime.scheme() == scheme;
         if let Some(place) = self.0.iter().position(is_it) {
@@ -175,7 +178,8 @@ impl Engines {
     }
 }
 
-/// Runs each point once on every scheme, but for those that would take too much by what lighter ones took.
+/// Runs each point once on every scheme, except those that lighter points predict to be too
+/// expensive.
 fn admit<P: Program>(
     request: &Request,
     engines: &mut Engines,
@@ -202,7 +206,7 @@ fn admit<P: Program>(
             let mut seconds = cell.run(&engines.0[engine].1, &point.program)?.seconds;
             let bytes = rss::peak().saturating_sub(held) as f64;
             if seconds < AGAIN {
-                // Perhaps a lighter run that had to wait.
+                // The first one may have been delayed.
                 seconds = seconds.min(cell.run(&engines.0[engine].1, &point.program)?.seconds);
             }
             times.note(weight, seconds);
@@ -232,7 +236,7 @@ impl Cell {
         Self { scheme, engine, seconds, cycles, ran, verified: true, short: false }
     }
 
-    /// Runs it once, and counts who ran its bodies.
+    /// Runs it once, and counts the bodies of each worker.
     fn run<P: Program>(&mut self, runtime: &StaticRuntime, program: &P) -> Result<Timed, Failure> {
         let before = ran(runtime);
         let (timed, right) = on_scheme!(runtime, rt => program.run(rt))?;
@@ -264,7 +268,7 @@ impl Cell {
     }
 }
 
-/// How many bodies each worker has run so far.
+/// The number of bodies that each worker has run so far.
 fn ran(runtime: &StaticRuntime) -> Vec<u64> {
     on_scheme!(runtime, rt => rt.counts()).iter().map(|counts| counts.tasks).collect()
 }

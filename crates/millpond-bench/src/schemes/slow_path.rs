@@ -1,6 +1,6 @@
-//! The slow path (TG §5.2): an artificial task holds the object until all others are spawned, so that every task is
-//! issued, woken and released. One generation behind it (Fig. 7), or a generation of readers and then one of the
-//! annotation in question (Figs. 8 and 9).
+//! The slow path (TG §5.2). An artificial task holds the object until all others are spawned. So
+//! every task is issued, woken and released. One generation follows it (Fig. 7), or a generation of
+//! readers and then one of the measured annotation (Figs. 8 and 9).
 
 use super::annotation::{ANNOTATIONS, Annotation, Gate, Object};
 use super::round::{Point, Program, Setting, measure};
@@ -19,7 +19,7 @@ pub const SLOW_PATH: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(|request| suite(request, "slow-path", false)),
 );
 
-/// Three, with the artificial task.
+/// Three generations, with the artificial task.
 pub const THREE_GENERATIONS: Suite = Suite::new(
     "three-gen",
     "Every scheme: the same behind a generation of readers",
@@ -27,7 +27,7 @@ pub const THREE_GENERATIONS: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(|request| suite(request, "three-gen", true)),
 );
 
-/// Tasks in a generation, as in the figures.
+/// Tasks per generation, as in the figures.
 const SIZES: [u64; 6] = [1, 10, 100, 1000, 10_000, 100_000];
 
 fn args() -> Vec<Arg> {
@@ -65,13 +65,14 @@ impl Program for Generations {
     }
 }
 
-/// The setting of tasks that wait for the artificial one: none runs at its spawn, itself included; and no window, since
-/// a spawner that has no room runs what there is.
+/// The setting for tasks that wait for the artificial one. None runs at its spawn, not even the
+/// artificial task. There is no window, because a spawner without room would run tasks.
 pub fn held(workers: usize) -> Setting {
     Setting { workers, inline: Inline::Never, window: MAX_WINDOW as usize }
 }
 
-/// The numbers to measure, and whether each was asked for: below great ones some that say how the time grows.
+/// The numbers to measure, and whether the user asked for each. Smaller numbers precede large ones,
+/// to predict the growth of the time.
 pub fn ladder(asked: &[u64]) -> Vec<(u64, bool)> {
     let most = asked.last().copied().unwrap_or_default();
     let steps = SIZES.into_iter().filter(|&n| (100..most).contains(&n) && !asked.contains(&n));

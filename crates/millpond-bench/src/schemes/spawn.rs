@@ -1,6 +1,9 @@
-//! The fast path (TG §5.1, Fig. 6): one thread spawns tasks of one access, all ready, to the same object. What it
-//! takes is split as in the figure: the baseline, a task without accesses; the generic part, what the cheapest
-//! annotation costs beyond that; and the part of each annotation beyond this.
+//! The fast path (TG §5.1, Fig. 6): one thread spawns ready tasks with one access, all to the same
+//! object. As in the figure, the cost has three parts:
+//!
+//! - the baseline: a task without accesses;
+//! - the generic part: what the cheapest annotation adds;
+//! - the part of each annotation: what it adds to that.
 
 use super::annotation::{ANNOTATIONS, Annotation, Object};
 use super::round::{Cell, Measured, Point, Program, Setting, measure};
@@ -23,11 +26,11 @@ pub const SUITE: Suite = Suite::new(
 static SHAPES: &[(&str, Setting)] = &[
     // At its spawn, as in the paper.
     ("at-once", Setting { workers: 1, inline: Inline::Always, window: Builder::DEFAULT_WINDOW }),
-    // Issued, put into the pool, taken out and released, one by one.
+    // Issued, put into the pool, taken and released, one by one.
     ("queued", Setting { workers: 1, inline: Inline::Never, window: 1 }),
 ];
 
-/// Spawns of a point in all its repetitions, the paper's.
+/// The number of spawns of a point over all repetitions, as in the paper.
 const SPAWNS: u64 = 10_000_000;
 
 fn args() -> Vec<Arg> {
@@ -73,7 +76,8 @@ fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
     Ok(all.iter().flat_map(|measured| measured.cells.iter().map(|cell| row(&all, measured, cell))).collect())
 }
 
-/// The row of a cell: its cycles, and their three parts by the other points of the scheme and shape.
+/// The row of a cell: its cycles, and their three parts. The other points of the scheme and shape
+/// determine the parts.
 fn row(all: &[Measured<Spawns>], measured: &Measured<Spawns>, cell: &Cell) -> Row {
     let of = |cell: &Cell| median(&cell.cycles) / measured.point.tasks as f64;
     let others = all.iter().filter(|other| other.point.shape == measured.point.shape);

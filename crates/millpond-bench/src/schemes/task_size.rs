@@ -1,5 +1,6 @@
-//! How long must a task be (TG §5.3, Fig. 10)? Tasks that all read the same object, or some of a few objects, and work
-//! for a while. None runs at its spawn: each goes through the scheme and the pool, and is stolen or not.
+//! How long must a task be (TG §5.3, Fig. 10)? All tasks read the same object, or one of a few
+//! objects, and work for a while. None runs at its spawn: each goes through the scheme and the
+//! pool, and may be stolen.
 
 use super::compare;
 use super::round::{Point, Program, Setting, measure};
@@ -24,9 +25,9 @@ pub const SUITE: Suite = Suite::new(
     |matches, reps| Request::new(matches, reps).measure(suite),
 );
 
-/// The lengths of the bodies unless others are asked for, in nanoseconds.
+/// The default lengths of the bodies, in nanoseconds.
 const BODIES: [u64; 12] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000];
-/// The work of a run, in nanoseconds, unless that makes too few tasks or too many.
+/// The work of a run, in nanoseconds, if the number of tasks is within its limits.
 const WORK_NS: u64 = 1_000_000_000;
 const FEWEST: u64 = 1000;
 const MOST: u64 = 100_000;
@@ -42,17 +43,17 @@ struct Readers {
     objects: u64,
     tasks: u64,
     spins: u64,
-    /// What the serial program leaves.
+    /// The serial program's result.
     wanted: OnceCell<Vec<u64>>,
 }
 
-/// The body of a task, and what it leaves.
+/// The body of a task, and its result.
 fn work(spins: u64, task: u64, object: u64) -> u64 {
     spin(spins, task.rotate_left(32) ^ object)
 }
 
 impl Readers {
-    /// What all leave, one after the other.
+    /// The results of all tasks, in order.
     fn all(&self) -> Vec<u64> {
         (0..self.tasks).map(|task| work(self.spins, task, task % self.objects)).collect()
     }

@@ -1,5 +1,5 @@
-//! At which end of a stack thieves begin: the paper says both (DDS §2, §4). Programs on runtimes that differ in nothing else,
-//! by turns.
+//! At which end of a stack should thieves begin? The paper says both (DDS §2, §4). Runs programs on
+//! runtimes that differ in nothing else, in turns.
 
 use super::point::Point;
 use super::{Request, halved};
@@ -16,7 +16,7 @@ pub const NAME: &str = "ends";
 /// The stack whose thieves begin at the youngest frame.
 pub const NEWEST: &str = "stack-newest";
 
-/// What is compared: what it is called, and where thieves begin.
+/// The variants: the name, and the end at which thieves begin.
 const ENDS: [(&str, End, &str); 2] = [(StackEngine::NAME, End::Oldest, "oldest"), (NEWEST, End::Newest, "newest")];
 
 /// Their names.
@@ -24,7 +24,7 @@ pub fn schemes() -> impl Iterator<Item = &'static str> {
     ENDS.into_iter().map(|(name, ..)| name)
 }
 
-/// A workload, and how it is made as large as a size says.
+/// A workload, and its options for a size.
 struct Program {
     name: &'static str,
     workload: &'static str,
@@ -33,12 +33,12 @@ struct Program {
 }
 
 static PROGRAMS: &[Program] = &[
-    // Leaves of 1.4 µs, and next to none.
+    // Leaves of 1.4 µs, and almost empty ones.
     Program { name: "fib", workload: "fib", size: 40, options: |n| cut(n, 15) },
     Program { name: "fib-uncut", workload: "fib", size: 27, options: |n| cut(n, 0) },
     Program { name: "nqueens", workload: "nqueens", size: 11, options: |n| cut(n, 0) },
     Program { name: "knary", workload: "knary", size: 10, options: |n| cut(n, 4) },
-    // All of its tasks lie in one frame: where a thief begins makes no difference.
+    // All of its tasks are in one frame: the end makes no difference.
     Program {
         name: "stencil",
         workload: "stencil",
@@ -47,13 +47,13 @@ static PROGRAMS: &[Program] = &[
     },
 ];
 
-/// A recursion that goes on without tasks at some depth.
+/// A recursion without tasks below some depth.
 fn cut(n: u64, cutoff: u64) -> Options {
     Options::new().integer("n", n).integer("cutoff", cutoff.min(n / 2))
 }
 
 impl Program {
-    /// Of so many tasks at most.
+    /// A job with at most this number of tasks.
     fn job(&self, most: u64) -> Result<Box<dyn Job>, Failure> {
         let workload = millpond_workloads::find(self.workload).expect("a workload of that name");
         let job = |size| (workload.prepare)(&(self.options)(size));
@@ -62,7 +62,7 @@ impl Program {
     }
 }
 
-/// Measures every program from both ends.
+/// Measures every program with both ends.
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let workers = request.matches.get_one::<u64>("workers").map_or(2, |n| *n as usize);
     let wanted: Vec<_> = ENDS.into_iter().filter(|(name, ..)| request.wants("scheme", name)).collect();

@@ -1,19 +1,19 @@
-//! A point of the suite: times, steals, and who ran how much.
+//! A point of the suite: times, steals, and the share of each worker.
 
 use millpond::WorkerCounts;
 use millpond_cli::suites::{Failure, Row, median, shares};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// A point is repeated within a measurement for so long.
+/// The minimum time of a measurement: a point is repeated until then.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// A row, and what has been counted for it.
+/// A row, and its counts.
 pub struct Point {
     pub row: Row,
-    /// Steals of a run, by measurements.
+    /// Steals of a run, by measurement.
     steals: Vec<f64>,
-    /// Bodies that each worker ran, over all.
+    /// Bodies of each worker, over all runs.
     bodies: Vec<u64>,
 }
 
@@ -22,7 +22,7 @@ impl Point {
         Self { row, steals: Vec::new(), bodies: Vec::new() }
     }
 
-    /// One measurement: as many runs as fill the least time, and their medians.
+    /// One measurement: as many runs as the minimum time needs, and their medians.
     pub fn measure(
         &mut self,
         counts: impl Fn() -> Vec<WorkerCounts>,
@@ -41,7 +41,7 @@ impl Point {
         Ok(())
     }
 
-    /// Adds the bodies of a run to the others; its steals.
+    /// Adds the bodies of a run to the totals. Returns its steals.
     fn add(&mut self, before: &[WorkerCounts], after: &[WorkerCounts]) -> f64 {
         self.bodies.resize(after.len(), 0);
         let both = || before.iter().zip(after);
@@ -49,7 +49,7 @@ impl Point {
         both().map(|(before, after)| after.steals - before.steals).sum::<u64>() as f64
     }
 
-    /// The row, when all is measured.
+    /// The finished row.
     pub fn done(mut self) -> Row {
         self.row.worker_shares = shares(&self.bodies);
         self.row.extra.push(("steals", json!(median(&self.steals))));

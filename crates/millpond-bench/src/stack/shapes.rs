@@ -1,5 +1,5 @@
-//! Tasks on the dataflow stack, and beside it the default scheme, by turns; where tasks create tasks, also that scheme without
-//! tasks that run at their spawn.
+//! Tasks on the dataflow stack and on the default scheme, in turns. If tasks create tasks, also on
+//! that scheme without tasks that run at their spawn.
 
 use super::point::Point;
 use super::tasks::{self, Ran, Size};
@@ -10,14 +10,14 @@ use millpond::{DefaultEngine, Engine, Inline, Runtime, StackEngine};
 use millpond_cli::suites::{Failure, Row, of_scheme};
 use serde_json::json;
 
-/// Some tasks, as many of them as a size says.
+/// A shape of tasks, in several sizes.
 pub struct Shape {
     pub name: &'static str,
-    /// What is varied, and its values.
+    /// The varied parameter, and its values.
     varied: &'static str,
     sizes: &'static [u64],
     workers: usize,
-    /// Tasks in a run; 0 where the time is not theirs.
+    /// Tasks per run; 0 if the measured time is not the tasks' own.
     tasks: fn(Size) -> u64,
     on_stack: fn(&Runtime<StackEngine>, Size) -> Ran,
     on_parked: fn(&Runtime, Size) -> Ran,
@@ -49,16 +49,16 @@ pub static SHAPES: &[Shape] = &[
     ),
     shape!("depth", "depth", &[10, 100, 1_000, 10_000, 100_000], 1, tasks::of_depth, depth),
     shape!("give", "ready", &[1, 100, 10_000], 2, |_| 0, give),
-    // Fewer than a window takes, so that all wait in one frame.
+    // Fewer than the window, so that all wait in one frame.
     shape!("behind", "ready", &[100, 1_000, 4_000], 2, |size| size.varied, behind),
     shape!("fib", "n", &[27], 1, tasks::of_fib, fib),
     shape!("fib-2", "n", &[27], 2, tasks::of_fib, fib),
 ];
 
-/// The default scheme, all of its tasks in the pool: beside the shapes of which this says so.
+/// The default scheme with all its tasks in the pool, for the shapes that ask for it.
 const QUEUED: &str = "parked-queued";
 
-/// What the tasks run on.
+/// The runtimes of the tasks.
 pub const SCHEMES: [&str; 3] = [StackEngine::NAME, Parked::NAME, QUEUED];
 
 impl Shape {
@@ -66,7 +66,7 @@ impl Shape {
         if self.varied == "n" { &SCHEMES } else { &SCHEMES[..2] }
     }
 
-    /// The sizes with so many tasks at most; if there are none, the least one, cut down.
+    /// The sizes with at most this number of tasks. If there are none, the smallest one, cut down.
     fn sizes(&self, most: u64) -> Vec<Size> {
         let size = |varied| Size { varied, most };
         let fits = |&varied: &u64| varied <= most && (self.tasks)(size(varied)) <= most;
@@ -116,7 +116,7 @@ fn once<E: Engine>(
     point.measure(|| rt.counts(), || Ok(run(rt, size)?))
 }
 
-/// Measures the shapes that were chosen; the points of each by turns.
+/// Measures the chosen shapes. The points of each alternate.
 pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     let chosen: Vec<_> = SHAPES.iter().filter(|shape| request.wants("shape", shape.name)).collect();
     if chosen.is_empty() {

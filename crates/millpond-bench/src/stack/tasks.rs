@@ -1,4 +1,4 @@
-//! Tasks that cost next to nothing, or none that is ready while a long body runs.
+//! Almost empty tasks, or tasks that are not ready until a long body runs.
 
 use millpond::{Access, Engine, Handle, Inout, Runtime, Spawn, Write};
 use std::hint::spin_loop;
@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// How long a run took, and whether all was right.
+/// The time of a run, and whether its result was correct.
 pub type Ran = Result<(Duration, bool), millpond::Error>;
 
-/// What there is of a shape.
+/// The size of a shape.
 #[derive(Clone, Copy)]
 pub struct Size {
-    /// The value of what is varied.
+    /// The value of the varied parameter.
     pub varied: u64,
-    /// The most tasks of a run.
+    /// The maximum number of tasks of a run.
     pub most: u64,
 }
 
-/// Tasks in a run where their number is not what is varied, if so many are allowed.
+/// Tasks per run if their number is not varied, unless the maximum is lower.
 const MANY: u64 = 1_000_000;
 
 pub fn of_accesses(size: Size) -> u64 {
     MANY.min(size.most)
 }
 
-/// Tasks that may change so many data, and change one.
+/// Tasks that may change this number of data, and change one.
 pub fn accesses<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let [a, b, c, d, e, f, g, h] = [0_u64; 8].map(Handle::new);
     let (many, start) = (of_accesses(size), Instant::now());
@@ -52,7 +52,7 @@ pub fn accesses<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     Ok((took, all == many))
 }
 
-/// So many tasks of two accesses.
+/// This number of tasks with two accesses.
 pub fn number<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (x, y) = (Handle::new(0_u64), Handle::new(0_u64));
     let start = Instant::now();
@@ -64,12 +64,12 @@ pub fn number<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     Ok((start.elapsed(), x.into_inner()? + y.into_inner()? == size.varied))
 }
 
-/// Parents of a scope's descents, where these are shorter.
+/// The number of parents in a scope's descents, if each descent is shorter.
 const BATCH: u64 = 1_000;
 
-/// Scopes, and descents in each.
+/// The number of scopes, and of descents in each.
 fn descents(size: Size) -> (u64, u64) {
-    // As many leaves besides.
+    // There are as many leaves as parents.
     let (depth, parents) = (size.varied, MANY.min(size.most / 2));
     ((parents / BATCH.max(depth)).max(1), (BATCH.min(parents) / depth).max(1))
 }
@@ -79,7 +79,8 @@ pub fn of_depth(size: Size) -> u64 {
     2 * scopes * each * size.varied
 }
 
-/// Parents in parents, so many deep, each with a leaf besides; again and again, no more at once than fit the caches.
+/// Nested parents of this depth, each with a leaf. This is repeated in several scopes, so that all
+/// tasks of a scope fit into the caches.
 pub fn depth<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (scopes, each) = descents(size);
     let (x, start) = (Handle::new(0_u64), Instant::now());
@@ -98,7 +99,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: u64, x: Access<'_, u64, Inout, S::Br
     });
 }
 
-/// Fibonacci number `n` without a cutoff, each call a parent.
+/// Fibonacci number `n` without a cutoff. Each call is a parent.
 pub fn fib<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (result, start) = (Handle::unset(), Instant::now());
     rt.scope(|s| fib_in(s, size.varied, result.write()))?;
@@ -123,15 +124,16 @@ fn fibonacci(n: u64) -> u64 {
     (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
 }
 
-/// Each call is a task, and each that calls has a sum.
+/// Each call is a task, and each inner call has a sum.
 pub fn of_fib(size: Size) -> u64 {
     3 * fibonacci(size.varied + 1) - 2
 }
 
-/// How long a body runs before anything else is ready, and how long the one that gives things away.
+/// The time that a body runs before any other is ready, and the time of the body that gives tasks
+/// away.
 const FIRST: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
-/// How long a body waits for others that run what is behind it.
+/// The maximum time that a body waits for other workers to run the tasks behind it.
 const LONGEST: Duration = Duration::from_secs(1);
 
 fn spin_for(time: Duration) {
@@ -141,8 +143,8 @@ fn spin_for(time: Duration) {
     }
 }
 
-/// A worker that has so many tasks, of which none is ready yet, begins a long body; with that they become ready. Until another
-/// worker begins one of them.
+/// A worker with this number of tasks, none of them ready, begins a long body, which makes them
+/// ready. The result is the time until another worker begins one of them.
 pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (begun, given, ran) = (&AtomicU64::new(0), &AtomicU64::new(u64::MAX), &AtomicU64::new(0));
     let (busy, origin) = (&OnceLock::<ThreadId>::new(), Instant::now());
@@ -168,7 +170,8 @@ pub fn give<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     Ok((took.min(LONG), ran.load(Relaxed) == size.varied))
 }
 
-/// While a body runs, as long as that takes, but for a second at most, others run all tasks behind it, each of them stolen: their time.
+/// While a body runs, for a second at most, other workers run all tasks behind it. Each of these is
+/// stolen. The result is the time that this takes.
 pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
     let (begun, ended, ran) = (&OnceLock::new(), &OnceLock::new(), &AtomicU64::new(0));
     let (x, y, all) = (Handle::new(()), Handle::new(()), size.varied);

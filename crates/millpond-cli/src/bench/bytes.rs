@@ -1,8 +1,8 @@
-//! How much memory does a task take that is outstanding? Many tasks of one access, all in flight together: the growth
-//! of what the process holds while they are spawned.
+//! How much memory does an outstanding task take? The suite spawns many tasks with one access, all
+//! in flight together. It measures by how much the process's memory grows meanwhile.
 //!
-//! What was freed once is used again before the process grows, so a process measures one point once. Several points
-//! are measured by as many processes, one after the other.
+//! Freed memory is reused before the process grows, so a process measures one point once. Several
+//! points need as many processes, one after the other.
 
 use super::Request;
 use super::row::Row;
@@ -21,14 +21,15 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
-/// What the tasks access, and what holds them back.
+/// The accesses of the tasks, and what blocks them.
 struct Shape {
     name: &'static str,
-    /// Whether they share one datum; else each has its own.
+    /// Whether they share one datum. Otherwise each task has its own.
     shared: bool,
-    /// Whether a task stands before them that changes all the data. Without it they are ready, and wait in the pool.
+    /// Whether a task before them changes all the data. Without it they are ready, and wait in the
+    /// pool.
     behind: bool,
-    /// Whether they change what they access; else they read it.
+    /// Whether they change their data. Otherwise they read it.
     changes: bool,
 }
 
@@ -68,7 +69,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     }
 }
 
-/// What was measured once.
+/// One measurement.
 struct Once {
     seconds: f64,
     bytes_per_task: f64,
@@ -90,7 +91,7 @@ fn point(request: &Request, shape: &Shape, runs: &[Once], tasks: u64) -> Row {
     }
 }
 
-/// Measures a graph in processes of its own, one a repetition.
+/// Measures a graph in separate processes, one per repetition.
 fn elsewhere(request: &Request, shape: &Shape, tasks: u64) -> Result<Row, Failure> {
     let failed = |what: String| Failure::Failed(format!("{}, {tasks} tasks: {what}", shape.name));
     let mut runs = Vec::new();
@@ -114,15 +115,15 @@ fn elsewhere(request: &Request, shape: &Shape, tasks: u64) -> Result<Row, Failur
     Ok(point(request, shape, &runs, tasks))
 }
 
-/// Measures a graph in this process. Nothing is run before all is spawned: there is no other worker, and nothing bids
-/// this one stop spawning.
+/// Measures a graph in this process. No task runs before all are spawned: there is no other worker,
+/// and nothing makes this one stop spawning.
 fn here(request: &Request, shape: &Shape, tasks: u64) -> Result<Once, Failure> {
     let runtime = request.config.with_workers(1).without_window().build_inline(Inline::Never)?;
     let once = hold(&runtime, shape, tasks)?;
     once.ok_or_else(|| Failure::Failed("cannot read the memory in use from /proc/self/status".to_owned()))
 }
 
-/// Spawns the tasks and runs them; nothing, if the system does not say how much memory is in use.
+/// Spawns the tasks and runs them; `None` if the system does not report the memory in use.
 fn hold(runtime: &AnyRuntime, shape: &Shape, tasks: u64) -> Result<Option<Once>, millpond::Error> {
     let data: Vec<Handle<u64>> = (0..if shape.shared { 1 } else { tasks }).map(|_| Handle::new(0)).collect();
     let ran_before = ran(runtime);
@@ -136,7 +137,8 @@ fn hold(runtime: &AnyRuntime, shape: &Shape, tasks: u64) -> Result<Option<Once>,
     Ok((before > 0).then_some(Once { seconds, bytes_per_task, verified }))
 }
 
-/// Spawns the tasks: when the first of them, and the most memory in use before and after.
+/// Spawns the tasks. Returns when it spawned the first one, and the maximum memory in use before
+/// and after.
 fn spawn<'s, S: Spawn<'s>>(s: &S, shape: &Shape, data: &[Handle<u64, S::Brand>], tasks: u64) -> (Instant, u64, u64) {
     if shape.behind {
         s.spawn(data.iter().map(Handle::inout).collect::<Vec<_>>(), |_| ());

@@ -1,5 +1,5 @@
-//! Suites of another program, `millpond-bench`, which is compiled once for each scheme. That takes minutes, so the program
-//! is built only when a user asks for it.
+//! Suites of another program, `millpond-bench`, which is compiled once per scheme. That takes
+//! minutes, so the program is built only when a user asks for it.
 
 use crate::failure::Failure;
 use clap::{Arg, ArgMatches};
@@ -14,18 +14,19 @@ const PROGRAM: &str = "millpond-bench";
 /// The command that builds it.
 const BUILD: &str = "cargo build --profile max -p millpond-bench";
 
-/// Where it may be, seen from this program's directory. First where the command above puts it: numbers in the documentation
-/// are from that profile. Then in the same directory.
+/// Where the program may be, relative to this program's directory. The first place is where the
+/// command above puts it: numbers in the documentation are from that profile. The second one is the
+/// same directory.
 const PLACES: [&str; 2] = ["../max", "."];
 
-/// All arguments after the suite, unread.
+/// All arguments after the suite, without parsing.
 pub fn args() -> Vec<Arg> {
     let args = Arg::new("args").value_name("OPTIONS").value_parser(clap::value_parser!(OsString));
     vec![args.num_args(0..).trailing_var_arg(true).allow_hyphen_values(true)]
 }
 
-/// Runs the suite in place of this program. Returns only if that fails. A file that the system does not start is passed
-/// over.
+/// Runs the suite in place of this program, and returns only if that fails. Skips a file that the
+/// system does not start.
 pub fn run(suite: &str, matches: &ArgMatches) -> Failure {
     let own = match std::env::current_exe() {
         Ok(own) => own,

@@ -1,5 +1,5 @@
-//! How long must a task be to be worth it? Efficiency against the length of the body, on four task graphs, and the
-//! length at which half of it is left.
+//! How long must a task be to be worthwhile? The suite measures efficiency against the length of
+//! the body on four task graphs. It also gives the length at which the efficiency is one half.
 
 use super::Request;
 use super::graph::{Graph, SHAPES};
@@ -17,7 +17,7 @@ use millpond::{Handle, on_runtime};
 use serde_json::json;
 use std::time::Instant;
 
-/// The lengths of the bodies unless others are asked for, in nanoseconds.
+/// The default lengths of the bodies, in nanoseconds.
 const BODIES: [u64; 7] = [50, 100, 200, 500, 1000, 5000, 20_000];
 
 /// The options of this suite.
@@ -53,7 +53,7 @@ pub fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// A graph with one length.
+/// A graph with one body length.
 struct Point {
     row: Row,
     body_ns: u64,
@@ -71,7 +71,8 @@ impl Point {
     }
 }
 
-/// Measures one graph with one length: serial and parallel runs by turns, so that both see the same machine.
+/// Measures one graph with one length. Serial and parallel runs alternate, so that both see the
+/// same machine.
 fn point(request: &Request, runtime: &AnyRuntime, graph: &Graph, body_ns: u64, spins: u64) -> Result<Point, Failure> {
     let workers = request.config.workers;
     let before = ran(runtime);
@@ -102,7 +103,7 @@ fn point(request: &Request, runtime: &AnyRuntime, graph: &Graph, body_ns: u64, s
     Ok(Point { row, body_ns, serial_seconds, efficiency })
 }
 
-/// The time of a parallel run, and what the data are after it.
+/// The time of a parallel run, and the data after it.
 fn parallel(runtime: &AnyRuntime, graph: &Graph, spins: u64) -> Result<(f64, Vec<u64>), Failure> {
     let handles: Vec<Handle<u64>> = graph.start().into_iter().map(Handle::new).collect();
     let start = Instant::now();

@@ -35,13 +35,13 @@ impl Graph {
         }
     }
 
-    /// Tasks that each have a datum of their own.
+    /// Tasks without shared data: each has its own datum.
     fn independent(n: u32) -> Self {
         let params = vec![("tasks", u64::from(n))];
         Self { shape: "independent", params, data: n as usize, steps: (0..n).map(Step::Alone).collect() }
     }
 
-    /// Chains side by side, spawned step by step.
+    /// Parallel chains, spawned step by step.
     fn chains(chains: u32, length: u32) -> Self {
         let params = vec![("chains", u64::from(chains)), ("length", u64::from(length))];
         let steps = (0..length).flat_map(|_| (0..chains).map(Step::Alone)).collect();
@@ -63,17 +63,17 @@ impl Graph {
         Self { shape: "cholesky", params: vec![("tiles", u64::from(nt))], data: (nt * nt) as usize, steps }
     }
 
-    /// The product of two matrices of tiles, all updates of a tile together.
+    /// The product of two matrices of tiles. All updates of a tile are consecutive.
     pub fn matmul(nt: u32) -> Self {
         Self::product(nt, |outer, middle, inner| (outer, middle, inner))
     }
 
-    /// The same, one update of each tile after the other.
+    /// The same product. Updates of the same tile are far apart.
     pub fn matmul_kij(nt: u32) -> Self {
         Self::product(nt, |outer, middle, inner| (middle, inner, outer))
     }
 
-    /// The product with its loops in an order, which says what i, j and k are.
+    /// The product with its loops in a given order, which maps them to i, j and k.
     fn product(nt: u32, order: fn(u32, u32, u32) -> (u32, u32, u32)) -> Self {
         let at = |matrix: u32, i: u32, j: u32| (matrix * nt + i) * nt + j;
         let loops = (0..nt).flat_map(|a| (0..nt).flat_map(move |b| (0..nt).map(move |c| order(a, b, c))));
@@ -81,12 +81,12 @@ impl Graph {
         Self { shape: "matmul", params: vec![("tiles", u64::from(nt))], data: (3 * nt * nt) as usize, steps }
     }
 
-    /// How many tasks it has.
+    /// The number of tasks.
     pub fn tasks(&self) -> u64 {
         self.steps.len() as u64
     }
 
-    /// What the data are at first.
+    /// The initial data.
     pub fn start(&self) -> Vec<u64> {
         (0..self.data as u64).collect()
     }
@@ -133,7 +133,7 @@ impl Graph {
     }
 }
 
-/// Works for a while and leaves a number that depends on every number before it, in order.
+/// Works for a while. The result depends on all previous numbers and their order.
 fn body(spins: u64, a: u64, b: u64, c: &mut u64) {
     *c = spin(spins, c.rotate_left(7) ^ a.rotate_left(21).wrapping_add(b));
 }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn conflicting_updates_keep_their_order_in_both() {
-        // The bodies do not commute, and each tile has its updates by ascending k in both orders.
+        // The bodies do not commute, and both orders update each tile by ascending k.
         let data = |graph: &Graph| {
             let mut data = graph.start();
             graph.serial(3, &mut data);

@@ -1,4 +1,5 @@
-//! What does a runtime cost that has nothing to do? The processor time of the whole process while the caller sleeps.
+//! What does an idle runtime cost? The suite measures the processor time of the whole process while
+//! the caller sleeps.
 
 use super::Request;
 use super::row::Row;
@@ -14,10 +15,11 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// What the runtime is in while nothing is done.
+/// The state of the idle runtime.
 struct Shape {
     name: &'static str,
-    /// Puts the runtime there and sleeps; whether what ran before the sleep was right.
+    /// Puts the runtime into that state and sleeps. Also returns whether the tasks before the sleep
+    /// were correct.
     sleep: fn(&AnyRuntime, Duration) -> Result<(Slept, bool), millpond::Error>,
 }
 
@@ -28,13 +30,13 @@ static SHAPES: &[Shape] = &[
     Shape { name: "open-session", sleep: open_session },
 ];
 
-/// Tasks that run before the sleep, and after it.
+/// Tasks that run before and after the sleep.
 const TASKS: u64 = 1000;
 
 /// A sleep of the caller.
 struct Slept {
     seconds: f64,
-    /// The processor time that the process took meanwhile.
+    /// The processor time of the process during the sleep.
     cpu_seconds: f64,
 }
 
@@ -46,7 +48,7 @@ impl Slept {
     }
 }
 
-/// The processor time of the process, all threads.
+/// The processor time of all threads of the process.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -78,7 +80,7 @@ fn point(request: &Request, shape: &Shape, time: Duration) -> Result<Row, Failur
         let runtime = request.config.build()?;
         let before = ran(&runtime);
         let (slept, right) = (shape.sleep)(&runtime, time)?;
-        // It still works.
+        // The runtime still works.
         verified &= right & work(&runtime)?;
         cpu_shares.push(slept.cpu_seconds / slept.seconds);
         seconds.push(slept.seconds);
@@ -112,7 +114,7 @@ fn count<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>) {
     }
 }
 
-/// Waits until they have ended; whether the last found what they leave.
+/// Waits until they have ended. Returns whether the last one found their result.
 fn counted<'s, S: Spawn<'s>>(s: &S, n: &Handle<u64, S::Brand>) -> Result<bool, millpond::Error> {
     count(s, n);
     Ok(s.wait(s.spawn(n.read(), |n| *n))? == TASKS)
@@ -123,7 +125,7 @@ fn between_scopes(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool),
     Ok((Slept::new(time), right))
 }
 
-/// The caller sleeps in the body of a scope, all of whose tasks have ended.
+/// The caller sleeps in the body of a scope whose tasks have all ended.
 fn in_a_scope(runtime: &AnyRuntime, time: Duration) -> Result<(Slept, bool), millpond::Error> {
     let n = Handle::new(0);
     on_runtime!(runtime, rt => rt.try_scope(|s| {

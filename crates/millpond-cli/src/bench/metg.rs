@@ -1,21 +1,23 @@
-//! The minimum effective task granularity, METG(50 %): the length of body at which half the efficiency is left.
-//! E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance", SC 2020.
+//! The minimum effective task granularity, METG(50 %): the body length at which the efficiency is
+//! one half. E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel
+//! Runtime Performance", SC 2020.
 
 use serde_json::{Value, json};
 
-/// Where the efficiency falls below a half, in nanoseconds.
+/// The length below which the efficiency is less than a half, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metg {
-    /// Between two lengths that were measured: interpolated, linear in the logarithm of the length.
+    /// Between two measured lengths: interpolated, linear in the logarithm of the length.
     At(f64),
-    /// Below the shortest one that was measured: there it is still a half or more.
+    /// Below the shortest measured length, whose efficiency is at least a half.
     Below(f64),
-    /// Above the longest one that was measured: there it is still less.
+    /// Above the longest measured length, whose efficiency is less than a half.
     Above(f64),
 }
 
 impl Metg {
-    /// Of efficiencies by length, shortest first. Where noise crosses the half more than once, the longest crossing.
+    /// Computes it from efficiencies by length, shortest first. If noise crosses the half more than
+    /// once, the longest crossing counts.
     pub fn of(points: &[(u64, f64)]) -> Self {
         let length = |point: Option<&(u64, f64)>| point.map_or(0.0, |(ns, _)| *ns as f64);
         let Some(last_low) = points.iter().rposition(|(_, efficiency)| *efficiency < 0.5) else {
@@ -29,7 +31,7 @@ impl Metg {
         Self::At(low_ns as f64 * (high_ns as f64 / low_ns as f64).powf(part))
     }
 
-    /// What a row adds: the length, and whether it is that or only a bound.
+    /// The fields of a row: the length, and whether it is exact or a bound.
     pub fn fields(self) -> [(&'static str, Value); 2] {
         let (ns, is) = match self {
             Self::At(ns) => (ns, "at"),

@@ -1,4 +1,4 @@
-//! `millpond bench`: suites of measurements, a row a measured point.
+//! `millpond bench`: suites of measurements, with one row per measured point.
 
 mod bimodal;
 mod bytes;
@@ -26,7 +26,7 @@ use millpond::catalogue::Registry;
 use row::Row;
 use std::path::PathBuf;
 
-/// A suite: a row of data before it is code.
+/// A suite: an entry in the table of suites.
 #[derive(Debug)]
 pub struct Suite {
     /// Its name on the command line.
@@ -39,21 +39,22 @@ pub struct Suite {
     measure: Measure,
 }
 
-/// What a suite measures.
+/// What the suite measures.
 #[derive(Debug)]
 enum Measure {
-    /// One runtime, chosen by the options.
+    /// One runtime, chosen by the shared options.
     Runtime(fn(&Request) -> Result<Vec<Row>, Failure>),
     /// All pools and memory managers in one run.
     Pools(fn(&pools::Request) -> Result<Vec<Row>, Failure>),
-    /// What its own options choose; with so many repetitions.
+    /// What its own options choose. The number is that of repetitions.
     Own(fn(&ArgMatches, usize) -> Result<Vec<Row>, Failure>),
     /// Another program has the suite.
     Elsewhere,
 }
 
 impl Suite {
-    /// A suite that reads all of its options itself, but for `--reps`, whose value `measure` gets, `--json` and `--csv`.
+    /// A suite that reads all of its options itself, except `--reps`, whose value `measure` gets,
+    /// `--json` and `--csv`.
     pub const fn new(
         name: &'static str,
         summary: &'static str,
@@ -68,12 +69,12 @@ impl Suite {
         Self { name, summary, args: elsewhere::args, measure: Measure::Elsewhere }
     }
 
-    /// Whether another program has it.
+    /// Whether another program has the suite.
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.measure, Measure::Elsewhere)
     }
 
-    /// All of its options, but for those that every suite has.
+    /// All of its options, except those that every suite has.
     pub(crate) fn args(&self, registry: &Registry) -> Vec<Arg> {
         let mut args = match self.measure {
             Measure::Runtime(_) => runtime_args(registry),
@@ -147,7 +148,7 @@ pub static SUITES: &[Suite] = &[
     collections::PRECONDITIONS,
 ];
 
-/// What a suite is asked for.
+/// The arguments of a suite.
 struct Request<'a> {
     matches: &'a ArgMatches,
     config: Config,
@@ -155,17 +156,17 @@ struct Request<'a> {
     progress: Progress,
 }
 
-/// Runs the suite that was named; says whether every row was verified.
+/// Runs the named suite. Returns whether every row was verified.
 pub fn bench(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     measure(SUITES, matches, registry)
 }
 
-/// Runs the one of these suites that was named; says whether every row was verified.
+/// Runs the named suite of these. Returns whether every row was verified.
 pub fn measure(suites: &[Suite], matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let missing = || Failure::Usage("expected a suite".to_owned());
     let (name, matches) = matches.subcommand().ok_or_else(missing)?;
     let suite = suites.iter().find(|suite| suite.name == name).ok_or_else(missing)?;
-    // Not an option here if another program has the suite.
+    // If another program has the suite, this option does not exist here.
     let csv = matches.try_get_one::<PathBuf>("csv").unwrap_or_default();
     csv.map_or(Ok(()), |file| millpond_workloads::output::require(file))?;
     let rows = suite.measure(matches, registry)?;

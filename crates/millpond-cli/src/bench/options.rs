@@ -14,12 +14,12 @@ pub fn names(option: &'static str, names: impl IntoIterator<Item = &'static str>
     Arg::new(option).long(option).value_name("NAME").value_parser(parser).action(ArgAction::Append).help(help)
 }
 
-/// Whether a name is among those of an option that may be repeated, or none is.
+/// Whether a repeatable option has the name, or was not given.
 pub fn wants(matches: &ArgMatches, option: &str, name: &str) -> bool {
     matches.get_many::<String>(option).is_none_or(|mut names| names.any(|given| given == name))
 }
 
-/// The values of an option that may be repeated, in order, each once.
+/// The values of a repeatable option, in order, without duplicates.
 pub fn numbers(matches: &ArgMatches, name: &str, default: &[u64]) -> Vec<u64> {
     let given = matches.get_many::<u64>(name).map(|all| all.copied().collect::<Vec<_>>());
     let mut values = given.unwrap_or_else(|| default.to_vec());

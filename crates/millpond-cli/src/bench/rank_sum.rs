@@ -1,20 +1,22 @@
 //! The two-sided Wilcoxon rank-sum test (TG §5.6.1): could two samples come from the same distribution?
 //!
-//! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1(6), 1945; H. B. Mann and D. R.
-//! Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the Other", Annals of
-//! Mathematical Statistics 18(1), 1947. W is counted as the paper's R does: the sum of ranks less its least value.
+//! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1(6), 1945; H. B.
+//! Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically
+//! Larger than the Other", Annals of Mathematical Statistics 18(1), 1947. W is defined as in R,
+//! which the paper uses: the sum of ranks minus its minimum.
 
 use std::f64::consts::{PI, SQRT_2};
 
 /// Samples smaller than this, and without ties, get the exact distribution.
 const FEW: usize = 50;
 
-/// What the test says.
+/// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Test {
-    /// In how many pairs the first sample has the greater value; a tie counts a half.
+    /// The number of pairs in which the first sample has the greater value. A tie counts as a half.
     pub w: f64,
-    /// How likely so uneven a W, or a more uneven one, would be if both had the same distribution.
+    /// The probability of a W that is at least as uneven, if both samples have the same
+    /// distribution.
     pub p: f64,
 }
 
@@ -30,7 +32,7 @@ pub fn test(one: &[f64], other: &[f64]) -> Option<Test> {
     Some(Test { w, p })
 }
 
-/// The sum of the first sample's ranks among all, and how many values each group of equal ones has.
+/// The sum of the first sample's ranks, and the size of each group of equal values.
 fn ranks(one: &[f64], other: &[f64]) -> (f64, Vec<usize>) {
     let mut all: Vec<(f64, bool)> = one.iter().map(|x| (*x, true)).chain(other.iter().map(|x| (*x, false))).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -45,23 +47,24 @@ fn ranks(one: &[f64], other: &[f64]) -> (f64, Vec<usize>) {
     (sum, ties)
 }
 
-/// Of all ways to choose the ranks of the first sample, the part that is as uneven.
+/// The fraction of all choices of the first sample's ranks that are at least as uneven.
 fn exact(w: usize, n: usize, m: usize) -> f64 {
     let ways = ways(n, m);
     let all: f64 = ways.iter().sum();
-    // The distribution is symmetric: the lower tail serves for both.
+    // The distribution is symmetric, so the lower tail serves for both.
     let tail: f64 = ways[..=w.min(n * m - w)].iter().sum();
     (2.0 * tail / all).min(1.0)
 }
 
-/// In how many ways `n` ranks of `n + m` have each W.
+/// The number of choices of `n` ranks out of `n + m` for each W.
 fn ways(n: usize, m: usize) -> Vec<f64> {
-    // Of so many ranks chosen, the ways by what the sum exceeds its least value. Rank by rank, each is taken or not.
+    // For each number of chosen ranks: the number of choices by the excess of their sum over its
+    // minimum. Each rank is taken or not.
     let mut chosen = vec![vec![0.0; n * m + 1]; n + 1];
     chosen[0][0] = 1.0;
     for rank in 1..=n + m {
         for count in (1..=n.min(rank)).rev() {
-            // The least value of the k-th rank chosen is k.
+            // The minimum of the k-th chosen rank is k.
             let more = rank - count;
             for w in (more..=n * m).rev() {
                 chosen[count][w] += chosen[count - 1][w - more];
@@ -71,20 +74,20 @@ fn ways(n: usize, m: usize) -> Vec<f64> {
     chosen.swap_remove(n)
 }
 
-/// The normal distribution of the same mean and variance; the variance is less by the ties, and W is made half a step
-/// less uneven, since it has steps.
+/// The normal distribution of the same mean and variance. Ties reduce the variance. W is discrete,
+/// so it is moved half a step towards the mean.
 fn approximate(w: f64, n: usize, m: usize, ties: &[usize]) -> f64 {
     let (n, m) = (n as f64, m as f64);
     let all = n + m;
     let tied: f64 = ties.iter().map(|&t| t as f64).map(|t| t * t * t - t).sum();
     let variance = n * m / 12.0 * (all + 1.0 - tied / (all * (all - 1.0)));
     let uneven = ((w - n * m / 2.0).abs() - 0.5).max(0.0);
-    // Without variance all values are the same.
+    // Without variance all values are equal.
     if variance > 0.0 { erfc(uneven / variance.sqrt() / SQRT_2) } else { 1.0 }
 }
 
-/// The complementary error function of `x` ≥ 0: near 0 by its series, else by its continued fraction, so that small
-/// values have as many digits.
+/// The complementary error function of `x` ≥ 0. Near 0 it uses the series, otherwise the continued
+/// fraction, so that small values have full precision.
 fn erfc(x: f64) -> f64 {
     if x < 2.0 {
         let (mut term, mut sum) = (x, x);
@@ -107,10 +110,10 @@ mod tests {
         assert!((found / wanted - 1.0).abs() < part, "{found} is not {wanted}");
     }
 
-    /// The paper's: tickets against graph, and against embedded graph, 30 runs each.
+    /// The paper's samples: tickets against graph, and against embedded graph, 30 runs each.
     #[test]
     fn values_of_the_paper() {
-        // Far out, the exact distribution is thinner than the normal one, which the paper took.
+        // In its tail, the exact distribution is thinner than the normal one, which the paper used.
         assert!(exact(132, 30, 30) < 2.58e-6);
         close(exact(321, 30, 30), 0.0575, 0.02);
         close(approximate(132.0, 30, 30, &[]), 2.58e-6, 0.05);
@@ -147,7 +150,7 @@ mod tests {
         assert_eq!((sum, ties), (7.0, vec![3]));
         let same = test(&[1.0; 4], &[1.0; 4]).expect("two samples");
         assert_eq!(same, Test { w: 8.0, p: 1.0 });
-        // W is 1.5, which is 3 from the mean; the variance, by hand, is 9/12 × (7 − 6/30).
+        // W is 1.5, which differs from the mean by 3. The variance, by hand, is 9/12 × (7 − 6/30).
         let tied = test(&[1.0, 2.0, 3.0], &[2.0, 4.0, 5.0]).expect("two samples");
         close(tied.p, erfc(2.5 / (0.75_f64 * (7.0 - 0.2)).sqrt() / SQRT_2), 1e-12);
         assert_eq!(tied.w, 1.5);

@@ -1,4 +1,4 @@
-//! A row of a bench: a measured point, and how rows are printed.
+//! A row of a bench: a measured point. Also prints rows.
 
 use crate::failure::Failure;
 use crate::report::print;
@@ -19,20 +19,20 @@ pub struct Row {
     pub config: Value,
     /// The sizes of the graph.
     pub params: Vec<(&'static str, u64)>,
-    /// Tasks in a repetition; 0 where none runs in the time that is measured.
+    /// Tasks per repetition; 0 if the measured time has no tasks.
     pub tasks: u64,
     /// The time of each repetition.
     pub seconds: Vec<f64>,
-    /// The part of the tasks that each worker ran, over all repetitions.
+    /// The fraction of the tasks that each worker ran, over all repetitions.
     pub worker_shares: Vec<f64>,
     /// Whether every repetition gave the serial result.
     pub verified: bool,
-    /// What the suite adds.
+    /// The suite's own fields.
     pub extra: Vec<(&'static str, Value)>,
 }
 
 impl Row {
-    /// Which point this is, in words.
+    /// The display name of the point.
     pub fn name(&self) -> String {
         let extra = self.extra.first().map(|(name, value)| format!(" {name} {value}")).unwrap_or_default();
         format!("{}{extra}", self.shape)
@@ -58,13 +58,13 @@ impl Row {
     }
 }
 
-/// One object, and nothing else.
+/// Prints one JSON object.
 pub fn print_json(suite: &str, rows: &[Row]) -> Result<(), Failure> {
     let rows: Vec<_> = rows.iter().map(Row::json).collect();
     print(&json!({ "suite": suite, "rows": rows }).to_string())
 }
 
-/// A table for people: the fields that differ from row to row.
+/// Prints a table for people: the fields that differ between rows.
 pub fn print_table(rows: &[Row]) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
@@ -92,8 +92,8 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Writes the rows as CSV. What has parts (configuration, sizes, shares) is one field, `name=value` or values,
-/// separated by spaces.
+/// Writes the rows as CSV. A value with parts (configuration, sizes, shares) is one field:
+/// `name=value` pairs or values, separated by spaces.
 pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
     let mut text = String::new();
     for (k, row) in rows.iter().enumerate() {
@@ -106,7 +106,7 @@ pub fn write_csv(file: &Path, rows: &[Row]) -> Result<(), Failure> {
     Ok(output::write(file, |out| out.write_all(text.as_bytes()))?)
 }
 
-/// No value holds a comma or a quote: names are ours, the rest are numbers.
+/// No value has a comma or a quote: all are known names or numbers.
 fn field(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,7 +1,7 @@
 //! Bodies of a given length: a fixed amount of work, calibrated once.
 //!
-//! A loop that watched the clock would end on time even while its thread is not running, and so would hide what
-//! it is meant to show. A fixed number of dependent steps does not.
+//! A loop that watches the clock ends on time even while its thread is not running. So it would
+//! hide what it should show. A fixed number of dependent steps does not.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,13 +11,14 @@ use std::time::Instant;
 pub fn spin(steps: u64, x: u64) -> u64 {
     let mut x = x;
     for _ in 0..steps {
-        // The constants are Knuth's for a 64-bit linear congruential generator; `black_box` keeps the steps apart.
+        // The constants are Knuth's for a 64-bit linear congruential generator. `black_box` keeps
+        // the steps separate.
         x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
     }
     x
 }
 
-/// How many steps take a nanosecond.
+/// Steps per nanosecond.
 pub fn steps_per_ns() -> f64 {
     const STEPS: u64 = 1_000_000;
     let once = || {
@@ -25,12 +26,12 @@ pub fn steps_per_ns() -> f64 {
         black_box(spin(STEPS, black_box(1)));
         start.elapsed().as_nanos() as f64
     };
-    // The least of many: an interruption only ever adds.
+    // The minimum of many: an interruption only adds time.
     let least = (0..25).map(|_| once()).fold(f64::INFINITY, f64::min);
     STEPS as f64 / least
 }
 
-/// How many steps take so long, where so many take a nanosecond.
+/// The number of steps that take this time.
 pub fn steps(ns: u64, steps_per_ns: f64) -> u64 {
     (ns as f64 * steps_per_ns).round().max(1.0) as u64
 }

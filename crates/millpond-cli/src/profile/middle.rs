@@ -1,23 +1,24 @@
-//! The run of median time, without all the others: the recording of a million tasks is 30 MB.
+//! Keeps the run of median time without keeping all: the recording of a million tasks has 30 MB.
 
 use std::collections::VecDeque;
 
-/// Of some runs, those that can still be the one of median time; of the two in the middle of an even number, the
-/// faster.
+/// The runs that can still be the one of median time. For an even number, that is the faster one of
+/// the middle two.
 ///
-/// A run's place by time only rises as others come, by one with each at most. So what is beyond the middle is dropped,
-/// and what is as many places before it as it cannot rise any more: half of the runs and one are held at most.
+/// A run's rank by time only rises as others are added, by at most one for each. So a run beyond
+/// the middle is dropped. A run is also dropped if its rank can no longer reach the middle. At most
+/// half of the runs and one are held.
 pub struct Middle<T> {
     runs: usize,
     added: usize,
-    /// How many were dropped that are faster than those held.
+    /// The number of dropped runs that are faster than the held ones.
     below: usize,
-    /// With their times, the fastest first.
+    /// Runs with their times, the fastest first.
     held: VecDeque<(f64, T)>,
 }
 
 impl<T> Middle<T> {
-    /// Of so many runs, or fewer if one goes wrong.
+    /// For this number of runs, or fewer if one fails.
     pub fn of(runs: usize) -> Self {
         Middle { runs, added: 0, below: 0, held: VecDeque::new() }
     }
@@ -34,7 +35,7 @@ impl<T> Middle<T> {
         }
     }
 
-    /// The one of median time among those that were added.
+    /// The added run of median time.
     pub fn take(mut self) -> Option<T> {
         self.held.remove(place_of_median(self.added) - self.below).map(|(_, run)| run)
     }

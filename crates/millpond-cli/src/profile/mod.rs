@@ -1,4 +1,4 @@
-//! `millpond profile`: a workload, recorded; where its time went.
+//! `millpond profile`: records a workload, and reports how it spent its time.
 
 mod middle;
 pub mod outputs;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Profiles the workload that was named, or a recording; says whether the workload's answer was right.
+/// Profiles the named workload, or a recording. Returns whether the workload's answer was correct.
 pub fn profile(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     match matches.get_one::<PathBuf>("read") {
         Some(_) if matches.subcommand().is_some() => {
@@ -40,7 +40,7 @@ pub fn profile(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failur
     }
 }
 
-/// Profiles a recording that was written before.
+/// Profiles an existing recording.
 fn read(file: &Path, matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     nothing_runs(matches, registry)?;
     let outputs = Outputs::new(matches, &[("read", file)])?;
@@ -61,7 +61,7 @@ fn read(file: &Path, matches: &ArgMatches, registry: &Registry) -> Result<bool, 
     Ok(true)
 }
 
-/// Refuses what says how to run, where nothing is to be run.
+/// Refuses options for a run if nothing is to be run.
 fn nothing_runs(matches: &ArgMatches, registry: &Registry) -> Result<(), Failure> {
     let args = args::run_args(registry);
     let given = args.iter().map(|arg| arg.get_id().as_str());
@@ -89,7 +89,7 @@ fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     let Profiled { recording, profile, measured } = profiled;
     let report = Report { workload: workload.name, params: job.params(), tasks: job.tasks(), config, measured };
     let verified = report.measured.verdict.verified;
-    // What combines reductions is known only now.
+    // The number of combinations is known only now.
     outputs.check_size(profile.tasks + profile.combinations)?;
     if verified {
         job.save()?;
@@ -110,7 +110,7 @@ fn run(matches: &ArgMatches, registry: &Registry) -> Result<bool, Failure> {
     Ok(verified)
 }
 
-/// The repetition of median time, and what all were like.
+/// The repetition of median time, and figures of all repetitions.
 struct Profiled {
     recording: Recording,
     profile: Profile,
@@ -161,7 +161,7 @@ fn repeat(
     Ok(Profiled { recording, profile, measured })
 }
 
-/// Times without recording on 1, 2, 4, … workers, up to those that were asked for.
+/// Times without recording on 1, 2, 4, … workers, up to the requested number.
 fn measure(
     job: &mut dyn Job,
     workload: &Workload,
@@ -186,8 +186,9 @@ fn measure(
     Ok(points)
 }
 
-/// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole: it is one scope, and a
-/// scope that has begun is not recorded. A task pool has no recorder: the workload tells the writer itself.
+/// Records the timed part, and its time and memory. A graph of Collections is recorded as a whole:
+/// it is one scope, and a scope that has begun is not recorded. A task pool has no recorder: the
+/// workload writes the events itself.
 struct Tape<'a> {
     is_graph: bool,
     recorder: Option<&'a Recorder>,

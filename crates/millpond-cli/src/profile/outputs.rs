@@ -1,4 +1,4 @@
-//! The files that `millpond profile` writes: a row each.
+//! The files that `millpond profile` writes: one table entry each.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -8,18 +8,18 @@ use millpond_workloads::output;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that can be asked for.
+/// An optional output file.
 pub struct Output {
     pub option: &'static str,
     pub help: &'static str,
     fill: fn(&Made<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-/// What the files are made of.
+/// The data of the files.
 pub struct Made<'a> {
     pub recording: &'a Recording,
     pub profile: &'a Report,
-    /// Measured: workers, and the seconds that they took.
+    /// Measured points: workers, and the seconds that they took.
     pub points: &'a [(u32, f64)],
 }
 
@@ -52,12 +52,12 @@ pub static OUTPUTS: &[Output] = &[
     },
 ];
 
-/// The files that were asked for.
+/// The requested files.
 pub struct Outputs(Vec<(&'static Output, PathBuf)>);
 
 impl Outputs {
-    /// Finds out now, before a long run, whether they can be written, and whether one would replace another of them or
-    /// of the `others`, which are read or written besides.
+    /// Checks before a long run that all files can be written. Also checks that none would replace
+    /// another one, or one of the `others`, which are read or written as well.
     pub fn new(matches: &ArgMatches, others: &[(&'static str, &Path)]) -> Result<Self, Failure> {
         let mut wanted = Vec::new();
         let mut taken: Vec<_> = others.iter().map(|(option, file)| (output::place(file), *option)).collect();
@@ -75,14 +75,14 @@ impl Outputs {
         Ok(Self(wanted))
     }
 
-    /// Refuses a picture of a graph that is too large for one.
+    /// Refuses a picture of a graph that is too large.
     pub fn check_size(&self, tasks: u64) -> Result<(), Failure> {
         let too_large = self.0.iter().any(|(output, _)| output.option == "dot") && tasks > DOT_LIMIT as u64;
         let error = DotError::TooLarge { tasks: tasks as usize, limit: DOT_LIMIT };
         if too_large { Err(Failure::Usage(format!("--dot: {error}"))) } else { Ok(()) }
     }
 
-    /// Whether the times of further runs are to be measured.
+    /// Whether further runs must be measured.
     pub fn wants_points(&self) -> bool {
         self.0.iter().any(|(output, _)| output.option == "speedup")
     }

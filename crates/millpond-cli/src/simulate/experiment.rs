@@ -1,4 +1,4 @@
-//! The paper's experiments: what is simulated, compared with what was published.
+//! The paper's experiments: simulated results, compared with the published ones.
 
 use super::options::{OF_MACHINES, given, seed};
 use super::{svg, write_svg};
@@ -13,9 +13,10 @@ use millpond_sim::Outcome;
 use millpond_sim::experiments::{Fit, IDLE, Row, TABLE_1_LATENCY, figure4, table1, theorem2};
 use serde_json::json;
 
-/// To another site of a grid and back. The paper does not have it; the chapter has what others would give.
+/// The time to another site of a grid and back, in seconds. The paper does not give it; the chapter
+/// shows the results of other values.
 const GRID_LATENCY: f64 = 0.01;
-/// As many processors as the paper's largest run but one.
+/// The number of processors of the paper's second largest run.
 const MOST: usize = 1422;
 
 pub fn experiment(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
@@ -93,7 +94,7 @@ fn table(rows: &[Row]) -> String {
     table.to_string()
 }
 
-/// A line and a table for each, or one JSON object.
+/// A line and a table per fit, or one JSON object.
 fn report(fits: &[Fit], as_json: bool) -> String {
     if as_json {
         return json!({ "experiment": "theorem2", "fits": fits }).to_string();
@@ -143,7 +144,7 @@ mod tests {
     use millpond_sim::experiments::theorem2;
     use serde_json::Value;
 
-    /// With fewer processors than the command has, which would take too long.
+    /// Fewer processors than in the command, which would take too long.
     #[test]
     fn theorem_2_is_reported_point_by_point() {
         let fits = theorem2(10, None, 1).unwrap();

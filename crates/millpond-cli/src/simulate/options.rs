@@ -6,13 +6,13 @@ use millpond::stack::policy::End;
 use millpond_sim::{Config, Costs, Speed, SpeedsError, speeds};
 use std::ops::RangeInclusive;
 
-/// The most processors that can be asked for.
+/// The maximum number of processors.
 const MAX_PROCESSORS: u64 = 100_000;
-/// What a cost may be, in seconds: no program may have more work.
+/// The range of a cost in seconds. No program may have more work.
 const COSTS: RangeInclusive<f64> = 0.0..=1e8;
-/// The slowest speed that may count.
+/// The range of the slowest speed that counts.
 const THRESHOLDS: RangeInclusive<f64> = 0.0..=1e6;
-/// Where thieves may begin to look, the default first.
+/// The ends at which thieves may begin to scan, the default first.
 const ENDS: [(&str, End); 2] = [("oldest", End::Oldest), ("newest", End::Newest)];
 const END_NAMES: &[&str] = &[ENDS[0].0, ENDS[1].0];
 
@@ -20,7 +20,7 @@ const END_NAMES: &[&str] = &[ENDS[0].0, ENDS[1].0];
 pub struct Subject {
     pub name: &'static str,
     summary: &'static str,
-    /// Option, least and greatest value, default, help.
+    /// For each option: its name, minimum, maximum, default and help.
     pub options: &'static [(&'static str, u64, u64, u64, &'static str)],
 }
 
@@ -58,7 +58,7 @@ pub static SUBJECTS: &[Subject] = &[
     },
 ];
 
-/// Options that say what the machine is; experiments bring their own.
+/// The options of the machine. Experiments define their own machine.
 pub const OF_MACHINES: [&str; 10] = [
     "processors",
     "speeds",
@@ -72,7 +72,7 @@ pub const OF_MACHINES: [&str; 10] = [
     "leaf-cost",
 ];
 
-/// The experiments, and what they are.
+/// The names of the experiments.
 pub const EXPERIMENTS: &[&str] = &["table1", "fig4", "theorem2"];
 
 /// The command.
@@ -100,7 +100,7 @@ pub fn command() -> Command {
         .subcommands(subjects)
 }
 
-/// What the simulated machine is like.
+/// The options of the simulated machine.
 fn machine_args() -> [Arg; 14] {
     [
         integer("processors", "P", 1, MAX_PROCESSORS, "Simulated processors [default: 32]"),
@@ -148,12 +148,12 @@ fn machine_args() -> [Arg; 14] {
     ]
 }
 
-/// An option with a number of a range.
+/// An option with a number in a range.
 fn number(name: &'static str, value: &'static str, range: RangeInclusive<f64>, help: &'static str) -> Arg {
     parsed(name, value, help, move |text| in_range(text, &range))
 }
 
-/// An option with seconds that are counted in nanoseconds.
+/// An option with seconds, counted in nanoseconds.
 fn cost(name: &'static str, help: &'static str) -> Arg {
     parsed(name, "SECONDS", help, |text| {
         let seconds = in_range(text, &COSTS)?;
@@ -175,17 +175,17 @@ fn in_range(text: &str, range: &RangeInclusive<f64>) -> Result<f64, String> {
     }
 }
 
-/// Whether that is an integer, but for what a multiplication rounds.
+/// Whether the number is an integer, except for the rounding of a multiplication.
 fn is_whole(number: f64) -> bool {
     (number - number.round()).abs() < 1e-6 * number.max(1.0)
 }
 
-/// A bound as one writes it.
+/// A bound, in its shortest form.
 fn short(bound: f64) -> String {
     if [0.0, 1.0].contains(&bound) { bound.to_string() } else { format!("{bound:e}") }
 }
 
-/// A number that was given.
+/// The number of an option, if given.
 pub fn given(matches: &ArgMatches, name: &str) -> Option<f64> {
     matches.get_one::<f64>(name).copied()
 }
@@ -194,14 +194,14 @@ pub fn seed(matches: &ArgMatches) -> u64 {
     matches.get_one::<u64>("seed").copied().unwrap_or(1)
 }
 
-/// Where thieves begin to look.
+/// The end at which thieves begin to scan.
 fn end(matches: &ArgMatches) -> End {
     let named = matches.get_one::<String>("steal-from");
     let chosen = ENDS.iter().find(|(name, _)| named.is_some_and(|named| named == name));
     chosen.unwrap_or(&ENDS[0]).1
 }
 
-/// What an end is called.
+/// The name of an end.
 pub fn name_of(end: End) -> &'static str {
     ENDS.iter().find(|(_, other)| *other == end).unwrap_or(&ENDS[0]).0
 }
@@ -211,7 +211,7 @@ pub fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// What creating tasks costs, where the defaults are `default`.
+/// The costs to create tasks, where `default` has the defaults.
 pub fn costs(matches: &ArgMatches, default: Costs) -> Costs {
     Costs {
         task: given(matches, "task-cost").map_or(default.task, nanos),
@@ -219,14 +219,14 @@ pub fn costs(matches: &ArgMatches, default: Costs) -> Costs {
     }
 }
 
-/// How a machine was described, for the output.
+/// The description of a machine, for the output.
 pub struct Described {
     pub config: Config,
     pub speeds: String,
     pub fault_below: Option<f64>,
 }
 
-/// The machine, where thefts take what they take in `default` unless it is said otherwise.
+/// The machine. Unless options say otherwise, thefts cost as much as in `default`.
 pub fn machine(matches: &ArgMatches, default: &Config) -> Result<Described, SpeedsError> {
     let processors = matches.get_one::<u64>("processors").copied().unwrap_or(32) as usize;
     let text = matches.get_one::<String>("speeds").cloned().unwrap_or_else(|| "constant".to_owned());
@@ -245,7 +245,7 @@ pub fn machine(matches: &ArgMatches, default: &Config) -> Result<Described, Spee
 }
 
 impl Described {
-    /// Thefts take what they take in `default` unless it was said otherwise.
+    /// Sets the costs of thefts to those of `default`, unless options say otherwise.
     pub fn set_thefts(&mut self, matches: &ArgMatches, default: &Config) {
         let config = &mut self.config;
         config.latency = given(matches, "latency").unwrap_or(default.latency);

@@ -1,4 +1,4 @@
-//! What `millpond simulate` prints.
+//! The output of `millpond simulate`.
 
 use super::options::name_of;
 use super::{Simulated, machine_json};
@@ -8,7 +8,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use serde_json::{Value, json};
 
-/// Columns of a curve in text.
+/// The width of a curve in text, in columns.
 const COLUMNS: usize = 60;
 
 pub fn show(simulated: &Simulated, as_json: bool) -> Result<(), Failure> {
@@ -89,7 +89,7 @@ fn table(simulated: &Simulated) -> String {
     table.to_string()
 }
 
-/// A curve of blocks, from 0 to `most`.
+/// A curve of block characters, from 0 to `most`.
 fn curve(values: &[f64], bins: usize, most: f64) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = COLUMNS.min(bins);

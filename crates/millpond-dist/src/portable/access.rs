@@ -1,4 +1,4 @@
-//! What a portable task declares, and which accesses of a spawn match it.
+//! The accesses that a portable task declares, and the accesses of a spawn that match them.
 
 use std::any::type_name;
 use std::fmt;
@@ -10,19 +10,20 @@ use millpond::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Values that can go to another process: serde's, `Send`, and without borrows.
+/// Values that can be sent to another process: they implement serde's traits and `Send`, and borrow
+/// nothing.
 ///
-/// Implemented by all types of that kind, and by nothing else.
+/// All such types implement it, and no others.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go to another process",
     label = "of a portable task, or of the data it uses, and not serde",
     note = "derive `serde::Serialize` and `serde::Deserialize`; it must also be `Send` and without borrows"
 )]
-// Serde's traits are no supertraits: the compiler would speak of them, and twice.
+// Serde's traits are no supertraits: the compiler's errors would then name them, too, and twice.
 pub trait Value: Sized + Send + 'static {
     #[doc(hidden)]
     fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error>;
-    /// The value at the beginning of `bytes`, and what is left of them.
+    /// Reads a value from the beginning of `bytes`. Returns it and the remaining bytes.
     #[doc(hidden)]
     fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), postcard::Error>;
 }
@@ -38,17 +39,19 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Value for T {
     }
 }
 
-/// Declares a `read`, for which `T` must be `Sync`: a leaf gets `&T`, a parent a handle with the right [`ReadOnly`].
+/// Declares a `read`; `T` must be `Sync`. A leaf gets `&T`, a parent a handle with the right
+/// [`ReadOnly`].
 #[derive(Debug)]
 pub struct R<T>(PhantomData<fn() -> T>);
-/// Declares a `write`: a leaf gets [`Out<T>`](Out), a parent a handle with the right [`WriteOnly`].
+/// Declares a `write`. A leaf gets [`Out<T>`](Out), a parent a handle with the right [`WriteOnly`].
 #[derive(Debug)]
 pub struct W<T>(PhantomData<fn() -> T>);
-/// Declares an `inout`: a leaf gets `&mut T`, a parent a handle with the right [`Full`].
+/// Declares an `inout`. A leaf gets `&mut T`, a parent a handle with the right [`Full`].
 #[derive(Debug)]
 pub struct Rw<T>(PhantomData<fn() -> T>);
-/// Declares a `reduce` with a reducer that holds nothing, such as [`Sum`](millpond::Sum): a leaf gets `&mut T`, a private copy
-/// that starts as the neutral element, a parent a handle with the right [`Full`]. (Athapascan's access `cw`.)
+/// Declares a `reduce` with a zero-sized reducer, such as [`Sum`](millpond::Sum). A leaf gets `&mut
+/// T`, a private copy that starts as the neutral element. A parent gets a handle with the right
+/// [`Full`]. (Athapascan's access `cw`.)
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn, Sum};
@@ -108,7 +111,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// One declared access: its mode, and of what type the datum is.
+/// One declared access: its mode, and the type of the datum.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessKind {
     mode: Mode,
@@ -131,7 +134,7 @@ impl AccessKind {
         self.size
     }
 
-    /// The name of the datum's type, for people.
+    /// The name of the datum's type, for messages.
     pub fn type_name(&self) -> &'static str {
         (self.of)()
     }
@@ -143,21 +146,22 @@ impl fmt::Display for AccessKind {
     }
 }
 
-/// What a portable task may declare: [`R`], [`W`], [`Rw`] or [`Cw`] of a [`Value`], or a tuple of up to 8 of them.
+/// What a portable task may declare: [`R`], [`W`], [`Rw`] or [`Cw`] of a [`Value`], or a tuple of
+/// up to 8 of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not what a portable task can declare",
     label = "not `R<T>`, `W<T>`, `Rw<T>`, `Cw<T, O>` or a tuple of at most 8 of them"
 )]
 pub trait Declared: 'static {
-    /// What a leaf gets.
+    /// The arguments of a leaf.
     type Leaf<'t>;
-    /// What a parent gets.
+    /// The arguments of a parent.
     type Held<'t>;
     /// The accesses, in order.
     const KINDS: &'static [AccessKind];
 }
 
-/// One access, no tuple.
+/// One access, not a tuple.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an access that a portable task can declare",
     label = "not `R<T>`, `W<T>`, `Rw<T>` or `Cw<T, O>`"
@@ -167,8 +171,8 @@ pub trait One: Declared {
     const KIND: AccessKind;
 }
 
-/// A declaration that takes the accesses `A` of a spawn in a scope with the brand `B`: those of the same modes and types
-/// in the same order.
+/// A declaration that accepts the accesses `A` of a spawn in a scope with the brand `B`. They must
+/// have the same modes and types, in the same order.
 #[diagnostic::on_unimplemented(
     message = "the task declares `{Self}`, the spawn passes `{A}`",
     label = "the task's `Access` and the accesses of the spawn do not match",
@@ -176,7 +180,7 @@ pub trait One: Declared {
             `h.reduce(O)`, each of a `Handle<T>` that this scope may spawn on"
 )]
 pub trait Takes<'s, A, B>: Declared {
-    /// `A`, of which is known what it becomes in a body.
+    /// `A`, with a bound on the arguments that a body gets.
     #[doc(hidden)]
     type Accesses: Accesses<'s, B> + for<'t> ArgsOf<'t, Leaf = Self::Leaf<'t>, Held = Self::Held<'t>>;
     #[doc(hidden)]
@@ -216,7 +220,7 @@ impl<T: Value, O: Reducer<T> + Default> Declared for Cw<T, O> {
 }
 impl<T: Value, O: Reducer<T> + Default> One for Cw<T, O> {
     const KIND: AccessKind = {
-        // Else the one of a spawn might be another than the one that its process makes where the task arrives.
+        // Otherwise the spawn's reducer could differ from the one that the receiving process makes.
         assert!(size_of::<O>() == 0, "the reducer of a portable task holds nothing: a struct without fields");
         AccessKind::of::<T>(Mode::Reduce)
     };

@@ -1,4 +1,4 @@
-//! What is registered of a task, and how it becomes bytes and a task again.
+//! The registered data of a task, and its conversion to bytes and back.
 
 use std::any::{Any, type_name};
 use std::fmt;
@@ -25,10 +25,10 @@ impl fmt::Display for Role {
     }
 }
 
-/// Where a task was registered; shown as `file:line`.
+/// Where a task was registered. Displayed as `file:line`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The source file, as the compiler was given it.
+    /// The source file, as given to the compiler.
     pub file: &'static str,
     /// The line of the `portable!`.
     pub line: u32,
@@ -40,9 +40,9 @@ impl fmt::Display for Place {
     }
 }
 
-/// A registered portable task, as [`Registry::get`](super::Registry::get) finds it.
+/// A registered portable task; see [`Registry::get`](super::Registry::get).
 ///
-/// Shown as in `fib.sum (leaf: read u64, read u64, write u64)`.
+/// Displayed like `fib.sum (leaf: read u64, read u64, write u64)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     name: &'static str,
@@ -76,7 +76,7 @@ impl Entry {
         Entry { name, place: Place { file, line }, ..self }
     }
 
-    /// The name that it was registered under.
+    /// The name under which it was registered.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -86,12 +86,12 @@ impl Entry {
         self.place
     }
 
-    /// Leaf or parent.
+    /// Whether it is a leaf or a parent.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// What it declares, in order.
+    /// The accesses that it declares, in order.
     pub fn accesses(&self) -> &'static [AccessKind] {
         self.accesses
     }
@@ -101,16 +101,16 @@ impl Entry {
         self.size
     }
 
-    /// The struct's name, for people: it may differ between two builds of a program.
+    /// The struct's name, for messages. It may differ between two builds of a program.
     pub fn type_name(&self) -> &'static str {
         (self.of)()
     }
 
-    /// Makes a task from its bytes, which [`encode`] made.
+    /// Makes a task from the bytes that [`encode`] returned.
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] if they are not those of such a task.
+    /// [`Error::Decode`] if they are not the bytes of such a task.
     pub fn decode(&'static self, bytes: &[u8]) -> Result<Decoded, Error> {
         match (self.decode)(bytes) {
             Ok(task) => Ok(Decoded { entry: self, task }),
@@ -140,10 +140,11 @@ fn decode<P: Value>(bytes: &[u8]) -> Result<Box<dyn Any + Send>, String> {
     }
 }
 
-/// Turns a task into its name and bytes, from which [`Registry::decode`](super::Registry::decode) makes it again.
+/// Turns a task into its name and bytes. [`Registry::decode`](super::Registry::decode) turns these
+/// into a task again.
 ///
-/// The bytes are [postcard](https://postcard.jamesmunns.com)'s, the same on every machine. They hold no version: both
-/// processes must have been built from the same structs.
+/// The format is [postcard](https://postcard.jamesmunns.com), the same on every machine. It has no
+/// version: both processes must be built from the same structs.
 ///
 /// # Errors
 ///
@@ -186,24 +187,24 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// What is registered of it.
+    /// Its registered data.
     pub fn entry(&self) -> &'static Entry {
         self.entry
     }
 
-    /// The task, as [`encode`] had it.
+    /// The task that was given to [`encode`].
     ///
     /// # Errors
     ///
-    /// Itself, if it is no `P`.
+    /// Returns `self` if the task is not a `P`.
     pub fn downcast<P: Registered + Value>(self) -> Result<P, Self> {
         let Decoded { entry, task } = self;
         task.downcast().map(|task| *task).map_err(|task| Decoded { entry, task })
     }
 }
 
-/// Implemented with one parameter for leaves and another for parents, so that the compiler finds out what a task is, and
-/// refuses what is both.
+/// Implemented with one parameter for leaves and another for parents. So the compiler infers which
+/// of them a task is, and refuses a task that is both.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is registered, and is no portable task",

@@ -1,8 +1,9 @@
-//! What can go wrong between a name and a task.
+//! The errors of portable tasks.
 
 use super::entry::Place;
 
-/// Why a program's portable tasks cannot be used, or one cannot be made from bytes. One line says it all.
+/// Why a program's portable tasks cannot be used, or one cannot be made from bytes. The message is
+/// one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,15 +12,15 @@ pub enum Error {
     Twice {
         /// The name.
         name: &'static str,
-        /// Where each was registered, in the order of files and lines.
+        /// Where they were registered, in the order of files and lines.
         places: Vec<Place>,
     },
     /// No task has the name.
     #[error("no portable task is named `{name}`: {}", hint(nearest))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Names that there are: at most three, nearest first.
+        /// Similar names: at most three, nearest first.
         nearest: Vec<&'static str>,
     },
     /// The bytes are not those of the task.
@@ -27,7 +28,7 @@ pub enum Error {
     Decode {
         /// The task's name.
         name: &'static str,
-        /// How many bytes there were.
+        /// The number of bytes.
         bytes: usize,
         /// What is wrong with them.
         reason: String,
@@ -37,7 +38,7 @@ pub enum Error {
     Encode {
         /// The task's name.
         name: &'static str,
-        /// What its `Serialize` says.
+        /// The error of its `Serialize`.
         reason: String,
     },
 }
@@ -50,7 +51,7 @@ fn hint(nearest: &[&str]) -> String {
     format!("the nearest valid: {}", list(&quoted, "or"))
 }
 
-/// As in `a, b and c`.
+/// Formats a list like `a, b and c`.
 fn list(items: &[impl ToString], last: &str) -> String {
     let mut items: Vec<_> = items.iter().map(ToString::to_string).collect();
     match items.pop() {

@@ -4,12 +4,13 @@ use super::access::{Declared, Value};
 use super::spawn::ParentScope;
 use super::task::{Args, Handles, Portable, PortableParent, Registered};
 
-/// An error of any type, as the body of a task may return it.
+/// An error of any type, which the body of a task may return.
 pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A [`Portable`] leaf whose body may fail: an `Err` fails the task, as [`Spawn::try_spawn`](millpond::Spawn::try_spawn) says.
+/// A [`Portable`] leaf whose body may fail. An `Err` fails the task; see
+/// [`Spawn::try_spawn`](millpond::Spawn::try_spawn).
 ///
-/// It is registered and spawned as any portable leaf.
+/// It is registered and spawned like any portable leaf.
 ///
 /// ```
 /// use millpond::{Handle, Kind, Out, Runtime};
@@ -38,14 +39,14 @@ pub type TaskError = Box<dyn std::error::Error + Send + Sync>;
 /// # }
 /// ```
 pub trait TryPortable: Registered + Value {
-    /// As [`Portable::Access`].
+    /// Like [`Portable::Access`].
     type Access: Declared;
 
-    /// The body, as [`Portable::run`].
+    /// The body, like [`Portable::run`].
     ///
     /// # Errors
     ///
-    /// Any; the task fails with it.
+    /// Any error. The task fails with it.
     fn try_run(self, args: <Self::Access as Declared>::Leaf<'_>) -> Result<(), TaskError>;
 }
 
@@ -64,7 +65,8 @@ impl<P: TryPortable> Portable for P {
     }
 }
 
-/// A [`PortableParent`] whose body may fail: an `Err` fails the task, as [`Spawn::try_nest`](millpond::Spawn::try_nest) says.
+/// A [`PortableParent`] whose body may fail. An `Err` fails the task; see
+/// [`Spawn::try_nest`](millpond::Spawn::try_nest).
 ///
 /// ```
 /// use millpond::{Handle, Runtime};
@@ -96,14 +98,14 @@ impl<P: TryPortable> Portable for P {
 /// # }
 /// ```
 pub trait TryPortableParent: Registered + Value {
-    /// As [`PortableParent::Access`].
+    /// Like [`PortableParent::Access`].
     type Access: Declared;
 
-    /// The body, as [`PortableParent::run`].
+    /// The body, like [`PortableParent::run`].
     ///
     /// # Errors
     ///
-    /// Any; the task fails with it. The children that were spawned before run.
+    /// Any error. The task fails with it. Children that were spawned before it still run.
     fn try_run<'t>(
         self,
         s: &impl ParentScope<'t>,

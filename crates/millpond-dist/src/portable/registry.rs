@@ -1,4 +1,4 @@
-//! Which portable tasks a program has.
+//! The registry of a program's portable tasks.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -8,11 +8,13 @@ use super::error::Error;
 
 /// Registers a portable task under a name: `portable!(Sum, "fib.sum");`.
 ///
-/// It stands beside the struct, once for each, and is all that implements [`Registered`](crate::Registered). The name is
-/// what other processes know the task by; let it begin with the name of the program's part, as `fib.` does, so that it is
-/// not used twice. That, [`check`](crate::portable::check) finds.
+/// Write it once per struct, next to the struct. Nothing else implements
+/// [`Registered`](crate::Registered). Other processes know the task by this name. Let it begin with
+/// the name of the program's part, as `fib.` does, so that no other task has it.
+/// [`check`](crate::portable::check) finds duplicates.
 ///
-/// A generic struct has no name; its instances can have: `portable!(Scale<f64>, "scale.f64");`.
+/// A generic struct cannot be registered, but its instances can: `portable!(Scale<f64>,
+/// "scale.f64");`.
 ///
 /// ```
 /// use millpond::Out;
@@ -39,7 +41,7 @@ macro_rules! portable {
     ($task:ty, $name:expr $(,)?) => {
         impl $crate::portable::Registered for $task {
             const ENTRY: $crate::portable::Entry = {
-                // The compiler finds out which of the two it is.
+                // The compiler infers which of the two it is.
                 let entry = <$task as $crate::portable::private::LeafOrParent<_>>::ENTRY;
                 entry.at($name, ::core::file!(), ::core::line!())
             };
@@ -56,7 +58,7 @@ pub struct Registry {
     entries: BTreeMap<&'static str, &'static Entry>,
 }
 
-/// How many names an error about an unknown one gives.
+/// The number of names in an error about an unknown one.
 const HINTS: usize = 3;
 
 impl Registry {
@@ -69,7 +71,7 @@ impl Registry {
         for (name, found) in by_name {
             let &[entry] = found.as_slice() else {
                 let mut places: Vec<_> = found.iter().map(|entry| entry.place()).collect();
-                // The linker gives them in any order.
+                // The linker yields them in any order.
                 places.sort();
                 return Err(Error::Twice { name, places });
             };
@@ -90,7 +92,7 @@ impl Registry {
         self.entries.values().copied()
     }
 
-    /// The task of that name.
+    /// The task with that name.
     ///
     /// ```standalone_crate
     /// let error = millpond_dist::portable::registry()?.get("fib.sum").err();
@@ -100,21 +102,22 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Unknown`] if there is none, with the names that are nearest.
+    /// [`Error::Unknown`] if there is none. It has the nearest names.
     pub fn get(&self, name: &str) -> Result<&'static Entry, Error> {
         self.entries.get(name).copied().ok_or_else(|| Error::Unknown { name: name.into(), nearest: self.nearest(name) })
     }
 
-    /// Makes a task from what [`encode`](super::encode) made of it.
+    /// Makes a task from what [`encode`](super::encode) returned.
     ///
     /// # Errors
     ///
-    /// As [`get`](Registry::get) and [`Entry::decode`].
+    /// Like [`get`](Registry::get) and [`Entry::decode`].
     pub fn decode(&self, name: &str, bytes: &[u8]) -> Result<Decoded, Error> {
         self.get(name)?.decode(bytes)
     }
 
-    /// The nearest first; whether they are alike or not, so that there is one wherever there are tasks.
+    /// The nearest names first, even if they are not similar. So there is a hint whenever there are
+    /// tasks.
     fn nearest(&self, name: &str) -> Vec<&'static str> {
         let name = name.to_ascii_lowercase();
         let mut ranked: Vec<_> = self
@@ -127,22 +130,23 @@ impl Registry {
     }
 }
 
-/// The portable tasks of this program, from all its crates. The first call sorts them, the others find them sorted.
+/// The portable tasks of this program, from all its crates. The first call builds the registry.
 ///
 /// # Errors
 ///
-/// As [`check`].
+/// Like [`check`].
 pub fn registry() -> Result<&'static Registry, Error> {
     static REGISTRY: OnceLock<Result<Registry, Error>> = OnceLock::new();
     REGISTRY.get_or_init(|| Registry::new(inventory::iter::<Entry>)).as_ref().map_err(Error::clone)
 }
 
-/// Whether each portable task of this program has a name of its own. To be called first in `main`; [`registry`] does the
-/// same.
+/// Checks that each portable task of this program has a unique name. Call it first in `main`.
+/// [`registry`] does the same check.
 ///
 /// # Errors
 ///
-/// [`Error::Twice`], with all places where the name is registered. Of several names, the first in their order.
+/// [`Error::Twice`], with all places that register the name. If there are several such names, it
+/// has the first in order.
 ///
 /// ```standalone_crate
 /// fn main() -> Result<(), millpond_dist::portable::Error> {

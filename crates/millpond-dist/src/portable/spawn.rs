@@ -1,4 +1,4 @@
-//! Spawning portable tasks, in scopes of the runtime and in bodies of portable parents.
+//! Spawns portable tasks, in scopes of the runtime and in bodies of portable parents.
 
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -8,7 +8,7 @@ use millpond::{CanWrite, Handle, In, Spawn, SpawnOptions, Task, Tried};
 use super::access::{Takes, Value};
 use super::task::{Portable, PortableParent};
 
-/// Spawns portable tasks in any scope of the runtime, among its other tasks.
+/// Spawns portable tasks in any scope of the runtime, like its other tasks.
 ///
 /// ```
 /// use millpond::{Handle, Out, Runtime, Spawn};
@@ -42,9 +42,10 @@ use super::task::{Portable, PortableParent};
 /// # }
 /// ```
 ///
-/// Portable tasks own what they hold, but what they use may be any data of the scope.
+/// A portable task owns its fields, but it may use any data of the scope.
 pub trait SpawnPortable<'s>: Spawn<'s> {
-    /// Spawns a portable leaf, as [`Spawn::spawn`] does a closure, and at the same cost: nothing is serialised.
+    /// Spawns a portable leaf, like [`Spawn::spawn`] with a closure, and at the same cost: nothing
+    /// is serialised.
     #[track_caller]
     #[inline(always)]
     fn spawn_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
@@ -57,7 +58,8 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
         })
     }
 
-    /// Spawns a portable parent, as [`Spawn::nest`] does a closure, and at the same cost. Its scope is a [`ParentScope`].
+    /// Spawns a portable parent, like [`Spawn::nest`] with a closure, and at the same cost. Its
+    /// scope is a [`ParentScope`].
     #[track_caller]
     #[inline(always)]
     fn nest_portable<A, P>(&self, accesses: A, task: P) -> Self::Join<()>
@@ -74,7 +76,7 @@ pub trait SpawnPortable<'s>: Spawn<'s> {
 
 impl<'s, S: Spawn<'s>> SpawnPortable<'s> for S {}
 
-/// Spawns portable tasks with a name and what else [`Spawn::task`] can say of them:
+/// Spawns portable tasks with a name and the other options of [`Spawn::task`]:
 /// `s.task("sum").index([3, 5]).priority(1).spawn_portable(…)`.
 ///
 /// ```
@@ -98,19 +100,19 @@ impl<'s, S: Spawn<'s>> SpawnPortable<'s> for S {}
 /// # }
 /// ```
 ///
-/// That name is for people, as any task's; the one in the registry is another.
+/// This name is for people, as for any task. It is independent of the name in the registry.
 pub trait TaskPortable<'s> {
     /// The scope that the task is spawned in.
     type Scope: Spawn<'s>;
 
-    /// As [`SpawnPortable::spawn_portable`].
+    /// Like [`SpawnPortable::spawn_portable`].
     #[track_caller]
     fn spawn_portable<A, P>(self, accesses: A, task: P) -> <Self::Scope as Spawn<'s>>::Join<()>
     where
         P: Portable,
         P::Access: Takes<'s, A, <Self::Scope as Spawn<'s>>::Brand>;
 
-    /// As [`SpawnPortable::nest_portable`].
+    /// Like [`SpawnPortable::nest_portable`].
     #[track_caller]
     fn nest_portable<A, P>(self, accesses: A, task: P) -> <Self::Scope as Spawn<'s>>::Join<()>
     where
@@ -141,12 +143,12 @@ impl<'s, S: Spawn<'s>> TaskPortable<'s> for Task<'_, S> {
     }
 }
 
-/// The scope of a portable parent: portable tasks only, and no waiting, so that at each border between tasks all that is
-/// left to do is data: tasks, and the data that they use.
+/// The scope of a portable parent. It spawns only portable tasks, and cannot wait. So between any
+/// two tasks all remaining work is data: tasks, and the data that they use.
 ///
-/// `'t` is the life of the body; handles that are its own have the brand [`In<'t>`](In).
+/// `'t` is the lifetime of the body. The body's own handles have the brand [`In<'t>`](In).
 ///
-/// It is not a [`Spawn`], so that closures and waiting do not compile. [`PortableParent`] has an example.
+/// It is not a [`Spawn`], so closures and waits do not compile. [`PortableParent`] has an example.
 pub trait ParentScope<'t> {
     /// Spawns a portable leaf; see [`SpawnPortable::spawn_portable`].
     #[track_caller]
@@ -162,42 +164,43 @@ pub trait ParentScope<'t> {
         P: PortableParent,
         P::Access: for<'s> Takes<'s, A, In<'t>>;
 
-    /// Names the task that is spawned next; see [`Spawn::task`].
+    /// Names the next spawned task; see [`Spawn::task`].
     #[track_caller]
     fn task(&self, name: &'static str) -> impl ParentTask<'t>;
 
-    /// A new datum of this scope's own; see [`Spawn::handle`].
+    /// Makes a new datum of this scope; see [`Spawn::handle`].
     fn handle<T: Value>(&self, value: T) -> Handle<T, In<'t>>;
 
-    /// A new datum of this scope's own, without a value; see [`Spawn::unset`].
+    /// Makes a new datum of this scope, without a value; see [`Spawn::unset`].
     fn unset<T: Value>(&self) -> Handle<T, In<'t>>;
 
-    /// A `write` that is done at once; see [`Spawn::set`]. For small values: what takes long belongs in a leaf. Where that one
-    /// would wait, this lays down a leaf, which has the value and waits as a task: a portable parent does not.
+    /// Writes a value at once; see [`Spawn::set`]. Use it for small values: long work belongs in a
+    /// leaf. If [`Spawn::set`] would wait, this spawns a leaf that holds the value and waits as a
+    /// task, because a portable parent never waits.
     #[track_caller]
     fn set<T: Value, R: CanWrite>(&self, handle: &Handle<T, In<'t>, R>, value: T);
 }
 
-/// A portable task about to be spawned by a portable parent, with a name; made by [`ParentScope::task`].
+/// A named portable task that a portable parent is about to spawn; see [`ParentScope::task`].
 #[must_use = "spawn it"]
 pub trait ParentTask<'t>: Sized {
-    /// Indices behind the name; see [`Task::index`].
+    /// Adds indices to the name; see [`Task::index`].
     fn index<const N: usize>(self, indices: [usize; N]) -> Self;
 
-    /// A hint; see [`Task::priority`].
+    /// Sets a priority, which is a hint; see [`Task::priority`].
     fn priority(self, priority: i8) -> Self;
 
-    /// What the task holds and the runtime cannot see; see [`Task::bytes`].
+    /// Adds memory of the task that the runtime cannot see; see [`Task::bytes`].
     fn bytes(self, bytes: usize) -> Self;
 
-    /// As [`ParentScope::spawn_portable`].
+    /// Like [`ParentScope::spawn_portable`].
     #[track_caller]
     fn spawn_portable<A, P>(self, accesses: A, task: P)
     where
         P: Portable,
         P::Access: for<'s> Takes<'s, A, In<'t>>;
 
-    /// As [`ParentScope::nest_portable`].
+    /// Like [`ParentScope::nest_portable`].
     #[track_caller]
     fn nest_portable<A, P>(self, accesses: A, task: P)
     where
@@ -205,7 +208,8 @@ pub trait ParentTask<'t>: Sized {
         P::Access: for<'s> Takes<'s, A, In<'t>>;
 }
 
-/// A scope of the runtime of which only [`ParentScope`] is left, or a task to be spawned there and [`ParentTask`].
+/// A scope of the runtime, restricted to [`ParentScope`]; or a task of such a scope, restricted to
+/// [`ParentTask`].
 struct Narrow<'s, S> {
     of: S,
     _scope: PhantomData<fn(&'s ()) -> &'s ()>,

@@ -1,16 +1,16 @@
-//! What a portable task is: a leaf or a parent, both registered.
+//! The traits of portable tasks: leaves and parents, both registered.
 
 use super::access::{Declared, Value};
 use super::entry::Entry;
 use super::fallible::TaskError;
 use super::spawn::ParentScope;
 
-/// What a leaf's [`run`](Portable::run) gets for the accesses that it declares.
+/// The arguments that a leaf's [`run`](Portable::run) gets for its declared accesses.
 pub type Args<'t, P> = <<P as Portable>::Access as Declared>::Leaf<'t>;
-/// What a parent's [`run`](PortableParent::run) gets for the accesses that it declares.
+/// The arguments that a parent's [`run`](PortableParent::run) gets for its declared accesses.
 pub type Handles<'t, P> = <<P as PortableParent>::Access as Declared>::Held<'t>;
 
-/// A task that has a name in the registry. Implemented by [`portable!`](crate::portable!), and by nothing else.
+/// A task with a name in the registry. Only [`portable!`](crate::portable!) implements it.
 #[diagnostic::on_unimplemented(
     message = "portable task `{Self}` is not registered: add `portable!({Self}, \"name\")`",
     label = "not registered",
@@ -21,13 +21,14 @@ pub trait Registered {
     const ENTRY: Entry;
 }
 
-/// A leaf that another process can run: a struct of immediate values in place of a closure.
+/// A leaf that another process can run: a struct of immediate values instead of a closure.
 ///
-/// The values travel with the task, the data in [`Access`](Portable::Access) where they are needed; a task that runs in
-/// its own process is never turned into bytes. So a body uses nothing but its fields and its arguments: no globals, no
-/// files that only one machine has.
+/// The values travel with the task; the data in [`Access`](Portable::Access) go where they are
+/// needed. A task that runs in its own process is never turned into bytes. A body must use only its
+/// fields and its arguments: no globals, no files that only one machine has.
 ///
-/// A leaf that panics fails, as any other. For a body that returns a `Result`, there is [`TryPortable`](super::TryPortable).
+/// A leaf that panics fails, like any other. If the body returns a `Result`, use
+/// [`TryPortable`](super::TryPortable).
 ///
 /// ```
 /// use millpond_dist::{Portable, R, Rw, portable};
@@ -50,21 +51,21 @@ pub trait Registered {
 /// portable!(Axpy, "blas.axpy");
 /// ```
 ///
-/// Where it is spawned, there is an example in [`SpawnPortable`](super::SpawnPortable).
+/// [`SpawnPortable`](super::SpawnPortable) has an example of a spawn.
 #[diagnostic::on_unimplemented(
     message = "a portable leaf is needed here, and `{Self}` is none",
     label = "not a portable leaf",
     note = "closures stay local: make it a serde struct, `impl Portable for` it, and register it with `portable!`"
 )]
 pub trait Portable: Registered + Value {
-    /// What it does to which data: [`R`](super::R), [`W`](super::W), [`Rw`](super::Rw), [`Cw`](super::Cw), or a tuple of up to
-    /// 8 of them.
+    /// Its accesses: [`R`](super::R), [`W`](super::W), [`Rw`](super::Rw), [`Cw`](super::Cw), or a
+    /// tuple of up to 8 of these.
     type Access: Declared;
 
     /// The body. For `R<T>` it gets `&T`, for `W<T>` [`Out<T>`](millpond::Out), for `Rw<T>` and `Cw<T, O>` `&mut T`.
     fn run(self, args: Args<'_, Self>);
 
-    /// The body, where it may fail ([`TryPortable`](super::TryPortable)).
+    /// The body, which may fail ([`TryPortable`](super::TryPortable)).
     #[doc(hidden)]
     #[inline(always)]
     fn run_to_end(self, args: Args<'_, Self>) -> Result<(), TaskError> {
@@ -73,10 +74,10 @@ pub trait Portable: Registered + Value {
     }
 }
 
-/// A parent that another process can run: it spawns portable tasks, and waits for none.
+/// A parent that another process can run. It spawns portable tasks, and waits for none.
 ///
-/// What follows on a child's result is a task that reads it. For a body that returns a `Result`, there is
-/// [`TryPortableParent`](super::TryPortableParent).
+/// To continue with a child's result, spawn a task that reads it. If the body returns a `Result`,
+/// use [`TryPortableParent`](super::TryPortableParent).
 ///
 /// ```
 /// use millpond::{Handle, Out, Runtime};
@@ -131,13 +132,13 @@ pub trait Portable: Registered + Value {
     note = "closures stay local: make it a serde struct, `impl PortableParent for` it, and register it with `portable!`"
 )]
 pub trait PortableParent: Registered + Value {
-    /// What it and its descendants do to which data, as a leaf's [`Access`](Portable::Access).
+    /// The accesses of the task and its descendants, like a leaf's [`Access`](Portable::Access).
     type Access: Declared;
 
-    /// The body. `s` is the scope, with which it spawns on `handles`, and on data of its own.
+    /// The body. It uses the scope `s` to spawn tasks on `handles`, and on data of its own.
     fn run<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>);
 
-    /// The body, where it may fail ([`TryPortableParent`](super::TryPortableParent)).
+    /// The body, which may fail ([`TryPortableParent`](super::TryPortableParent)).
     #[doc(hidden)]
     #[inline(always)]
     fn run_to_end<'t>(self, s: &impl ParentScope<'t>, handles: Handles<'t, Self>) -> Result<(), TaskError> {

@@ -8,10 +8,10 @@ use std::convert::Infallible;
 use std::num::NonZero;
 use std::time::Instant;
 
-/// Computes with one join in `EVERY` stealable, but those on a nearly empty queue, which always are.
+/// Makes one in `EVERY` joins stealable. Joins on an almost empty queue are always stealable.
 struct Chili<const EVERY: u8>(NonZero<usize>);
 
-/// As `Scope::join` does it.
+/// Like `Scope::join`.
 pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
     start_with::<64>(workers)
 }
@@ -28,7 +28,7 @@ fn start_with<const EVERY: u8>(workers: usize) -> Result<Box<dyn Peer>, String> 
 impl<const EVERY: u8> Peer for Chili<EVERY> {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let Graph::Fib { n } = case.graph else { unreachable!("the table says that chili joins only") };
-        // For this run only: the pool has a thread that ticks as long as there is the pool.
+        // For this run only: a pool has a thread that ticks during the pool's whole life.
         let pool = ThreadPool::with_config(Config { thread_count: Some(self.0), ..Config::default() });
         let run = || {
             let mut scope = pool.scope();

@@ -1,4 +1,4 @@
-//! millpond, with everything in place that a program has: accesses, checks, poison, cancellation, labels.
+//! millpond with all that a program has: accesses, checks, poison, cancellation, labels.
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 struct Millpond(Runtime);
 
-/// At its defaults.
+/// With its default settings.
 pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
     start_with(workers, Inline::default())
 }
@@ -37,7 +37,7 @@ impl Peer for Millpond {
     }
 }
 
-/// Joins through the worker at hand.
+/// Joins on the current worker.
 struct Joining(Runtime);
 
 pub fn start_joiner(workers: usize) -> Result<Box<dyn Peer>, String> {

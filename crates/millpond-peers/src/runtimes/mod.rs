@@ -1,4 +1,4 @@
-//! The runtimes: a row of data each, and a file for how each of them runs a graph.
+//! The runtimes: a table entry for each, and a file with the code that runs a graph on it.
 
 mod chili;
 mod millpond;
@@ -10,9 +10,10 @@ use crate::graph::{Case, Graph};
 use crate::work::Outcome;
 use program::Program;
 
-/// A runtime that has been started with a number of workers, and keeps them.
+/// A started runtime with a fixed number of workers.
 pub trait Peer {
-    /// Runs a case that it can express. The data are made before the clock starts, and dropped after it has stopped.
+    /// Runs a case that it can express. The data are made before the clock starts, and dropped
+    /// after it stops.
     fn run(&mut self, case: &Case) -> Result<Outcome, String>;
 }
 
@@ -107,9 +108,9 @@ pub static RUNTIMES: &[Runtime] = &[
 
 /// The plain loop.
 pub const SERIAL: &str = "serial";
-/// What the others are compared with.
+/// The runtime that the others are compared with.
 pub const MILLPOND: &str = "millpond";
-/// The same without running anything at its spawn.
+/// The same, but no task runs at its spawn.
 pub const QUEUED: &str = "millpond-queued";
 
 fn is_join(graph: Graph) -> bool {
@@ -138,7 +139,7 @@ impl Runtime {
         }
     }
 
-    /// What to say if it is not there: what would bring it, and where the reason stands.
+    /// The message if it is missing: how to install it, and where the reason is.
     pub fn missing(&self) -> Option<String> {
         match self.start {
             Start::Program(program) if !program.is_here() => Some(program.missing()),
@@ -146,7 +147,7 @@ impl Runtime {
         }
     }
 
-    /// Whether it runs in a process of its own.
+    /// Whether it is a separate program.
     pub fn is_program(&self) -> bool {
         matches!(self.start, Start::Program(_))
     }

@@ -1,4 +1,4 @@
-//! rayon: what needs no order between tasks.
+//! rayon, for graphs without an order between tasks.
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
@@ -18,7 +18,7 @@ pub fn start(workers: usize) -> Result<Box<dyn Peer>, String> {
 impl Peer for Rayon {
     fn run(&mut self, case: &Case) -> Result<Outcome, String> {
         let run = || {
-            // The way into the pool is not counted.
+            // The call into the pool is not measured.
             let start = Instant::now();
             let value = match case.graph {
                 Graph::Fib { n } => fib(n),

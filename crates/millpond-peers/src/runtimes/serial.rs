@@ -1,4 +1,4 @@
-//! The bodies in a plain loop: what the others' answers are checked against, and what their times are compared with.
+//! The bodies in a plain loop: the reference for the answers and times of the others.
 
 use super::Peer;
 use crate::graph::{Case, Graph, Sink};
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 struct Serial;
 
-/// The same however many workers there are.
+/// It is the same for any number of workers.
 pub fn start(_: usize) -> Result<Box<dyn Peer>, String> {
     Ok(Box::new(Serial))
 }

@@ -1,5 +1,6 @@
-//! How long must a task be to be worth it? Efficiency against the length of the body, graph building included, and the
-//! length at which half the speed-up is left.
+//! How long must a task be to be worthwhile? The suite measures efficiency against the length of
+//! the body, with the time to build the graph. It also gives the length at which half the speed-up
+//! is reached.
 
 use super::{Named, Request, Suite};
 use crate::graph::{Case, Graph};
@@ -17,7 +18,7 @@ pub const SHAPES: &[Named] = &[
 
 /// The lengths of the bodies in nanoseconds.
 const BODIES: [u64; 5] = [200, 500, 1000, 5000, 20_000];
-/// The serial loop may take that long; graphs of long tasks have fewer.
+/// The maximum time of the serial loop, in nanoseconds. Graphs of long tasks have fewer tasks.
 const LONGEST_LOOP_NS: f64 = 0.26e9;
 
 pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Result<Vec<Row>, String> {
@@ -35,7 +36,7 @@ pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Resul
     Ok(rows)
 }
 
-/// All runtimes with one length.
+/// Measures all runtimes with one length.
 fn point(
     suite: &Suite,
     request: &Request,
@@ -67,14 +68,15 @@ fn add_metg(rows: &mut [Row]) {
     }
 }
 
-/// Efficiency against the length of the body, of one runtime, the shortest first.
+/// The efficiency of one runtime by the length of the body, the shortest first.
 fn curve(rows: &[Row], runtime: &str) -> Vec<(f64, f64)> {
     let point = |row: &Row| Some((row.extra("body_ns")?, row.extra("efficiency")?));
     rows.iter().filter(|row| row.runtime == runtime).filter_map(point).collect()
 }
 
-/// The length at which the efficiency is one half: between the last point below and the next, straight on a logarithmic
-/// scale. The shortest length, if no point is below; nothing, if none is above.
+/// The length at which the efficiency is one half. It is interpolated between the last point below
+/// and the next one, linear on a logarithmic scale. If no point is below, it is the shortest
+/// length; if none is above, `None`.
 fn half_efficient(curve: &[(f64, f64)]) -> Option<f64> {
     let Some(below) = curve.iter().rposition(|(_, efficiency)| *efficiency < 0.5) else {
         return curve.first().map(|(body, _)| *body);
@@ -94,7 +96,7 @@ mod tests {
         assert_eq!(half_efficient(&[(200.0, 0.1), (500.0, 0.3)]), None);
         let between = half_efficient(&[(100.0, 0.1), (200.0, 0.4), (800.0, 0.6), (1000.0, 0.9)]).expect("between");
         assert!((between - 400.0).abs() < 1e-6, "{between}");
-        // One point above by chance does not count.
+        // A single point above by chance does not count.
         assert!(half_efficient(&[(100.0, 0.6), (200.0, 0.4), (800.0, 0.6)]).expect("between") > 200.0);
     }
 }

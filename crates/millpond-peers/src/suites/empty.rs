@@ -1,4 +1,4 @@
-//! What does a task cost? Graphs whose bodies count themselves and mix a few numbers, behind a call that is not
+//! What does a task cost? The bodies count themselves and mix a few numbers, in a call that is not
 //! inlined.
 
 use super::{Named, Request, Suite};

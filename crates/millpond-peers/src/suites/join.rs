@@ -1,4 +1,5 @@
-//! Fork-join: Fibonacci numbers without a cut-off. A spawn is a join: each makes one of its halves stealable.
+//! Fork-join: Fibonacci numbers without a cut-off. Each spawn is a join, which makes one of its
+//! halves stealable.
 
 use super::{Request, Suite};
 use crate::graph::Graph;
@@ -6,7 +7,8 @@ use crate::row::Row;
 use crate::runtimes::Runtime;
 use crate::turns::Started;
 
-/// What the programs of C++ compute: their joins cost ten times as much, and a number 6 less has 1 join in 18.
+/// The reduction of the number for C++ programs, whose joins cost ten times as much. A number 6
+/// less has 1/18 of the joins.
 const FOR_PROGRAMS: u64 = 6;
 
 pub fn measure(suite: &Suite, request: &Request, started: &mut Started) -> Result<Vec<Row>, String> {

@@ -11,10 +11,10 @@ use crate::row::{Row, compare};
 use crate::runtimes::{MILLPOND, RUNTIMES, Runtime, SERIAL};
 use crate::turns::{Started, by_turns};
 
-/// What a graph is called in a suite, and its full size.
+/// A graph's name in a suite, and its full size.
 pub type Named = (&'static str, Graph);
 
-/// A suite: a row of data before it is code.
+/// A suite: an entry in the table of suites.
 pub struct Suite {
     /// Its name on the command line.
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Suite {
     pub summary: &'static str,
     /// Its graphs at full size.
     pub shapes: &'static [Named],
-    /// The workers with which it measures unless others are asked for.
+    /// The default numbers of workers.
     pub workers: &'static [usize],
     /// Takes the measurements.
     pub measure: fn(&Suite, &Request, &mut Started) -> Result<Vec<Row>, String>,
@@ -60,38 +60,38 @@ pub static SUITES: &[Suite] = &[
     },
 ];
 
-/// What is asked for.
+/// The user's request.
 pub struct Request {
-    /// The shapes by name; all if there is none.
+    /// The shapes by name; empty for all.
     pub shapes: Vec<String>,
-    /// The runtimes by name; all if there is none.
+    /// The runtimes by name; empty for all.
     pub runtimes: Vec<String>,
-    /// Numbers of workers; the suite's own if there is none.
+    /// The numbers of workers; empty for the suite's own.
     pub workers: Vec<usize>,
-    /// Repetitions.
+    /// The number of repetitions.
     pub reps: usize,
-    /// The part of each graph that is run.
+    /// The fraction of each graph that is run.
     pub part: f64,
-    /// Steps of a body in a nanosecond.
+    /// Steps of a body per nanosecond.
     pub steps_per_ns: f64,
-    /// Says how far it is.
+    /// Shows the progress.
     pub progress: Progress,
 }
 
 impl Request {
-    /// The shapes of a suite that are asked for, at the size that is asked for.
+    /// The requested shapes of a suite, at the requested size.
     fn shapes(&self, suite: &Suite) -> Vec<Named> {
         let chosen =
             suite.shapes.iter().filter(|(name, _)| self.shapes.is_empty() || self.shapes.iter().any(|s| s == name));
         chosen.map(|(name, graph)| (*name, if self.part < 1.0 { graph.scaled(self.part) } else { *graph })).collect()
     }
 
-    /// Whether a runtime is asked for; millpond is needed for comparison.
+    /// Whether a runtime is requested. millpond always is, for comparison.
     pub fn asks_for(&self, runtime: &Runtime) -> bool {
         self.runtimes.is_empty() || runtime.name == MILLPOND || self.runtimes.iter().any(|name| name == runtime.name)
     }
 
-    /// The numbers of workers with which a suite measures.
+    /// The numbers of workers of a suite.
     fn workers<'a>(&'a self, suite: &'a Suite) -> &'a [usize] {
         if self.workers.is_empty() { suite.workers } else { &self.workers }
     }
@@ -100,17 +100,18 @@ impl Request {
         (body_ns as f64 * self.steps_per_ns).round().max(1.0) as u64
     }
 
-    /// A row for every runtime that is asked for, is here, and can express the graph.
+    /// A row for every runtime that is requested, is available, and can express the graph.
     fn rows(&self, suite: &Suite, shape: &'static str, workers: usize, case: Case) -> Vec<Row> {
         let here = |runtime: &Runtime| runtime.missing().is_none() && (runtime.can)(case.graph);
-        // A loop has no workers: it stands beside one.
+        // A loop has no workers: it has a row only with one worker.
         let alone = |runtime: &Runtime| runtime.name != SERIAL || workers == 1;
         let fits = |runtime: &&Runtime| self.asks_for(runtime) && here(runtime) && alone(runtime);
         let row = |runtime: &Runtime| Row::new(suite.name, shape, runtime.name, workers, case);
         RUNTIMES.iter().filter(fits).map(row).collect()
     }
 
-    /// Measures empty bodies on every graph of a suite; `fit` says first of what size a row's graph is to be.
+    /// Measures empty bodies on every graph of a suite. `fit` first chooses the size of a row's
+    /// graph.
     fn measure_empty(
         &self,
         suite: &Suite,
@@ -130,7 +131,8 @@ impl Request {
         Ok(rows)
     }
 
-    /// Measures a case on every runtime as above, by turns with the serial loop: their rows, and the loop's seconds.
+    /// Measures a case on the requested runtimes and the serial loop, in turns. Returns their rows,
+    /// and the loop's seconds.
     fn measure_beside_serial(
         &self,
         suite: &Suite,

@@ -1,4 +1,4 @@
-//! Stealing: whom a thief asks, what it takes, what comes of it.
+//! Stealing: which processor a thief asks, what it takes, and what follows.
 
 use super::{Machine, What};
 use crate::config::Error;
@@ -6,13 +6,14 @@ use crate::frame::StackId;
 use crate::program::Program;
 use crate::stack::{Place, Stack};
 
-/// A request for work, and the refusal of one.
+/// The size of a request for work, and of a refusal.
 const REQUEST_BYTES: u64 = 64;
 
 impl<P: Program> Machine<'_, P> {
-    /// A processor without work looks for some: what it took with something else, then on its own suspended stacks, then at another.
+    /// A processor without work looks for some. It first begins what it took with something else.
+    /// Then it scans its own suspended stacks. Then it asks another processor.
     pub(super) fn look(&mut self, number: usize) {
-        // What it awaited before does not count any more.
+        // Earlier events of this processor do not count any more.
         self.processors[number].stamp += 1;
         if !self.processors[number].alive {
             return;
@@ -34,8 +35,8 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// What a thief takes next from a processor: the first ready child on a suspended stack, the oldest of these first, or on the
-    /// one that it runs.
+    /// The closure that a thief takes next from a processor: the first ready child on a suspended
+    /// stack, the oldest stack first, or else on the running stack.
     fn find(&mut self, victim: usize) -> Option<Place> {
         let (program, end, stacks) = (self.program, self.config.end, &mut self.stacks);
         let victim = &self.processors[victim];
@@ -45,8 +46,9 @@ impl<P: Program> Machine<'_, P> {
         })
     }
 
-    /// A thief takes what is ready on a victim's stacks, as much as it takes at once: stacks with one closure each are on their way
-    /// to it. How many bytes that is, if there is something.
+    /// A thief takes ready closures from a victim's stacks, as many as it takes at once. Each
+    /// becomes the root of a stack that is sent to the thief. Returns their size in bytes, if there
+    /// are any.
     pub(super) fn take_from(&mut self, thief: usize, victim: usize) -> Option<u64> {
         let mut bytes = self.take(thief, victim)?;
         let processor = &mut self.processors[thief];
@@ -60,7 +62,7 @@ impl<P: Program> Machine<'_, P> {
         Some(bytes)
     }
 
-    /// A thief takes one closure of a victim: a stack with that at its root is on its way to it.
+    /// A thief takes one closure of a victim. A stack with that as its root is sent to the thief.
     fn take(&mut self, thief: usize, victim: usize) -> Option<u64> {
         let place = self.find(victim)?;
         let id = self.next_stack + 1;
@@ -70,13 +72,13 @@ impl<P: Program> Machine<'_, P> {
         self.processors[thief].sent.push_back(id);
         self.moving += 1;
         if self.processors[victim].active == Some(place.stack) && self.processors[victim].due > 0 {
-            // It now comes to something earlier. With nothing due it comes to something at this moment.
+            // The victim's next event is now earlier. With no work due, it is now.
             self.plan(victim, place.stack);
         }
         Some(bytes)
     }
 
-    /// A request comes to a victim.
+    /// A request reaches a victim.
     pub(super) fn ask(&mut self, thief: usize, victim: usize) -> Result<(), Error> {
         let answer = self.now + self.config.latency / 2.0;
         self.send(REQUEST_BYTES);
@@ -88,7 +90,7 @@ impl<P: Program> Machine<'_, P> {
         Ok(())
     }
 
-    /// There was nothing, of which the thief is told.
+    /// There was no work. The thief gets a refusal.
     fn refuse(&mut self, thief: usize, answer: f64) -> Result<(), Error> {
         self.outcome.failed_attempts += 1;
         if self.outcome.failed_attempts.is_multiple_of(self.refusals_a_look) {
@@ -102,7 +104,8 @@ impl<P: Program> Machine<'_, P> {
             return Err(self.stuck());
         }
         if self.processors[thief].suspended.is_empty() {
-            // The refusal comes, and at once the next request goes out: nothing else can happen to the thief.
+            // After the refusal the next request follows at once: nothing else can happen to the
+            // thief.
             let processors = self.processors.len();
             let next = self.processors[thief].victims.pick(processors, thief);
             self.push(self.now + self.config.latency, thief, What::Asks { victim: next });
@@ -120,7 +123,7 @@ impl<P: Program> Machine<'_, P> {
         }
     }
 
-    /// What a thief begins next of what it took.
+    /// The next closure that the thief begins, of those that it took.
     fn next_sent(&mut self, thief: usize) -> Option<StackId> {
         let id = self.processors[thief].sent.pop_front()?;
         self.moving -= 1;

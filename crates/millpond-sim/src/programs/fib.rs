@@ -1,10 +1,11 @@
-//! Fibonacci numbers by double recursion, and a sum ([DDS](crate#sources) §2, Fig. 1).
+//! Fibonacci numbers by double recursion and a sum ([DDS](crate#sources) §2, Fig. 1).
 
 use millpond::depend::Mode::{Read, Write};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// `fib(n)`; for numbers up to the cut-off the serial program is called, which takes the same for each.
+/// `fib(n)`. For numbers up to the cut-off a leaf runs the serial program, which takes the same
+/// time for each.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Fib};
@@ -19,14 +20,14 @@ pub struct Fib {
     cutoff: u32,
     leaf: Work,
     split: Work,
-    /// By n: a call with all that follows from it, and its span.
+    /// For each n: the size of a call with its descendants, and its span.
     calls: Vec<(Size, Work)>,
 }
 
 /// A call, or the sum of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// fib of that.
+    /// The call with this number.
     Call(u32),
     /// The sum.
     Sum,
@@ -35,7 +36,7 @@ pub enum Task {
 impl Fib {
     /// A leaf takes `leaf` nanoseconds.
     pub fn new(n: u32, cutoff: u32, leaf: Work, costs: Costs) -> Self {
-        // A call has its number and its result, a sum its result and two numbers.
+        // A call has its number and its result as arguments; a sum has its result and two numbers.
         let split = costs.of(2).saturating_mul(2).saturating_add(costs.of(3));
         let mut calls: Vec<(Size, Work)> = Vec::new();
         for n in 0..=n {

@@ -1,12 +1,13 @@
-//! knary(n, k, r), which is made to have a certain parallelism (R. Blumofe et al., *Cilk: an efficient multithreaded
-//! runtime system*, 1995): n levels, k children a node, of which the first r run one after the other.
+//! knary(n, k, r), whose parallelism is adjustable (R. Blumofe et al., *Cilk: an efficient
+//! multithreaded runtime system*, 1995). It has n levels and k children per node. The first r
+//! children run one after the other.
 
 use millpond::depend::Mode::{Inout, Read};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// `knary(n, k, r)`; levels are numbered from the root's, which is n, and a node at the level of the cut-off is a leaf. The
-/// tree with n levels of nodes, as Cilk's and that of the workload `knary`, is the one with cut-off 1.
+/// `knary(n, k, r)`. The root has level n, and a node at the level of the cut-off is a leaf. With
+/// cut-off 1 it is Cilk's tree of n levels, and that of the workload `knary`.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Knary};
@@ -22,14 +23,14 @@ pub struct Knary {
     cutoff: u32,
     leaf: Work,
     split: Work,
-    /// By level: a node with all below it, and its span.
+    /// For each level: the size of a node with its descendants, and its span.
     nodes: Vec<(Size, Work)>,
 }
 
 impl Knary {
     /// A leaf takes `leaf` nanoseconds.
     pub fn new(n: u32, k: u32, r: u32, cutoff: u32, leaf: Work, costs: Costs) -> Self {
-        // The level, and what the first write and the others read.
+        // The arguments: the level, and the datum that the first child writes and the others read.
         let split = costs.of(2).saturating_mul(k.into());
         let mut nodes: Vec<(Size, Work)> = Vec::new();
         for level in 0..=n {

@@ -1,9 +1,12 @@
-//! n queens on a board of n × n, row by row: a model of the tree, since the true one has too many nodes.
+//! n queens on a board of n × n, row by row. It is a model of the tree, because the true one has
+//! too many nodes.
 //!
-//! A node in row i has n − 14i/5 children, which is near the mean number of squares that i queens leave free. Its work
-//! is divided among them in proportion to numbers from 0.5 to 1.5 that follow from its place in the tree, down to the rows
-//! that a leaf solves. (Their coefficient of variation is 0.29; of the true subtrees of 11 queens it is 0.06, 0.08, 0.17
-//! and 0.27 in the first four rows.) So the tree is irregular, follows from a seed, and its work is exactly the given one.
+//! A node in row i has n − 14i/5 children. That is close to the mean number of squares that i
+//! queens leave free. Its work is divided among the children in proportion to numbers from 0.5 to
+//! 1.5. These numbers follow from the child's position in the tree. The division ends at the rows
+//! that a leaf solves. (The numbers' coefficient of variation is 0.29. That of the true subtrees of
+//! 11 queens is 0.06, 0.08, 0.17 and 0.27 in the first four rows.) So the tree is irregular,
+//! depends on a seed, and has exactly the given work.
 
 use crate::program::{Children, Costs, Program, Size, Work};
 use crate::random::{Random, mix};
@@ -23,7 +26,7 @@ pub struct NQueens {
     work: Work,
     costs: Costs,
     seed: u64,
-    /// By rows that are filled: the tasks of a node with all below it.
+    /// By the number of filled rows: the tasks of a node with its descendants.
     tasks: Vec<u64>,
 }
 
@@ -31,13 +34,14 @@ pub struct NQueens {
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     row: u32,
-    /// With all below it.
+    /// The work of the node with its descendants.
     work: Work,
     place: u64,
 }
 
 impl NQueens {
-    /// A leaf fills the last `cutoff` rows; all take `work` nanoseconds, added up, creating them included.
+    /// A leaf fills the last `cutoff` rows. All tasks together take `work` nanoseconds, with the
+    /// cost of their creation.
     pub fn new(n: u32, cutoff: u32, work: Work, costs: Costs, seed: u64) -> Self {
         let rows = n - cutoff.min(n);
         let mut tasks = vec![1_u64; rows as usize + 1];
@@ -48,23 +52,23 @@ impl NQueens {
         NQueens { n, cutoff: n - rows, work, costs, seed, tasks }
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub fn leaves(&self) -> u64 {
         let rows = self.n - self.cutoff;
         (0..rows).fold(1, |leaves: u64, row| leaves.saturating_mul(branches(self.n, row)))
     }
 
-    /// What creating all tasks costs: no less than that the work must be.
+    /// The cost to create all tasks. The work must be at least this.
     pub fn creation(&self) -> Work {
         self.costs.of(3).saturating_mul(self.tasks[0] - 1)
     }
 
-    /// What its body takes: a leaf everything, others the creation of their children.
+    /// The work of a task's body: all work for a leaf, the creation of the children for others.
     fn body_of(&self, task: &Task) -> Work {
         if task.row + self.cutoff >= self.n {
             return task.work;
         }
-        // The board, the row, and the sum to which it adds.
+        // The arguments: the board, the row, and the sum to which it adds.
         task.work.min(self.costs.of(3).saturating_mul(branches(self.n, task.row)))
     }
 }

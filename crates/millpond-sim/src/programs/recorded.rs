@@ -1,15 +1,16 @@
 //! A recording as a program.
 //!
-//! A body that waits in its middle is cut there. The part before it is the body; each part after is a child of its own,
-//! which waits for the part before and for what the body awaited, and what it spawned comes after it. The parts are no
-//! tasks: they are not counted. What the first part has spawned can be stolen from that moment on.
+//! A body that waits is cut at each wait. The part before the first wait is the body. Each part
+//! after a wait is a child of its own. It waits for the previous part, and for what the body
+//! awaited. The tasks that a part spawns come after it. The parts do not count as tasks. Thieves
+//! can take tasks that the first part spawns from their spawn on.
 
 use millpond::depend::Mode::{self, Inout, Read, Write};
 use millpond_trace::{ReadError, Recording, Step};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// What was recorded, to be run by any number of processors.
+/// A recorded program, to be simulated on any number of processors.
 ///
 /// ```
 /// use millpond::{Handle, Runtime, Spawn};
@@ -29,7 +30,7 @@ use crate::program::{Children, Costs, Program, Size, Work};
 #[derive(Clone, Debug)]
 pub struct Recorded {
     nodes: Vec<Node>,
-    /// The node around all.
+    /// The node that contains all others.
     around: u32,
     span: Work,
 }
@@ -46,25 +47,25 @@ struct Node {
 #[derive(Clone, Debug)]
 struct Child {
     node: u32,
-    /// What it does to which data of its parent.
+    /// Its accesses to data of its parent.
     accesses: Vec<(u64, Mode)>,
-    /// What its parent has done when it is created.
+    /// The parent's work before its creation.
     created: Work,
 }
 
-/// At the end of a body, however long that is.
+/// At the end of a body, whatever its work.
 const END: Work = Work::MAX;
 
-/// Data of ours beside those that were recorded: what part number so-and-so leaves behind, and who is awaited.
+/// Numbers of additional data: the result of a part, and a task that is awaited.
 const PART: u64 = 1 << 62;
 const AWAITED: u64 = 1 << 63;
 
 impl Recorded {
-    /// Each task takes as much longer as its creation costs.
+    /// Adds the cost of its creation to each task.
     ///
     /// # Errors
     ///
-    /// If the recording does not make sense.
+    /// If the recording is inconsistent.
     pub fn new(recording: &Recording, costs: Costs) -> Result<Self, ReadError> {
         let tree = recording.tree()?;
         let around = tree.bodies.len();
@@ -77,7 +78,7 @@ impl Recorded {
                 cutter.step(*step, |child| tree.bodies[child as usize].accesses.clone());
             }
         }
-        // One root scope after the other.
+        // The root scopes run one after the other.
         let root = |&node| Child { node, accesses: vec![(0, Inout)], created: END };
         nodes[around].children = tree.roots.iter().map(root).collect();
         measure(&mut nodes, around);
@@ -90,7 +91,7 @@ impl Recorded {
 struct Cutter<'a> {
     nodes: &'a mut Vec<Node>,
     whole: usize,
-    /// The part in which it is, with its number, after the first.
+    /// The current part and its number, after the first part.
     part: Option<(usize, u64)>,
 }
 
@@ -111,7 +112,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Spawned by a part after the first, it comes after that.
+    /// A task that a later part spawns comes after that part.
     fn spawn(&mut self, node: u32, mut accesses: Vec<(u64, Mode)>) {
         accesses.push((AWAITED | u64::from(node), Write));
         accesses.extend(self.part.map(|(_, number)| (PART | number, Read)));
@@ -120,7 +121,7 @@ impl Cutter<'_> {
         whole.children.push(Child { node, accesses, created });
     }
 
-    /// Here a part ends, and the next one waits.
+    /// Ends a part. The next one waits.
     fn await_it(&mut self, awaited: (u64, Mode)) {
         let number = self.part.map_or(0, |(_, number)| number);
         let mut accesses = vec![awaited, (PART | (number + 1), Write)];
@@ -132,7 +133,7 @@ impl Cutter<'_> {
     }
 }
 
-/// Adds up what lies below each node, children first. It is a tree: each body is spawned once.
+/// Computes the sizes of all nodes, children first. It is a tree: each body is spawned once.
 fn measure(nodes: &mut [Node], root: usize) {
     let (mut order, mut next) = (vec![root], 0);
     while next < order.len() {

@@ -4,8 +4,9 @@ use millpond::depend::Mode::{Read, Write};
 
 use crate::program::{Children, Costs, Program, Size, Work};
 
-/// Block i of a step reads blocks i − 1, i and i + 1 of the step before, and creates its tiles, which are independent.
-/// All blocks are children of one task. With one tile a block these are the tiles themselves.
+/// Block i of a step reads blocks i − 1, i and i + 1 of the previous step. It creates its tiles,
+/// which are independent. All blocks are children of one task. With one tile per block, the blocks
+/// are the tiles.
 ///
 /// ```
 /// use millpond_sim::{Costs, Program, programs::Stencil};
@@ -22,7 +23,7 @@ pub struct Stencil {
     costs: Costs,
 }
 
-/// The one task that creates all, a block of so many tiles, or a tile.
+/// The task that creates all blocks, a block with this number of tiles, or a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Creates all blocks.
@@ -34,7 +35,8 @@ pub enum Task {
 }
 
 impl Stencil {
-    /// So many tiles in blocks of so many, the last one perhaps of fewer; a tile takes `tile` nanoseconds in each step.
+    /// `tiles` tiles in blocks of `block`; the last block may have fewer. A tile takes `tile`
+    /// nanoseconds in each step.
     pub fn new(tiles: u64, block: u64, steps: u64, tile: Work, costs: Costs) -> Self {
         Stencil { tiles, block: block.clamp(1, tiles.max(1)), steps, tile, costs }
     }
@@ -43,12 +45,12 @@ impl Stencil {
         self.tiles.div_ceil(self.block)
     }
 
-    /// What is there so often in each step, in all.
+    /// The total over all steps.
     fn in_all(&self, often: u64) -> u64 {
         often.saturating_mul(self.steps)
     }
 
-    /// How many tiles a block has.
+    /// The number of tiles in a block.
     fn tiles_of(&self, block: u64) -> u64 {
         self.block.min(self.tiles - block * self.block)
     }
@@ -86,7 +88,7 @@ impl Program for Stencil {
 
     fn body(&self, &task: &Task) -> Work {
         match task {
-            // Three that it reads, one that it writes.
+            // The arguments: three blocks that it reads, and one that it writes.
             Task::All => self.in_all(self.blocks()).saturating_mul(self.costs.of(4)),
             Task::Block(tiles) => tiles.saturating_mul(self.costs.of(1)),
             Task::Tile => self.tile,

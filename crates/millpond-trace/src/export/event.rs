@@ -1,6 +1,6 @@
-//! The shapes of trace events: what the readers of the format ask for, and what is said in `args`.
+//! The structure of trace events: the fields of the format, and the content of `args`.
 //!
-//! All of it borrows. There are several events a task, so texts are made where they are written, not before.
+//! All of it borrows. There are several events per task, so each text is made when it is written.
 
 use std::fmt::Display;
 
@@ -20,14 +20,14 @@ pub(super) struct Event<N, A = ()> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) dur: Option<Micros>,
     pub(super) pid: u32,
-    /// Never 0: Perfetto takes that for the number of the process.
+    /// Never 0: Perfetto takes 0 for the process id.
     pub(super) tid: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<u32>,
-    /// To what the end of an arrow is bound: `e` for the slice around it.
+    /// What the end of an arrow is bound to: `e` for the enclosing slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bp: Option<&'static str>,
-    /// How far an instant is drawn: `p` for all tracks.
+    /// The scope of an instant event: `p` for all tracks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) s: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,15 +48,15 @@ impl<N, A> Event<N, A> {
 pub(super) struct Micros(pub(super) u64);
 
 impl Serialize for Micros {
-    /// Viewers make whole nanoseconds of it again and cut off the rest: a fraction that lies a little too low would put
-    /// the ends of two slices on different nanoseconds, and they would not nest any more.
+    /// Viewers convert this to whole nanoseconds and truncate. A fraction that is slightly too low
+    /// would put the ends of two slices on different nanoseconds. Then they would not nest.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let micros = self.0 as f64 / 1000.0;
         serializer.serialize_f64(if ((micros * 1000.0) as u64) < self.0 { micros.next_up() } else { micros })
     }
 }
 
-/// A text that is made where it is written.
+/// A text that is made when it is written.
 pub(super) struct Text<T>(pub(super) T);
 
 impl<T: Display> Serialize for Text<T> {
@@ -65,7 +65,7 @@ impl<T: Display> Serialize for Text<T> {
     }
 }
 
-/// What is said of a body where it begins, or where it was refused.
+/// The arguments of a body's first slice, or of its refusal.
 #[derive(Serialize)]
 pub(super) struct Began<'a> {
     pub(super) task: Ix,
@@ -75,10 +75,10 @@ pub(super) struct Began<'a> {
     pub(super) failed: bool,
     #[serde(rename = "spawned at", skip_serializing_if = "Option::is_none")]
     pub(super) spawned: Option<Micros>,
-    /// Unless it was ready at its spawn.
+    /// `None` if it was ready at its spawn.
     #[serde(rename = "ready at", skip_serializing_if = "Option::is_none")]
     pub(super) ready: Option<Micros>,
-    /// If there was more than one wait.
+    /// `None` unless there was more than one wait.
     #[serde(rename = "waited mostly for", skip_serializing_if = "Option::is_none")]
     pub(super) mostly: Option<&'static str>,
     #[serde(skip_serializing_if = "Waits::is_empty")]
@@ -87,11 +87,11 @@ pub(super) struct Began<'a> {
     pub(super) accesses: Accesses<'a>,
 }
 
-/// For what a task waited until it started.
+/// The waits of a task until it started.
 #[derive(Default)]
 pub(super) struct Waits<'a>(pub(super) [Option<(&'static str, Waiting<'a>)>; 3]);
 
-/// How long, and for whose release.
+/// The time of a wait, and the task whose release ended it.
 #[derive(Serialize)]
 pub(super) struct Waiting<'a> {
     pub(super) us: Micros,
@@ -135,7 +135,7 @@ impl Serialize for Accesses<'_> {
     }
 }
 
-/// What is said of a body where it goes on.
+/// The arguments of a slice where a body continues.
 #[derive(Serialize)]
 pub(super) struct Rest<'a> {
     pub(super) task: Ix,
@@ -143,7 +143,7 @@ pub(super) struct Rest<'a> {
     pub(super) after: Option<Stood<'a>>,
 }
 
-/// That a body stood still.
+/// A wait of a body.
 #[derive(Serialize)]
 pub(super) struct Stood<'a> {
     #[serde(rename = "waited for")]
@@ -151,16 +151,16 @@ pub(super) struct Stood<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) on: Option<Text<Awaited<'a>>>,
     pub(super) us: Micros,
-    /// Unless it is said of the body itself.
+    /// `None` in the arguments of the body itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<Text<Unique<'a>>>,
 }
 
-/// That a worker had nothing to do.
+/// An idle time of a worker.
 #[derive(Serialize)]
 pub(super) struct Idle<'a> {
     pub(super) reason: Text<crate::idle::Reason>,
-    /// For whom what ran next had waited.
+    /// The body that the next one had waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) on: Option<Text<Unique<'a>>>,
 }

@@ -1,24 +1,26 @@
-//! The arrows of a timeline: from what made a task ready to the task.
+//! The arrows of a timeline: from the event that made a task ready to the task.
 
 use crate::model::{Body, Ix, Run};
 
 use super::slices::{Place, Places};
 
-/// From a point of one body to the start of another.
+/// An arrow from a point of one body to the start of another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
-    /// What the successor had waited for; `spawn` if for nothing.
+    /// What the successor had waited for; `spawn` if it had not waited.
     pub(super) why: &'static str,
     /// Indices into [`Run::tracks`], and times.
     pub(super) from: (u32, u64),
-    /// When the slice begins in which that is, and when something first runs on top of it.
+    /// The beginning of the slice with that point, and the time when something first runs on top of
+    /// it.
     pub(super) slice: (u64, u64),
     pub(super) to: (u32, u64),
 }
 
-/// The arrow to a task: from what it waited for last, otherwise from where it was spawned.
+/// The arrow to a task: from the end of its last wait, or else from its spawn.
 ///
-/// None to a task that ran at its spawn: it is drawn on top of its spawner. None from outside of the recording.
+/// A task that ran at its spawn has none: it is drawn on top of its spawner. There is also none
+/// from outside of the recording.
 pub(super) fn to(run: &Run, places: &Places, ix: Ix) -> Option<Flow> {
     let (task, start) = (run.body(ix), places.first(ix)?);
     match last_release(task) {
@@ -31,7 +33,8 @@ pub(super) fn to(run: &Run, places: &Places, ix: Ix) -> Option<Flow> {
     }
 }
 
-/// What came last of a task's data and exclusions: what it was, when, by whom.
+/// The last release of a task's data and exclusions: the reason, the time, and the task that
+/// released it.
 pub(super) fn last_release(task: &Body) -> Option<(&'static str, u64, Option<Ix>)> {
     let granted = task.granted.map(|(at, by)| (waited_for(task), at, by));
     let handed = task.handed.map(|(at, by)| ("commutative exclusion", at, by));
@@ -41,14 +44,15 @@ pub(super) fn last_release(task: &Body) -> Option<(&'static str, u64, Option<Ix>
     }
 }
 
-/// What a task waits for until it is granted.
+/// What a task waits for until its last access is granted.
 pub(super) fn waited_for(task: &Body) -> &'static str {
     if task.pending { "pending precondition" } else { "data" }
 }
 
-/// From where `place` was at the release, or from its end; never to before its beginning: clocks may disagree.
+/// An arrow from `place` at the time of the release, or from its end. It is clamped to `place`,
+/// because clocks may disagree.
 fn arrow(why: &'static str, place: &Place, ended: Option<u64>, at: u64, start: &Place) -> Flow {
-    // What has ended released at its end, however much later that was noted.
+    // A body that has ended released at its end, even if the event is later.
     let released = ended.map_or(at, |ended| ended.min(at)).clamp(place.from, place.to);
     let (from, to) = ((place.track, released.min(start.from)), (start.track, start.from));
     Flow { why, from, slice: (place.from, place.alone), to }

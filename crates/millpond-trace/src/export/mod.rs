@@ -1,8 +1,8 @@
-//! Recordings for other programs to show: timelines, graphs and plots.
+//! Exports recordings for other programs: timelines, graphs and plots.
 //!
-//! Each kind of export is a file. What they share: `names` (what things are called), `svg` and `scale` (drawing). The
-//! timeline is made of `slices` (bodies as nested stretches of a track), `flows` (arrows) and `event` (shapes of JSON),
-//! the picture of a schedule of `rows`.
+//! Each kind of export has a file. They share `names` (display names), and `svg` and `scale`
+//! (drawing). The timeline uses `slices` (bodies as nested stretches of a track), `flows` (arrows)
+//! and `event` (JSON structures). The picture of a schedule uses `rows`.
 
 mod dot;
 mod event;
@@ -23,7 +23,7 @@ use crate::format::ReadError;
 /// Why a recording was not exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// What was to be written could not be.
+    /// The output failed.
     #[error("cannot write: {0}")]
     Io(#[from] std::io::Error),
     /// An event of the recording cannot be read.

@@ -1,4 +1,4 @@
-//! What bodies, data, modes and causes are called in exports.
+//! Display names of bodies, data, modes and causes.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result};
@@ -12,14 +12,14 @@ use crate::model::{Ix, Kind, On, Run, Wait};
 #[derive(Debug)]
 pub(super) struct Data {
     numbers: HashMap<u64, u32>,
-    /// As [`Run::accesses`] are numbered: to look up a million of them takes longer than to write them.
+    /// Indexed like [`Run::accesses`]: a million look-ups take longer than writing the output.
     of_access: Vec<u32>,
 }
 
 impl Data {
     pub(super) fn of(run: &Run) -> Data {
         let mut tasks: Vec<_> = run.tasks().map(|(_, task)| (task.spawned, &task.accesses)).collect();
-        // Stable, so that a clock that stands still leaves the order of each track as it is.
+        // A stable sort, so that equal times keep the order of each track.
         tasks.sort_by_key(|(spawned, _)| *spawned);
         let mut data = Data { numbers: HashMap::new(), of_access: vec![0; run.accesses.len()] };
         for access in tasks.into_iter().flat_map(|(_, accesses)| accesses.start as usize..accesses.end as usize) {
@@ -42,7 +42,7 @@ impl Data {
         Datum(self.numbers.get(&datum).copied())
     }
 
-    /// What the accesses of a task are to.
+    /// The data of a task's accesses.
     pub(super) fn of_accesses(&self, of: &Range<u32>) -> impl Iterator<Item = Datum> {
         self.of_access[of.start as usize..of.end as usize].iter().map(|&number| Datum(Some(number)))
     }
@@ -61,7 +61,7 @@ impl Display for Datum {
     }
 }
 
-/// The label with its indices, and a number that no other body has.
+/// The label with its indices, and a number that is unique to the body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unique<'a>(pub(super) &'a Run, pub(super) Ix);
 
@@ -81,7 +81,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Why a body stands still.
+/// Why a body waits.
 pub(super) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::Join => "task",
@@ -91,12 +91,13 @@ pub(super) fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// What a body waits for: another; or a datum, and whose release ended it if that is known.
+/// What a body waits for: another body, or a datum. For a datum, also the task whose release ended
+/// the wait, if it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaited<'a>(Option<Datum>, Option<Unique<'a>>);
 
 impl<'a> Awaited<'a> {
-    /// None if it is for the world outside.
+    /// `None` if it is for an event outside of the runtime.
     pub(super) fn of(run: &'a Run, data: &Data, wait: &Wait) -> Option<Self> {
         match wait.on {
             On::Body(ix) => Some(Unique(run, ix).into()),

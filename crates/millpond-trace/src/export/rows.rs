@@ -1,7 +1,7 @@
-//! What there is to draw of each track: bars and gaps, none narrower than can be seen.
+//! The drawing of each track: bars and gaps, all wide enough to be visible.
 //!
-//! A million tasks have more segments than a picture has pixels. Segments that are too narrow are drawn as one bar with
-//! their neighbours, so that the number of bars is bounded by the width of the picture.
+//! A million tasks have more segments than a picture has pixels. A segment that is too narrow is
+//! drawn as one bar with its neighbours. So the width of the picture bounds the number of bars.
 
 use std::collections::HashMap;
 
@@ -24,16 +24,16 @@ pub(super) struct Row {
 pub(super) struct Bar {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// How much of it is in bodies.
+    /// The time in bodies within the bar.
     pub(super) busy: u64,
     pub(super) segments: u32,
-    /// The body of the first, and the label that took most of the time.
+    /// The body of the first segment, and the label with the most time.
     pub(super) body: Ix,
     pub(super) label: u32,
 }
 
-/// The rows of all workers, then of the tracks of others on which something ran. What is shorter than `least` is drawn
-/// with what is near it.
+/// The rows of all workers, then of other tracks on which something ran. Segments and gaps shorter
+/// than `least` are merged with their neighbours.
 pub(super) fn rows(run: &Run, window: &Window, least: u64) -> Vec<Row> {
     let mut gaps: HashMap<usize, Vec<Gap>> =
         window.accounts(run).into_iter().map(|(track, account)| (track, account.gaps)).collect();
@@ -51,7 +51,7 @@ fn is_shown(line: &Line) -> bool {
     line.track.worker.is_some() || !line.runs.is_empty()
 }
 
-/// Segments as bars.
+/// Merges segments into bars.
 fn bars(run: &Run, segments: &[Segment], least: u64) -> Vec<Bar> {
     let mut bars = Vec::new();
     let mut times = HashMap::new();
@@ -60,7 +60,7 @@ fn bars(run: &Run, segments: &[Segment], least: u64) -> Vec<Bar> {
         let count = together(rest, least);
         let (group, after) = rest.split_at(count);
         let to = group.iter().map(|segment| segment.to).max().unwrap_or(first.to);
-        // They are on one track, one after the other, so that their sum is a time of it.
+        // They are consecutive on one track, so their sum does not overflow.
         let busy = group.iter().map(|segment| segment.to - segment.from).sum();
         let label = main_label(run, group, &mut times);
         bars.push(Bar { from: first.from, to, busy, segments: count as u32, body: first.body, label });
@@ -69,14 +69,15 @@ fn bars(run: &Run, segments: &[Segment], least: u64) -> Vec<Bar> {
     bars
 }
 
-/// How many of the first segments are one bar: until it is as long as `least`, or there is as much room after it.
+/// The number of segments in the first bar. The bar ends when it is as long as `least`, or has that
+/// much room after it.
 fn together(segments: &[Segment], least: u64) -> usize {
     let from = segments[0].from;
     let ends = |two: &[Segment]| two[0].to - from >= least || two[1].from.saturating_sub(two[0].to) >= least;
     segments.windows(2).position(ends).map_or(segments.len(), |place| place + 1)
 }
 
-/// The label that took most of the time.
+/// The label with the most time.
 fn main_label(run: &Run, group: &[Segment], times: &mut HashMap<u32, u64>) -> u32 {
     times.clear();
     for segment in group {

@@ -1,9 +1,9 @@
-//! Axes: where times and powers of two lie, and which of them are marked.
+//! Axes: the positions of times and powers of two, and their marks.
 
-/// From times to pixels.
+/// Maps times to pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeScale {
-    /// Seconds that the axis lasts, and its pixels.
+    /// The seconds on the axis, and its pixels.
     seconds: f64,
     left: f64,
     width: f64,
@@ -44,7 +44,7 @@ impl TimeScale {
         self.unit.name
     }
 
-    /// Where the marks are, and what they say.
+    /// The positions of the marks, and their texts.
     pub(super) fn marks(&self) -> impl Iterator<Item = (f64, String)> {
         let count = (self.seconds / self.step * (1.0 + 1e-9)) as u32;
         let decimals = (-(self.step / self.unit.seconds).log10().floor()).clamp(0.0, 6.0) as usize;
@@ -55,13 +55,13 @@ impl TimeScale {
     }
 }
 
-/// From numbers to pixels, by their logarithms.
+/// Maps numbers to pixels, by their logarithms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogScale {
     /// Powers of two.
     from: i32,
     to: i32,
-    /// Where these are.
+    /// The positions of these.
     start: f64,
     end: f64,
 }
@@ -84,7 +84,7 @@ impl LogScale {
         f64::from(self.to).exp2()
     }
 
-    /// The powers of two: where, and what they are.
+    /// The powers of two: their positions and values.
     pub(super) fn marks(&self) -> impl Iterator<Item = (f64, String)> {
         (self.from..=self.to).map(move |power| {
             let number = f64::from(power).exp2();

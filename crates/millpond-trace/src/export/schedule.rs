@@ -1,5 +1,6 @@
-//! The schedule as a picture: "the coordinates of the plane are used to represent processors and time" ([TP](crate#sources) §2.1,
-//! Fig. 1). A bar is from the start to the end of a task; the line to it begins where it was spawned.
+//! The schedule as a picture: "the coordinates of the plane are used to represent processors and
+//! time" ([TP](crate#sources) §2.1, Fig. 1). A bar spans the time from a task's start to its end.
+//! The line to it begins at its spawn.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
@@ -20,11 +21,11 @@ const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 44.0;
-/// Height that is there for rows, if they are neither too low nor too high.
+/// The height for rows, in pixels, unless they would be too low or too high.
 const ROWS: f64 = 900.0;
-/// Bars and gaps: what bounds the size of the file, some 200 bytes each.
+/// The maximum number of bars and gaps. It bounds the size of the file, at about 200 bytes each.
 const MOST_BARS: f64 = 20_000.0;
-/// Lines from spawner to task: with more nothing is to be seen.
+/// The maximum number of lines from spawner to task. With more the picture is unreadable.
 const MOST_LINES: usize = 200;
 const LEGEND_LINE: f64 = 18.0;
 
@@ -34,10 +35,16 @@ const STYLE: &str = ".name{font-size:12px;fill:#222}.head{font-size:13px;fill:#2
     .spawn{fill:none;stroke:#333;stroke-width:.7;stroke-opacity:.55;pointer-events:none}";
 
 impl Recording {
-    /// Draws the schedule as SVG: a row a worker, a bar for each time a body ran, a line from where each task was
-    /// spawned to where it began (if there are 200 at most), and hatched where a worker had nothing to do; what is
-    /// left white is the runtime's time. Point at something to read what it is. What is too narrow to be seen is drawn
-    /// together with its neighbours.
+    /// Draws the schedule as SVG.
+    ///
+    /// - Each worker has a row.
+    /// - A bar is a time in which a body ran.
+    /// - A line goes from a task's spawn to its start, if there are at most 200.
+    /// - A hatched area is an idle time of a worker.
+    /// - White areas are the runtime's time.
+    ///
+    /// A viewer shows details under the pointer. Parts that are too narrow are merged with their
+    /// neighbours.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -64,16 +71,16 @@ impl Recording {
     }
 }
 
-/// What is drawn, and where.
+/// The drawing and its layout.
 struct Picture<'a> {
     run: &'a Run,
     rows: Vec<Row>,
     scale: TimeScale,
     from: u64,
     seconds: f64,
-    /// From one row to the next, in pixels.
+    /// The distance between rows, in pixels.
     pitch: f64,
-    /// What of it a bar fills.
+    /// The height of a bar.
     bar: f64,
     colours: HashMap<u32, &'static str>,
     legend: Vec<(Entry, Point)>,
@@ -121,7 +128,7 @@ impl<'a> Picture<'a> {
         self.legend.last().map_or(self.bottom() + 40.0, |(_, (_, y))| *y) + LEGEND_LINE + 6.0
     }
 
-    /// Gives the labels that took most time a colour each, and lays out the legend.
+    /// Gives the labels with the most time a colour each, and lays out the legend.
     fn choose_colours(&mut self) {
         let mut times: HashMap<u32, u64> = HashMap::new();
         for (_, body) in self.run.known() {
@@ -211,7 +218,7 @@ impl<'a> Picture<'a> {
 
     fn bar<W: Write>(&self, svg: &mut Svg<W>, y: f64, bar: &Bar) -> io::Result<()> {
         let (x, end) = (self.x(bar.from), self.x(bar.to));
-        // Paler where much of it is in no body; but never invisible.
+        // Paler if much of it is outside of bodies, but always visible.
         let share = bar.busy as f64 / (bar.to - bar.from).max(1) as f64;
         let mut look = format!("fill=\"{}\"", self.colour(bar.label));
         if bar.segments > 1 {
@@ -248,7 +255,7 @@ impl<'a> Picture<'a> {
         format!("{name} ({}), {lasts}{waited}", names::kind(body.kind))
     }
 
-    /// From where tasks were spawned to where they began; not for those that began there and then.
+    /// Draws lines from spawns to starts, except for tasks that ran at their spawn.
     fn lines<W: Write>(&self, svg: &mut Svg<W>) -> io::Result<()> {
         let row_of: HashMap<_, _> = self.rows.iter().enumerate().map(|(number, row)| (row.track, number)).collect();
         let row = |track: Option<u32>| row_of.get(&(track? as usize)).copied();
@@ -270,7 +277,7 @@ impl<'a> Picture<'a> {
         let (y1, y2) = match row1.cmp(&row2) {
             std::cmp::Ordering::Less => (edge(row1, true), edge(row2, false)),
             std::cmp::Ordering::Equal => {
-                // Over the row, as high as there is room.
+                // Above the row, as high as there is room.
                 let (y, high) = (edge(row1, false), (self.pitch - self.bar) * 1.6);
                 let (a, b) = (x1 + (x2 - x1) * 0.25, x1 + (x2 - x1) * 0.75);
                 let curve = format!("M{x1:.1},{y:.1} C{a:.1},{:.1} {b:.1},{:.1} {x2:.1},{y:.1}", y - high, y - high);
@@ -291,7 +298,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Puts the entries of a legend side by side, in as many lines as they need.
+/// Places the entries of a legend next to each other, in as many lines as they need.
 fn lay_out(entries: Vec<Entry>, top: f64) -> Vec<(Entry, Point)> {
     let (mut x, mut y) = (LEFT, top);
     let place = |entry: Entry| {

@@ -1,27 +1,30 @@
 //! Bodies as nested stretches of a track.
 //!
-//! The segments of a track ([`Line::runs`]) are cut where a body runs on top of another, at its spawn for example. Here
-//! such a body is a slice inside that of the body below: a loop that runs a thousand leaves inline is one slice with a
-//! thousand inside, not two thousand side by side. Slices end where the body stands still, since other bodies may run
-//! there then, which it neither called nor contains. So slices of a track nest, or do not touch.
+//! The segments of a track ([`Line::runs`]) are cut where a body runs on top of another, for
+//! example at its spawn. Here such a body is a slice inside the slice of the body below. So a loop
+//! that runs a thousand leaves inline is one slice that contains a thousand, not two thousand
+//! consecutive ones.
+//!
+//! A slice ends where its body waits. Other bodies may run there then, and the waiting body neither
+//! called nor contains them. So slices of a track either nest or are disjoint.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{Ix, Kind, Line, Run, Segment};
 
-/// A body runs, or what is on top of it does.
+/// A time in which a body runs, or another one runs on top of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slice {
     pub(super) body: Ix,
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The first of its body.
+    /// Whether it is the body's first slice.
     pub(super) first: bool,
-    /// Whose wait ended with its beginning: that of the body, or of what is on top of it.
+    /// The body whose wait ended at the slice's beginning: this one, or one on top of it.
     pub(super) resumed: Option<Ix>,
 }
 
-/// The slices of a track, by their beginning; what contains others before these.
+/// The slices of a track, sorted by their beginning. An outer slice is before its inner ones.
 pub(super) fn of(run: &Run, line: &Line) -> Vec<Slice> {
     let (open, bodies) = (Vec::new(), HashSet::new());
     let mut stack = Stack { run, slices: Vec::new(), open, bodies, parked: HashMap::new(), at: 0 };
@@ -35,12 +38,12 @@ pub(super) fn of(run: &Run, line: &Line) -> Vec<Slice> {
 struct Stack<'a> {
     run: &'a Run,
     slices: Vec<Slice>,
-    /// Those that go on, the outermost first, and whose they are: there may be as many as there are bodies.
+    /// The open slices, the outermost first, and their bodies. There may be as many as bodies.
     open: Vec<usize>,
     bodies: HashSet<Ix>,
-    /// Of bodies that stand still: what is below them and they, the lowest first.
+    /// For each waiting body: the bodies below it and itself, the lowest first.
     parked: HashMap<Ix, Vec<Ix>>,
-    /// Until when they go.
+    /// The end of the open slices so far.
     at: u64,
 }
 
@@ -50,7 +53,7 @@ impl Stack<'_> {
             self.park();
         }
         if self.bodies.contains(&segment.body) {
-            // What was on top of it has ended.
+            // The bodies on top of it have ended.
             while let Some(slice) = self.open.pop_if(|slice| self.slices[*slice].body != segment.body) {
                 self.close(slice);
             }
@@ -93,7 +96,7 @@ impl Stack<'_> {
         slice.body
     }
 
-    /// Everything that is open stands still, but for what has ended.
+    /// All open bodies wait, except those that have ended.
     fn park(&mut self) {
         let open = std::mem::take(&mut self.open);
         let mut bodies: Vec<_> = open.into_iter().map(|slice| self.close(slice)).collect();
@@ -115,16 +118,16 @@ pub(super) struct Place {
     pub(super) track: u32,
     pub(super) from: u64,
     pub(super) to: u64,
-    /// When something first runs on top of it there; otherwise its end.
+    /// The time when something first runs on top of it, otherwise its end.
     pub(super) alone: u64,
 }
 
 impl Places {
-    /// Of the slices of all tracks, in the order of [`Run::tracks`].
+    /// The places of the slices of all tracks, in the order of [`Run::tracks`].
     pub(super) fn of(tracks: &[Vec<Slice>]) -> Places {
         let mut places = Vec::with_capacity(tracks.iter().map(Vec::len).sum());
         for (track, slices) in tracks.iter().enumerate() {
-            // What begins next on the track begins on top of it, or after it.
+            // The next slice of the track begins on top of this one, or after it.
             let next = slices.iter().skip(1).map(|slice| slice.from).chain([u64::MAX]);
             places.extend(slices.iter().zip(next).map(|(&Slice { body, from, to, .. }, next)| Place {
                 body,
@@ -143,7 +146,7 @@ impl Places {
         self.0.get(self.0.partition_point(|place| place.body < body)).filter(|place| place.body == body)
     }
 
-    /// Where a body ran at a time, or last before it; where it ran first if clocks disagree.
+    /// Where a body ran at a time, or last before it. If clocks disagree, where it ran first.
     pub(super) fn at(&self, body: Ix, time: u64) -> Option<&Place> {
         let after = self.0.partition_point(|place| (place.body, place.from) <= (body, time));
         let last = after.checked_sub(1).and_then(|place| self.0.get(place)).filter(|place| place.body == body);

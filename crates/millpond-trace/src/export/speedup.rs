@@ -1,8 +1,9 @@
-//! The speed-up that the work and the span allow, and what was measured, as a plot.
+//! Plots the speed-up that the work and the span allow, and the measured one.
 //!
-//! The work law: p workers are at most p times as fast as one. The span law: none are faster than the span. A schedule
-//! that leaves no worker idle while a task is ready takes T₁/p + T∞ at most. Work is here that of the bodies and
-//! the runtime's overhead, which a worker alone has as well; otherwise measurements could break the laws.
+//! The work law: p workers are at most p times as fast as one. The span law: no number of workers
+//! is faster than the span. If no worker is idle while a task is ready, a schedule takes at most
+//! T₁/p + T∞. The work here is that of the bodies plus the runtime's overhead, which a single
+//! worker has as well. Otherwise measurements could violate the laws.
 
 use std::io::{self, BufWriter, Write};
 
@@ -18,9 +19,9 @@ const LEFT: f64 = 78.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 58.0;
-/// Workers up to 2 to the power of that.
+/// The maximum number of workers, as a power of 2.
 const MOST_WORKERS: i32 = 10;
-/// A curve has that many points from one power of two to the next.
+/// The points of a curve per power of two.
 const FINENESS: i32 = 8;
 
 const STYLE: &str = ".head{font-size:14px;fill:#222;font-weight:bold}.mark{font-size:11px;fill:#444}\
@@ -31,9 +32,9 @@ const STYLE: &str = ".head{font-size:14px;fill:#222;font-weight:bold}.mark{font-
     .measured{fill:#f28e2b;stroke:#222;stroke-width:1}.measured-line{fill:none;stroke:#f28e2b;stroke-width:1}";
 
 impl Report {
-    /// Draws the speed-up by workers as SVG: the bounds by work and span, the prediction T₁/p + T∞, and what was
-    /// measured: numbers of workers, and the seconds they took. All are relative to the work with the runtime's
-    /// overhead.
+    /// Draws the speed-up by workers as SVG: the bounds by work and span, the prediction T₁/p + T∞,
+    /// and the measurements. `measured` has numbers of workers, and the seconds that they took. All
+    /// are relative to the work plus the runtime's overhead.
     ///
     /// ```
     /// use millpond::{Runtime, Spawn};
@@ -61,7 +62,7 @@ impl Report {
     }
 }
 
-/// A speed-up, and how it is drawn.
+/// A measured speed-up, and its drawing.
 struct Measured {
     workers: u32,
     seconds: f64,
@@ -69,7 +70,7 @@ struct Measured {
 }
 
 struct Plot {
-    /// Of one worker, in seconds.
+    /// The time of one worker, in seconds.
     work: f64,
     span: f64,
     measured: Vec<Measured>,
@@ -85,7 +86,7 @@ impl Plot {
         let mut measured: Vec<_> = measured.iter().map(speedup).filter(is_there).collect();
         measured.sort_by_key(|m| m.workers);
         let speedups = || measured.iter().map(|m| m.speedup);
-        // No higher than there is something to be seen but the work law.
+        // The axis ends where only the work law would continue.
         let highest = speedups().fold(if span > 0.0 { 2.0 * work / span } else { f64::INFINITY }, f64::max);
         let most = highest.log2().ceil().clamp(2.0, f64::from(MOST_WORKERS)) as i32;
         // One worker takes T₁ + T∞ at most.
@@ -140,7 +141,7 @@ impl Plot {
         Ok(())
     }
 
-    /// In the lower right corner, where no curve of a speed-up goes.
+    /// In the lower right corner, which speed-up curves do not reach.
     fn legend<W: Write>(&self, svg: &mut Svg<W>) -> io::Result<()> {
         let mut entries = vec![("work", "work law: p".to_owned())];
         if self.span > 0.0 {

@@ -3,20 +3,20 @@
 use std::fmt::{Display, Formatter};
 use std::io::{self, Write};
 
-/// Colours by rank, light enough for dark text on them; the first are the most different.
+/// Colours by rank, light enough for dark text. The first ones differ most.
 pub(super) const PALETTE: [&str; 12] = [
     "#8fb3dc", "#f5b97a", "#94c98a", "#ef9a9a", "#c9a5d6", "#e8d67c", "#8fd0cc", "#f7b6c8", "#c4a98f", "#b9c97a",
     "#a9a7e0", "#7fc4e8",
 ];
-/// What has no colour of its own.
+/// The colour of labels without their own.
 pub(super) const GREY: &str = "#cfcac6";
 
-/// Width of a character of a size, more rather than less: texts are laid out without knowing the font.
+/// An upper estimate of a text's width: texts are laid out without the font.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.56
 }
 
-/// The end of a text that is too long, without the folders of a path if that suffices.
+/// The end of a text that is too long. If that is enough, only the folders of a path are cut.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
@@ -26,7 +26,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     end.split_once('/').map_or_else(|| format!("…{end}"), |(_, names)| names.to_owned())
 }
 
-/// A text with what XML would take for its own replaced, and what it does not allow left out.
+/// A text with XML's special characters escaped, and without those that XML does not allow.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl Display for Escaped<'_> {
@@ -46,7 +46,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Where a text is put: at its start, middle or end.
+/// The point of a text that is put at a position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -87,12 +87,13 @@ impl<W: Write> Svg<W> {
         self.out.flush()
     }
 
-    /// Something that is said as it is.
+    /// Writes text without escapes.
     pub(super) fn raw(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{text}")
     }
 
-    /// A rectangle from (x, y), of a width and height; `look` are attributes, `title` appears where it is pointed at.
+    /// A rectangle with its corner, width and height. `look` are attributes. A viewer shows `title`
+    /// under the pointer.
     pub(super) fn rect(&mut self, (x, y): Point, (w, h): Point, look: &str, title: &str) -> io::Result<()> {
         write!(self.out, "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" {look}")?;
         if title.is_empty() {
@@ -134,5 +135,5 @@ impl<W: Write> Svg<W> {
     }
 }
 
-/// To the right and down, in pixels.
+/// The distance to the right and down, in pixels.
 pub(super) type Point = (f64, f64);

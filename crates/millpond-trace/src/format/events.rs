@@ -5,14 +5,14 @@ use millpond::record::{Cause, Event, Role, What};
 
 use super::bytes::{Bytes, put_difference, put_number};
 
-/// An event as it is read.
+/// An event, as read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ev {
     pub(crate) at: u64,
     pub(crate) told: Told,
 }
 
-/// [`What`], with numbers for labels.
+/// [`What`], with numbers instead of labels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Told {
     Opened { scope: u64, within: u64, label: u32 },
@@ -43,7 +43,7 @@ const ROLES: [Role; 4] = [Role::Leaf, Role::Parent, Role::Combine, Role::Fork];
 const MODES: [Mode; 6] = [Mode::Read, Mode::Write, Mode::Inout, Mode::Commutative, Mode::Concurrent, Mode::Reduce];
 const CAUSES: [Cause; 5] = [Cause::Join, Cause::Datum, Cause::Written, Cause::Window, Cause::Others];
 
-/// What the differences of a block are taken to.
+/// The previous values in a block, to which differences refer.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     pub(super) at: u64,
@@ -51,7 +51,7 @@ pub(super) struct Before {
     pub(super) datum: u64,
 }
 
-/// Appends an event; `label` numbers its labels.
+/// Appends an event. `labels` numbers its labels.
 pub(super) fn put(out: &mut Vec<u8>, event: &Event, before: &mut Before, labels: &mut impl Labels) {
     let kind_at = out.len();
     out.push(0);
@@ -79,7 +79,7 @@ struct Put<'a> {
 }
 
 impl Put<'_> {
-    /// An event that has a label; its kind.
+    /// Writes an event that has a label. Returns its kind.
     fn labelled(&mut self, what: What, labels: &mut impl Labels) -> u8 {
         let (label, kind) = match what {
             What::Opened { scope, within, place } => {
@@ -102,7 +102,7 @@ impl Put<'_> {
         kind
     }
 
-    /// An event that consists of numbers; its kind.
+    /// Writes an event that has only numbers. Returns its kind.
     fn numbers(&mut self, what: What) -> u8 {
         match what {
             What::Spawning { body } => self.id(body, 1),
@@ -173,7 +173,7 @@ impl Put<'_> {
     }
 }
 
-/// Reads an event; `None` where the bytes are none.
+/// Reads an event; `None` if the bytes are invalid.
 pub(super) fn get(bytes: &mut Bytes<'_>, before: &mut Before, labels: u32) -> Option<Ev> {
     let kind = bytes.byte()?;
     before.at = bytes.difference(before.at)?;

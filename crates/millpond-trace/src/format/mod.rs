@@ -5,18 +5,19 @@
 //! block   kind (u8), length of the payload (u32), CRC-32 of the payload (u32), payload
 //! ```
 //!
-//! Fixed numbers are little endian. A *number* is LEB128; a *difference* is a number, of which the lowest bit is the
-//! sign (zigzag). A *text* is the number of its bytes, then UTF-8.
+//! Fixed numbers are little endian. A *number* is LEB128. A *difference* is a number whose lowest
+//! bit is the sign (zigzag). A *text* is the number of its bytes, then UTF-8.
 //!
 //! | kind | payload |
 //! |---|---|
-//! | 1 about | once, first: text: the program; number: workers; u8: 1 if times are the processor's, 0 if a clock of the program's |
-//! | 2 label | u8 0, text: a name; or u8 1, text: a source file, number: a line. The labels are numbered as they come, from 0 |
+//! | 1 about | once, first: text: the program; number: workers; u8: 1 if times are the processor's, 0 if they are a clock's of the program |
+//! | 2 label | u8 0, text: a name; or u8 1, text: a source file, number: a line. Labels are numbered in their order, from 0 |
 //! | 3 events | number: the track; number: its worker + 1, 0 for none; number: how many events; u64: the time of the first; the events |
-//! | 4 end | f64: ticks a second; number: how many events in all |
+//! | 4 end | f64: ticks per second; number: the total number of events |
 //!
-//! The blocks of one track come in the order of time, those of different tracks in any order; a label comes before its
-//! first use. An event is its kind (u8), the difference of its time to that of the event before it in the block, then:
+//! The blocks of one track are in the order of time, those of different tracks in any order. A
+//! label comes before its first use. An event is its kind (u8), then the difference of its time to
+//! that of the previous event in the block, then:
 //!
 //! | kind | event | fields |
 //! |---|---|---|
@@ -41,8 +42,8 @@
 //! | 35 | looted | number: how many closures |
 //! | 36 | at theft | |
 //!
-//! An *id* is the difference to the id before it in the block (at first to 0), a *datum* that to the datum before it.
-//! What the events mean is said at [`millpond::record::What`].
+//! An *id* is the difference to the previous id in the block (the first one to 0). A *datum* is the
+//! difference to the previous datum. [`millpond::record::What`] documents the events.
 
 use std::path::PathBuf;
 
@@ -56,9 +57,9 @@ pub(crate) use read::LabelText;
 pub use read::Recording;
 pub use write::Writer;
 
-/// What every file begins with.
+/// The beginning of every file.
 pub(crate) const MAGIC: &[u8; 8] = b"millpond";
-/// The version that is written, and the only one that is read.
+/// The version that is written, and the only one that can be read.
 pub const VERSION: u16 = 2;
 
 /// The kinds of blocks.
@@ -75,11 +76,11 @@ pub(crate) mod block {
 #[derive(Debug, thiserror::Error)]
 #[error("{}offset {offset}: {reason}", .file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default())]
 pub struct ReadError {
-    /// The file, if it is one.
+    /// The file, if the recording is a file.
     pub file: Option<PathBuf>,
-    /// Where, in bytes from its start.
+    /// The offset in bytes from the start.
     pub offset: u64,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -87,16 +88,16 @@ pub struct ReadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It does not begin as a recording does.
+    /// It does not begin like a recording.
     #[error("not a recording of millpond's")]
     NotOurs,
-    /// It is of another version.
+    /// It has another version.
     #[error("a recording of version {0}; this reads version {VERSION}")]
     Version(u16),
     /// It ends too early.
     #[error("cut off: {0}")]
     CutOff(String),
-    /// A block is not as it was written.
+    /// A block differs from what was written.
     #[error("damaged: {0}")]
     Damaged(String),
     /// The system could not read it.

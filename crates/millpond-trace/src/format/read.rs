@@ -1,4 +1,4 @@
-//! Reading a recording.
+//! Reads a recording.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,41 +13,41 @@ use super::{MAGIC, ReadError, Reason, VERSION, block};
 
 /// A recording, in the format of its file.
 ///
-/// Every block has been checked: whole, and as it was written.
+/// Every block was checked: it is complete and unchanged.
 pub struct Recording {
     bytes: Vec<u8>,
-    /// What made it.
+    /// The program that made it.
     pub program: String,
     /// The workers of the runtime.
     pub workers: usize,
-    /// Units of time a second.
+    /// Ticks per second.
     pub ticks_per_second: f64,
     pub(crate) labels: Vec<LabelText>,
     blocks: Vec<EventBlock>,
     events: u64,
 }
 
-/// A runtime has no more workers.
+/// The maximum number of workers of a runtime.
 const MOST_WORKERS: usize = 4096;
-/// No clock is slower or faster, in units a second.
+/// The range of a clock's rate, in ticks per second.
 const RATES: RangeInclusive<f64> = 1e3..=1e12;
 
-/// What a label's number stands for.
+/// The text of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LabelText {
     Name(String),
     Place(String, u32),
 }
 
-/// Where a block of events is.
+/// The position of a block of events.
 #[derive(Debug)]
 struct EventBlock {
     track: Track,
     count: u64,
-    /// Of the payload.
+    /// The range of the payload.
     start: usize,
     end: usize,
-    /// Of the first event in it.
+    /// The start of the first event.
     events: usize,
 }
 
@@ -73,25 +73,26 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, is no recording, is of another version, is cut off or damaged: with the offset.
+    /// If it cannot be read, is no recording, has another version, or is cut off or damaged. The
+    /// error has the offset.
     pub fn read(path: &Path) -> Result<Recording, ReadError> {
         let in_file = |error: ReadError| ReadError { file: Some(path.to_owned()), ..error };
         let cannot = |error: std::io::Error| in_file(wrong(0, error.into()));
         let mut file = File::open(path).map_err(cannot)?;
         let mut bytes = Vec::new();
         file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(cannot)?;
-        // What is not ours may be of any length, or have no end.
+        // Another kind of file may be huge, or have no end.
         if bytes == MAGIC {
             file.read_to_end(&mut bytes).map_err(cannot)?;
         }
         Recording::parse(bytes).map_err(in_file)
     }
 
-    /// Reads bytes.
+    /// Parses a recording.
     ///
     /// # Errors
     ///
-    /// As [`read`](Recording::read).
+    /// Like [`read`](Recording::read).
     pub fn parse(bytes: Vec<u8>) -> Result<Recording, ReadError> {
         let mut parser = Parser { bytes: &bytes, at: 0 };
         parser.head()?;
@@ -112,17 +113,17 @@ impl Recording {
             return Err(wrong(parser.at, Reason::Damaged(what)));
         }
         let mut blocks = blocks;
-        // Stable: the blocks of a track stay in order.
+        // A stable sort: the blocks of a track stay in order.
         blocks.sort_by_key(|block| block.track);
         Ok(Recording { bytes, program, workers, ticks_per_second, labels, blocks, events })
     }
 
-    /// The bytes, as a file has them.
+    /// The bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many events.
+    /// The number of events.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -135,7 +136,7 @@ impl Recording {
         tracks
     }
 
-    /// Hands the events of a track to `each`, in their order.
+    /// Calls `each` with the events of a track, in order.
     pub(crate) fn replay(&self, track: Track, mut each: impl FnMut(Ev)) -> Result<(), ReadError> {
         let first = self.blocks.partition_point(|block| block.track < track);
         for block in self.blocks[first..].iter().take_while(|block| block.track == track) {
@@ -156,7 +157,7 @@ impl Recording {
     }
 }
 
-/// What the blocks said.
+/// The content of the blocks.
 #[derive(Default)]
 struct Found {
     about: Option<(String, usize)>,

@@ -1,4 +1,4 @@
-//! Writing a recording: the sink that makes bytes of events.
+//! Writes a recording: a sink that turns events into bytes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,8 +16,8 @@ use super::{MAGIC, Recording, VERSION, block};
 
 /// A sink that writes the file format of this crate, to a file or to memory.
 ///
-/// Blocks are written as tapes fill, so it holds little; [`finish`](Writer::finish) writes the end, without which a
-/// recording is refused as cut off.
+/// The writer writes a block when an event buffer is full, so it needs little memory.
+/// [`finish`](Writer::finish) writes the end. A recording without its end is refused as cut off.
 ///
 /// ```
 /// use millpond::{Runtime, Spawn};
@@ -39,7 +39,7 @@ pub struct Writer(Mutex<State>);
 struct State {
     out: Out,
     known: Known,
-    /// Payloads under construction.
+    /// The payload of the next block.
     payload: Vec<u8>,
     events: u64,
     real_time: bool,
@@ -57,7 +57,7 @@ enum Out {
 /// The labels that were written.
 #[derive(Debug, Default)]
 struct Known {
-    /// By address: one text may be there twice.
+    /// By address: one text may exist twice.
     numbers: HashMap<(usize, usize), u32>,
     new: Vec<Label>,
 }
@@ -89,23 +89,24 @@ impl Known {
 }
 
 impl Writer {
-    /// Writes to a file, which is made or emptied now; it is there whole after [`finish`](Writer::finish) only.
+    /// Writes to a file, which is created or truncated now. The file is complete only after
+    /// [`finish`](Writer::finish).
     ///
     /// # Errors
     ///
-    /// If the file cannot be made.
+    /// If the file cannot be created.
     pub fn to_file(path: &Path, program: &str, workers: usize) -> io::Result<Arc<Writer>> {
         let file = BufWriter::new(File::create(path)?);
         Ok(Self::made(Out::File(file, path.to_owned()), program, workers, true))
     }
 
-    /// Keeps the bytes.
+    /// Writes to memory.
     pub fn to_memory(program: &str, workers: usize) -> Arc<Writer> {
         Self::made(Out::Memory(Vec::new()), program, workers, true)
     }
 
-    /// As [`to_memory`](Writer::to_memory), for a recorder with a clock of its own that counts nanoseconds
-    /// ([`Recorder::with_clock`](millpond::record::Recorder::with_clock)).
+    /// Like [`to_memory`](Writer::to_memory), for a recorder with its own clock that counts
+    /// nanoseconds ([`Recorder::with_clock`](millpond::record::Recorder::with_clock)).
     pub fn of_clock(program: &str, workers: usize) -> Arc<Writer> {
         Self::made(Out::Memory(Vec::new()), program, workers, false)
     }
@@ -135,12 +136,12 @@ impl Writer {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the recording; it must have been taken from its recorder before (by the drop of what
-    /// [`Recorder::add`](millpond::record::Recorder::add) returned).
+    /// Ends the recording. First remove the writer from its recorder: drop the value that
+    /// [`Recorder::add`](millpond::record::Recorder::add) returned.
     ///
     /// # Errors
     ///
-    /// The first failure to write, if there was one; what is in the file then is of no use, and it is removed.
+    /// The first failure to write, if any. The file then is useless, and is removed.
     pub fn finish(&self) -> io::Result<()> {
         let mut state = self.state();
         state.end();
@@ -148,18 +149,18 @@ impl Writer {
         let Out::File(file, path) = &mut state.out else { return Ok(()) };
         let result = failed.map_or_else(|| file.flush(), Err);
         if result.is_err() {
-            // The failure is what is reported, not that of the removal.
+            // The write error is reported, not an error of the removal.
             let _ = std::fs::remove_file(path);
         }
         result
     }
 
-    /// As [`finish`](Writer::finish): the recording of a writer to memory. One that has written to a file reads that
-    /// again.
+    /// Like [`finish`](Writer::finish), and returns the recording. A writer to a file reads the
+    /// file.
     ///
     /// # Errors
     ///
-    /// If the recording cannot be read, which that of a writer to memory can.
+    /// If the recording cannot be read. This does not happen to a writer to memory.
     pub fn finish_in_memory(&self) -> Result<Recording, super::ReadError> {
         let mut state = self.state();
         state.end();

@@ -1,13 +1,13 @@
-//! Are the prices right? As PARSEC has it: none is further than 1e-4 from its reference, whatever its own size. The
-//! polynomial's error allows for that as long as spot and strike prices are some hundreds.
+//! Checks the prices like PARSEC: each is within 1e-4 of its reference, whatever its size. The
+//! polynomial's error is smaller than that if spot and strike prices are in the hundreds.
 
 use super::{Contract, Portfolio, Right};
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// How far a price may be from its reference.
+/// The maximum difference between a price and its reference.
 pub const THRESHOLD: f64 = 1e-4;
 
-/// The greatest distance of a price from its reference; the greatest of all numbers, if a price is none.
+/// The largest difference between a price and its reference; `f64::MAX` if a price is not finite.
 pub fn max_abs_error(portfolio: &Portfolio, prices: &[f64]) -> f64 {
     let Portfolio { contracts, references } = portfolio;
     if prices.len() != contracts.len() {
@@ -15,11 +15,12 @@ pub fn max_abs_error(portfolio: &Portfolio, prices: &[f64]) -> f64 {
     }
     let reference = |nth: usize| references.as_ref().map_or_else(|| exact(&contracts[nth]), |given| given[nth]);
     let errors = prices.iter().enumerate().map(|(nth, price)| (price - reference(nth)).abs());
-    // `max` would leave out what is not a number.
+    // `max` would ignore NaN.
     errors.fold(0.0, |most, error| if error.is_finite() { error.max(most) } else { f64::MAX })
 }
 
-/// The price to about the last digit: the normal distribution is that of the error function, and not the polynomial.
+/// The price to about the last digit. It uses the error function for the normal distribution, not
+/// the polynomial.
 pub fn exact(contract: &Contract) -> f64 {
     let normal = |x: f64| 0.5 * libm::erfc(-x * FRAC_1_SQRT_2);
     let (d1, d2, strike) = contract.terms();

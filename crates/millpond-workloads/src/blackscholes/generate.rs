@@ -1,9 +1,9 @@
-//! Options made from a seed: each depends on the seed and its number alone.
+//! Options made from a seed. Each depends only on the seed and its number.
 
 use super::{Contract, Right};
 use crate::matrix::generate::mix;
 
-/// So many options, as they are plausible: near the money, up to some years, calls and puts.
+/// Generates plausible options: near the money, up to some years, calls and puts.
 pub fn generate(count: usize, seed: u64) -> Vec<Contract> {
     let seed = mix(seed);
     (0..count as u64).map(|nth| contract(mix(seed ^ nth))).collect()

@@ -1,8 +1,9 @@
-//! Prices of European options by the closed formula, so many options a step ([FP](crate#sources) §VI.C; the program is PARSEC's).
+//! Prices of European options by the closed formula, with a block of options per step
+//! ([FP](crate#sources) §VI.C). The program is PARSEC's: C. Bienia, S. Kumar, J. P. Singh and K.
+//! Li, "The PARSEC Benchmark Suite: Characterization and Architectural Implications", PACT 2008.
 //!
-//! C. Bienia, S. Kumar, J. P. Singh and K. Li, "The PARSEC Benchmark Suite: Characterization and Architectural
-//! Implications", PACT 2008. Each step gets one item, which the environment has put, and puts one: nothing waits, so what
-//! is seen is the cost of a step. Here all is in double precision, where PARSEC has it in single.
+//! Each step gets one item, which the environment has put, and puts one. So no step waits, and the
+//! program measures the cost of a step. It uses double precision, where PARSEC uses single.
 
 mod check;
 mod generate;
@@ -37,12 +38,12 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
     Ok(Box::new(BlackScholes { params, portfolio, prices: Vec::new() }))
 }
 
-/// What is to be priced.
+/// The options to price.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Portfolio {
     /// The options.
     pub contracts: Vec<Contract>,
-    /// The price of each as the file has it; of generated ones it is worked out by [`exact`].
+    /// The reference prices of a file. Those of generated options are computed by [`exact`].
     pub references: Option<Vec<f64>>,
 }
 
@@ -63,7 +64,7 @@ impl Job for BlackScholes {
     }
 
     fn run(&mut self, runtime: &AnyRuntime, probe: &mut dyn Probe) -> Result<(), Error> {
-        // Not held twice.
+        // Dropped first, so that memory does not hold two.
         self.prices = Vec::new();
         let (params, contracts) = (&self.params, self.portfolio.contracts.as_slice());
         self.prices = collections::graph(runtime, params.settings, |g| steps(g, params, contracts, probe))??;

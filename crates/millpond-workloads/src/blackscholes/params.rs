@@ -6,7 +6,7 @@ use crate::{Error, collections, input, output};
 use millpond_cnc::{Limit, Settings};
 use std::path::{Path, PathBuf};
 
-/// As many as there may be: blocks of one option have numbers of 32 bits.
+/// The maximum number of options: blocks of one option have 32-bit numbers.
 const MOST: u64 = 1 << 26;
 
 const COUNT: Opt = Opt::integer("options", "Options that are generated", (1, MOST), Some(1_500_000));
@@ -17,31 +17,32 @@ const OUTPUT: Opt = Opt::path("output", "Write the prices to FILE, one a line");
 /// The options of this workload.
 pub const OPTIONS: [Opt; 8] = collections::options_without_table([COUNT, GRANULARITY, SEED, INPUT, OUTPUT]);
 
-/// Bytes that an option takes: itself, its reference, its price, and that again when all prices are put together.
+/// The bytes of an option: itself, its reference, its price, and the price again when all prices
+/// are collected.
 const OPTION: u64 = 48 + 3 * 8;
 
-/// Bytes that a block of options takes beside them at most: its two items, and its step while that is there.
+/// The maximum bytes of a block besides its options: its two items, and its step while that exists.
 const BLOCK: u64 = 512;
 
-/// What is to be priced, and how.
+/// The parameters of the workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
-    /// How many options.
+    /// The number of options.
     pub options: usize,
-    /// Options that a step prices; the last one those that are left.
+    /// The number of options that a step prices. The last step prices the rest.
     pub granularity: usize,
     /// The seed, if the options are generated.
     pub seed: Option<u64>,
-    /// The file, if they are read.
+    /// The file, if the options are read.
     pub input: Option<PathBuf>,
-    /// Where the prices are written.
+    /// The output file of the prices.
     pub output: Option<PathBuf>,
     /// How the steps are run.
     pub settings: Settings,
 }
 
 impl Params {
-    /// Checks the options; reads or generates those that are to be priced.
+    /// Checks the parameters; reads or generates the options.
     pub fn load(options: &Options) -> Result<(Self, Portfolio), Error> {
         let settings = collections::settings(options, Limit::All)?;
         let (input, output) = (options.get_path(&INPUT), options.get_path(&OUTPUT));
@@ -68,12 +69,13 @@ impl Params {
         Ok((Self { options, granularity, seed, input, output, settings }, portfolio))
     }
 
-    /// How many blocks of options there are.
+    /// The number of blocks of options.
     pub fn blocks(&self) -> u32 {
         self.options.div_ceil(self.granularity) as u32
     }
 
-    /// Every parameter after defaults; the files only if they were given, for they have no default.
+    /// Every parameter after defaults. Files have no default, and are included only if they were
+    /// given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let mut values = vec![
             ("options", Value::Integer(self.options as u64)),
@@ -87,13 +89,13 @@ impl Params {
     }
 }
 
-/// As many options as the machine can hold.
+/// The maximum number of options for the machine's memory.
 fn most(granularity: u64) -> u64 {
     let each = OPTION + BLOCK.div_ceil(granularity);
     memory::available().map_or(MOST, |available| (available / each).min(MOST))
 }
 
-/// Refuses what makes no sense beside an input.
+/// Refuses parameters that conflict with an input.
 fn exclusive(options: &Options, input: &Path, output: Option<&Path>) -> Result<(), Error> {
     for opt in [&COUNT, &SEED] {
         if options.has(opt) {

@@ -1,9 +1,9 @@
-//! The formula of F. Black and M. Scholes, "The Pricing of Options and Corporate Liabilities", Journal of Political
-//! Economy 81 (1973), with the polynomial that PARSEC has for the normal distribution.
+//! The formula of F. Black and M. Scholes, "The Pricing of Options and Corporate Liabilities",
+//! Journal of Political Economy 81 (1973). The normal distribution is PARSEC's polynomial.
 
 use std::f64::consts::{FRAC_2_SQRT_PI, SQRT_2};
 
-/// What the holder of an option may do at its end, at its strike price.
+/// What the holder of an option may do when it expires, at the strike price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// Buy.
@@ -15,22 +15,22 @@ pub enum Right {
 /// A European option on a stock that pays no dividends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contract {
-    /// The price of the stock now.
+    /// The current price of the stock.
     pub spot: f64,
-    /// The price at which it may be bought or sold.
+    /// The price at which the holder may buy or sell.
     pub strike: f64,
-    /// The interest without risk, a year.
+    /// The risk-free interest rate per year.
     pub rate: f64,
-    /// The deviation of the stock's return, a year.
+    /// The standard deviation of the stock's return per year.
     pub volatility: f64,
-    /// The years until then.
+    /// The years until it expires.
     pub time: f64,
-    /// What may be done.
+    /// The holder's right.
     pub right: Right,
 }
 
 impl Contract {
-    /// The two arguments of the normal distribution, and the strike price as it is worth now.
+    /// The two arguments of the normal distribution, and the present value of the strike price.
     pub(super) fn terms(&self) -> (f64, f64, f64) {
         let deviation = self.volatility * self.time.sqrt();
         let drift = (self.rate + self.volatility * self.volatility * 0.5) * self.time;
@@ -39,7 +39,7 @@ impl Contract {
     }
 }
 
-/// What an option is worth now.
+/// The present value of an option.
 pub fn price(contract: &Contract) -> f64 {
     let (d1, d2, strike) = contract.terms();
     let (n1, n2) = (normal(d1), normal(d2));
@@ -49,8 +49,8 @@ pub fn price(contract: &Contract) -> f64 {
     }
 }
 
-/// The normal distribution function, its error being less than 7.5e-8: M. Abramowitz and I. Stegun, *Handbook of
-/// Mathematical Functions*, 26.2.17.
+/// The normal distribution function with an error below 7.5e-8: M. Abramowitz and I. Stegun,
+/// *Handbook of Mathematical Functions*, 26.2.17.
 fn normal(x: f64) -> f64 {
     const FRAC_1_SQRT_2_PI: f64 = FRAC_2_SQRT_PI / (2.0 * SQRT_2);
     let k = 1.0 / (1.0 + 0.231_641_9 * x.abs());

@@ -2,7 +2,7 @@
 
 use super::{Contract, price};
 
-/// The price of each.
+/// The price of each option.
 pub fn serial(contracts: &[Contract]) -> Vec<f64> {
     contracts.iter().map(price).collect()
 }

@@ -1,18 +1,18 @@
-//! The program as Concurrent Collections: a step for so many options.
+//! The program as Concurrent Collections: a step per block of options.
 
 use super::{Contract, Params, price};
 use crate::Error;
 use crate::workload::Probe;
 use millpond_cnc::Graph;
 
-/// Which options a step prices: a part of those that all steps share.
+/// The options that a step prices: a part of those that all steps share.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     first: usize,
     end: usize,
 }
 
-/// The price of each option. The timed part puts the blocks too.
+/// The price of each option. The timed part includes the puts of the blocks.
 pub fn steps<'env>(
     g: &Graph<'_, '_, 'env>,
     params: &Params,

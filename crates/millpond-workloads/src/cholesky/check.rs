@@ -1,11 +1,12 @@
-//! Is the factor right? LAPACK's test: `||A - L L^T||_1 / (n ||A||_1 eps) < 30` (`dpot01`, "Installation Guide for
-//! LAPACK", LAPACK Working Note 41, with the threshold of its test programs).
+//! Checks a factor with LAPACK's test: `||A - L L^T||_1 / (n ||A||_1 eps) < 30` (`dpot01`,
+//! "Installation Guide for LAPACK", LAPACK Working Note 41, with the threshold of its test
+//! programs).
 
 use crate::matrix::{Matrix, power};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, Par};
 
-/// A factor whose scaled residual is below this is right.
+/// A factor whose scaled residual is below this is correct.
 pub const THRESHOLD: f64 = 30.0;
 
 /// The scaled residual of the lower triangular `l` as a factor of `a`; `f64::MAX` if it is not finite.
@@ -22,7 +23,7 @@ pub fn scaled_residual(a: &Matrix, l: &Matrix) -> f64 {
     residual(a, l.clone())
 }
 
-/// The same of a factor that is not needed afterwards.
+/// The same, for a factor that is not needed afterwards.
 pub(super) fn residual(a: &Matrix, mut l: Matrix) -> f64 {
     let n = a.rows();
     let half = half_exponent(a);
@@ -37,16 +38,18 @@ pub(super) fn residual(a: &Matrix, mut l: Matrix) -> f64 {
     if scaled.is_finite() { scaled } else { f64::MAX }
 }
 
-/// Exponents of entries within which neither the products nor the norms of the check overflow or underflow.
+/// Within these exponents of entries, the products and norms of the check neither overflow nor
+/// underflow.
 const SAFE: i32 = 256;
 
-/// Half of the exponent by which `a` is scaled, so that its factor can be scaled by half of it: 0 if the entries are safe.
+/// Half of the exponent by which `a` is scaled. Its factor then is scaled by this half. It is 0 if
+/// the entries are safe.
 pub(super) fn half_exponent(a: &Matrix) -> i32 {
     let exponent = a.exponent();
     if exponent.abs() <= SAFE { 0 } else { (exponent / 2).clamp(-500, 500) }
 }
 
-/// LAPACK's eps: the relative spacing halved, as `dlamch('Epsilon')` has it where arithmetic rounds.
+/// LAPACK's eps: half of the relative spacing, like `dlamch('Epsilon')` for arithmetic that rounds.
 pub(crate) const EPS: f64 = f64::EPSILON / 2.0;
 
 /// `rest := rest - l l^T` on and below the diagonal.

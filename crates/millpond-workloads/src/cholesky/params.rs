@@ -16,14 +16,14 @@ pub const OPTIONS: [Opt; 6] = [N, params::TILE, params::SEED, INPUT, LOWER, OUTP
 /// The options of a workload on matrices that need not be symmetric.
 pub(crate) const OF_SQUARE: [Opt; 5] = [N, params::TILE, params::SEED, INPUT, OUTPUT];
 
-/// What matrices are read.
+/// The matrices that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Square,
     Symmetric,
 }
 
-/// What is to be factored, or inverted, and how.
+/// The parameters of a factorization or an inversion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
     /// The order of the matrix.
@@ -34,11 +34,12 @@ pub struct Params {
     pub seed: Option<u64>,
     /// The file, if the matrix is read.
     pub input: Option<PathBuf>,
-    /// Whether only the lower half of the file's matrix counts.
+    /// Whether only the lower half of the file's matrix is used.
     pub lower: bool,
-    /// How far the two halves of the file's matrix differ ([`Matrix::asymmetry`]), if both count.
+    /// The difference between the halves of the file's matrix ([`Matrix::asymmetry`]), if both are
+    /// used.
     pub asymmetry: Option<f64>,
-    /// Where the factor is written.
+    /// The output file of the factor.
     pub output: Option<PathBuf>,
 }
 
@@ -73,7 +74,8 @@ impl Params {
         Ok((Self { n, tile, seed, input, lower, asymmetry, output }, matrix))
     }
 
-    /// Every parameter after defaults; the files only if they were given, for they have no default.
+    /// Every parameter after defaults. Files have no default, and are included only if they were
+    /// given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let seed = self.seed.map_or(Value::None, Value::Integer);
         let mut values =
@@ -84,7 +86,7 @@ impl Params {
         values
     }
 
-    /// What to call the matrix in a message.
+    /// The matrix's name in messages.
     pub fn matrix_name(&self) -> String {
         match &self.input {
             Some(file) => file.display().to_string(),
@@ -93,7 +95,7 @@ impl Params {
     }
 }
 
-/// Refuses what makes no sense beside an input.
+/// Refuses parameters that conflict with an input.
 fn exclusive(options: &Options, input: &Path, output: Option<&Path>) -> Result<(), Error> {
     for opt in [&N, &params::SEED] {
         if options.has(opt) {

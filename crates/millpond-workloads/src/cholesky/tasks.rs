@@ -1,4 +1,5 @@
-//! The task program: one task a kernel call, each naming the tiles it reads and the tile it changes.
+//! The task program: one task per kernel call. Each declares the tiles that it reads and the tile
+//! that it changes.
 
 use super::Pivot;
 use crate::matrix::{Tile, kernels};
@@ -6,8 +7,9 @@ use millpond::{Handle, Spawn};
 
 /// Factors the tiles of a lower half.
 ///
-/// Columns are spawned from left to right, each with all its updates (the left-looking order): run in that order, a
-/// column's tiles stay in cache. A pivot that fails makes the rest of the tasks do nothing.
+/// Columns are spawned from left to right, each with all its updates (the left-looking order). If
+/// they run in that order, a column's tiles stay in the cache. After a failed pivot the remaining
+/// tasks do nothing.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, tiles: &[Vec<Handle<Tile, S::Brand>>], pivot: &'s Pivot) {
     let nt = tiles.len();
     for j in 0..nt {
@@ -34,7 +36,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, tiles: &[Vec<Handle<Tile, S::Brand>>], piv
     }
 }
 
-/// How many tasks that is, for `nt` tiles in a column.
+/// The number of tasks for `nt` tiles in a column.
 pub fn count(nt: u64) -> u64 {
     let pairs = nt * (nt - 1) / 2;
     nt + 2 * pairs + pairs * nt.saturating_sub(2) / 3

@@ -1,8 +1,9 @@
-//! The program as Concurrent Collections: a step a kernel call.
+//! The program as Concurrent Collections: a step per kernel call.
 //!
-//! The item `(i, j, k)` is tile `(i, j)` after `k` updates. The step that changes it next has its last use, takes it and
-//! changes it in place; so there are never more tiles than the half matrix has. A factored tile, `(i, j, j + 1)`, is used
-//! once by each step that reads it, and once by the environment.
+//! The item `(i, j, k)` is tile `(i, j)` after `k` updates. The next step that changes the tile has
+//! the item's last use. It takes the tile and changes it in place. So there are never more tiles
+//! than in the half matrix. Each step that reads a factored tile, `(i, j, j + 1)`, uses it once,
+//! and the environment uses it once.
 
 use crate::Error;
 use crate::cholesky::Pivot;
@@ -30,7 +31,7 @@ pub fn steps<'env>(
         (0..).zip(row).for_each(|(j, tile)| items.put((i, j, 0), tile));
     }
     probe.start();
-    // Columns from left to right, each with all its updates, as the task program has them.
+    // Columns from left to right, each with all its updates, like the task program.
     for j in 0..nt {
         (0..j).for_each(|k| updates.put_all((j..nt).map(|i| (i, j, k))));
         columns.put(j);
@@ -42,7 +43,7 @@ pub fn steps<'env>(
     (0..nt).map(row).collect()
 }
 
-/// A tile that nobody else uses any more.
+/// A tile that no other step uses any more.
 fn own(tile: millpond_cnc::Use<'_, Tile>) -> Tile {
     tile.take().expect("its last use")
 }
@@ -72,7 +73,8 @@ fn trsm<'x, 'env: 'x>(g: &Graph<'_, 'x, 'env>, items: Tiles<'x>, pivot: &'env Pi
     })
 }
 
-/// Tile `(i, j)` less the product of the tiles `(i, k)` and `(j, k)`; of the latter with itself on the diagonal.
+/// Tile `(i, j)` minus the product of the tiles `(i, k)` and `(j, k)`. On the diagonal that is the
+/// latter with itself.
 fn update<'x, 'env: 'x>(g: &Graph<'_, 'x, 'env>, items: Tiles<'x>, pivot: &'env Pivot) -> Steps<'x, Key> {
     let step = g.steps::<Key>("update").produces(items);
     let step = step.preconditions(move |&(i, j, k), need| {

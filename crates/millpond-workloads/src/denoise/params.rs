@@ -17,38 +17,40 @@ const ITERATIONS: Opt = Opt::integer("iterations", "Iterations at most", (1, 1 <
 /// The options of this workload.
 pub const OPTIONS: [Opt; 11] = collections::options([INPUT, OUTPUT, SIZE, NOISE, SEED, TILE, ITERATIONS]);
 
-/// What a cell takes: as it came, cut into tiles, in the tiles of up to four iterations, as it is found by the tasks and by
-/// the serial program, what that one works on, and what it is without noise (at most 45 bytes, by `peak_rss_bytes` of `run
-/// denoise --size 2048 --workers 2`).
+/// The bytes of a cell. It is in the noisy picture, its tiles, the tiles of up to four iterations,
+/// both results, the serial program's memory, and the clean picture. (At most 45 bytes, by
+/// `peak_rss_bytes` of `run denoise --size 2048 --workers 2`.)
 const CELL: u64 = 4 * 12;
-/// What a tile takes in each iteration when it is over: its places in the tables of tiles and of verdicts.
+/// The bytes of a tile that remain after each iteration: its entries in the tables of tiles and of
+/// verdicts.
 const PLACES: u64 = 256;
 
-/// What is denoised, and how.
+/// The parameters of the workload.
 #[derive(Debug, Clone)]
 pub struct Params {
     /// The file, if the picture is read.
     pub input: Option<PathBuf>,
-    /// Where the picture is written.
+    /// The output file of the picture.
     pub output: Option<PathBuf>,
-    /// The size of the picture and the seed of its noise, if it is made.
+    /// The size of the picture and the seed of its noise, if it is generated.
     pub made: Option<(u64, u64)>,
-    /// The standard deviation of the noise, white being 255.
+    /// The standard deviation of the noise. White is 255.
     pub noise: u64,
     /// Cells along a side of a tile.
     pub tile: usize,
-    /// Iterations at most.
+    /// The maximum number of iterations.
     pub iterations: u32,
     /// How the steps are run.
     pub settings: Settings,
-    /// How many preconditions a tile's step lists: it gets all in any case, so all, unless a number was given.
+    /// The number of preconditions that a tile's step lists. It gets all items in any case, so the
+    /// default is all.
     pub of_tiles: Limit,
 }
 
 impl Params {
-    /// Checks the options; reads or makes the picture.
+    /// Checks the options; reads or generates the picture.
     pub fn load(options: &Options) -> Result<(Self, Picture), Error> {
-        // The first tile is needed in any case, the others perhaps (FP §VI.G).
+        // The first tile is always needed, the others perhaps (FP §VI.G).
         let settings = collections::settings(options, Limit::First(1))?;
         let of_tiles = if options.has(&collections::NEED) { settings.limit } else { Limit::All };
         let (input, output) = (options.get_path(&INPUT), options.get_path(&OUTPUT));
@@ -72,7 +74,8 @@ impl Params {
         Ok((Self { input, output, made, noise, tile, iterations, settings, of_tiles }, picture))
     }
 
-    /// Every parameter after defaults; the files only if they were given, for they have no default.
+    /// Every parameter after defaults. Files have no default, and are included only if they were
+    /// given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let made =
             |value: fn(&(u64, u64)) -> u64| self.made.as_ref().map_or(Value::None, |made| Value::Integer(value(made)));
@@ -89,13 +92,13 @@ impl Params {
         values
     }
 
-    /// The standard deviation of the noise, white being 1.
+    /// The standard deviation of the noise. White is 1.
     pub fn sigma(&self) -> f32 {
         self.noise as f32 / 255.0
     }
 }
 
-/// Refuses what makes no sense beside an input.
+/// Refuses parameters that conflict with an input.
 fn exclusive(options: &Options, input: &Path, output: Option<&Path>) -> Result<(), Error> {
     for opt in [&SIZE, &SEED] {
         if options.has(opt) {
@@ -108,16 +111,16 @@ fn exclusive(options: &Options, input: &Path, output: Option<&Path>) -> Result<(
     Ok(())
 }
 
-/// Whether there is memory for a picture.
+/// Whether there is enough memory for a picture.
 fn fits([width, height]: [u64; 2], channels: u64, tile: u64, iterations: u64) -> bool {
     let tiles = width.div_ceil(tile) * height.div_ceil(tile) * channels;
     let places = tiles.saturating_mul(PLACES).saturating_mul(iterations);
     let cells = (width * height).saturating_mul(channels * CELL);
-    // Tiles have numbers of 32 bits.
+    // Tiles have 32-bit numbers.
     tiles < 1 << 32 && memory::available().is_none_or(|available| cells.saturating_add(places) <= available)
 }
 
-/// Fails if the picture that is to be made asks for more memory than there is.
+/// Fails if there is not enough memory for the generated picture.
 fn require_memory(size: u64, fits: impl Fn(u64) -> bool) -> Result<(), Error> {
     if fits(size) {
         return Ok(());

@@ -13,23 +13,23 @@ pub struct Picture {
     pub(crate) extent: Extent,
     /// Grey, or red, green and blue.
     pub planes: Vec<Plane>,
-    /// What it was made from, without noise.
+    /// The clean picture from which it was made.
     pub clean: Option<Plane>,
-    /// What else its file has.
+    /// The remaining properties of its file.
     pub(super) kind: Kind,
 }
 
-/// How a picture is kept in a file.
+/// The format of a picture in a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kind {
-    /// 16 bits a channel, not 8.
+    /// Whether it has 16 bits per channel instead of 8.
     pub deep: bool,
-    /// How opaque each cell is, as in the file: there is no noise in it.
+    /// The opacity of each cell, as in the file. It has no noise.
     pub alpha: Option<Vec<u16>>,
 }
 
-/// A square picture with Rician noise: a shaded ground with discs and a chequered corner, so that there are edges, slopes
-/// and detail.
+/// A square picture with Rician noise. It has a shaded ground with discs and a chequered corner:
+/// edges, slopes and detail.
 pub fn synthetic(size: usize, noise: u64, seed: u64) -> Picture {
     let at = |cell: usize| ((cell % size) as f32 / size as f32, (cell / size) as f32 / size as f32);
     let clean: Plane = (0..size * size).map(|cell| drawn(at(cell), size)).collect();
@@ -42,7 +42,7 @@ pub fn synthetic(size: usize, noise: u64, seed: u64) -> Picture {
     Picture { extent: Extent { width: size, height: size }, planes, clean: Some(clean), kind: Kind::default() }
 }
 
-/// The picture at a place in the unit square.
+/// The picture at a point of the unit square.
 fn drawn((x, y): (f32, f32), size: usize) -> f32 {
     const DISCS: [(f32, f32, f32, f32); 4] =
         [(0.32, 0.36, 0.24, 0.8), (0.38, 0.3, 0.08, 0.15), (0.7, 0.62, 0.18, 0.6), (0.7, 0.62, 0.09, 0.95)];
@@ -63,7 +63,7 @@ fn normal(bits: u64) -> [f32; 2] {
     [length * (TAU * two).cos(), length * (TAU * two).sin()]
 }
 
-/// A plane cut into square tiles, those at its right and lower border perhaps smaller.
+/// A plane cut into square tiles. Those at the right and lower border may be smaller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
     /// The plane.
@@ -81,7 +81,7 @@ impl Cut {
         self.extent.height.div_ceil(self.tile)
     }
 
-    /// How many tiles there are.
+    /// The number of tiles.
     pub fn tiles(self) -> u32 {
         (self.columns() * self.rows()) as u32
     }
@@ -97,13 +97,14 @@ impl Cut {
         (column * self.tile, row * self.tile)
     }
 
-    /// How many cells a tile has.
+    /// The size of a tile.
     pub fn of(self, tile: u32) -> Extent {
         let (x, y) = self.first(tile);
         Extent { width: self.tile.min(self.extent.width - x), height: self.tile.min(self.extent.height - y) }
     }
 
-    /// The tile itself and those around it, where there are some, each with its number among nine, row by row.
+    /// The tile itself and its neighbours, if they exist. Each has its number among nine, row by
+    /// row.
     pub fn around(self, tile: u32) -> impl Iterator<Item = (usize, u32)> {
         let (column, row) = self.place(tile);
         (0..9).filter_map(move |at| {
@@ -123,7 +124,7 @@ impl Cut {
         (0..self.tiles()).map(tile).collect()
     }
 
-    /// Writes a tile to its place in a plane.
+    /// Writes a tile to its position in a plane.
     pub fn paste(self, tile: u32, cells: &[f32], plane: &mut [f32]) {
         let ((x, y), width) = (self.first(tile), self.of(tile).width);
         for (row, cells) in cells.chunks_exact(width).enumerate() {
@@ -155,7 +156,7 @@ mod tests {
         let cut = Cut { extent: Extent { width: 7, height: 5 }, tile: 3 };
         assert_eq!(cut.around(0).collect::<Vec<_>>(), [(4, 0), (5, 1), (7, 3), (8, 4)]);
         assert_eq!(cut.around(4).map(|(_, tile)| tile).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-        // As often as a tile gets others, others get it.
+        // Each tile is got as often as it gets others.
         let gets = |tile| cut.around(tile).count();
         for tile in 0..cut.tiles() {
             assert_eq!((0..cut.tiles()).filter(|&by| cut.around(by).any(|(_, of)| of == tile)).count(), gets(tile));

@@ -7,8 +7,8 @@ use png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, Limits, Transfor
 use std::io::{self, Cursor, Write};
 use std::path::Path;
 
-/// Reads a picture, unless it does not fit: that is asked with its width, its height and its number of channels. Palettes
-/// become colours, and less than 8 bits a channel 8.
+/// Reads a picture, if `fits` accepts its width, height and number of channels. Palettes are
+/// expanded to colours, and channels to at least 8 bits.
 pub(super) fn read(file: &Path, fits: impl Fn(u64, u64, u64) -> bool) -> Result<Picture, Error> {
     let bytes = input::bytes(file)?;
     let mut cursor = Cursor::new(&bytes[..]);
@@ -22,7 +22,7 @@ fn decode(cursor: &mut Cursor<&[u8]>, fits: impl Fn(u64, u64, u64) -> bool) -> R
         DecodingError::IoError(why) if why.kind() == io::ErrorKind::UnexpectedEof => "the file is cut off".to_owned(),
         other => {
             let text = other.to_string();
-            // What follows is how the decoder names the chunk.
+            // The decoder's name of the chunk follows.
             let what = text.split(" while decoding").next().unwrap_or(&text);
             what.trim_end_matches('.').to_owned()
         }
@@ -31,20 +31,21 @@ fn decode(cursor: &mut Cursor<&[u8]>, fits: impl Fn(u64, u64, u64) -> bool) -> R
         let fits = fits(width.into(), height.into(), channels as u64);
         (!fits).then(|| format!("{width} x {height} cells of {channels} channels are more than memory can hold"))
     };
-    // What it takes is asked below, when it is known.
+    // The memory is checked below, when the size is known.
     let mut decoder = Decoder::new_with_limits(cursor, Limits { bytes: usize::MAX });
     decoder.set_transformations(Transformations::EXPAND);
-    // Nothing reads these chunks, and a short one can expand to more than memory can hold.
+    // These chunks are not used, and a short one can expand to more than the memory.
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
-    // The header, before what may be cut off. A palette's colours are more channels than it has: they are asked for after it.
+    // Reads the header first, because the data may be cut off. A palette expands to more channels,
+    // which are checked afterwards.
     let header = decoder.read_header_info().map_err(says)?;
     too_large(header.width, header.height, header.color_type.samples()).map_or(Ok(()), Err)?;
     let mut reader = decoder.read_info().map_err(says)?;
     if reader.info().animation_control.is_some() {
         return Err("an animated picture; expected one that stands still".to_owned());
     }
-    // png 0.18 panics in `create_rgba_palette` if a colour of the palette is cut off.
+    // png 0.18 panics in `create_rgba_palette` if the last colour of the palette is cut off.
     if let Some(palette) = reader.info().palette.as_deref().filter(|palette| !palette.len().is_multiple_of(3)) {
         return Err(format!("the palette has {} bytes: expected 3 for each colour", palette.len()));
     }
@@ -55,13 +56,13 @@ fn decode(cursor: &mut Cursor<&[u8]>, fits: impl Fn(u64, u64, u64) -> bool) -> R
     let size = reader.output_buffer_size().ok_or("the picture is larger than memory can be")?;
     let mut data = vec![0; size];
     reader.next_frame(&mut data).map_err(says)?;
-    // What comes after the picture may be cut off too.
+    // The data after the picture may be cut off, too.
     reader.finish().map_err(says)?;
     let extent = Extent { width: width as usize, height: height as usize };
     Ok(picture(extent, samples, depth == BitDepth::Sixteen, &data))
 }
 
-/// The greatest sample.
+/// The maximum sample.
 fn white(deep: bool) -> f32 {
     if deep { u16::MAX.into() } else { u8::MAX.into() }
 }

@@ -3,10 +3,10 @@
 use super::picture::{Picture, Plane};
 use crate::rician::{self, Noise};
 
-/// A plane without noise, and after how many iterations.
+/// A plane without noise, and the number of iterations.
 pub type Found = (Plane, u32);
 
-/// Each channel by itself.
+/// Denoises each channel separately.
 pub fn serial(picture: &Picture, sigma: f32, iterations: u32) -> Vec<Found> {
     let noise = Noise::new(sigma);
     let channel = |noisy: &Plane| {

@@ -1,5 +1,6 @@
-//! The program as Concurrent Collections: a step a tile and iteration, which gets its own tile and those around it of the
-//! iteration before, and one that decides after each ([FP](crate#sources), Listing 1).
+//! The program as Concurrent Collections: a step per tile and iteration. It gets its own tile and
+//! the neighbours of the previous iteration. Another step decides after each iteration
+//! ([FP](crate#sources), Listing 1).
 
 use super::Params;
 use super::picture::{Cut, Picture, Plane};
@@ -12,12 +13,12 @@ use std::ops::Deref;
 /// A channel, an iteration and a tile.
 type Key = (u32, u32, u32);
 
-/// What the steps of a picture look at.
+/// The data that all steps of a picture share.
 #[derive(Clone, Copy)]
 pub struct Around<'env> {
     params: &'env Params,
     cut: Cut,
-    /// The tiles of each channel, as they came.
+    /// The noisy tiles of each channel.
     noisy: &'env [Vec<Plane>],
 }
 
@@ -27,7 +28,7 @@ pub fn tiles(params: &Params, picture: &Picture) -> Vec<Vec<Plane>> {
     picture.planes.iter().map(|plane| cut.cut(plane)).collect()
 }
 
-/// All channels of a picture whose tiles are `noisy`, side by side.
+/// Denoises all channels of a picture in parallel. `noisy` has its tiles.
 pub fn steps<'env>(
     g: &Graph<'_, '_, 'env>,
     params: &'env Params,
@@ -36,7 +37,8 @@ pub fn steps<'env>(
 ) -> Result<Vec<Found>, Error> {
     let cut = Cut { extent: picture.extent, tile: params.tile };
     let around = Around { params, cut, noisy };
-    // Freed when all tiles around it have their next state; those of the last iteration with the graph.
+    // A tile is freed when all its neighbours have their next state. The graph frees those of the
+    // last iteration.
     let tiles = g.counted_items::<Key, Plane>("tile", move |&(_, _, at)| cut.around(at).count() as u32);
     let converged = g.items::<Key, bool>("converged");
     let updates = g.tags("updates");
@@ -68,7 +70,8 @@ pub fn steps<'env>(
     (0..noisy.len() as u32).map(channel).collect()
 }
 
-/// The reductions, the first one of each channel prescribed; the last iteration of each.
+/// Makes the reductions, and prescribes the first one of each channel. Returns the last iteration
+/// of each.
 fn reduce<'x>(
     g: &Graph<'_, 'x, '_>,
     around: Around<'x>,
@@ -97,12 +100,12 @@ fn reduce<'x>(
 }
 
 impl Around<'_> {
-    /// A tile's next state, from it and those around it; whether it stands still.
+    /// A tile's next state, from the tile and its neighbours, and whether it has converged.
     fn update(self, channel: u32, at: u32, got: &[Option<impl Deref<Target = Plane>>; 9]) -> (Plane, bool) {
         let Cut { extent: picture, tile } = self.cut;
         let (extent, (left, top)) = (self.cut.of(at), self.cut.first(at));
         let fill = |row: usize, padded: &mut [f32]| {
-            // Beyond the picture's border it goes on as it is there.
+            // Beyond the picture's border, the border's cells are repeated.
             let y = (top + row).saturating_sub(HALO).min(picture.height - 1);
             let beside = |x: usize| {
                 let number = (y / tile + 1 - top / tile) * 3 + x / tile + 1 - left / tile;

@@ -1,8 +1,9 @@
-//! Is the number right? The recurrence run upwards, which takes n additions and no recursion.
+//! Checks the number with the recurrence, which takes n additions and no recursion.
 
 /// Fibonacci number `n`.
 pub fn known(n: u64) -> u64 {
-    // Doubling (F(2k) = F(k) (2 F(k+1) - F(k))) would overflow in its last step for n = 93; the plain sum does not.
+    // Doubling (F(2k) = F(k) (2 F(k+1) - F(k))) would overflow in its last step for n = 93. The
+    // plain sum does not.
     let (mut last, mut next) = (0u64, 1u64);
     for _ in 0..n {
         (last, next) = (next, last.wrapping_add(next));

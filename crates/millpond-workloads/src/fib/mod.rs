@@ -1,4 +1,4 @@
-//! A Fibonacci number by dataflow: all overhead and hardly any work, so that it measures the cost of a task.
+//! A Fibonacci number by dataflow. It has almost no work, so it measures the cost of a task.
 
 mod check;
 mod params;

@@ -4,7 +4,7 @@ use crate::form::TASKS;
 use crate::number;
 use crate::options::Opt;
 
-/// The greatest index whose Fibonacci number fits 64 bits.
+/// The largest index whose Fibonacci number fits 64 bits.
 const MAX_N: u64 = 93;
 
 /// The options of both workloads that compute Fibonacci numbers.
@@ -21,7 +21,8 @@ pub(crate) fn is_leaf(params: Params, n: u64) -> bool {
     n < 2 || n <= params.cutoff
 }
 
-/// How many tasks number `params.n` takes if a leaf takes `leaf`, and any other number two and those of its children.
+/// The number of tasks of number `params.n`. A leaf has `leaf` tasks. Any other number has two, and
+/// those of its children.
 pub(crate) fn count(params: Params, leaf: u64) -> u64 {
     let (mut before, mut last) = (leaf, leaf);
     for n in 2..=params.n {

@@ -1,4 +1,4 @@
-//! The task program: plain fork-join, no data declared.
+//! The task program: plain fork-join, without declared data.
 
 use super::{Params, serial};
 use crate::fib;
@@ -12,7 +12,7 @@ pub fn tasks(n: u64, params: Params) -> u64 {
     a + b
 }
 
-/// How many branches are run as tasks: two for each number that is not a leaf.
+/// The number of branches that run as tasks: two for each number that is not a leaf.
 pub fn count(params: Params) -> u64 {
     fib::count_with(params, 0)
 }

@@ -1,41 +1,43 @@
-//! Inodes and blocks, as a file system has them: what a file consists of is known only to who has read its inode.
+//! Inodes and blocks, as in a file system: a step must read an inode to learn the blocks of its
+//! file.
 
 use std::mem;
 
-/// A file or a concatenation of files: the first one, and how many.
+/// A file or a concatenation of files: the first file, and the number of files.
 pub type Node = (u32, u32);
 
-/// The tag of a block: whose it is, and its number.
+/// The tag of a block: its node, and its number.
 pub type Tag = (u32, u32, u32);
 
-/// So many blocks an inode lists itself, as in the second extended file system (Card, Ts'o, Tweedie, "Design and
-/// Implementation of the Second Extended Filesystem", 1994); a longer file has further blocks that list more.
+/// The number of blocks that an inode itself lists, as in the second extended file system (Card,
+/// Ts'o, Tweedie, "Design and Implementation of the Second Extended Filesystem", 1994). A longer
+/// file has additional blocks that list more.
 const DIRECT: usize = 12;
 
-/// Which blocks hold a file's bytes.
+/// The blocks that hold a file's bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct List {
     /// The next blocks of the file, in order.
     pub blocks: Vec<Tag>,
-    /// A block that lists further ones.
+    /// A block that lists more blocks.
     pub more: Option<Tag>,
 }
 
-/// What there is to know of a file.
+/// The metadata of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inode {
     /// Its length in bytes.
     pub bytes: u64,
-    /// Where they are.
+    /// The list of its blocks.
     pub list: List,
 }
 
 /// A block of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
-    /// Its bytes; only the last block of a file has less than a block's.
+    /// Its bytes. Only the last block of a file may be shorter than the block size.
     Data(Vec<u8>),
-    /// Further blocks.
+    /// A list of more blocks.
     List(List),
 }
 
@@ -48,7 +50,7 @@ impl Block {
         }
     }
 
-    /// What it lists: nothing, if it has bytes.
+    /// The blocks that it lists: none, if it has bytes.
     pub fn list(&self) -> List {
         match self {
             Block::Data(_) => List::default(),
@@ -58,13 +60,13 @@ impl Block {
 }
 
 impl Inode {
-    /// The inode of a node whose bytes are in `count` blocks with the numbers from 0, and the blocks that list them, as many
-    /// in a block as have room in `block` bytes.
+    /// The inode of a node whose bytes are in `count` blocks, numbered from 0. Also returns the
+    /// blocks that list them. Such a block has as many tags as fit into `block` bytes.
     pub fn new(node: Node, bytes: u64, count: u32, block: usize) -> (Inode, Vec<(Tag, Block)>) {
         let tag = |number| (node.0, node.1, number);
         let direct = count.min(DIRECT as u32);
         let room = (block / size_of::<Tag>()).max(1) as u32;
-        // From the last one, since each names the next.
+        // From the last one, because each block names the next.
         let (mut lists, mut more) = (Vec::new(), None);
         for list in (0..(count - direct).div_ceil(room)).rev() {
             let first = direct + list * room;
@@ -82,8 +84,9 @@ pub fn cut(bytes: &[u8], block: usize) -> Vec<Vec<u8>> {
     bytes.chunks(block).map(<[u8]>::to_vec).collect()
 }
 
-/// The blocks of a file after that of another: where the first one's last block is not full, the second one's bytes fill it,
-/// and all of them move. Full blocks of the first one stay as they are.
+/// Appends the blocks of one file to those of another. If the first file's last block is not full,
+/// bytes of the second file fill it, and all of its bytes move. Full blocks of the first file stay
+/// unchanged.
 pub fn join(mut first: Vec<Vec<u8>>, second: Vec<Vec<u8>>, block: usize) -> Vec<Vec<u8>> {
     let Some(mut last) = first.pop_if(|last| last.len() < block) else {
         first.extend(second);
@@ -122,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_long_file_names_a_block_that_lists_more() {
-        // Two tags have room in a block.
+        // Two tags fit into a block.
         let (inode, lists) = Inode::new((3, 1), 99, 17, 24);
         let tag = |number| (3, 1, number);
         assert_eq!(inode, Inode { bytes: 99, list: List { blocks: (0..12).map(tag).collect(), more: Some(tag(17)) } });

@@ -1,19 +1,20 @@
-//! The files: those in a directory, or made ones.
+//! The files: those of a directory, or generated ones.
 
 use crate::matrix::generate::mix;
 use crate::{Error, input};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The files in a directory that are to be read.
+/// The files of a directory, before they are read.
 pub(super) struct Listed<'d> {
     dir: &'d Path,
-    /// By name, byte by byte.
+    /// Sorted by the bytes of the name.
     files: Vec<PathBuf>,
 }
 
-/// Lists the regular files in a directory, not those in directories in it. A link is what it leads to, as for
-/// `cat DIR/*`; unlike there, hidden files are files too. Devices, pipes and sockets are left out: they may have no end.
+/// Lists the regular files of a directory, without subdirectories. Links are followed, as in `cat
+/// DIR/*`. Unlike there, hidden files are included. Devices, pipes and sockets are excluded: they
+/// may have no end.
 pub(super) fn list(dir: &Path) -> Result<Listed<'_>, Error> {
     let cannot = |file: &Path| {
         let file = file.to_owned();
@@ -22,7 +23,7 @@ pub(super) fn list(dir: &Path) -> Result<Listed<'_>, Error> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(cannot(dir))? {
         let path = entry.map_err(cannot(dir))?.path();
-        // A link that leads nowhere is a file that cannot be read.
+        // A broken link is a file that cannot be read.
         if fs::metadata(&path).map_err(cannot(&path))?.is_file() {
             files.push(path);
         }
@@ -35,12 +36,12 @@ pub(super) fn list(dir: &Path) -> Result<Listed<'_>, Error> {
 }
 
 impl Listed<'_> {
-    /// Whether one of the files is at this place, behind links.
+    /// Whether `place` is one of the files, after links.
     pub fn contains_place(&self, place: &Path) -> bool {
         self.files.iter().any(|file| crate::output::place(file) == place)
     }
 
-    /// Reads them, unless they do not fit: that is asked with their number and their bytes.
+    /// Reads them, if `fits` accepts their number and their bytes.
     pub fn read(self, fits: impl FnOnce(u64, u64) -> bool) -> Result<Vec<Vec<u8>>, Error> {
         let lengths = self.files.iter().map(|file| fs::metadata(file).map_or(0, |about| about.len()));
         let bytes = lengths.fold(0, u64::saturating_add);
@@ -52,7 +53,8 @@ impl Listed<'_> {
     }
 }
 
-/// Files of bytes that depend on the seed: each of any length up to twice the average, and every sixteenth empty.
+/// Generates files from a seed. Each has any length up to twice the average, and every sixteenth is
+/// empty.
 pub fn make(files: u64, length: u64, seed: u64) -> Vec<Vec<u8>> {
     let seed = mix(seed);
     let file = |file: u64| {

@@ -18,24 +18,25 @@ const BLOCK: Opt = Opt::integer("block", "Bytes of a block", (1, 1 << 24), Some(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 10] = collections::options([FILES, LENGTH, SEED, DIR, OUTPUT, BLOCK]);
 
-/// What a file takes beside its bytes, at most: its inode and that of a concatenation, their places in the tables.
+/// The maximum bytes of a file besides its content: its inode, that of a concatenation, and their
+/// table entries.
 const FILE: u64 = 2048;
-/// What a block takes beside its bytes: its place in the table, for each of the concatenations that it goes through in turn
-/// until there are no more blocks than one.
+/// The bytes of a block besides its content: its table entries. It has one for each of the
+/// consecutive concatenations, until one block is left.
 const PLACE: u64 = 128;
-/// Blocks have numbers of 32 bits, those that list others too.
+/// The maximum number of blocks. They have 32-bit numbers, and so have those that list others.
 const MOST_BLOCKS: u64 = 1 << 31;
 
-/// What is concatenated.
+/// The parameters of the workload.
 #[derive(Debug, Clone)]
 pub struct Params {
-    /// How many files.
+    /// The number of files.
     pub files: u32,
-    /// Bytes of a file on average, and the seed, if they are made.
+    /// The average bytes of a file, and the seed, if the files are generated.
     pub made: Option<(u64, u64)>,
-    /// The directory, if they are read.
+    /// The directory, if the files are read.
     pub dir: Option<PathBuf>,
-    /// Where the concatenation is written.
+    /// The output file of the concatenation.
     pub output: Option<PathBuf>,
     /// Bytes of a block.
     pub block: usize,
@@ -44,9 +45,9 @@ pub struct Params {
 }
 
 impl Params {
-    /// Checks the options; reads or makes the files.
+    /// Checks the options; reads or generates the files.
     pub fn load(options: &Options) -> Result<(Self, Vec<Vec<u8>>), Error> {
-        // An inode is needed in any case, and one that is not there says that the step cannot begin (FP §VI.F).
+        // An inode is always needed. If it is missing, the step cannot begin (FP §VI.F).
         let settings = collections::settings(options, Limit::First(1))?;
         if settings.preconditions == Preconditions::Strict {
             return Err(not_strict());
@@ -80,7 +81,8 @@ impl Params {
         Ok((Self { files: files.len() as u32, made, dir, output, block: block as usize, settings }, files))
     }
 
-    /// Every parameter after defaults; directory and output only if they were given, for they have no default.
+    /// Every parameter after defaults. Directory and output have no default, and are included only
+    /// if they were given.
     pub fn values(&self) -> Vec<(&'static str, Value)> {
         let made =
             |value: fn(&(u64, u64)) -> u64| self.made.as_ref().map_or(Value::None, |made| Value::Integer(value(made)));
@@ -103,8 +105,8 @@ fn not_strict() -> Error {
     Error::Value { option: collections::PRECONDITIONS.name, value: "strict".to_owned(), why: why.to_owned() }
 }
 
-/// Whether there is memory for so many files with so many bytes, as they came and as blocks, which are copied once more
-/// while they are being concatenated.
+/// Whether there is enough memory for the files and their bytes. The bytes are in the files and in
+/// blocks, and a concatenation copies the blocks once more.
 fn fits(files: u64, bytes: u64, block: u64) -> bool {
     let levels = u64::from(files.max(1).next_power_of_two().ilog2()) + 1;
     let places = (bytes / block).saturating_mul(PLACE * levels);
@@ -112,14 +114,14 @@ fn fits(files: u64, bytes: u64, block: u64) -> bool {
     bytes / block < MOST_BLOCKS && memory::available().is_none_or(|available| needs <= available)
 }
 
-/// Fails if the files that are to be made ask for more memory than there is.
+/// Fails if there is not enough memory for the generated files.
 fn require_memory(files: u64, length: u64, block: u64) -> Result<(), Error> {
     let fits = |files: u64, block: u64| fits(files, files.saturating_mul(length), block);
     if fits(files, block) {
         return Ok(());
     }
     let why = " (with the memory available)";
-    // With larger blocks there may be enough.
+    // Larger blocks need less memory.
     if let Some(min) = (block.ilog2()..=24).map(|power| 1 << power).find(|&block| fits(files, block)) {
         return Err(Error::Range { option: BLOCK.name, value: block, min, max: 1 << 24, why });
     }

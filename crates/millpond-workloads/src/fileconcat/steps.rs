@@ -1,4 +1,5 @@
-//! The program as Concurrent Collections: a step a concatenation, and one that prescribes those which it consists of.
+//! The program as Concurrent Collections: one step per concatenation, and one that prescribes the
+//! concatenations below it.
 
 use super::inode::{Block, Inode, Node, Tag, cut, join};
 use crate::Error;
@@ -14,10 +15,12 @@ struct Disk<'x> {
     block: usize,
 }
 
-/// Concatenates the files; the blocks of the whole. The files are put before the timed part.
+/// Concatenates the files. Returns the blocks of the result. The files are put before the timed
+/// part.
 ///
-/// Each inode and each block is used once, by the concatenation that its file goes into: that takes its bytes, and puts its
-/// own. So the bytes are there once, and while a concatenation copies them once more.
+/// The concatenation of a file uses its inode and each of its blocks once. It takes their bytes,
+/// and puts its own. So memory holds the bytes once, and once more while a concatenation copies
+/// them.
 pub fn steps(
     g: &Graph<'_, '_, '_>,
     files: &[Vec<u8>],
@@ -31,7 +34,7 @@ pub fn steps(
     let concatenate = g.steps::<Node>("concatenate").produces(blocks).produces(inodes);
     let concatenate = concatenate
         .preconditions(move |&node, need| halves(node).into_iter().for_each(|half| need.wait_on(inodes, half)));
-    // As each is prescribed by the one above it, what is read is what was written just before.
+    // A concatenation prescribes those below it. So a step reads what was written just before.
     tags.prescribes(g.steps::<Node>("divide").execute(move |node| async move { divide(tags, node) }));
     tags.prescribes(concatenate.execute(move |node| disk.concatenate(node)));
     for (file, bytes) in (0..).zip(files) {
@@ -52,8 +55,8 @@ fn halves((first, count): Node) -> [Node; 2] {
     [(first, left), (first + left, count - left)]
 }
 
-/// Prescribes the concatenations that a node consists of. The right one first: what is prescribed last is done first, and
-/// the left inode is the one that a concatenation waits for.
+/// Prescribes the two concatenations below a node, the right one first. The step that is prescribed
+/// last runs first, and a concatenation waits for its left inode.
 fn divide(tags: Tags<'_, Node>, node: Node) {
     tags.put_all(halves(node).into_iter().filter(|(_, count)| *count > 1));
 }
@@ -62,7 +65,7 @@ impl<'x> Disk<'x> {
     async fn concatenate(self, node: Node) {
         let [left, right] = halves(node);
         let (left, right) = (self.inodes.get(left).await, self.inodes.get(right).await);
-        // Which blocks there are is known only now. Nothing is taken before everything is there.
+        // The blocks are known only now. The step takes none before it has all.
         let (first, second) = (self.gather(&left).await, self.gather(&right).await);
         let joined = join(bytes(first), bytes(second), self.block);
         self.put(node, left.bytes + right.bytes, joined);
@@ -82,7 +85,7 @@ impl<'x> Disk<'x> {
         }
     }
 
-    /// Puts a file: its blocks, and then its inode, which names them.
+    /// Puts a file: first its blocks, then its inode, which names them.
     fn put(self, node: Node, bytes: u64, pieces: Vec<Vec<u8>>) {
         let (inode, lists) = Inode::new(node, bytes, pieces.len() as u32, self.block);
         for (number, piece) in (0..).zip(pieces) {
@@ -92,7 +95,7 @@ impl<'x> Disk<'x> {
         self.inodes.put(node, inode);
     }
 
-    /// The bytes of a node, when nothing runs any more.
+    /// The bytes of a node, after all steps have run.
     fn whole(self, g: &Graph<'_, 'x, '_>, node: Node) -> Result<Vec<Vec<u8>>, Error> {
         let (mut list, mut got) = (g.get(self.inodes, node)?.list.clone(), Vec::new());
         loop {
@@ -107,7 +110,7 @@ impl<'x> Disk<'x> {
     }
 }
 
-/// The bytes in blocks that are used for the last time.
+/// The bytes of blocks whose last use this is.
 fn bytes(blocks: Vec<Use<'_, Block>>) -> Vec<Vec<u8>> {
     let taken = blocks.into_iter().map(|block| block.take().expect("its only use"));
     taken.filter_map(Block::into_data).collect()

@@ -1,4 +1,4 @@
-//! What ran, as the result reports it.
+//! The result of a run, for reports.
 
 use super::program::Program;
 use super::serial::Totals;

@@ -1,4 +1,4 @@
-//! Names of task types as the runtime takes them: for as long as the process.
+//! Names of task types with the lifetime that the runtime needs, `'static`.
 
 use super::machine::Task;
 use super::program::{Program, Type};
@@ -6,7 +6,7 @@ use millpond::Spawn;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// A name that stays. Each one is kept once, whatever number of grammars has it.
+/// A `'static` name. Each name is stored once, even if several grammars have it.
 pub fn name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -18,8 +18,8 @@ pub fn name(name: &str) -> &'static str {
     kept
 }
 
-/// A task that is being made, with its type's name and its arguments, as far as a label has room for these: up to four, if
-/// none is negative or beyond 32 bits.
+/// A task builder with its type's name and its arguments. The label has up to four arguments, if
+/// none is negative or needs more than 32 bits.
 pub fn labelled<'a, 's, S: Spawn<'s>>(s: &'a S, program: &Program, task: &Task) -> millpond::Task<'a, S> {
     let kind = &program.types[task.kind];
     let named = s.task(kind.name);

@@ -1,25 +1,25 @@
-//! A task at work: its production, step by step, up to the next child.
+//! A running task: it executes its production, step by step, up to the next child.
 
 use super::program::{Arguments, Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::random::Random;
 use super::syntax::{Distribution, Fault, Operator, Place};
 
-/// An instance of a task type. What it does depends on this and on the shared variables alone.
+/// An instance of a task type. Its actions depend only on this and on the shared variables.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     pub kind: usize,
     pub arguments: Arguments,
-    /// Says what is drawn: of its place among all tasks.
+    /// The seed of its random draws. It depends on the task's position in the tree.
     pub seed: u64,
 }
 
-/// The shared variables as a task sees them.
+/// The shared variables, as seen by a task.
 pub trait Variables {
     fn get(&mut self, shared: usize) -> i64;
     fn set(&mut self, shared: usize, value: i64);
 }
 
-/// A task that is under way.
+/// A task that has begun.
 pub struct Frame<'p> {
     program: &'p Program,
     task: Task,
@@ -31,7 +31,7 @@ pub struct Frame<'p> {
 }
 
 impl Program {
-    /// The initial tasks, in their order.
+    /// The initial tasks, in order.
     pub fn initial(&self, seed: u64) -> Result<Vec<Task>, Fault> {
         let mut tasks = Vec::new();
         for init in &self.init {
@@ -51,7 +51,7 @@ impl Program {
 }
 
 impl Init {
-    /// The values of its variable; any one, if it has none.
+    /// The values of its variable; any single value, if it has none.
     fn values(&self) -> Result<Box<dyn Iterator<Item = i64>>, Fault> {
         let Some(Range { first, last, down }) = &self.range else { return Ok(Box::new(std::iter::once(0))) };
         let given = [0; MOST_ARGUMENTS];
@@ -60,10 +60,10 @@ impl Init {
     }
 }
 
-/// They are all there at once.
+/// The maximum number of initial tasks, which all exist at once.
 const MOST_INITIAL: usize = 1_000_000;
 
-/// Of a task that shares nothing.
+/// The variables of a task that shares nothing.
 pub struct NoVariables;
 
 impl Variables for NoVariables {
@@ -75,13 +75,13 @@ impl Variables for NoVariables {
 }
 
 impl<'p> Frame<'p> {
-    /// Begins a task: its production is the first whose arguments and guard apply.
+    /// Begins a task with the first production whose arguments and guard apply.
     pub fn new(program: &'p Program, task: Task, variables: &mut impl Variables) -> Result<Self, Fault> {
         let production = choose(&program.types[task.kind], &task.arguments, variables)?;
         Ok(Self { program, task, production, next: 0, random: Random::new(task.seed), children: 0 })
     }
 
-    /// Where its production stands.
+    /// The position of its production in the file.
     pub fn at(&self) -> Place {
         self.production.at
     }
@@ -96,7 +96,7 @@ impl<'p> Frame<'p> {
         self.task.kind
     }
 
-    /// Goes on to the next child, or to the end; `takes` is called for each time.
+    /// Continues to the next child, or to the end. Calls `takes` for each time.
     pub fn step(&mut self, variables: &mut impl Variables, mut takes: impl FnMut(u64)) -> Result<Option<Task>, Fault> {
         let given = self.task.arguments;
         while let Some(op) = self.production.code.get(self.next) {
@@ -120,13 +120,13 @@ impl<'p> Frame<'p> {
         Ok(None)
     }
 
-    /// The task in words: `A(3)`.
+    /// The task as text: `A(3)`.
     pub fn describe(&self) -> String {
         describe(&self.program.types[self.task.kind], &self.task.arguments)
     }
 }
 
-/// A task of a type in words.
+/// A task of a type, as text.
 pub fn describe(kind: &Type, arguments: &Arguments) -> String {
     if kind.arity == 0 {
         return kind.name.to_owned();
@@ -154,7 +154,7 @@ fn arguments(values: &[Expr], given: &Arguments, variables: &mut impl Variables)
     Ok(arguments)
 }
 
-/// Where to go on.
+/// Draws the next target.
 fn drawn(
     targets: &[(Option<Expr>, usize)],
     at: Place,
@@ -202,7 +202,7 @@ impl Time {
     }
 }
 
-/// A time from a distribution, rounded; one below 0 is 0.
+/// Draws a time from a distribution. The result is rounded, and is at least 0.
 fn draw(distribution: Distribution, [one, other]: [i64; 2], at: Place, random: &mut Random) -> Result<u64, Fault> {
     let refuse = |what: String| Err(Fault::new(at, what));
     match distribution {
@@ -215,7 +215,7 @@ fn draw(distribution: Distribution, [one, other]: [i64; 2], at: Place, random: &
     }
 }
 
-/// So many values of an evaluation need no allocation.
+/// An evaluation with at most this depth needs no allocation.
 const FEW_VALUES: usize = 16;
 
 impl Expr {
@@ -228,7 +228,7 @@ impl Expr {
         }
     }
 
-    /// Evaluates on a stack of values: `stack[..height]` are those that wait for an operator.
+    /// Evaluates on a stack of values. Those in `stack[..height]` wait for an operator.
     fn evaluate(&self, stack: &mut [i64], given: &Arguments, variables: &mut impl Variables) -> Result<i64, Fault> {
         let (mut height, mut next) = (0, 0);
         while let Some(step) = self.steps.get(next) {
@@ -271,7 +271,8 @@ impl Expr {
 }
 
 impl Operator {
-    /// What `and` or `or` gives, if the left side says so: then the right one means nothing.
+    /// The result of `and` or `or`, if the left side determines it. Then the right side is not
+    /// evaluated.
     fn decided_by(self, left: i64) -> Option<i64> {
         match self {
             Operator::And if left == 0 => Some(0),
@@ -293,7 +294,7 @@ impl Operator {
             Operator::NotEqual => Some((left != right).into()),
             Operator::GreaterOrEqual => Some((left >= right).into()),
             Operator::Greater => Some((left > right).into()),
-            // The left side did not decide.
+            // The left side did not determine the result.
             Operator::And | Operator::Or => Some((right != 0).into()),
         }
     }

@@ -1,10 +1,10 @@
-//! Task grammars ([TP](crate#sources) §2.2): what tasks an algorithm has, which children each makes, and how long it takes; run
-//! as tasks.
+//! Task grammars ([TP](crate#sources) §2.2), run as tasks. A grammar describes the tasks of an
+//! algorithm, the children of each, and their times.
 //!
-//! A file says it in a format of the paper's manner, which `docs/reference/grammars.md` describes. It is parsed, its
-//! names are resolved, and each task goes through its production step by step, in the serial program as in the task
-//! program. What is drawn at random depends on the seed and on a task's place in the tree, so every schedule has the same
-//! tree.
+//! The file format is similar to the paper's; `docs/reference/grammars.md` describes it. A file is
+//! parsed, and its names are resolved. Each task then executes its production step by step, in the
+//! serial program as in the task program. Random draws depend on the seed and on a task's position
+//! in the tree, so every schedule has the same tree.
 
 mod check;
 mod label;
@@ -44,7 +44,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 const BUILT_IN: &str = include_str!("../../grammars/synthetic.grammar");
 const BUILT_IN_NAME: &str = "synthetic.grammar (built in)";
 
-/// The most bytes of a grammar. Its tokens take some fifty times as many.
+/// The maximum size of a grammar in bytes. Its tokens take about fifty times as much.
 const MOST_BYTES: usize = 1 << 20;
 
 struct Grammar {
@@ -52,7 +52,7 @@ struct Grammar {
     /// Every parameter of the grammar with its value.
     values: Vec<(String, i64)>,
     program: Program,
-    /// What the serial program ran before, in no time.
+    /// The totals of the serial program, which ran before with empty times.
     expected: Totals,
     ran: Totals,
 }

@@ -10,7 +10,7 @@ pub(super) const MAX_DEPTH: Opt =
 pub(super) const MAX_TASKS: Opt =
     Opt::integer("max-tasks", "Give up beyond so many tasks", (1, 1_000_000_000_000), Some(50_000_000));
 
-/// By default as many iterations as a core does in some ten days.
+/// The default is the number of iterations that a core runs in about ten days.
 pub(super) const MAX_UNITS: Opt = Opt::integer(
     "max-units",
     "Give up where all tasks together take more units of time",
@@ -21,27 +21,27 @@ pub(super) const MAX_UNITS: Opt = Opt::integer(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 6] = [FILE, SEED, SET, MAX_DEPTH, MAX_TASKS, MAX_UNITS];
 
-/// Against grammars without an end.
+/// Limits for grammars that do not end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Ancestors of a task, itself included.
+    /// The maximum depth of a task: its ancestors and itself.
     pub depth: u64,
-    /// Tasks in all.
+    /// The maximum number of tasks.
     pub tasks: u64,
-    /// Units of time that all tasks take together.
+    /// The maximum time of all tasks together, in units.
     pub units: u64,
 }
 
-/// Which grammar, and what is left open in it.
+/// The grammar and its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params {
-    /// None is the one that is built in.
+    /// `None` for the built-in grammar.
     pub file: Option<PathBuf>,
-    /// Of what is drawn.
+    /// The seed of random draws.
     pub seed: u64,
-    /// As it was given.
+    /// The given values of the grammar's parameters.
     pub set: Vec<(String, i64)>,
-    /// Where to give up.
+    /// The limits of a run.
     pub limits: Limits,
 }
 
@@ -60,7 +60,7 @@ impl Params {
     }
 }
 
-/// `k=25,f=0` as names and numbers.
+/// Parses `k=25,f=0` into names and numbers.
 fn values(text: &str) -> Result<Vec<(String, i64)>, Error> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let value = |part: &str| {
@@ -78,7 +78,7 @@ fn values(text: &str) -> Result<Vec<(String, i64)>, Error> {
     Ok(values)
 }
 
-/// A part of `--set` cannot be used.
+/// The error of a part of `--set`.
 pub(super) fn refuse(part: &str, why: String) -> Error {
     Error::Value { option: SET.name, value: part.to_owned(), why }
 }

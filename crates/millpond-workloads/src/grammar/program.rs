@@ -1,19 +1,19 @@
-//! A grammar whose names are resolved: what is run.
+//! A grammar with resolved names, which can be run.
 
 use super::syntax::{Distribution, Operator, Place};
 
-/// The most arguments of a task type.
+/// The maximum number of arguments of a task type.
 pub const MOST_ARGUMENTS: usize = 8;
 
-/// The arguments of a task; those that its type does not have are 0.
+/// The arguments of a task. Unused ones are 0.
 pub type Arguments = [i64; MOST_ARGUMENTS];
 
-/// A runtime grammar ([TP](crate#sources) §2.2): task types, initial tasks, shared variables, productions. The user's
-/// parameters are numbers by now.
+/// A runtime grammar ([TP](crate#sources) §2.2): task types, initial tasks, shared variables,
+/// productions. The user's parameters are already numbers.
 #[derive(Debug)]
 pub struct Program {
     pub types: Vec<Type>,
-    /// What each shared variable is at the start.
+    /// The initial value of each shared variable.
     pub shared: Vec<i64>,
     pub init: Vec<Init>,
 }
@@ -24,9 +24,10 @@ pub struct Type {
     pub name: &'static str,
     pub arity: usize,
     pub productions: Vec<Production>,
-    /// The shared variables that a task of this type, or one that comes of it, looks at and does not set, by their places.
+    /// The indices of the shared variables that a task of this type or its descendants read and do
+    /// not set.
     pub reads: Vec<usize>,
-    /// Those that it sets.
+    /// The indices of those that they set.
     pub writes: Vec<usize>,
 }
 
@@ -41,14 +42,14 @@ impl Type {
 #[derive(Debug)]
 pub struct Production {
     pub at: Place,
-    /// What an argument is, if the production says so.
+    /// The required value of each argument, if the production has one.
     pub is: Vec<Option<i64>>,
     pub guard: Option<Expr>,
     pub code: Vec<Op>,
 }
 
 impl Production {
-    /// Whatever its task's arguments are.
+    /// Whether it applies to all arguments.
     pub fn applies_always(&self) -> bool {
         self.guard.is_none() && self.is.iter().all(Option::is_none)
     }
@@ -62,31 +63,32 @@ impl Production {
 #[derive(Debug)]
 pub enum Op {
     Time(Time, Place),
-    /// A task of the type at that place.
+    /// Creates a task of the type with that index.
     Create(usize, Vec<Expr>),
     /// Sets a shared variable.
     Set(usize, Expr),
-    /// Goes on at one of these places, by their weights.
+    /// Continues at one of these steps, drawn by their weights.
     Choose(Vec<(Option<Expr>, usize)>, Place),
     Jump(usize),
 }
 
-/// How long a task takes.
+/// The time of a task.
 #[derive(Debug)]
 pub enum Time {
     Constant(Expr),
     Drawn(Distribution, Vec<Expr>),
 }
 
-/// A value, in postfix notation: tasks evaluate it on stacks that may be small, so the evaluation does not recurse.
+/// A value in postfix notation. Tasks evaluate it on stacks that may be small, so the evaluation
+/// does not recurse.
 #[derive(Debug, Default)]
 pub struct Expr {
     pub steps: Vec<Step>,
-    /// The most values that wait for an operator at a time.
+    /// The maximum number of values that wait for an operator at the same time.
     pub depth: usize,
 }
 
-/// A step of an evaluation. An operator takes the values that came last.
+/// A step of an evaluation. An operator takes the last values.
 #[derive(Debug)]
 pub enum Step {
     Number(i64),
@@ -94,12 +96,14 @@ pub enum Step {
     Shared(usize),
     Negative(Place),
     Not,
-    /// `and` or `or`: if the last value decides, the evaluation goes on at that step, without the right side.
+    /// `and` or `or`. If the last value determines the result, the evaluation continues at that
+    /// step, without the right side.
     Decide(Operator, usize),
     Binary(Operator, Place),
 }
 
-/// Initial tasks: one, or one for each value of the only argument of `arguments`, from the first to the last.
+/// Initial tasks: one, or one for each value of the only argument in `arguments`, from the first to
+/// the last.
 #[derive(Debug)]
 pub struct Init {
     pub kind: usize,

@@ -1,20 +1,21 @@
-//! What is drawn for a task: it depends on the seed and the task's place in the tree of tasks, never on the schedule.
+//! The random draws of a task. They depend on the seed and on the task's position in the tree,
+//! never on the schedule.
 
 /// G. Steele, D. Lea, C. Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014: SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
-/// The odd number next to 2^64 divided by the golden ratio.
+/// The odd number closest to 2^64 divided by the golden ratio.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// The numbers of a task.
+    /// The sequence of a task.
     pub fn new(seed: u64) -> Self {
-        // Others than those from which its children's seeds are made.
+        // It differs from the sequence that gives its children's seeds.
         Self(mix(seed ^ GAMMA))
     }
 
-    /// The seed of a task's child of that number.
+    /// The seed of a task's child with that number.
     pub fn of_child(seed: u64, number: u64) -> u64 {
         mix(seed.wrapping_add(GAMMA.wrapping_mul(number.wrapping_add(1))))
     }

@@ -1,11 +1,12 @@
-//! From a file's statements to a program: every name is that of something, every task has its arguments.
+//! Turns a file's statements into a program: every name is defined, and every task has its
+//! arguments.
 
 use super::label;
 use super::program::{Expr, Init, MOST_ARGUMENTS, Op, Production, Program, Range, Step, Time, Type};
 use super::syntax::{self, Fault, File, Item, Name, Operator, Pattern, Place};
 use std::collections::BTreeSet;
 
-/// Resolves a file with values for its parameters, which are as many.
+/// Resolves a file with one value for each of its parameters.
 pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
     few_enough(file)?;
     let globals: Vec<&Name> = file.params.iter().chain(&file.shared).map(|(name, _)| name).collect();
@@ -33,7 +34,8 @@ pub fn resolve(file: &File, values: &[i64]) -> Result<Program, Fault> {
     Ok(Program { types, shared, init })
 }
 
-/// The most productions, and the most parameters and shared variables together: every name is compared with every other.
+/// The maximum number of productions, and of parameters and shared variables together. Every name
+/// is compared with every other.
 const MOST_STATEMENTS: usize = 2000;
 
 fn few_enough(file: &File) -> Result<(), Fault> {
@@ -55,14 +57,14 @@ fn each_once(names: &[&Name], says: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What names mean.
+/// The meanings of names.
 struct Names<'a> {
     file: &'a File,
     values: &'a [i64],
     kinds: Vec<Kind<'a>>,
 }
 
-/// What names mean in one place.
+/// The meanings of names in one context.
 struct Scope<'a> {
     /// The arguments that have a name.
     arguments: Vec<Option<&'a Name>>,
@@ -70,7 +72,7 @@ struct Scope<'a> {
     shared: bool,
 }
 
-/// A task type, by its first production.
+/// A task type, from its first production.
 struct Kind<'a> {
     name: &'a Name,
     arity: usize,
@@ -84,7 +86,7 @@ impl Kind<'_> {
 }
 
 impl<'a> Names<'a> {
-    /// A production says that there is a type.
+    /// Records the type of a production.
     fn note_type(&mut self, production: &'a syntax::Production) -> Result<(), Fault> {
         let (name, arity) = (&production.kind, production.arguments.len());
         if arity > MOST_ARGUMENTS {
@@ -100,7 +102,7 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// The place of a type that is given so many arguments.
+    /// The index of a type that takes this number of arguments.
     fn kind(&self, name: &Name, arguments: usize) -> Result<usize, Fault> {
         let Some(place) = self.kinds.iter().position(|kind| kind.name.text == name.text) else {
             let valid = among(self.kinds.iter().map(|kind| kind.name));
@@ -199,7 +201,8 @@ impl<'a> Names<'a> {
         Ok(Expr { steps, depth })
     }
 
-    /// Adds the steps of a value; the most values that wait for an operator meanwhile.
+    /// Appends the steps of a value. Returns the maximum number of values that wait for an
+    /// operator.
     fn steps(&self, value: &syntax::Expr, scope: &Scope<'_>, steps: &mut Vec<Step>) -> Result<usize, Fault> {
         let (step, depth) = match value {
             syntax::Expr::Number(number) => (Step::Number(*number), 1),
@@ -262,13 +265,14 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What a message says of the names that are valid.
+/// The valid names, for a message.
 fn among<'a>(names: impl Iterator<Item = &'a Name>) -> String {
     let all: Vec<_> = names.map(|name| name.text.as_str()).collect();
     if all.is_empty() { "there are none".to_owned() } else { format!("there are {}", all.join(", ")) }
 }
 
-/// A task declares what it looks at and sets, and what its descendants do.
+/// Adds the variables of descendants to each type: a task declares what it and its descendants read
+/// and set.
 fn close_over_children(types: &mut [Type]) {
     let mut uses: Vec<Uses> = types.iter().map(Uses::of).collect();
     let mut grows = uses.iter().any(|uses| !uses.reads.is_empty() || !uses.writes.is_empty());
@@ -287,7 +291,7 @@ fn close_over_children(types: &mut [Type]) {
     }
 }
 
-/// The shared variables that a type's tasks look at, and those that they set.
+/// The shared variables that a type's tasks read, and those that they set.
 #[derive(Clone, Default)]
 struct Uses {
     reads: BTreeSet<usize>,
@@ -324,7 +328,7 @@ impl Uses {
         self.reads.extend(value.steps.iter().filter_map(shared));
     }
 
-    /// Whether it is more than before.
+    /// Adds variables. Returns whether there are more than before.
     fn add(&mut self, other: Uses) -> bool {
         let before = (self.reads.len(), self.writes.len());
         self.reads.extend(other.reads);

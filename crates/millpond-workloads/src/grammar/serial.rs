@@ -1,21 +1,21 @@
-//! The serial program: each child runs where its parent makes it, depth first.
+//! The serial program: each child runs when its parent creates it, depth first.
 
 use super::machine::{Frame, Task, Variables};
 use super::params::Limits;
 use super::program::Program;
 use super::syntax::Fault;
 
-/// What all tasks together are.
+/// The totals of all tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
-    /// How many of each type.
+    /// The number of tasks of each type.
     pub by_type: Vec<u64>,
-    /// The units of time that they take.
+    /// The total time in units.
     pub units: u64,
 }
 
 impl Totals {
-    /// How many tasks there are.
+    /// The number of tasks.
     pub fn tasks(&self) -> u64 {
         self.by_type.iter().sum()
     }
@@ -31,12 +31,12 @@ impl Variables for Vec<i64> {
     }
 }
 
-/// Runs all tasks within the limits; `takes` is called for each time.
+/// Runs all tasks within the limits. Calls `takes` for each time.
 pub fn serial(program: &Program, seed: u64, limits: Limits, takes: impl FnMut(u64)) -> Result<Totals, Fault> {
     let variables = program.shared.clone();
     let totals = Totals { by_type: vec![0; program.types.len()], units: 0 };
     let mut walk = Walk { program, limits, variables, totals, tasks: 0, takes };
-    // A stack of one's own: a grammar may be deeper than the thread's.
+    // An explicit stack: a grammar may be deeper than the thread's stack.
     let mut stack = Vec::new();
     for task in program.initial(seed)? {
         stack.push(walk.begin(task, 1)?);

@@ -1,16 +1,16 @@
-//! What really ran, counted by the tasks themselves.
+//! Counts the tasks that ran. The tasks themselves count.
 
 use super::serial::Totals;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// Places to count at; threads that share one take turns.
+/// The number of counters. Threads that share one take turns.
 const PLACES: usize = 16;
 
-/// Counts of every type and of the time, at several places.
+/// Counts of every type and of the time, in several counters.
 pub struct Tally(Vec<Place>);
 
-/// Apart from the others in memory: a thread's counts are its own.
+/// Aligned, so that counters of different threads share no cache line.
 #[repr(align(128))]
 struct Place {
     by_type: Box<[AtomicU64]>,
@@ -25,24 +25,24 @@ thread_local! {
 }
 
 impl Tally {
-    /// Of so many types.
+    /// A tally for this number of types.
     pub fn new(types: usize) -> Self {
-        // Whole lines, so that no two places share one.
+        // Whole lines, so that no two counters share one.
         let counts = || (0..types.next_multiple_of(16)).map(|_| AtomicU64::new(0)).collect();
         Self((0..PLACES).map(|_| Place { by_type: counts(), units: AtomicU64::new(0) }).collect())
     }
 
-    /// One more task of a type.
+    /// Counts a task of a type.
     pub fn count(&self, kind: usize) {
         self.0[MINE.get()].by_type[kind].fetch_add(1, Relaxed);
     }
 
-    /// More time.
+    /// Counts time.
     pub fn take(&self, units: u64) {
         self.0[MINE.get()].units.fetch_add(units, Relaxed);
     }
 
-    /// All together.
+    /// The sums of all counters.
     pub fn totals(&self, types: usize) -> Totals {
         let sum = |of: &dyn Fn(&Place) -> &AtomicU64| self.0.iter().map(|place| of(place).load(Relaxed)).sum();
         Totals {

@@ -1,5 +1,6 @@
-//! The task program. A task declares the shared variables that it, or what comes of it, looks at or sets: the answer is the
-//! serial program's, and tasks that share nothing run at once. Without children it is a leaf.
+//! The task program. A task declares the shared variables that it or its descendants read or set.
+//! So the answer is the serial program's, and tasks that share nothing run in parallel. A task
+//! without children is a leaf.
 
 use super::label::labelled;
 use super::machine::{Frame, NoVariables, Task, Variables};
@@ -9,7 +10,7 @@ use super::tally::Tally;
 use crate::spin::work;
 use millpond::{Access, Full, Handle, Inout, Read, ReadOnly, Spawn};
 
-/// What all tasks use.
+/// The data that all tasks use.
 #[derive(Clone, Copy)]
 pub struct Common<'s> {
     pub program: &'s Program,
@@ -23,7 +24,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, initial: &[Task], shar
     initial.iter().for_each(|task| spawn(s, common, *task, held()));
 }
 
-/// The shared variables that a scope may pass on, by their places.
+/// The shared variables that a scope may pass on, by their indices.
 struct Held<'h, B> {
     of_reads: &'h [usize],
     reads: &'h [Handle<i64, B, ReadOnly>],
@@ -31,7 +32,7 @@ struct Held<'h, B> {
     writes: &'h [Handle<i64, B, Full>],
 }
 
-/// The accesses of a task: what it looks at, what it sets.
+/// The accesses of a task: the variables that it reads, and those that it sets.
 type Accesses<'h, B> = (Vec<Access<'h, i64, Read, B>>, Vec<Access<'h, i64, Inout, B>>);
 
 impl<'h, B> Held<'h, B> {
@@ -49,7 +50,7 @@ fn place(of: &[usize], shared: usize) -> Option<usize> {
     of.binary_search(&shared).ok()
 }
 
-/// A type declares what its children do (`resolve`).
+/// A type declares what its children use (`resolve`).
 fn declared(of: &[usize], shared: usize) -> usize {
     place(of, shared).expect("a task's type declares what it uses")
 }
@@ -73,7 +74,7 @@ fn spawn<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task, held: Held<'_,
     });
 }
 
-/// A task that shares nothing: its production is known now.
+/// Spawns a task that shares nothing. Its production is known now.
 fn spawn_free<'s, S: Spawn<'s>>(s: &S, common: Common<'s>, task: Task) {
     let frame = begin(common, task, &mut NoVariables);
     let labelled = labelled(s, common.program, &task);
@@ -91,7 +92,7 @@ fn begin<'s>(common: Common<'s>, task: Task, variables: &mut impl Variables) -> 
     sound(Frame::new(common.program, task, variables))
 }
 
-/// The serial program went through all of it before.
+/// The serial program ran all tasks before, so there is no error.
 fn sound<T>(found: Result<T, Fault>) -> T {
     found.unwrap_or_else(|Fault { at, what }| panic!("{at}: {what}"))
 }
@@ -114,7 +115,7 @@ fn take(common: Common<'_>, units: u64) {
     work(units);
 }
 
-/// What a leaf was handed.
+/// The variables of a leaf.
 struct OfLeaf<'p, 't> {
     kind: &'p Type,
     reads: Vec<&'t i64>,
@@ -134,7 +135,7 @@ impl Variables for OfLeaf<'_, '_> {
     }
 }
 
-/// What a parent was handed: it waits for its children so far, where they use the variable.
+/// The variables of a parent. To use a variable, it waits for its earlier children that use it.
 struct OfParent<'t, 's, S: Spawn<'s>> {
     scope: &'t S,
     kind: &'s Type,

@@ -1,5 +1,6 @@
-//! Is the inverse right? LAPACK's test: `||A X - I||_1 / (n ||A||_1 ||X||_1 eps) < 30` (`dget03`, "Installation Guide for
-//! LAPACK", LAPACK Working Note 41, with the threshold of its test programs).
+//! Checks an inverse with LAPACK's test: `||A X - I||_1 / (n ||A||_1 ||X||_1 eps) < 30` (`dget03`,
+//! "Installation Guide for LAPACK", LAPACK Working Note 41, with the threshold of its test
+//! programs).
 
 use crate::cholesky::EPS;
 use crate::matrix::{Matrix, power};
@@ -23,7 +24,8 @@ pub fn scaled_residual(a: &Matrix, x: &Matrix) -> f64 {
     let mut rest = Matrix::zeros(n, n);
     (0..n).for_each(|i| rest.put(i, i, -1.0));
     matmul(rest.view_mut(), Accum::Add, a.view(), x.view(), 1.0, Par::Seq);
-    // Norms of entries near 1: those of the matrices overflow, and so does their product.
+    // The norms are computed with entries near 1. Those of the matrices, and their product, may
+    // overflow.
     let near_one = |matrix: &Matrix| {
         let exponent = matrix.exponent().clamp(-1000, 1000);
         (matrix.norm_times(power(-exponent)), exponent)

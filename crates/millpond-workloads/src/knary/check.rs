@@ -1,7 +1,7 @@
-//! Is it as many nodes as there are?
+//! Checks the number of nodes.
 
-/// How many nodes a tree of `n` levels has with `k` children a node: `(k^n - 1) / (k - 1)`. Nothing if they are more than
-/// 64 bits can count.
+/// The number of nodes of a tree of `n` levels with `k` children per node: `(k^n - 1) / (k - 1)`.
+/// `None` if it exceeds 64 bits.
 ///
 /// ```
 /// use millpond_workloads::knary::nodes;
@@ -13,7 +13,7 @@ pub fn nodes(n: u64, k: u64) -> Option<u64> {
     if k == 1 {
         return Some(n);
     }
-    // The last power may need more than 64 bits where the sum does not.
+    // The last power may need more than 64 bits even if the sum does not.
     let power = u128::from(k).checked_pow(u32::try_from(n).ok()?)?;
     let sum = if k == 0 { u128::from(n > 0) } else { (power - 1) / u128::from(k - 1) };
     u64::try_from(sum).ok()

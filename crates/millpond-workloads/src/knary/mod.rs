@@ -1,12 +1,14 @@
-//! A tree of tasks whose parallelism is chosen by three numbers: Cilk's `knary(n, k, r)`.
+//! A tree of tasks whose parallelism depends on three numbers: Cilk's `knary(n, k, r)`.
 //!
-//! `n` levels of nodes, each of which runs a loop of 400 iterations. A node above the last level has `k` children: the
-//! first `r` run one after the other, each with all that is below it, and then the others, in parallel. So `r = 0` has
-//! parallelism to spare, and `r = k` none at all. (R. Blumofe et al., "Cilk: an efficient multithreaded runtime system",
-//! PPoPP 1995, whose sizes are 10, 5, 2, the defaults here, and 10, 4, 1.)
+//! The tree has `n` levels of nodes, each of which runs a loop of 400 iterations. A node above the
+//! last level has `k` children. The first `r` subtrees run one after the other, and then the others
+//! in parallel. So `r = 0` gives abundant parallelism, and `r = k` none. (R. Blumofe et al., "Cilk:
+//! an efficient multithreaded runtime system", PPoPP 1995. Its sizes are 10, 5, 2, the defaults
+//! here, and 10, 4, 1.)
 //!
-//! [DDS](crate#sources) Table 1 has a Knary(35, 10) with a threshold of 15, and does not say what that is. It is none of these
-//! trees: one of 35 levels and 10 children a node has 10^34 leaves. So nothing here is to be compared with that table's times.
+//! [DDS](crate#sources) Table 1 has a Knary(35, 10) with a threshold of 15, whose meaning it does
+//! not give. It cannot be one of these trees: with 35 levels and 10 children per node it would have
+//! 10^34 leaves. So do not compare times here with that table.
 
 mod check;
 mod params;
@@ -43,7 +45,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
 struct Knary {
     params: Params,
     form: Form,
-    /// How many nodes were visited.
+    /// The number of visited nodes.
     nodes: u64,
 }
 

@@ -4,10 +4,10 @@ use crate::form::TASKS;
 use crate::options::{Opt, Options, Value};
 use serde::{Deserialize, Serialize};
 
-/// The deepest tree of two children a node whose nodes 64 bits can count.
+/// The maximum depth of a tree with two children per node whose nodes fit 64 bits.
 const MAX_N: u64 = 64;
 
-/// Four levels of such nodes can be counted.
+/// The maximum number of children: the nodes of four such levels fit 64 bits.
 const MAX_K: u64 = 1_000_000;
 
 const N: Opt = Opt::integer("n", "Levels of the tree", (1, MAX_N), Some(10));
@@ -24,14 +24,14 @@ const CUTOFF: Opt =
 /// The options of this workload.
 pub const OPTIONS: [Opt; 5] = [N, K, R, CUTOFF, TASKS];
 
-/// Which tree, and where tasks end.
+/// The tree, and the cutoff of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// Levels of the tree.
+    /// The levels of the tree.
     pub n: u64,
-    /// Children of a node that has any.
+    /// The children of an inner node.
     pub k: u64,
-    /// How many of them, the first ones, run one after the other.
+    /// The number of these, from the first, that run one after the other.
     pub r: u64,
     /// Subtrees of up to this many levels are visited without further tasks.
     pub cutoff: u64,

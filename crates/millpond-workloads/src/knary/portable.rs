@@ -1,5 +1,6 @@
-//! The task program as portable tasks: a struct for each closure. One of the first children and one of the rest declare
-//! different things, so they are different tasks: instances of one struct with a parameter for what they do to the turn.
+//! The task program as portable tasks: a struct for each closure. The first children and the others
+//! declare different accesses, so they are different tasks. They are instances of one struct; its
+//! parameter is the access to the turn.
 
 use super::Params;
 use super::serial::{ITERATIONS, serial};
@@ -22,12 +23,12 @@ pub fn portable<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S:
     }
 }
 
-/// What is to be visited.
+/// A subtree to visit.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Subtree {
     params: Params,
     levels: u64,
-    /// Is added to its nodes.
+    /// The number that is added to its nodes.
     above: u64,
 }
 
@@ -37,7 +38,7 @@ impl Subtree {
     }
 }
 
-/// A subtree that is visited without further tasks, when it is its turn.
+/// A subtree that is visited without further tasks, in its turn.
 #[derive(Serialize, Deserialize)]
 struct Leaf<Turn> {
     tree: Subtree,
@@ -64,7 +65,7 @@ where
 portable!(Leaf<Rw<()>>, "knary.first.leaf");
 portable!(Leaf<R<()>>, "knary.rest.leaf");
 
-/// A subtree whose root is visited when it is its turn, and then each child.
+/// A subtree whose root is visited in its turn, and then each child.
 #[derive(Serialize, Deserialize)]
 struct Node<Turn> {
     tree: Subtree,
@@ -86,7 +87,7 @@ where
     fn run<'t>(self, s: &impl ParentScope<'t>, (_, visited): Handles<'t, Self>) {
         work(ITERATIONS);
         let Subtree { params, levels, above } = self.tree;
-        // A parent reaches the sum only by waiting, so the first child adds its parent to it.
+        // A parent could reach the sum only by waiting, so its first child adds the parent to it.
         let above = |child| if child == 0 { above + 1 } else { 0 };
         let below = |child| Subtree { params, levels: levels - 1, above: above(child) };
         let turn = s.handle(());

@@ -1,12 +1,13 @@
-//! The task program: a task a node. The turn says who comes after whom: the first children change it, so each waits for
-//! the one before, and the others read it, so they wait for the first ones and not for one another.
+//! The task program: one task per node. The *turn* is a datum that orders siblings. Each of the
+//! first children changes it, so it waits for the previous one. The others read it, so they wait
+//! for the first ones and not for each other.
 
 use super::serial::{ITERATIONS, serial};
 use super::{Params, nodes};
 use crate::spin::work;
 use millpond::{Access, Accesses, Reduce, Spawn, Sum};
 
-/// What adds to the nodes visited.
+/// The reduction that counts the visited nodes.
 pub(super) type Visited<'h, B> = Access<'h, u64, Reduce<Sum>, B>;
 
 /// Visits the tree, and adds its nodes to `visited`.
@@ -15,7 +16,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, params: Params, visited: Visited<'_, S::Br
     node(s, params, params.n, 0, turn.inout(), visited);
 }
 
-/// Visits a subtree of so many levels when it is its turn, and adds to `visited` its nodes and `above`.
+/// Visits a subtree of `levels` levels in its turn. Adds its nodes and `above` to `visited`.
 fn node<'s, S, T>(s: &S, params: Params, levels: u64, above: u64, turn: T, visited: Visited<'_, S::Brand>)
 where
     S: Spawn<'s>,
@@ -27,7 +28,7 @@ where
     }
     s.nest((turn, visited), move |s, (_, visited)| {
         work(ITERATIONS);
-        // A parent reaches the sum only by waiting, so the first child adds its parent to it.
+        // A parent could reach the sum only by waiting, so its first child adds the parent to it.
         let above = |child| if child == 0 { above + 1 } else { 0 };
         let turn = s.handle(());
         for child in 0..params.r {
@@ -39,13 +40,13 @@ where
     });
 }
 
-/// A subtree of up to so many levels is one task.
+/// The maximum number of levels of a subtree that is one task.
 pub(super) fn leaf_levels(params: Params) -> u64 {
     params.cutoff.max(1)
 }
 
-/// How many tasks that is: one for each node that is not inside the subtree of a leaf.
+/// The number of tasks: one for each node that is not inside a leaf's subtree.
 pub fn count(params: Params) -> u64 {
-    // The tree itself can be counted, so a smaller one can.
+    // The whole tree can be counted, so a smaller one can, too.
     nodes(1 + params.n.saturating_sub(leaf_levels(params)), params.k).unwrap_or(u64::MAX)
 }

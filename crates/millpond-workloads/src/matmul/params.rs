@@ -32,14 +32,14 @@ impl Order {
     }
 }
 
-/// What is to be multiplied, and how.
+/// The parameters of the product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Params {
     /// The order of the matrices.
     pub n: usize,
     /// The order of a tile.
     pub tile: usize,
-    /// The seed of the first matrix; the second has the next.
+    /// The seed of the first matrix. The second has the next seed.
     pub seed: u64,
     /// The order of the loops.
     pub order: Order,

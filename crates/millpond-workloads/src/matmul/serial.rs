@@ -3,7 +3,7 @@
 use super::Order;
 use crate::matrix::{Tile, kernels};
 
-/// The steps `(i, j, k)` of a product of `nt` x `nt` tiles, in the order in which they are spawned.
+/// The steps `(i, j, k)` of a product of `nt` x `nt` tiles, in spawn order.
 pub fn steps(nt: usize, order: Order) -> impl Iterator<Item = (usize, usize, usize)> {
     (0..nt).flat_map(move |x| {
         (0..nt).flat_map(move |y| {

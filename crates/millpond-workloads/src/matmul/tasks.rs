@@ -1,4 +1,4 @@
-//! The task program: one task a product of two tiles.
+//! The task program: one task per product of two tiles.
 
 use super::{Order, serial::steps};
 use crate::matrix::{Tile, kernels};
@@ -15,7 +15,7 @@ pub fn tasks<'s, S: Spawn<'s>>(s: &S, a: &Tiles<S::Brand>, b: &Tiles<S::Brand>, 
     }
 }
 
-/// How many tasks that is, for `nt` tiles in a column.
+/// The number of tasks for `nt` tiles in a column.
 pub fn count(nt: u64) -> u64 {
     nt.pow(3)
 }

@@ -46,7 +46,7 @@ impl Matrix {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// One column, to be changed.
+    /// One column, mutable.
     pub fn col_mut(&mut self, j: usize) -> &mut [f64] {
         &mut self.data[j * self.rows..(j + 1) * self.rows]
     }
@@ -61,21 +61,23 @@ impl Matrix {
         self.data[j * self.rows + i] = value;
     }
 
-    /// The matrix as faer sees it.
+    /// The matrix as a faer view.
     pub fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
     }
 
-    /// The matrix as faer sees it, to be changed.
+    /// The matrix as a mutable faer view.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
     }
 
-    /// The asymmetry of a square matrix: the greatest difference of two opposite entries `(i, j)` and `(j, i)`, divided by
-    /// `sqrt(|a_ii a_jj|)`. That root bounds both entries if the matrix is positive definite.
+    /// The asymmetry of a square matrix: the largest difference of two opposite entries `(i, j)`
+    /// and `(j, i)`, divided by `sqrt(|a_ii a_jj|)`. If the matrix is positive definite, that root
+    /// bounds both entries.
     ///
-    /// `epsilon` is the relative spacing of the numbers that the matrix was stored in: `f32::EPSILON` or `f64::EPSILON`.
-    /// What rounding leaves of a symmetric matrix depends on how the matrix was computed. So half of the digits may differ.
+    /// `epsilon` is the relative spacing of the stored numbers: `f32::EPSILON` or `f64::EPSILON`.
+    /// The rounding error of a symmetric matrix depends on how it was computed. So half of the
+    /// digits may differ.
     ///
     /// ```
     /// use millpond_workloads::matrix::Matrix;
@@ -88,7 +90,7 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// The first pair of entries for which that is more than the square root of `epsilon`, or is not a number.
+    /// The first pair of entries for which that exceeds the square root of `epsilon`, or is NaN.
     pub fn asymmetry(&self, epsilon: f64) -> Result<f64, Flaw> {
         let (limit, mut most) = (epsilon.sqrt(), 0.0_f64);
         for j in 0..self.cols {
@@ -97,7 +99,7 @@ impl Matrix {
                 if below == above {
                     continue;
                 }
-                // Two roots: the product of two entries overflows or underflows.
+                // Two roots, because the product of two entries may overflow or underflow.
                 let scale = self.at(i, i).abs().sqrt() * self.at(j, j).abs().sqrt();
                 let relative = (below - above).abs() / scale;
                 if relative <= limit {
@@ -130,8 +132,8 @@ impl Matrix {
         }
     }
 
-    /// The exponent of the greatest entry `x`, by its size: `2^(e-1) <= |x| < 2^e`. It is 0 if all entries are 0, or if one
-    /// is not finite.
+    /// The exponent of the entry `x` of largest magnitude: `2^(e-1) <= |x| < 2^e`. It is 0 if all
+    /// entries are 0, or if one is not finite.
     pub(crate) fn exponent(&self) -> i32 {
         let most = self.data.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         if most.is_finite() { libm::frexp(most).1 } else { 0 }
@@ -142,19 +144,19 @@ impl Matrix {
         self.data.iter_mut().for_each(|value| *value *= factor);
     }
 
-    /// The greatest column sum.
+    /// The largest column sum of magnitudes.
     pub fn norm(&self) -> f64 {
         self.norm_times(1.0)
     }
 
-    /// The greatest column sum, each entry multiplied by `factor` first.
+    /// The largest column sum, where each entry is multiplied by `factor` first.
     pub(crate) fn norm_times(&self, factor: f64) -> f64 {
         let sum = |j| self.col(j).iter().map(|value| (value * factor).abs()).sum();
         let sums: Vec<_> = (0..self.cols).map(sum).collect();
         greatest(&sums)
     }
 
-    /// The greatest column sum of a symmetric matrix given by its lower half.
+    /// The largest column sum of a symmetric matrix given by its lower half.
     pub fn norm_of_lower(&self) -> f64 {
         let mut sums = vec![0.0; self.cols];
         for j in 0..self.cols {
@@ -168,12 +170,12 @@ impl Matrix {
     }
 }
 
-/// `2^exponent`; the exponent is one of a normal number.
+/// `2^exponent`, which must be a normal number.
 pub(crate) fn power(exponent: i32) -> f64 {
     libm::ldexp(1.0, exponent)
 }
 
-/// The greatest of `values`, or NaN if there is one among them.
+/// The maximum of `values`, or NaN if one is NaN.
 pub(crate) fn greatest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |most: f64, v| if v.is_nan() || most.is_nan() { f64::NAN } else { most.max(*v) })
 }

@@ -1,23 +1,24 @@
-//! Refusing a job that the machine cannot hold, before the system kills it.
+//! Refuses a job that exceeds the machine's memory, before the system kills it.
 
 use super::{MAX_N, default_tile, params};
 use crate::{Error, limits};
 
-/// What a tile takes beside its entries: its block of memory, its handle and that one's version (475 bytes, by
-/// `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n 600`).
+/// The bytes of a tile besides its entries: its block of memory, its handle and its version.
+/// Measured are 475 bytes, by `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n
+/// 600`.
 const TILE: u64 = 512;
 
-/// What a column of a tile takes at most beside its entries, since it begins a cache line.
+/// The maximum bytes of a tile's column besides its entries: it begins a cache line.
 const PADDING: u64 = 56;
 
-/// What a job on square matrices of one order holds.
+/// The memory of a job on square matrices of one order.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs {
-    /// Bytes for each entry of a matrix, as matrices and as tiles together.
+    /// The bytes per entry of a matrix, in matrices and tiles together.
     pub bytes_per_entry: u64,
-    /// How many halves of matrices are cut into tiles.
+    /// The number of halves of matrices that are cut into tiles.
     pub tiled_halves: u64,
-    /// Bytes that tasks take all at once, of so many tiles in a column.
+    /// The bytes of all tasks, by the number of tiles in a column.
     pub tasks: fn(u64) -> u64,
 }
 
@@ -28,20 +29,20 @@ impl Needs {
         data.saturating_add((self.tasks)(tiles))
     }
 
-    /// The greatest order that the machine can hold, in tiles of the default order.
+    /// The maximum order for the machine's memory, with tiles of the default order.
     pub fn most_order(self) -> u64 {
         let Some(available) = available() else { return MAX_N };
         let most = (available / self.bytes_per_entry).isqrt().min(MAX_N);
         (1..=most).rev().find(|&n| self.bytes(n, default_tile(n as usize) as u64) <= available).unwrap_or(0)
     }
 
-    /// Fails if a job on generated matrices of order `n` asks for more than there is.
+    /// Fails if a job on generated matrices of order `n` exceeds the memory.
     pub fn require_order(self, n: u64) -> Result<(), Error> {
         let max = self.most_order();
         if n > max { Err(Error::Range { option: "n", value: n, min: 1, max, why: WHY }) } else { Ok(()) }
     }
 
-    /// Fails if tiles of order `tile` are so small, and so many, that they ask for more than there is.
+    /// Fails if there are so many tiles of order `tile` that they exceed the memory.
     pub fn require_tile(self, n: u64, tile: u64) -> Result<(), Error> {
         let Some(available) = available() else { return Ok(()) };
         if self.bytes(n, tile) <= available {
@@ -54,8 +55,9 @@ impl Needs {
 
 const WHY: &str = " (with the memory available)";
 
-/// What the process can still get without swapping: the least of what the machine, the control groups of the process
-/// (versions 1 and 2) and its resource limits (`ulimit -v`, `ulimit -d`) leave. Nothing where the system does not say.
+/// The bytes that the process can still get without swapping; `None` if the system does not report
+/// them. It is the minimum that these leave: the machine, the process's control groups (versions 1
+/// and 2), and its resource limits (`ulimit -v`, `ulimit -d`).
 ///
 /// ```
 /// let available = millpond_workloads::matrix::memory::available();
@@ -65,11 +67,11 @@ pub fn available() -> Option<u64> {
     limits::available()
 }
 
-/// Reserves the addresses of the threads that will run a job. [`available`] leaves so many bytes of a limited address space
-/// (`ulimit -v`, `ulimit -d`) unused.
+/// Reserves the address space of the threads that will run a job. [`available`] leaves that many
+/// bytes of a limited address space (`ulimit -v`, `ulimit -d`) unused.
 ///
-/// A thread takes its stack, the stack of the body that it runs, and 64 MiB of addresses for its allocations. The last
-/// number is that of an arena of the C library.
+/// A thread uses its stack, the stack of the body that it runs, and 64 MiB of addresses for its
+/// allocations. The last number is that of the C library's arena.
 ///
 /// ```
 /// millpond_workloads::matrix::memory::reserve_for_threads(2, 2 << 20);

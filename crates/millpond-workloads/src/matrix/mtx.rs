@@ -16,7 +16,7 @@ struct Header {
     symmetric: bool,
 }
 
-/// Parses a whole file with a matrix of order `most` at most.
+/// Parses a whole file with a matrix of at most order `most`.
 pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
     let rest = input::without_mark(bytes).map_err(|what| Flaw::line(1, what))?;
     let mut lines = Lines { rest, number: 0 };
@@ -29,7 +29,7 @@ pub fn parse(bytes: &[u8], most: u64) -> Result<Matrix, Flaw> {
     }
 }
 
-/// The lines of a file that hold something.
+/// The lines of a file that are not empty or comments.
 struct Lines<'a> {
     rest: &'a [u8],
     number: usize,
@@ -100,7 +100,7 @@ fn header(lines: &mut Lines) -> Result<Header, Flaw> {
     Ok(Header { layout, integer: field == "integer", symmetric })
 }
 
-/// The order of the matrix and the number of entries that follow.
+/// The order of the matrix, and the number of entries.
 fn sizes(header: &Header, line: &str, most: u64) -> Result<(usize, u64), String> {
     let number = |word: &str| word.parse::<u64>().map_err(|_| format!("`{word}` is not a size"));
     let counted = |wanted| format!("expected {wanted} sizes, found {}", line.split_ascii_whitespace().count());
@@ -114,7 +114,8 @@ fn sizes(header: &Header, line: &str, most: u64) -> Result<(usize, u64), String>
     Ok((n, if header.symmetric { n_wide * (n_wide + 1) / 2 } else { n_wide * n_wide }))
 }
 
-/// The words of a line, if there are as many. A line can be as long as the file, so its words are not collected.
+/// The words of a line, if it has exactly this number. A line can be as long as the file, so its
+/// words are not collected.
 fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
     let mut found = line.split_ascii_whitespace();
     let mut words = [""; WANTED];
@@ -125,7 +126,7 @@ fn words<const WANTED: usize>(line: &str) -> Option<[&str; WANTED]> {
 }
 
 impl Header {
-    /// The entry that a word of line `number` is.
+    /// The value of a word in line `number`.
     fn value(&self, number: usize, word: &str) -> Result<f64, Flaw> {
         let bad = |what: &str| Flaw::line(number, format!("`{word}` {what}"));
         let value = real(word).ok_or_else(|| bad("is not a number"))?;
@@ -137,7 +138,7 @@ impl Header {
         }
         match word.parse::<i128>() {
             Ok(integer) => exact(integer).map_err(|what| Flaw::line(number, what)),
-            // `4.0` or `4e0`, or more digits than 128 bits have.
+            // `4.0` or `4e0`, or more digits than fit 128 bits.
             Err(_) if value.fract() != 0.0 => Err(bad("is not an integer")),
             Err(_) => exact(value as i128).map_err(|_| bad("would be rounded: integers are read up to 2^53")),
         }

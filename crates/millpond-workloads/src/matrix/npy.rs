@@ -1,4 +1,5 @@
-//! NumPy's `.npy` files, versions 1 to 3: floats and integers of any width, either byte order, either memory order.
+//! NumPy's `.npy` files, versions 1 to 3: floats and integers of any width, byte order and memory
+//! order.
 
 use super::{Flaw, Given, Matrix, exact, square};
 use crate::{Error, output};
@@ -7,7 +8,7 @@ use std::path::Path;
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Parses a whole file with a matrix of order `most` at most.
+/// Parses a whole file with a matrix of at most order `most`.
 ///
 /// ```
 /// let mut file = b"\x93NUMPY\x01\x00".to_vec();
@@ -21,7 +22,8 @@ pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 ///
 /// # Errors
 ///
-/// What is wrong and at which byte, if the bytes are no such file, or an integer would be rounded.
+/// If the bytes are no such file, or an integer would be rounded. The error has the problem and its
+/// offset.
 pub fn parse(bytes: &[u8], most: u64) -> Result<Given, Flaw> {
     let (text, text_at, data_at) = header(bytes)?;
     let bad = |what: String| Flaw::byte(text_at, what);
@@ -59,7 +61,7 @@ fn header(bytes: &[u8]) -> Result<(&str, usize, usize), Flaw> {
     Ok((text, text_at, text_at + length))
 }
 
-/// What follows `'key':` in the header, which is a Python dictionary.
+/// The text after `'key':` in the header, which is a Python dictionary.
 fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     ['\'', '"'].iter().find_map(|quote| {
         let (_, rest) = text.split_once(&format!("{quote}{key}{quote}"))?;
@@ -86,7 +88,7 @@ fn shape(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-/// How one number is stored.
+/// The format of a stored number.
 #[derive(Clone, Copy)]
 struct Element {
     kind: u8,
@@ -118,7 +120,7 @@ impl Element {
         if (self.kind, self.size) == (b'f', 4) { f32::EPSILON.into() } else { f64::EPSILON }
     }
 
-    /// The number in `bytes`, which are `size` long; what is wrong with it, if it is none that 64 bits hold exactly.
+    /// The number in `bytes`, which are `size` long. An error if an `f64` cannot hold it exactly.
     fn value(self, bytes: &[u8]) -> Result<f64, String> {
         let mut wide = [0u8; 8];
         for (to, from) in wide.iter_mut().zip(0..self.size) {
@@ -163,7 +165,7 @@ pub fn write(file: &Path, a: &Matrix) -> Result<(), Error> {
 fn fill(out: &mut dyn Write, a: &Matrix) -> std::io::Result<()> {
     let mut text =
         format!("{{'descr': '<f8', 'fortran_order': True, 'shape': ({}, {}), }}", a.rows(), a.cols()).into_bytes();
-    // NumPy wants the data aligned to 64 bytes and a newline at the end of the header.
+    // NumPy requires data aligned to 64 bytes, and a newline at the end of the header.
     text.resize((10 + text.len() + 1).next_multiple_of(64) - 11, b' ');
     text.push(b'\n');
     out.write_all(MAGIC)?;
@@ -218,7 +220,7 @@ mod tests {
                 assert_eq!(read(&file(version, &dict(descr, "True", "(2, 2)"), &data)), Ok(f.clone()), "{descr}");
             }
         }
-        // Python 2 writes long integers so; a list is what some writers make of a tuple.
+        // Python 2 writes long integers like this; some writers write a tuple as a list.
         for shape in ["(2L, 2L)", "[2, 2]", "(2,2)"] {
             let file = file(1, &dict("|i1", "False", shape), &[4, 1, 2, 3]);
             assert_eq!(read(&file), Ok(c.clone()), "{shape}");

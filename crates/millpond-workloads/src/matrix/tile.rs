@@ -1,12 +1,13 @@
 use super::Matrix;
 use faer::{Mat, MatMut, MatRef};
 
-/// The tile size when none is given.
+/// The default tile size.
 pub fn default_tile(n: usize) -> usize {
     n.min(125)
 }
 
-/// A block of a matrix, column-major. Each column begins a cache line, so that the kernels' vectors straddle none.
+/// A block of a matrix, column-major. Each column begins a cache line, so that no vector of a
+/// kernel spans two lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tile(Mat<f64>);
 
@@ -39,12 +40,12 @@ impl Tile {
         }
     }
 
-    /// The tile as faer sees it.
+    /// The tile as a faer view.
     pub fn view(&self) -> MatRef<'_, f64> {
         self.0.as_ref()
     }
 
-    /// The tile as faer sees it, to be changed.
+    /// The tile as a mutable faer view.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         self.0.as_mut()
     }
@@ -55,7 +56,7 @@ impl Tile {
     }
 }
 
-/// How a matrix of order `n` is cut into tiles; the last row and column of tiles may be smaller.
+/// How a matrix of order `n` is cut into tiles. The last row and column of tiles may be smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Grid {
     /// The order of the matrix.
@@ -107,7 +108,7 @@ impl Grid {
         a
     }
 
-    /// The lower triangular matrix of these tiles; what they hold above the diagonal is left out.
+    /// The lower triangular matrix of these tiles. Their entries above the diagonal are ignored.
     pub fn join_lower(self, tiles: &[Vec<Tile>]) -> Matrix {
         let mut a = Matrix::zeros(self.n, self.n);
         for (i, row) in tiles.iter().enumerate() {

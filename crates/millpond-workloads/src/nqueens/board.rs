@@ -1,17 +1,18 @@
-//! A board that is filled row by row from the top: three bit masks for what the queens above attack, a bit a column.
+//! A board that is filled row by row from the top: three bit masks of the attacked squares, one bit
+//! per column.
 
 use serde::{Deserialize, Serialize};
 
 /// A board with some rows filled. A bit in a mask is a column of the next row.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Board {
-    /// The columns that the board has.
+    /// The columns of the board.
     all: u32,
     columns: u32,
-    /// Diagonals that go down to the left; bits beyond the board are left standing, and never looked at.
+    /// Diagonals that go down to the left. Bits beyond the board are kept, but never read.
     left: u32,
     right: u32,
-    /// How many rows are still empty.
+    /// The number of empty rows.
     pub rows: u64,
 }
 
@@ -26,7 +27,7 @@ impl Board {
         self.all & !(self.columns | self.left | self.right)
     }
 
-    /// The columns of the row after the next that none of the queens so far attacks.
+    /// The columns of the row after the next that no queen so far attacks.
     pub(super) fn free_later(self) -> u32 {
         self.all & !(self.columns | (self.left << 1) | (self.right >> 1))
     }
@@ -43,15 +44,18 @@ impl Board {
         }
     }
 
-    /// Every board that has one more queen, in the next row.
+    /// All boards with one more queen, in the next row.
     pub fn placements(self) -> impl Iterator<Item = Self> {
         each(self.free()).map(move |queen| self.with(queen))
     }
 
-    /// Boards with a row or two filled, and a factor: an empty board of `n` rows can be filled in so many times as many ways
-    /// as all of them together. The factor is 2, since each way has a mirror image that begins otherwise: the first queen is
-    /// left of the middle; or in the middle column, if there is one, and the second queen is left of it. The one way
-    /// of a single row is its own image.
+    /// Boards with a row or two filled, and a factor. The number of ways to fill an empty board of
+    /// `n` rows is the factor times the sum over these boards.
+    ///
+    /// The factor is 2, because each way has a mirror image that is not among them. In these boards
+    /// the first queen is left of the middle. Or it is in the middle column, if there is one, and
+    /// the second queen is left of it. For a single row the factor is 1: its one way is its own
+    /// image.
     ///
     /// ```
     /// use millpond_workloads::nqueens::{Board, known, serial_below};
@@ -69,12 +73,12 @@ impl Board {
     }
 }
 
-/// The lowest `n` bits, of 32 at most.
+/// The lowest `n` bits, at most 32.
 fn bits(n: u64) -> u32 {
     ((1_u64 << n) - 1) as u32
 }
 
-/// Each bit by itself, the lowest first.
+/// Each bit separately, the lowest first.
 #[inline(always)]
 pub(super) fn each(mut bits: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {

@@ -1,4 +1,5 @@
-//! Is the number right? The known ones (sequence A000170 of the On-Line Encyclopedia of Integer Sequences).
+//! Checks the number against the known ones (sequence A000170 of the On-Line Encyclopedia of
+//! Integer Sequences).
 
 const KNOWN: [u64; 28] = [
     1,

@@ -1,8 +1,9 @@
-//! In how many ways `n` queens stand on an `n` x `n` board without attacking one another.
+//! The number of ways to place `n` queens on an `n` x `n` board so that no queen attacks another.
 //!
-//! Half of them are looked for, those that begin in the left half of the board: the others are their mirror images. No
-//! other symmetry is used, so a solution is still found rather than worked out from one that is turned (as in Takaken's
-//! program, with which [DDS](crate#sources) §5 was run).
+//! The program searches half of the ways, those that begin in the left half of the board. The
+//! others are their mirror images. It uses no other symmetry. So it finds each of these solutions,
+//! and does not derive solutions by rotation (as Takaken's program does, which [DDS](crate#sources)
+//! §5 ran).
 
 mod board;
 mod check;
@@ -41,7 +42,8 @@ impl Program for Queens {
     const ANSWER: &'static str = "solutions";
 
     fn count(params: Params) -> u64 {
-        // The root places the first row's queens itself, and the second row's below one in the middle.
+        // The root places the first row's queens itself, and the second row's below a queen in the
+        // middle.
         Board::begun(params.n).0.map(|board| count(board, params.cutoff)).sum()
     }
 

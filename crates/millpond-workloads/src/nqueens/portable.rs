@@ -6,7 +6,7 @@ use millpond::{Access, Reduce, Spawn, Sum};
 use millpond_dist::{Cw, Handles, ParentScope, Portable, PortableParent, SpawnPortable, portable};
 use serde::{Deserialize, Serialize};
 
-/// Adds to `total` in how many ways the board can be filled.
+/// Adds the number of ways to fill the board to `total`.
 pub fn portable<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
     if is_leaf(board, cutoff) {
         s.spawn_portable(total, Fill { board });
@@ -31,7 +31,7 @@ impl Portable for Fill {
 
 portable!(Fill, "nqueens.fill");
 
-/// A board on which one more queen is placed, in each way.
+/// A board on which one more queen is placed, in all ways.
 #[derive(Serialize, Deserialize)]
 struct Place {
     board: Board,

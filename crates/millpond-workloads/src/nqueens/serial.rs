@@ -2,13 +2,13 @@
 
 use super::board::{Board, each};
 
-/// In how many ways `n` queens stand on a board of `n` rows.
+/// The number of ways to place `n` queens on a board of `n` rows.
 pub fn serial(n: u64) -> u64 {
     let (begun, factor) = Board::begun(n);
     factor * begun.map(serial_below).sum::<u64>()
 }
 
-/// In how many ways the board can be filled.
+/// The number of ways to fill the board.
 pub fn serial_below(board: Board) -> u64 {
     match board.rows {
         0 => 1,
@@ -17,13 +17,15 @@ pub fn serial_below(board: Board) -> u64 {
     }
 }
 
-/// In how many ways a board can be filled that has two empty rows or more, and in the next one these columns free.
+/// The number of ways to fill a board with at least two empty rows, and these free columns in the
+/// next row.
 fn below(board: Board, free: u32) -> u64 {
     let next = each(free).map(|queen| board.with(queen));
     if board.rows == 2 {
         return next.map(|last| u64::from(last.free().count_ones())).sum();
     }
-    // Most boards cannot be filled, and many show it by their next row, or by the one after that.
+    // Most boards cannot be filled, and many of them have no free column in the next row or the one
+    // after it.
     next.map(|next| (next, next.free()))
         .filter(|(next, free)| *free != 0 && next.free_later() != 0)
         .map(|(next, free)| below(next, free))

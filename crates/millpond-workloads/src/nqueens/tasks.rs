@@ -1,9 +1,9 @@
-//! The task program: one task a legal placement, each adding what it finds to one sum.
+//! The task program: one task per legal placement. Each adds its count to one sum.
 
 use super::{Board, serial_below};
 use millpond::{Access, Reduce, Spawn, Sum};
 
-/// Adds to `total` in how many ways the board can be filled.
+/// Adds the number of ways to fill the board to `total`.
 pub fn tasks<'s, S: Spawn<'s>>(s: &S, board: Board, cutoff: u64, total: Access<'_, u64, Reduce<Sum>, S::Brand>) {
     if is_leaf(board, cutoff) {
         s.spawn(total, move |total| *total += serial_below(board));
@@ -21,7 +21,7 @@ pub(super) fn is_leaf(board: Board, cutoff: u64) -> bool {
     board.rows == 0 || board.rows <= cutoff
 }
 
-/// How many tasks that is, the one for `board` included.
+/// The number of tasks, with the one for `board`.
 pub fn count(board: Board, cutoff: u64) -> u64 {
     if is_leaf(board, cutoff) {
         return 1;

@@ -10,17 +10,17 @@ const SEED: Opt = Opt::integer("seed", "Seed of the chains", (0, u64::MAX), Some
 /// The options of this workload.
 pub const OPTIONS: [Opt; 6] = collections::options_without_table([GETS, TASKS, SEED]);
 
-/// Items that the chains go through: they stay in a core's own cache.
+/// The number of items in the chains. They stay in a core's own cache.
 const ITEMS: usize = 1 << 12;
 
-/// How many chains, and how long.
+/// The number of chains, and their length.
 #[derive(Debug, Clone, Copy)]
 pub struct Params {
-    /// Gets of a task.
+    /// Gets per task.
     pub gets: u64,
-    /// Tasks.
+    /// The number of tasks.
     pub tasks: u64,
-    /// Of the values.
+    /// The seed of the values.
     pub seed: u64,
     /// How the steps are run.
     pub settings: Settings,

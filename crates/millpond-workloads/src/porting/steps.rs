@@ -1,11 +1,11 @@
-//! The program as Concurrent Collections: a step a task, or a step a get.
+//! The program as Concurrent Collections: a step per task, or a step per get.
 
 use super::Params;
 use crate::Error;
 use crate::workload::Probe;
 use millpond_cnc::{Graph, Items, Preconditions, Tags};
 
-/// Follows the chains; where each ends. The items are put before the timed part.
+/// Follows the chains, and returns their ends. The items are put before the timed part.
 pub fn steps(g: &Graph<'_, '_, '_>, params: Params, values: &[u32], probe: &mut dyn Probe) -> Result<Vec<u32>, Error> {
     let items = g.dense_items("value", values.len() as u32);
     let ends = g.dense_items("end", params.tasks as u32);
@@ -24,7 +24,7 @@ pub fn steps(g: &Graph<'_, '_, '_>, params: Params, values: &[u32], probe: &mut 
     Ok((0..params.tasks as u32).map(|task| *ends.try_get(&task).expect("each task has ended")).collect())
 }
 
-/// A step a task: it gets as it goes.
+/// One step per task, with all its gets.
 fn whole<'x>(
     g: &Graph<'_, 'x, '_>,
     params: Params,
@@ -44,7 +44,7 @@ fn whole<'x>(
     tags
 }
 
-/// A step a get: its tag is the task, the number of the get and the key.
+/// One step per get. Its tag is the task, the number of the get, and the key.
 fn split<'x>(
     g: &Graph<'_, 'x, '_>,
     params: Params,

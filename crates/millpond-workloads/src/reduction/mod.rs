@@ -1,7 +1,9 @@
-//! The short-circuit AND-reduction ([FP](crate#sources) §III, Listings 1 to 3; §VI.G, Figure 7): tiles are updated again and
-//! again, each by itself; after each iteration a reduction asks in turn whether they have converged, and reads no further than
-//! to the first that has not. So the next iteration may begin while other tiles of this one are still being computed, unless
-//! the reduction waits for all of them, as strict preconditions have it.
+//! The short-circuit AND-reduction ([FP](crate#sources) §III, Listings 1 to 3; §VI.G, Figure 7).
+//! Tiles are updated in iterations, each tile on its own. After each iteration a reduction reads
+//! the tiles in order, and stops at the first that has not converged.
+//!
+//! So the next iteration may begin while other tiles of this one are still being computed. With
+//! strict preconditions the reduction waits for all of them.
 
 mod params;
 mod serial;
@@ -40,7 +42,8 @@ impl Job for Reduction {
         self.params.values()
     }
 
-    /// Those that the serial program runs: how many of the last updates are not needed depends on the order.
+    /// The tasks of the serial program. How many of the last updates are skipped depends on the
+    /// order.
     fn tasks(&self) -> u64 {
         (self.params.tiles + 1) * self.expected.map_or(self.params.iterations, |decision| decision.iterations)
     }
@@ -59,7 +62,7 @@ impl Job for Reduction {
     }
 
     fn check(&mut self) -> Result<Verdict, Error> {
-        // Without the work that is there for its length only.
+        // Without the additional work, which only takes time.
         let params = Params { work: 0, late: 0, ..self.params };
         let expected = *self.expected.get_or_insert_with(|| serial(&params));
         let answer = self.answer.unwrap_or_default();

@@ -23,20 +23,20 @@ const SEED: Opt = Opt::integer("seed", "Seed of the tiles", (0, u64::MAX), Some(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 10] = collections::options([TILES, ITERATIONS, SIZE, WORK, LATE, SEED]);
 
-/// What is reduced.
+/// The parameters of the workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Params {
-    /// Tiles.
+    /// The number of tiles.
     pub tiles: u64,
-    /// Iterations at most.
+    /// The maximum number of iterations.
     pub iterations: u64,
     /// Rows and columns of a tile.
     pub size: u64,
-    /// Further work of each update, in thousands of steps.
+    /// Additional work of each update, in thousands of steps.
     pub work: u64,
-    /// Further work of one tile an iteration.
+    /// Additional work of one tile per iteration.
     pub late: u64,
-    /// Of the tiles.
+    /// The seed of the tiles.
     pub seed: u64,
     /// How the steps are run.
     pub settings: Settings,
@@ -52,18 +52,18 @@ impl Params {
             work: options.get(&WORK)?,
             late: options.get(&LATE)?,
             seed: options.get(&SEED)?,
-            // As in the paper, the first tile: a reduction reads that for sure.
+            // The first tile, as in the paper: a reduction always reads it.
             settings: collections::settings(options, Limit::First(1))?,
         };
         memory::available().map_or(Ok(()), |available| params.require_memory(available))?;
         Ok(params)
     }
 
-    /// Fails if the tiles of all iterations, which are kept, ask for more memory than there is.
+    /// Fails if the tiles of all iterations exceed the memory. All are kept.
     fn require_memory(&self, available: u64) -> Result<(), Error> {
         const WHY: &str = " (with the memory available, for so many tiles)";
         const PLACE: u64 = 128;
-        // As many as there is memory for, beside those that are given.
+        // The maximum number for the memory, besides the given tiles.
         let iterations = |size: u64| (available / (self.tiles * (size * size * 8 + PLACE))).saturating_sub(1);
         let (own, max) = (self.iterations, iterations(self.size));
         if max == 0 {

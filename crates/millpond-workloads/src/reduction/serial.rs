@@ -1,4 +1,4 @@
-//! The serial program, and what both programs compute.
+//! The serial program, and the computation that both programs share.
 
 use super::Params;
 use crate::matrix::generate::mix;
@@ -8,12 +8,13 @@ use crate::spin::work;
 #[derive(Debug, Clone)]
 pub struct Tile {
     cells: Box<[f64]>,
-    /// By how much a cell has changed at most.
+    /// The largest change of a cell.
     change: f64,
 }
 
 impl Tile {
-    /// A tile as it is given. The later ones take longer to converge, so that the reduction reads further and further.
+    /// The initial tile. Later tiles take longer to converge, so that the reduction reads more
+    /// tiles in each iteration.
     pub fn given(params: &Params, tile: u64) -> Self {
         let halvings = 1.25 * (params.iterations * (tile + 1)) as f64 / params.tiles as f64;
         let number = |cell: u64| (mix(params.seed ^ mix(tile << 32 | cell)) >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
@@ -21,8 +22,8 @@ impl Tile {
         Tile { cells, change: f64::INFINITY }
     }
 
-    /// The tile of the next iteration: each cell goes half the way to nought, and a bit of it to its neighbours, the
-    /// opposite edges being joined.
+    /// The tile of the next iteration. Each cell keeps 0.4 of its value, and gets 0.025 of each
+    /// neighbour's, so that values halve on average. Opposite edges are joined.
     pub fn updated(&self, params: &Params, iteration: u64, tile: u64) -> Self {
         let size = params.size as usize;
         let at = |row: usize, column: usize| self.cells[row % size * size + column % size];
@@ -37,25 +38,25 @@ impl Tile {
         Tile { cells, change }
     }
 
-    /// Whether the tile hardly changes any more.
+    /// Whether the tile has almost stopped changing.
     pub fn has_converged(&self) -> bool {
         self.change < 0.25
     }
 }
 
-/// One of the last quarter, another one each iteration.
+/// Whether this is the late tile: one of the last quarter, another one in each iteration.
 fn is_late(params: &Params, iteration: u64, tile: u64) -> bool {
     tile == params.tiles - 1 - iteration % (params.tiles / 4).max(1)
 }
 
-/// What came out.
+/// The result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Decision {
     /// Whether all tiles have converged.
     pub value: bool,
-    /// After how many iterations that was decided.
+    /// The number of iterations before the decision.
     pub iterations: u64,
-    /// How many tiles the reductions have read.
+    /// The number of tiles that the reductions read.
     pub tiles_read: u64,
 }
 
@@ -87,9 +88,9 @@ mod tests {
         let params = Params::load(&options(16)).unwrap();
         let limited = serial(&params);
         assert!(!limited.value && limited.iterations == 16);
-        // Neither the first tile only, nor all of them.
+        // More than the first tile, but not all.
         assert!((32..200).contains(&limited.tiles_read), "{limited:?}");
-        // All converge in the end, whatever the number of iterations is that they are spread over.
+        // All converge in the end, whatever the number of iterations.
         let mut tiles: Vec<_> = (0..16).map(|tile| Tile::given(&params, tile)).collect();
         let rounds = (1..100).find(|&round| {
             tiles = (0..).zip(&tiles).map(|(at, tile)| tile.updated(&params, round, at)).collect();

@@ -1,4 +1,4 @@
-//! The program as Concurrent Collections, after Listings 1 to 3.
+//! The program as Concurrent Collections, following Listings 1 to 3.
 
 use super::{Decision, Params, Tile};
 use crate::Error;
@@ -13,7 +13,7 @@ type Key = (u32, u32);
 struct Next<'x> {
     tiles: u32,
     updates: Tags<'x, Key>,
-    /// An iteration, and how many tiles were read before it.
+    /// An iteration, and the number of tiles that were read before it.
     reductions: Tags<'x, (u32, u64)>,
 }
 
@@ -25,8 +25,8 @@ impl Next<'_> {
     }
 }
 
-/// Iterates until the reduction decides; what is not needed for that is left undone. The tiles that are given are put before
-/// the timed part.
+/// Iterates until the reduction decides. Work that is not needed for that is skipped. The initial
+/// tiles are put before the timed part.
 pub fn steps<'env>(g: &Graph<'_, '_, 'env>, params: &'env Params, probe: &mut dyn Probe) -> Result<Decision, Error> {
     let (tiles, iterations) = (params.tiles as u32, params.iterations as u32);
     let items = g.dense_items("tile", (iterations + 1, tiles));
@@ -44,7 +44,8 @@ pub fn steps<'env>(g: &Graph<'_, '_, 'env>, params: &'env Params, probe: &mut dy
     Ok(decision)
 }
 
-/// The priority of an update, of whatever iteration: the lower tiles are read for sure, the higher ones perhaps never.
+/// The priority of an update in any iteration. The lower tiles are always read, the higher ones
+/// perhaps never.
 fn sooner(params: &Params, tile: u32) -> i8 {
     const LEVELS: u64 = i8::MAX as u64 - 1;
     (LEVELS - u64::from(tile) * LEVELS / params.tiles) as i8

@@ -1,12 +1,13 @@
-//! Are the routes the shortest ones? E. W. Dijkstra, "A note on two problems in connexion with graphs", Numerische
-//! Mathematik 1, 1959, says how long these are.
+//! Checks that the routes are the shortest. The algorithm is Dijkstra's: E. W. Dijkstra, "A note on
+//! two problems in connexion with graphs", Numerische Mathematik 1, 1959.
 
 use super::{Converged, Route, Topology, UNREACHABLE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-/// Routes that are wrong: not as long as the shortest way, or beginning with a router that does not lie on one.
+/// The number of wrong routes. Such a route is longer than the shortest path, or its first router
+/// is not on a shortest path.
 pub fn mismatches(topology: &Topology, answer: &[Converged]) -> u64 {
     let routers = topology.routers();
     let of_epoch = |epoch: usize| {
@@ -16,7 +17,8 @@ pub fn mismatches(topology: &Topology, answer: &[Converged]) -> u64 {
     (0..topology.epochs()).map(of_epoch).sum()
 }
 
-/// Wrong routes that lead to one router. Links are as long either way, so the distances from there are those to it.
+/// The number of wrong routes to one router. Links have the same length in both directions, so
+/// distances from that router equal those to it.
 fn towards(topology: &Topology, epoch: usize, to: usize, tables: &[Arc<[Route]>]) -> u64 {
     let distances = dijkstra(topology, epoch, to);
     let right = |from: usize| {
@@ -35,7 +37,7 @@ fn towards(topology: &Topology, epoch: usize, to: usize, tables: &[Arc<[Route]>]
     (0..topology.routers()).filter(|&from| !right(from)).count() as u64
 }
 
-/// The distance of every router from one.
+/// The distance of every router from one router.
 fn dijkstra(topology: &Topology, epoch: usize, from: usize) -> Vec<u32> {
     let mut distances = vec![UNREACHABLE; topology.routers()];
     distances[from] = 0;

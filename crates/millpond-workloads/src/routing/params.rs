@@ -6,7 +6,7 @@ use crate::options::{Opt, Options, Value};
 use crate::{Error, collections};
 use millpond_cnc::{Limit, Settings};
 
-/// As many routers as there may be: no way is longer than 32 bits say, and tags of their rounds are packed.
+/// The maximum number of routers: path lengths then fit 32 bits, and tags of rounds can be packed.
 const MOST: u64 = 1 << 14;
 
 const ROUTERS: Opt = Opt::integer("routers", "Routers of the network", (1, MOST), Some(200));
@@ -20,24 +20,26 @@ const FAILURES: Opt = Opt::integer(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 7] = collections::options([ROUTERS, FAILURES, SEED]);
 
-/// Of a router's round its own table and its links, which say what else it gets; of what comes after a round the first two
-/// tables, of which mostly one has changed.
+/// The number of preconditions. A router's round needs its own table and its links, which tell it
+/// the other tables. The step after a round needs the first two tables: usually one of them has
+/// changed.
 const NEED: Limit = Limit::First(2);
 
 /// Bytes of a route.
 const ROUTE: u64 = 8;
 
-/// Bytes that the rounds of a router take in an epoch, beside its routes: mostly the places of items, which stay.
+/// The bytes of a router's rounds in an epoch, besides its routes. Most of them are slots of items,
+/// which stay.
 const ROUNDS: u64 = 8192;
 
-/// What network, and how its routes are worked out.
+/// The parameters of the network and its program.
 #[derive(Debug, Clone, Copy)]
 pub struct Params {
-    /// Routers.
+    /// The number of routers.
     pub routers: u64,
-    /// Links that fail.
+    /// The number of links that fail.
     pub failures: u64,
-    /// Of the network and of what fails.
+    /// The seed of the network and its failures.
     pub seed: u64,
     /// How the steps are run.
     pub settings: Settings,
@@ -76,7 +78,8 @@ impl Params {
     }
 }
 
-/// As many routers as the machine can hold the routes of: the last of each epoch, and those of three rounds.
+/// The maximum number of routers for the machine's memory. It holds the last routes of each epoch,
+/// and those of three rounds.
 fn most_routers(failures: u64) -> u64 {
     let Some(available) = memory::available() else { return MOST };
     let bytes = |routers: u64| routers * ((failures + 4) * routers * ROUTE + (failures + 1) * ROUNDS);

@@ -2,7 +2,7 @@
 
 use super::{Converged, Table, Topology};
 
-/// The end of each epoch.
+/// The result of each epoch.
 pub fn serial(topology: &Topology) -> Vec<Converged> {
     (0..topology.epochs()).map(|epoch| converge(topology, epoch)).collect()
 }

@@ -1,17 +1,17 @@
-//! A router's table, and how it follows from those of its neighbours.
+//! A router's table, and how it is computed from its neighbours' tables.
 
 use super::Link;
 use std::sync::Arc;
 
-/// The distance of what cannot be reached, and the first router on the way there.
+/// The distance of an unreachable router, and the first router on the route to it.
 pub const UNREACHABLE: u32 = u32::MAX;
 
-/// How one gets to a router.
+/// The route to a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// The length of the way.
+    /// The length of the path.
     pub distance: u32,
-    /// The router that comes first on it.
+    /// The first router on the path.
     pub next: u32,
 }
 
@@ -25,7 +25,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What a router knows before the first round: where it is itself.
+    /// The table before the first round. It has only the router itself.
     pub fn first(router: u32, routers: usize) -> Self {
         let route = |to| match to {
             to if to == router => Route { distance: 0, next: router },
@@ -34,15 +34,15 @@ impl Table {
         Self { routes: (0..routers as u32).map(route).collect(), changed: true }
     }
 
-    /// The table one round later, of a router that has heard these tables over these links.
+    /// The table one round later. The router has received these tables over these links.
     pub fn later<'t>(&self, heard: impl Iterator<Item = (&'t Link, &'t Table)>) -> Self {
         let mut routes: Option<Arc<[Route]>> = None;
         let mut changed = false;
-        // What has not changed was heard one round before.
+        // A table that has not changed was received one round before.
         for (link, table) in heard.filter(|(_, table)| table.changed) {
             let own = Arc::make_mut(routes.get_or_insert_with(|| Arc::from(&*self.routes)));
             for (own, theirs) in own.iter_mut().zip(&*table.routes) {
-                // No way is as long as the greatest number: `Params` sees to that.
+                // No path is as long as the maximum: `Params` ensures that.
                 let distance = theirs.distance.saturating_add(link.length);
                 if distance < own.distance {
                     *own = Route { distance, next: link.to };

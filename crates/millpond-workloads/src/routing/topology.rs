@@ -1,16 +1,16 @@
-//! The network: routers in a ring, with chords; and in which order links fail.
+//! The network: routers in a ring, with chords. Also the order in which links fail.
 
 use crate::matrix::generate::mix;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The length of a link is at most this.
+/// The maximum length of a link.
 const LONGEST: u64 = 1000;
 
 /// A link of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// The router that it leads to.
+    /// The router at its other end.
     pub to: u32,
     /// Its length, which is not 0.
     pub length: u32,
@@ -19,16 +19,17 @@ pub struct Link {
 /// The links of a router.
 pub type Links = Arc<[Link]>;
 
-/// The links of all routers in all epochs: each begins with one failure more than the one before.
+/// The links of all routers in all epochs. Each epoch has one failure more than the previous one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topology {
-    /// By epoch and router. Those of a router that has not lost any are the same as before.
+    /// By epoch and router. A router that has not lost a link shares its links with the previous
+    /// epoch.
     links: Vec<Vec<Links>>,
 }
 
 impl Topology {
-    /// A connected network: `routers` in a ring, and about as many chords between any two. The lengths are drawn, and so
-    /// is which links fail: that may cut the network in two.
+    /// A connected network: `routers` in a ring, and about as many chords between any two. The
+    /// lengths and the failing links are drawn at random. Failures may divide the network.
     pub fn generate(routers: u32, failures: usize, seed: u64) -> Self {
         let mut drawn = (0..).map(|nth: u64| mix(mix(seed) ^ nth));
         let mut below = |bound: u64| drawn.next().expect("they do not end") % bound;
@@ -54,7 +55,7 @@ impl Topology {
         topology
     }
 
-    /// One more epoch, without that link.
+    /// Adds an epoch without that link.
     fn fail(&mut self, a: u32, b: u32) {
         let mut links = self.links.last().expect("there is a first epoch").clone();
         for (from, to) in [(a, b), (b, a)] {
@@ -64,12 +65,12 @@ impl Topology {
         self.links.push(links);
     }
 
-    /// How many routers there are.
+    /// The number of routers.
     pub fn routers(&self) -> usize {
         self.links[0].len()
     }
 
-    /// How many epochs: one more than failures.
+    /// The number of epochs: one more than failures.
     pub fn epochs(&self) -> usize {
         self.links.len()
     }
@@ -87,7 +88,7 @@ fn ring(routers: u32) -> Vec<(u32, u32)> {
     chain.chain((routers > 2).then(|| (0, routers - 1))).collect()
 }
 
-/// How many links a network has at least: those of the ring. The chords are drawn.
+/// The minimum number of links of a network: those of the ring. The chords are random.
 pub fn least_links(routers: u64) -> u64 {
     if routers > 2 { routers } else { routers - 1 }
 }

@@ -1,15 +1,17 @@
-//! Is the answer right? It has the bits of the serial program, which does the same to each point in another order; and it
-//! is what the steps come to on paper, as far as rounding allows.
+//! Checks the answer in two ways. It must equal the serial program's to the last bit, which
+//! computes the same for each point in another order. It must also equal the exact solution of the
+//! scheme, up to rounding.
 
 use super::Rod;
 
-/// How far the answer after so many steps is from what they come to: a step rounds two sums below 4, and does not
-/// make earlier errors grow; and what they come to is rounded too.
+/// The allowed difference between the answer after `steps` steps and the exact solution. A step
+/// rounds two sums below 4, and does not amplify earlier errors. The computed exact solution is
+/// rounded, too.
 pub fn allowed(steps: u64) -> f64 {
     (32.0 + 8.0 * steps as f64) * f64::EPSILON
 }
 
-/// The largest distance of any point from what the steps come to.
+/// The largest difference of any point from the exact solution.
 pub fn max_error(rod: &Rod, steps: u64, answer: &[f64]) -> f64 {
     let distance = |(found, wanted): (&f64, f64)| (found - wanted).abs();
     let distances = answer.iter().zip(rod.after(steps)).map(distance);
@@ -21,7 +23,8 @@ pub(super) fn same_bits(one: &[f64], other: &[f64]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.to_bits() == other.to_bits())
 }
 
-/// A number for all bits of the answer: FNV-1a (64 bits) of its bytes, the least significant of each point first.
+/// A checksum of all bits of the answer: FNV-1a (64 bits) of its bytes, the least significant byte
+/// of each point first.
 ///
 /// ```
 /// assert_eq!(millpond_workloads::stencil::checksum(&[]), 0xcbf2_9ce4_8422_2325);
@@ -54,7 +57,7 @@ mod tests {
     fn sees_what_is_wrong() {
         let steps = 500;
         let (rod, mut answer) = solved(2000, steps);
-        // A tile that is a step behind, or ahead.
+        // A tile that is a step behind, or a step ahead.
         assert!(max_error(&rod, steps - 1, &answer) > allowed(steps));
         assert!(max_error(&rod, steps + 1, &answer) > allowed(steps));
         let (right, sum) = (answer.clone(), checksum(&answer));
@@ -67,7 +70,7 @@ mod tests {
         assert_eq!(max_error(&rod, steps, &answer), f64::MAX);
     }
 
-    /// As other programs have it of the same bytes.
+    /// The value that other programs compute for the same bytes.
     #[test]
     fn the_checksum_is_stable() {
         assert_eq!(checksum(&[0.0]), 0xa8c7_f832_281a_39c5);

@@ -1,4 +1,4 @@
-//! The problem: how the rod starts, what a step does to it, and what the steps come to.
+//! The problem: the initial rod, a step, and the exact solution of the scheme.
 
 use super::Params;
 use libm::{asin, cos, pow, sin, sqrt};
@@ -9,20 +9,22 @@ pub const LEFT: f64 = 1.0;
 /// The temperature after the last point.
 pub const RIGHT: f64 = 2.0;
 
-/// A rod of `n` points between two ends: a straight line from end to end, and on it a sine wave that fades.
+/// A rod of `n` points between two ends. It begins with a straight line from end to end, plus a
+/// sine wave that decays.
 ///
-/// Both are exact for the scheme as it is computed, in steps and points, not only in the limit: a step leaves the line as
-/// it is, and multiplies the wave by one factor. Sines are those of `libm`, so that the bits are the same everywhere.
+/// Both are exact solutions of the discrete scheme, not only of its limit: a step leaves the line
+/// unchanged, and multiplies the wave by one factor. The sines are those of `libm`, so that the
+/// bits are the same on all machines.
 #[derive(Debug, Clone, Copy)]
 pub struct Rod {
     n: u64,
-    /// Half waves between the ends.
+    /// The number of half waves between the ends.
     waves: u64,
 }
 
 impl Rod {
-    /// The rod whose wave is about a third as high after the steps: had a step more or less been done somewhere, it
-    /// would be seen.
+    /// The rod whose wave has about a third of its height after the steps. So a missing or
+    /// additional step is visible.
     pub fn new(params: Params) -> Self {
         let n = params.n as u64;
         let half_angle = asin(1.0 / sqrt(params.steps.max(1) as f64));
@@ -30,32 +32,34 @@ impl Rod {
         Self { n, waves: waves.clamp(1, n) }
     }
 
-    /// The temperatures at first.
+    /// The initial temperatures.
     pub fn start(&self) -> Vec<f64> {
         self.after(0).collect()
     }
 
-    /// The temperatures after so many steps, as the scheme has them but for rounding.
+    /// The temperatures after this number of steps: the scheme's solution, except for rounding.
     pub fn after(&self, steps: u64) -> impl Iterator<Item = f64> {
         let Self { n, waves } = *self;
         let intervals = n + 1;
         let left = pow(self.factor(), steps as f64);
         (1..=n).map(move |point| {
             let line = LEFT + (RIGHT - LEFT) * (point as f64 / intervals as f64);
-            // The angle is made small while it is still an integer: no digits are lost.
+            // The angle is reduced while it is an integer, so that no digits are lost.
             let part = (u128::from(point) * u128::from(waves) % u128::from(2 * intervals)) as f64;
             line + left * sin(PI * part / intervals as f64)
         })
     }
 
-    /// What a step multiplies the wave by: `1/4 (e^-ia + e^ia) + 1/2 = cos^2(a/2)` for an angle `a` from point to point.
+    /// The factor by which a step multiplies the wave: `1/4 (e^-ia + e^ia) + 1/2 = cos^2(a/2)` for
+    /// an angle `a` from point to point.
     fn factor(&self) -> f64 {
         let half = PI * self.waves as f64 / (2 * (self.n + 1)) as f64;
         cos(half) * cos(half)
     }
 }
 
-/// Makes `next` of `now`, one step later, and of its neighbours: `left` is the point before it, `right` the one after.
+/// Computes `next`, one step later, from `now` and its neighbours: `left` is the point before it,
+/// `right` the point after it.
 ///
 /// # Panics
 ///
@@ -72,7 +76,7 @@ pub fn update(left: f64, now: &[f64], right: f64, next: &mut [f64]) {
     }
 }
 
-/// A point's next temperature. Factors are powers of two, so only the sums round.
+/// A point's next temperature. The factors are powers of two, so only the sums round.
 fn point(left: f64, own: f64, right: f64) -> f64 {
     0.25 * (left + right) + 0.5 * own
 }
@@ -103,7 +107,7 @@ mod tests {
         }
         let last: Vec<_> = rod(3, 1_000_000).after(1_000_000).collect();
         assert_eq!(last, [1.25, 1.5, 1.75]);
-        // Whatever the size, a third of the wave is left.
+        // For any size, a third of the wave is left.
         for (n, steps) in [(1000, 100), (1_000_000, 1000), (1 << 20, 3)] {
             let left = pow(rod(n, steps).factor(), steps as f64);
             assert!((0.25..0.45).contains(&left), "{n} points, {steps} steps: {left}");

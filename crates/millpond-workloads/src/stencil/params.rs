@@ -6,8 +6,9 @@ use crate::options::{Opt, Options, Value};
 const MAX_N: u64 = 1 << 30;
 const MAX_STEPS: u64 = 1 << 30;
 
-/// Points of a tile, as of a matrix's in the other workloads. 125 points are a task shorter than what it takes to spawn it;
-/// with 10,000 (80 KB) a task takes microseconds, and its next state is still in a core's own cache.
+/// The default points of a tile, as in the workloads on matrices. A task of 125 points is shorter
+/// than its spawn. With 10,000 points (80 KB) a task takes microseconds, and its next state is
+/// still in a core's own cache.
 const DEFAULT_TILE: u64 = 125;
 
 const N: Opt = Opt::integer("n", "Points of the rod", (1, MAX_N), Some(100_000));
@@ -17,13 +18,14 @@ const TILE: Opt = Opt::integer("tile", "Points of a tile [default: 125, or n if 
 /// The options of this workload.
 pub const OPTIONS: [Opt; 4] = [N, STEPS, TILE, TASKS];
 
-/// What a point takes: its two states, each perhaps in two versions, the answer, and what it is compared with.
+/// The bytes of a point: its two states, each perhaps in two versions, the answer, and the
+/// reference.
 const BYTES_PER_POINT: u64 = 8 * 6;
-/// What a tile takes beside its points: two handles with their versions and vectors.
+/// The bytes of a tile besides its points: two handles with their versions and vectors.
 const BYTES_PER_TILE: u64 = 2 * 512;
 const WHY: &str = " (with the memory available)";
 
-/// How large the rod is, and how it is cut.
+/// The size of the rod, and of its tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Params {
     /// Points between the ends.
@@ -61,7 +63,7 @@ impl Params {
         Ok(Self { n: n as usize, steps, tile: tile as usize })
     }
 
-    /// How many tiles the rod is cut into.
+    /// The number of tiles.
     pub fn tiles(&self) -> u64 {
         self.n.div_ceil(self.tile) as u64
     }

@@ -1,4 +1,5 @@
-//! The task program with a portable task for each tile and step. They are leaves, so one process spawns them all.
+//! The task program with a portable task per tile and step. They are leaves, so one process spawns
+//! them all.
 
 use super::Pieces;
 use super::tasks::advance;
@@ -6,7 +7,7 @@ use millpond::Spawn;
 use millpond_dist::{Args, Portable, R, TaskPortable, W, portable};
 use serde::{Deserialize, Serialize};
 
-/// Takes so many steps from the first pieces to the second, back to the first, and so on.
+/// Computes this many steps: from the first pieces to the second, back to the first, and so on.
 pub fn portable<'s, S: Spawn<'s>>(s: &S, pieces: &[Pieces<S::Brand>; 2], steps: u64) {
     let [mut now, mut next] = pieces.each_ref();
     for step in 0..steps {

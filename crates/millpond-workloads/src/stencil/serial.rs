@@ -2,7 +2,7 @@
 
 use super::{LEFT, RIGHT, update};
 
-/// The temperatures after so many steps.
+/// The temperatures after this number of steps.
 pub fn serial(start: Vec<f64>, steps: u64) -> Vec<f64> {
     let mut now = start;
     let mut next = vec![0.0; now.len()];

@@ -1,6 +1,7 @@
-//! Is it as many tasks as there are?
+//! Checks the number of tasks.
 
-/// How many tasks `k` initial ones make in all: `A(i)` makes one more than `A(i - 2)` and `A(i - 1)` do.
+/// The total number of tasks that `k` initial ones make. `A(i)` has one more than `A(i - 2)` and
+/// `A(i - 1)` together.
 ///
 /// ```
 /// use millpond_workloads::synthetic::count;
@@ -11,9 +12,9 @@
 ///
 /// # Panics
 ///
-/// If they are more than `u64` holds: from `k = 90` on.
+/// If the number exceeds `u64`: from `k = 90` on.
 pub fn count(k: u64) -> u64 {
-    // Those of A(i - 2) and A(i - 1), from i = 1 on; A(i) is alone for any i <= 0.
+    // The numbers of A(i - 2) and A(i - 1), from i = 1 on. For i <= 0, A(i) is a single task.
     let (mut before, mut last, mut all) = (1_u64, 1_u64, 0_u64);
     for _ in 0..k {
         all = all.checked_add(last).expect("the tasks can be counted");

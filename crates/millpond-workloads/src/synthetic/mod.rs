@@ -1,9 +1,11 @@
-//! The paper's synthetic algorithm ([TP](crate#sources) §7.2): unbalanced trees of tasks that do nothing but take time.
+//! The paper's synthetic algorithm ([TP](crate#sources) §7.2): unbalanced trees of tasks that only
+//! take time.
 //!
-//! Task `A(i)` takes `100 f` units of time if `i <= 0`; else `10 f`, puts `A(i - 2)`, takes `50 f`, puts `A(i - 1)`, and
-//! takes `100 f` more. Initial tasks `A(k - 1)` to `A(0)` are dealt to the workers in turn.
+//! If `i <= 0`, task `A(i)` takes `100 f` units of time. Otherwise it takes `10 f`, puts `A(i -
+//! 2)`, takes `50 f`, puts `A(i - 1)`, and takes another `100 f`. The workers get the initial tasks
+//! `A(k - 1)` to `A(0)` in turn.
 //!
-//! It runs on a task pool and nothing else, as in the paper.
+//! It runs on a task pool alone, as in the paper.
 
 mod check;
 mod params;
@@ -40,7 +42,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Job>, Error> {
 
 struct Synthetic {
     params: Params,
-    /// How many bodies have run.
+    /// The number of bodies that have run.
     ran: u64,
 }
 

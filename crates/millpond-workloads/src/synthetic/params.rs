@@ -1,6 +1,6 @@
 use crate::options::Opt;
 
-/// How many initial tasks there are, and how long a task takes.
+/// The number of initial tasks, and the length of tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Params {
     /// The initial tasks are `A(k - 1)` to `A(0)`.
@@ -9,7 +9,7 @@ pub struct Params {
     pub f: u64,
 }
 
-/// So many initial tasks make 867 million tasks in all.
+/// The maximum number of initial tasks. They make 867 million tasks in total.
 const MAX_K: u64 = 40;
 
 pub(super) const K: Opt = Opt::integer("k", "Initial tasks: A(k-1), ..., A(0)", (0, MAX_K), Some(25));

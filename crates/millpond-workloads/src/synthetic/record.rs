@@ -1,9 +1,10 @@
-//! The task program, recorded. A task pool tells nothing, so each task does: when it was put, when and by which worker it was
-//! run, and which tasks it put. That is the schedule of [TP](crate#sources) Figure 1.
+//! The task program with recording. A task pool has no recorder, so each task records itself: when
+//! it was put, when and by which worker it ran, and which tasks it put. That is the schedule of
+//! [TP](crate#sources) Figure 1.
 //!
-//! A worker that takes a task which was put after its last one had ended was idle from then on. What else is between two tasks
-//! of a worker counts as the pool's overhead. A task that another worker runs than the one at whose place it was put counts as
-//! stolen.
+//! If a worker takes a task that was put after the worker's last task ended, it was idle from then
+//! on. All other time between two tasks of a worker counts as the pool's overhead. If a task runs
+//! on another worker than the one where it was put, it counts as stolen.
 
 use super::tasks::{Step, with_parts};
 use super::{Params, tasks};
@@ -18,41 +19,42 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The name of all tasks: `A(i)`.
 const NAME: &str = "A";
 
-/// The initial tasks are those of a body that is a scope: it puts them.
+/// The id of the scope that puts the initial tasks.
 const SCOPE: Id = 1;
 
-/// Events that a tape holds before the sink is given them.
+/// The number of events in a buffer before the sink gets them.
 const FULL: usize = 4096;
 
-/// What the workers tell, and whom.
+/// The event buffers of the workers, and their sink.
 struct Tapes<'s> {
     sink: &'s dyn Sink,
     tapes: Box<[Mutex<Tape>]>,
 }
 
-/// What one worker tells. It alone uses it while tasks run.
+/// The event buffer of one worker. Only that worker uses it while tasks run.
 struct Tape {
     track: Track,
     events: Vec<Event>,
-    /// Numbers of tasks that it has given.
+    /// The number of task ids that it has assigned.
     numbers: u64,
     /// When its last task ended.
     ended: u64,
 }
 
-/// A task, and how it is recorded.
+/// A task with the data of its recording.
 #[derive(Clone, Copy)]
 struct Recorded<'t> {
     step: Step,
     id: Id,
     /// When it was put.
     put: u64,
-    /// At which worker's place.
+    /// The index of the worker where it was put.
     home: usize,
     tapes: &'t Tapes<'t>,
 }
 
-/// As [`tasks`](super::tasks()), and tells `sink` of each task: a recording that is like one of a runtime with as many workers.
+/// Like [`tasks`](super::tasks()), but also records each task to `sink`. The recording is like that
+/// of a runtime with the same number of workers.
 ///
 /// ```
 /// use millpond::Idle;
@@ -93,7 +95,7 @@ pub fn record(params: Params, parts: &PoolParts, probe: &mut dyn Probe, sink: &d
     })
 }
 
-/// Puts the initial tasks, as `tasks::init` does.
+/// Puts the initial tasks, like `tasks::init`.
 fn init<'t, M: Memory, P: Pool>(pool: &TaskPool<Recorded<'t>, M, P>, Params { k, f }: Params, tapes: &'t Tapes<'t>) {
     let mut tape = tapes.of(0);
     tape.tell(What::Opened { scope: SCOPE, within: 0, place: Location::caller() });
@@ -160,7 +162,7 @@ impl Tape {
     /// A body puts a task.
     fn puts<'t>(&mut self, body: Id, order: u64, step: Step, home: usize, tapes: &'t Tapes<'t>) -> Recorded<'t> {
         self.numbers += 1;
-        // Unique, as those of a runtime: those of one track follow each other.
+        // Unique, like a runtime's ids. The ids of one track are consecutive.
         let id = (u64::from(self.track.number) << 40) | self.numbers;
         let put = self.tell(What::Spawning { body });
         // A task of a pool is complete with its body.

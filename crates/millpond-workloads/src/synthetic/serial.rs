@@ -1,8 +1,8 @@
-//! The serial program: each task's children run where they are put.
+//! The serial program: each task's children run when they are put.
 
 use super::{Params, work};
 
-/// Runs all initial tasks; how many tasks that were.
+/// Runs all initial tasks. Returns the number of tasks.
 pub fn serial(params: Params) -> u64 {
     (0..params.k as i64).rev().map(|i| task(i, params.f)).sum()
 }

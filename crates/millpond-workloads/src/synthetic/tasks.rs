@@ -1,4 +1,4 @@
-//! The task program, on a task pool and nothing else, as the paper runs it: no scope, no data.
+//! The task program, on a task pool alone, as in the paper: no scope, no data.
 
 use super::{Params, work};
 use crate::workload::{PoolParts, Probe};
@@ -13,7 +13,7 @@ pub struct Step {
     pub(super) f: u64,
 }
 
-/// Puts the initial tasks `A(k - 1)` to `A(0)`: by this thread, for each worker in turn.
+/// Puts the initial tasks `A(k - 1)` to `A(0)` from this thread, for each worker in turn.
 ///
 /// ```
 /// use millpond::taskpool::TaskPool;
@@ -36,7 +36,7 @@ fn task<M: Memory, P: Pool>(worker: &mut Worker<'_, Step, M, P>, step: Step) {
 }
 
 impl Step {
-    /// What the task does.
+    /// Runs the task.
     #[inline]
     pub(super) fn run(self, mut put: impl FnMut(Step)) {
         let Step { i, f } = self;
@@ -50,8 +50,8 @@ impl Step {
     }
 }
 
-/// Evaluates an expression with the types of a pool's parts and the choices within these. The default parts are called
-/// directly, others through tables of functions.
+/// Evaluates an expression with the types of a pool's parts and the values that select them. The
+/// default parts are called directly, others through function tables.
 macro_rules! with_parts {
     ($parts:expr, $M:ident, $P:ident, $memory:ident, $pool:ident => $run:expr) => {{
         let parts: &$crate::workload::PoolParts = $parts;
@@ -70,7 +70,7 @@ macro_rules! with_parts {
 }
 pub(super) use with_parts;
 
-/// Runs all tasks, in a pool of these parts; how many they were.
+/// Runs all tasks in a pool of these parts. Returns their number.
 pub fn tasks(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> u64 {
     with_parts!(parts, M, P, memory, pool => {
         let pool: TaskPool<Step, M, P> = TaskPool::create_with(parts.workers, memory, pool, parts.idle);
@@ -82,7 +82,7 @@ pub fn tasks(params: Params, parts: &PoolParts, probe: &mut dyn Probe) -> u64 {
     })
 }
 
-/// How many tasks the workers have run.
+/// The number of tasks that the workers have run.
 pub(super) fn ran<A, M: Memory, P: Pool>(pool: &TaskPool<A, M, P>) -> u64 {
     pool.counts().iter().map(|counts| counts.tasks).sum()
 }

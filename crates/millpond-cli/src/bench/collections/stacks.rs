@@ -1,10 +1,10 @@
-//! The micro-benchmark of FP §VI.D: threads that only allocate and free what suspended steps are kept in. The paper blames
-//! such allocations for an eager runtime that stops scaling.
+//! The micro-benchmark of FP §VI.D: threads that only allocate and free the memory of suspended
+//! steps. The paper explains with such allocations why an eager runtime stops scaling.
 //!
-//! Each thread has so many steps suspended at once, then ends them all, again and again:
+//! Each thread repeatedly suspends a number of steps, then ends them all:
 //!
-//! - *fresh*: each on a stack of its own, from the system and back to it;
-//! - *pooled*: each on a stack that an ended one has left;
+//! - *fresh*: each on its own stack, which the system allocates and frees;
+//! - *pooled*: each on the stack of an ended step;
 //! - *block*: each as a future in a block of the runtime's memory manager.
 
 use super::super::options::{cores, names, numbers, wants};
@@ -22,7 +22,7 @@ use std::io;
 use std::sync::Barrier;
 use std::time::Instant;
 
-/// The row in the table of suites.
+/// The suite's entry in the table.
 pub const SUITE: Suite = Suite {
     name: "stack-alloc",
     summary: "Threads that only allocate and free what suspended steps are kept in",
@@ -30,16 +30,16 @@ pub const SUITE: Suite = Suite {
     measure: Measure::Own(measure),
 };
 
-/// Steps of a thread in a repetition.
+/// Steps of a thread per repetition.
 const STEPS: u64 = 20_000;
-/// Steps of a thread that are suspended at once.
+/// Suspended steps of a thread at the same time.
 const HELD: u64 = 100;
-/// Reserved for a stack, as in the paper (§VI.A).
+/// The reserved size of a stack, as in the paper (§VI.A).
 const STACK: u64 = 2 << 20;
-/// What a suspended step's future takes in a block.
+/// The size of a suspended step's future in a block.
 const FUTURE: usize = 256;
 
-/// What suspends a thread's steps: so many, so many at once, on stacks of such a size. The sum of what they return.
+/// Suspends a thread's steps, with these sizes. Returns the sum of their results.
 type Suspend = fn(&Sizes, &mut Kept) -> io::Result<u64>;
 
 const KINDS: [(&str, Suspend); 3] = [("fresh", fresh), ("pooled", pooled), ("block", block)];
@@ -50,7 +50,7 @@ struct Sizes {
     stack: usize,
 }
 
-/// What a thread keeps from round to round.
+/// The state that a thread keeps between rounds.
 struct Kept {
     stacks: Vec<DefaultStack>,
     blocks: TaskPool<[u8; FUTURE]>,
@@ -110,7 +110,7 @@ fn row(threads: u64, kind: &'static str, runs: Vec<Once>, sizes: &Sizes) -> Row 
     }
 }
 
-/// A repetition: how long, and what all steps have returned.
+/// A repetition: its time, and the sum of the steps' results.
 struct Once {
     seconds: f64,
     sum: u64,
@@ -120,7 +120,7 @@ fn on_threads(threads: usize, suspend: Suspend, sizes: &Sizes) -> io::Result<Onc
     let barrier = Barrier::new(threads);
     let once = || {
         let mut kept = Kept { stacks: Vec::new(), blocks: TaskPool::create(1) };
-        // What is pooled is there before.
+        // Fills the pool before the clock starts.
         suspend(&Sizes { steps: sizes.held, ..*sizes }, &mut kept)?;
         barrier.wait();
         let start = Instant::now();
@@ -138,13 +138,13 @@ fn on_threads(threads: usize, suspend: Suspend, sizes: &Sizes) -> io::Result<Onc
     })
 }
 
-/// The numbers of a thread's steps, by those that are suspended at once.
+/// The numbers of a thread's steps, in batches of those suspended at the same time.
 fn batches(sizes: &Sizes) -> impl Iterator<Item = std::ops::Range<u64>> {
     let Sizes { steps, held, .. } = *sizes;
     (0..steps).step_by(held as usize).map(move |first| first..steps.min(first + held))
 }
 
-/// A step that was suspended on a stack.
+/// A step that is suspended on a stack.
 type OnStack = Coroutine<(), (), u64, DefaultStack>;
 
 /// Begins a step on a stack, and suspends it.
@@ -198,7 +198,7 @@ fn block(sizes: &Sizes, kept: &mut Kept) -> io::Result<u64> {
     Ok(sum)
 }
 
-/// The number of the step whose future this is.
+/// The number of the step that has this future.
 fn number(future: &[u8; FUTURE]) -> u64 {
     future[..8].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }

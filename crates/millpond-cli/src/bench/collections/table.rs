@@ -1,8 +1,8 @@
-//! Table I of FP for this machine: time and peak memory of its benchmarks under eager, strict and flexible preconditions, and
-//! the differences to flexible ones.
+//! Table I of FP for this machine: time and peak memory of its benchmarks under eager, strict and
+//! flexible preconditions. It also has the differences to the flexible ones.
 //!
-//! Each repetition is a process of its own (`millpond run`), by turns: what one leaves behind in memory is not counted for the
-//! next.
+//! Each repetition is a separate process (`millpond run`), and the modes alternate. So memory that
+//! one run leaves behind does not count for the next.
 
 use super::super::options::{cores, names, numbers, wants};
 use super::super::rank_sum;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Instant;
 
-/// The row in the table of suites.
+/// The suite's entry in the table.
 pub const SUITE: Suite = Suite {
     name: "preconditions",
     summary: "Time and memory under eager, strict and flexible preconditions",
@@ -25,7 +25,7 @@ pub const SUITE: Suite = Suite {
     measure: Measure::Own(measure),
 };
 
-/// A suite takes about so long at most, unless more is allowed.
+/// The default maximum time of a suite, approximately, in seconds.
 const SECONDS: u64 = 240;
 
 /// A benchmark of the paper, with its sizes (§VI.B).
@@ -36,7 +36,7 @@ struct Job {
     modes: &'static [&'static Mode],
 }
 
-/// Preconditions, and how a step is kept that waits.
+/// Preconditions, and how a step is kept while it waits.
 struct Mode {
     name: &'static str,
     options: &'static str,
@@ -49,7 +49,7 @@ static FIBER: Mode = Mode { name: "eager-fiber", options: "--preconditions eager
 static REPLAY: Mode = Mode { name: "eager-replay", options: "--preconditions eager --blocked replay" };
 
 const ALL: &[&Mode] = &[&FLEXIBLE, &STRICT, &RESUME, &FIBER, &REPLAY];
-/// Keys of gets are values of other gets.
+/// Programs whose keys are values of other gets.
 const NOT_STRICT: &[&Mode] = &[&FLEXIBLE, &RESUME, &FIBER, &REPLAY];
 
 const JOBS: &[Job] = &[
@@ -61,7 +61,7 @@ const JOBS: &[Job] = &[
     Job { workload: "porting", options: "--gets 4", modes: ALL },
 ];
 
-/// A benchmark in a mode with so many workers, and what was measured.
+/// A benchmark in a mode with a number of workers, and its measurements.
 struct Point {
     job: &'static Job,
     mode: &'static Mode,
@@ -118,7 +118,7 @@ impl Point {
         format!("{}, {}, {} workers", self.job.workload, self.mode.name, self.workers)
     }
 
-    /// A repetition, in a process of its own.
+    /// A repetition, in a separate process.
     fn run(&self) -> Result<Run, Failure> {
         let failed = |what: String| Failure::Failed(format!("{}: {what}", self.name()));
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
@@ -145,8 +145,9 @@ impl Point {
         self.runs.iter().map(|run| run.peak).collect()
     }
 
-    /// With the differences to flexible preconditions among `all`, in parts of those, as in the paper: what flexible ones
-    /// save. And how likely they are without one (the rank-sum test).
+    /// A row with the differences to flexible preconditions among `all`, as fractions of their
+    /// values, like in the paper. So it shows what flexible ones save. The rank-sum test tells how
+    /// likely such a difference is by chance.
     fn row(&self, all: &[Point]) -> Row {
         let same = |other: &&Point| other.job.workload == self.job.workload && other.workers == self.workers;
         let flexible = all.iter().filter(same).find(|other| other.mode.name == FLEXIBLE.name);

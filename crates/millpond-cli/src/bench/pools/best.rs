@@ -1,4 +1,5 @@
-//! `bench pools`: each pool with the manager that suits it best (TP Tables 5 and 7), and what its parameters are worth.
+//! `bench pools`: each pool with its best manager (TP Tables 5 and 7), and the effect of its
+//! parameters.
 
 use super::cell::Cell;
 use super::compare::{fields, sorted};
@@ -35,8 +36,8 @@ fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// For each number of workers the pools in their order, as in Table 5; the speed-up is over the best with one worker, as
-/// in Table 7.
+/// The sorted pools for each number of workers, as in Table 5. The speed-up is relative to the best
+/// with one worker, as in Table 7.
 fn best(request: &Request, cells: &[Cell]) -> Vec<Row> {
     let alone: Vec<_> = cells.iter().filter(|cell| cell.workers == 1).map(Cell::median).collect();
     let mut rows = Vec::new();
@@ -51,7 +52,7 @@ fn best(request: &Request, cells: &[Cell]) -> Vec<Row> {
     rows
 }
 
-/// Compared with the default value.
+/// The row of a parameter's value, compared with the default value.
 fn swept_row(request: &Request, swept: &Swept, cell: &Cell, all: &[Cell]) -> Row {
     let what = [json!(swept.parameter), json!(swept.value)];
     row(request, SWEEP, cell, &all[swept.default], what, Value::Null)

@@ -1,4 +1,4 @@
-//! One pool with one manager and a number of workers: its runs.
+//! One pool with one manager and one number of workers: its runs.
 
 use crate::bench::row::Row;
 use crate::bench::shares::shares;
@@ -14,10 +14,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-/// The initial tasks of the run that warms a pool up: some thousand tasks in all.
+/// The initial tasks of the run that warms a pool up: several thousand tasks in total.
 const WARM_UP: u64 = 12;
 
-/// A pool, a manager, a number of workers, and what was measured.
+/// A pool, a manager, a number of workers, and their measurements.
 #[derive(Debug, Clone)]
 pub struct Cell {
     pub workers: usize,
@@ -25,7 +25,7 @@ pub struct Cell {
     pub memory: &'static str,
     params: Params,
     pub seconds: Vec<f64>,
-    /// How many tasks each worker has run.
+    /// The number of tasks that each worker has run.
     ran: Vec<u64>,
     verified: bool,
 }
@@ -41,7 +41,7 @@ impl Cell {
         format!("{} with {}, {} workers", self.pool, self.memory, self.workers)
     }
 
-    /// Runs it once more, in a pool of its own.
+    /// Runs it once more, in a new pool.
     pub fn measure(&mut self, registry: &Registry, load: Load) {
         let memory = registry.memory_manager(self.memory).expect("a name of the registry");
         let pool = registry.pool(self.pool, self.params).expect("a name of the registry");
@@ -56,7 +56,7 @@ impl Cell {
         self.ran.iter_mut().zip(now).for_each(|(sum, ran)| *sum += ran);
     }
 
-    /// The average of cells that differ in their pools, repetition by repetition; none of no cells.
+    /// The average of cells that differ in their pools, per repetition; `None` without cells.
     pub fn average(name: &'static str, cells: &[&Cell]) -> Option<Cell> {
         let first = cells.first()?;
         let mean = |rep| cells.iter().map(|cell| cell.seconds[rep]).sum::<f64>() / cells.len() as f64;
@@ -70,7 +70,7 @@ impl Cell {
         })
     }
 
-    /// The row of this cell: its `labels`, then what the suite adds.
+    /// The row of this cell: its `labels`, then the suite's fields.
     pub fn row(&self, shape: &'static str, load: Load, extra: Vec<(&'static str, Value)>) -> Row {
         let config = json!({ "workers": self.workers, "pool": self.pool, "memory": self.memory });
         Row {
@@ -91,7 +91,7 @@ fn ran(pool: &Pool) -> Vec<u64> {
     pool.counts().iter().map(|counts| counts.tasks).collect()
 }
 
-/// The working phase of all workers, from when all are there until all have ended it.
+/// The time of the working phase, from when all workers have begun until all have ended.
 fn timed(pool: &Pool) -> f64 {
     let barrier = Barrier::new(pool.workers());
     thread::scope(|s| {

@@ -1,19 +1,20 @@
-//! How much slower than the best, and whether that can be told from noise.
+//! How much slower than the best a cell is, and whether the difference is noise.
 
 use super::cell::Cell;
 use crate::bench::rank_sum;
 use crate::stats::median;
 use serde_json::{Value, json};
 
-/// The fields by which a cell is compared with another: what it takes more, as a part of the other's median, and how
-/// likely such a difference would be if both took as long (TG §5.6.1); nothing of a cell and itself.
+/// The fields that compare a cell with another. The first is the additional time, relative to the
+/// other's median. The second is the probability of such a difference if both took equally long (TG
+/// §5.6.1). A cell is not compared with itself.
 pub fn fields(cell: &Cell, with: &Cell) -> [(&'static str, Value); 2] {
     let relative = cell.median() / with.median() - 1.0;
     let test = if std::ptr::eq(cell, with) { None } else { rank_sum::test(&cell.seconds, &with.seconds) };
     [("relative", json!(relative)), ("rank_sum_p", json!(test.map(|test| test.p)))]
 }
 
-/// The cells from the fastest to the slowest.
+/// The cells, from the fastest to the slowest.
 pub fn sorted<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<&'a Cell> {
     let mut sorted: Vec<_> = cells.into_iter().collect();
     sorted.sort_by(|a, b| a.median().total_cmp(&b.median()));

@@ -32,12 +32,12 @@ fn measure(request: &Request) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-/// Whether a pool's figures go into a shape: into the average those of the paper's pools.
+/// Whether a pool's figures belong to a shape. The average is over the paper's pools.
 fn is_of(shape: &str, pool: &str) -> bool {
     if shape == AVERAGE { POOLS[1..].iter().any(|row| row.name == pool) } else { pool == shape }
 }
 
-/// The managers in their order.
+/// The sorted managers.
 fn of_shape(request: &Request, shape: &'static str, workers: usize, cells: &[Cell]) -> Vec<Row> {
     let of = |memory: &str| {
         let is_one = |cell: &&Cell| cell.workers == workers && cell.memory == memory && is_of(shape, cell.pool);

@@ -1,8 +1,9 @@
-//! Suites that compare pools and memory managers as the paper does (TP §8.1): its synthetic algorithm, on a task pool and
-//! nothing else, for every pool with every manager. Each repetition goes round all of them.
+//! Suites that compare pools and memory managers like the paper (TP §8.1): its synthetic algorithm
+//! on a task pool alone, for every pool with every manager. Each repetition visits all pairs.
 //!
-//! All are chosen at run time, the default ones too, so each pays the same for the choice (`docs/results/performance.md`, "What a
-//! choice at run time costs"). Without that: `cargo bench --profile max -p millpond-bench --bench matrix`.
+//! All pairs are chosen at run time, also the default one, so each pays the same for the choice
+//! (`docs/results/performance.md`, "What a choice at run time costs"). Without that choice: `cargo
+//! bench --profile max -p millpond-bench --bench matrix`.
 
 mod best;
 mod cell;
@@ -24,14 +25,14 @@ use std::time::Instant;
 pub use best::SUITE as POOLS_SUITE;
 pub use managers::SUITE as MEMORY_SUITE;
 
-/// A suite takes about so long at most, unless more is allowed.
+/// The default maximum time of a suite, approximately, in seconds.
 const SECONDS: u64 = 240;
 
-/// The tasks of a run unless others are asked for: so short that what a pool takes is a good part of it.
+/// The default tasks of a run: so short that the pool is a large part of the time.
 const K: u64 = 22;
 const F: u64 = 4;
 
-/// What such a suite is asked for.
+/// The arguments of such a suite.
 pub struct Request<'a> {
     matches: &'a ArgMatches,
     registry: &'a Registry,
@@ -62,12 +63,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether a name is among those of an option that may be repeated, or none is.
+    /// Whether a repeatable option has the name, or was not given.
     fn wants(&self, option: &str, name: &str) -> bool {
         wants(self.matches, option, name)
     }
 
-    /// Every pool with every manager, and every number of workers.
+    /// Every pool with every manager, for every number of workers.
     fn product(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for &workers in &self.workers {
@@ -78,7 +79,8 @@ impl<'a> Request<'a> {
         cells
     }
 
-    /// Measures all cells by turns, until all repetitions are done or the time is up; each at least once.
+    /// Measures all cells in turns, until all repetitions are done or the time is over. Each is
+    /// measured at least once.
     fn measure(&self, cells: &mut [Cell]) {
         let started = Instant::now();
         for rep in 1..=self.reps {
@@ -87,7 +89,7 @@ impl<'a> Request<'a> {
                 eprintln!("{} of {} repetitions fit into {} s (--seconds)", rep - 1, self.reps, self.seconds);
                 return;
             }
-            // Each comes after each other one by turns, and none always first.
+            // The order rotates, so that no cell is always first.
             let first = (rep - 1) * cells.len() / self.reps;
             let (before, from) = cells.split_at_mut(first);
             for cell in from.iter_mut().chain(before) {
@@ -103,7 +105,7 @@ fn powers_of_two(all: u64) -> Vec<u64> {
     std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < all).chain([all]).collect()
 }
 
-/// The members of a family that an option names, in their order, or all.
+/// The members of a family that an option names, in order; all without the option.
 fn chosen<'a>(
     matches: &ArgMatches,
     option: &str,
@@ -112,7 +114,7 @@ fn chosen<'a>(
     members.map(|row| row.name).filter(|name| wants(matches, option, name)).collect()
 }
 
-/// The options that these suites share, in the place of those that choose one runtime.
+/// The options that these suites share, instead of those that choose one runtime.
 pub fn args(registry: &Registry) -> Vec<Arg> {
     let workers = "Threads that run tasks; may be repeated [default: 1, 2, 4 and so on, and the cores allowed]";
     let seconds = format!("Begin no repetition that would end beyond this [default: {SECONDS}]");

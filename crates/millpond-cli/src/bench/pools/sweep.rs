@@ -1,4 +1,5 @@
-//! What the paper leaves open, with the values that are tried (TP §3.2 to §3.5, §4.3).
+//! Parameters whose values the paper does not give, and the values that are tried (TP §3.2 to §3.5,
+//! §4.3).
 
 use super::Request;
 use super::cell::Cell;
@@ -10,11 +11,11 @@ pub struct Swept {
     pub parameter: &'static str,
     pub value: &'static str,
     pub cell: Cell,
-    /// The place of the parameter's default value on the same pool, among all.
+    /// The index of the parameter's default value on the same pool.
     pub default: usize,
 }
 
-/// A parameter, the pools that have it, and its values, the default one first.
+/// A parameter, the pools that have it, and its values. The first value is the default.
 struct Parameter {
     name: &'static str,
     pools: &'static [&'static str],
@@ -68,7 +69,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// Every value of every parameter, on the pools that were asked for, with the default manager.
+/// Every value of every parameter, on the chosen pools, with the default manager.
 pub fn points(request: &Request) -> Vec<Swept> {
     let mut points = Vec::new();
     for &workers in &request.workers {

@@ -1,17 +1,17 @@
-//! From characters to tokens.
+//! Turns characters into tokens.
 
 use super::{Fault, Place};
 
-/// A token, and where it stands.
+/// A token and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
     pub kind: Kind,
     pub at: Place,
-    /// Whether it begins a statement: it stands in the first column.
+    /// Whether it begins a statement, that is, is in the first column.
     pub begins: bool,
 }
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     Number(i64),
@@ -20,7 +20,7 @@ pub enum Kind {
     End,
 }
 
-/// Every symbol, longer ones first, and what it is the same as.
+/// Every symbol, longer ones first, and its canonical form.
 const SYMBOLS: [(&str, &str); 29] = [
     ("->", "->"),
     ("→", "->"),
@@ -64,7 +64,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// All tokens of a text; the last is its end.
+/// All tokens of a text. The last one is its end.
 pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     let mut tokens = Vec::new();
     let mut last = Place { line: 1, column: 1 };
@@ -89,7 +89,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     Ok(tokens)
 }
 
-/// The first token of a text that begins with one, and its length in bytes.
+/// The first token of a text, which must begin with one, and its length in bytes.
 fn first(text: &str, at: Place) -> Result<(Kind, usize), Fault> {
     let length = |is_part: fn(char) -> bool| text.find(|c| !is_part(c)).unwrap_or(text.len());
     if text.starts_with(|c: char| c.is_ascii_digit()) {

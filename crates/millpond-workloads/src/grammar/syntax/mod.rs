@@ -5,7 +5,7 @@ mod parser;
 
 pub use parser::parse;
 
-/// A place in a file, from 1.
+/// A position in a file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The line.
@@ -14,17 +14,17 @@ pub struct Place {
     pub column: usize,
 }
 
-/// What is wrong with a grammar, and where.
+/// An error of a grammar, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The place.
+    /// The position.
     pub at: Place,
-    /// One line.
+    /// The message, one line.
     pub what: String,
 }
 
 impl Fault {
-    /// What is wrong at a place.
+    /// An error at a position.
     pub fn new(at: Place, what: impl Into<String>) -> Self {
         Self { at, what: what.into() }
     }
@@ -36,7 +36,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// A name, and where it stands.
+/// A name and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
     pub text: String,
@@ -48,7 +48,7 @@ pub struct Name {
 pub struct File {
     /// User parameters and their defaults.
     pub params: Vec<(Name, i64)>,
-    /// Shared variables and what they are at the start.
+    /// Shared variables and their initial values.
     pub shared: Vec<(Name, i64)>,
     pub init: Vec<Init>,
     pub productions: Vec<Production>,
@@ -79,12 +79,12 @@ pub struct Production {
     pub guard: Option<Expr>,
 }
 
-/// What a production says of an argument.
+/// The pattern of an argument in a production.
 #[derive(Debug, PartialEq)]
 pub enum Pattern {
-    /// It is this.
+    /// It has this value.
     Is(i64),
-    /// It is called this.
+    /// It has this name.
     Called(Name),
 }
 
@@ -98,14 +98,14 @@ impl Pattern {
     }
 }
 
-/// What a task does next.
+/// A step of a production.
 #[derive(Debug, PartialEq)]
 pub enum Item {
     /// `{ 100f }`.
     Time(Time, Place),
     /// `B(i - 1)`.
     Task(Task),
-    /// `[ A(1) | 2: A(2) ]`: one of them, by their weights.
+    /// `[ A(1) | 2: A(2) ]`: one of them, drawn by their weights.
     Choice(Vec<(Option<Expr>, Vec<Item>)>, Place),
     /// `<s = s + 1>`.
     Set(Name, Expr),
@@ -118,7 +118,7 @@ pub struct Task {
     pub arguments: Vec<Expr>,
 }
 
-/// How long a task takes, in units.
+/// The time of a task, in units.
 #[derive(Debug, PartialEq)]
 pub enum Time {
     Constant(Expr),
@@ -126,7 +126,7 @@ pub enum Time {
     Drawn(Distribution, Vec<Expr>),
 }
 
-/// How a time is drawn.
+/// The distribution of a drawn time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
     Uniform,
@@ -135,7 +135,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Each with its name and how many arguments it takes.
+    /// All distributions, with their names and numbers of arguments.
     pub const ALL: [(&'static str, Distribution, usize); 3] = [
         ("uniform", Distribution::Uniform, 2),
         ("exponential", Distribution::Exponential, 1),
@@ -143,7 +143,7 @@ impl Distribution {
     ];
 }
 
-/// A value: 64-bit integers; a comparison is 1 or 0.
+/// A value: a 64-bit integer. A comparison is 1 or 0.
 #[derive(Debug, PartialEq)]
 pub enum Expr {
     Number(i64),
@@ -153,7 +153,7 @@ pub enum Expr {
     Binary(Operator, Box<[Expr; 2]>, Place),
 }
 
-/// What joins two values.
+/// An operator of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Add,
