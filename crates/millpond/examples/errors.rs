@@ -1,5 +1,6 @@
-//! Bodies that return errors: the scope ends, and returns the first error in the order of the program. It is a value on its whole
-//! way, so this works in a program that is compiled with `panic = "abort"`, too.
+//! Bodies that return errors. The scope runs what does not depend on the failure, and returns the
+//! first error in the order of the program. The error is a value on its whole way, so this also
+//! works with `panic = "abort"`.
 //!
 //! `cargo run -p millpond --example errors`
 

@@ -1,5 +1,5 @@
 //! An unbalanced tree search: n queens, counted. Each branch is a fork; idle workers steal the oldest ones, which are the
-//! largest. The search stops early when a token is cancelled.
+//! largest. A cancelled token ends the search.
 
 use millpond::{CancelToken, Handle, Runtime, Spawn, Sum, join};
 
