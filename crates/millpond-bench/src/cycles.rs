@@ -11,7 +11,8 @@ pub const UNIT: &str = if cfg!(target_arch = "x86_64") { "tsc" } else { "ns" };
 #[inline]
 #[expect(unsafe_code, reason = "the instruction has no safe wrapper")]
 pub fn now() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction, Linux lets user code run it, and it touches no memory.
+    // SAFETY: every x86-64 processor has the instruction, Linux lets user code run it, and it
+    // touches no memory.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 

@@ -5,8 +5,8 @@
 //! cargo run --profile max -p millpond-bench -- spawn
 //! ```
 //!
-//! `millpond bench SUITE` runs these suites too, once this package is built. The package is not a default member of the
-//! workspace, because each suite is compiled once for each scheme.
+//! `millpond bench SUITE` runs these suites too, once this package is built. The package is not a
+//! default member of the workspace, because each suite is compiled once for each scheme.
 // One instruction needs unsafe code: `cycles`.
 #![deny(unsafe_code)]
 

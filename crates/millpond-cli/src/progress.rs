@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a command runs before the line appears.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SILENT_TIME: Duration = Duration::from_secs(1);
 
 /// The line. A thread of its own shows it, and sleeps most of the time.
 pub struct Progress(Option<(Sender<String>, JoinHandle<()>)>);
@@ -49,7 +49,7 @@ impl Drop for Progress {
 
 fn show(receiver: &Receiver<String>) {
     let mut message = String::new();
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + SILENT_TIME;
     loop {
         match receiver.recv_timeout(deadline.saturating_duration_since(std::time::Instant::now())) {
             Ok(next) => message = next,

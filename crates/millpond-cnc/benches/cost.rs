@@ -13,7 +13,7 @@ const N: u64 = 200_000;
 /// Items that fit into a cache.
 const FEW: u64 = 10_000;
 /// Steps that wait, per round. Each may have a stack.
-const LATE: u64 = 20_000;
+const WAITING_STEPS: u64 = 20_000;
 const ROUNDS: usize = 15;
 
 struct Row {
@@ -106,13 +106,13 @@ fn step(g: &Graph<'_, '_, '_>) -> f64 {
 
 /// Each step gets what the previous one puts. The newest step runs first, so all but one wait.
 fn late(g: &Graph<'_, '_, '_>) -> f64 {
-    let items = g.dense_items::<u64, u64>("item", LATE + 1);
+    let items = g.dense_items::<u64, u64>("item", WAITING_STEPS + 1);
     let tags = g.tags("steps");
     let steps = g.steps::<u64>("step").preconditions(move |&n, need| need.wait_on(items, n));
     tags.prescribes(steps.execute(move |n| async move { items.put(n + 1, *items.get(n).await) }));
     let start = Instant::now();
-    tags.put_all(0..LATE);
+    tags.put_all(0..WAITING_STEPS);
     items.put(0, 1);
     g.wait().expect("all run");
-    nanoseconds(start, LATE)
+    nanoseconds(start, WAITING_STEPS)
 }

@@ -9,7 +9,8 @@ use crate::error::ItemName;
 use crate::key::Key;
 use crate::origin::StepId;
 
-/// A collection of items under keys `K`: [`Items`](crate::Items), [`CountedItems`](crate::CountedItems).
+/// A collection of items under keys `K`: [`Items`](crate::Items),
+/// [`CountedItems`](crate::CountedItems).
 pub trait Collection<'x, K: Key>: Sealed<'x, K> {
     /// The result of a get.
     type Got;

@@ -249,7 +249,7 @@ pub struct Missing {
 }
 
 /// The number of steps that a message names. It counts the others.
-const SHOWN: usize = 10;
+const MAX_NAMED_STEPS: usize = 10;
 
 impl Display for Deadlock {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -261,7 +261,7 @@ impl Display for Deadlock {
         for item in &self.environment {
             write!(f, "; the environment waits for {item}")?;
         }
-        for Stuck { step, blocked, missing } in self.stuck.iter().take(SHOWN) {
+        for Stuck { step, blocked, missing } in self.stuck.iter().take(MAX_NAMED_STEPS) {
             let state = if *blocked { "blocked" } else { "prescribed" };
             write!(f, "; step {step}, {state}, waits for ")?;
             for (nth, Missing { item, producers }) in missing.iter().enumerate() {
@@ -271,7 +271,7 @@ impl Display for Deadlock {
                 }
             }
         }
-        match self.stuck.len().saturating_sub(SHOWN) {
+        match self.stuck.len().saturating_sub(MAX_NAMED_STEPS) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }

@@ -49,8 +49,8 @@
 //!
 //! Keys in this documentation name papers:
 //!
-//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for macro-dataflow execution*,
-//!   DFM 2013.
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for
+//!   macro-dataflow execution*, DFM 2013.
 
 #![forbid(unsafe_code)]
 // Models do not use those parts of the item tables that only graphs need.

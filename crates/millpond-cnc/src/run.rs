@@ -82,8 +82,8 @@ where
         }
     }
 
-    /// A step that waits for its preconditions. `None` if the graph has ended, which does not happen: no
-    /// handle of a collection outlives its graph.
+    /// A step that waits for its preconditions. `None` if the graph has ended, which does not
+    /// happen: no handle of a collection outlives its graph.
     fn pending(&'x self, tag: K) -> Option<Pending> {
         let task = self.task(&tag);
         let pending = match self.as_future() {

@@ -23,18 +23,18 @@ impl<K> Clone for Tags<'_, K> {
 impl<K> Copy for Tags<'_, K> {}
 
 /// The maximum number of step collections that one tag collection prescribes.
-const MOST: usize = 16;
+const MAX_STEP_COLLECTIONS: usize = 16;
 
 /// The data of a tag collection. Its arena drops nothing, so this must have nothing to drop.
 pub(crate) struct TagsCore<'x, K> {
     graph: &'x Shared,
     name: &'static str,
-    steps: [OnceLock<&'x (dyn Prescribed<'x, K> + 'x)>; MOST],
+    steps: [OnceLock<&'x (dyn Prescribed<'x, K> + 'x)>; MAX_STEP_COLLECTIONS],
 }
 
 impl<'x, K> TagsCore<'x, K> {
     pub(crate) fn new(graph: &'x Shared, name: &'static str) -> Self {
-        TagsCore { graph, name, steps: [const { OnceLock::new() }; MOST] }
+        TagsCore { graph, name, steps: [const { OnceLock::new() }; MAX_STEP_COLLECTIONS] }
     }
 }
 
@@ -65,7 +65,7 @@ impl<'x, K: Key> Tags<'x, K> {
         let TagsCore { graph, name, steps: prescribed } = self.core;
         if !prescribed.iter().any(|step| step.set(steps.core()).is_ok()) {
             let (tags, step) = ((*name).to_owned(), steps.core().name().to_owned());
-            graph.fail(Kind::TooManyPrescribed { tags, step, most: MOST });
+            graph.fail(Kind::TooManyPrescribed { tags, step, most: MAX_STEP_COLLECTIONS });
         }
     }
 

@@ -27,8 +27,8 @@ impl RoundRobin {
     }
 }
 
-// SAFETY: a task is in one deque, under its lock, until one call removes and returns it. The lock orders the put before
-// the take.
+// SAFETY: a task is in one deque, under its lock, until one call removes and returns it. The lock
+// orders the put before the take.
 unsafe impl Pool for RoundRobin {
     type Local = Local;
     type Choice = ();

@@ -33,8 +33,8 @@ struct Queue {
 #[derive(Debug)]
 struct Waiting(NonNull<Record>, Mode);
 
-// SAFETY: the record stays valid until it is released. The thread that takes this out of a queue is the one that grants
-// the access.
+// SAFETY: the record stays valid until it is released. The thread that takes this out of a queue is
+// the one that grants the access.
 unsafe impl Send for Waiting {}
 
 type Table = BTreeMap<usize, Queue>;
@@ -70,9 +70,10 @@ impl Queue {
     }
 }
 
-// SAFETY: an access is granted when the accesses before it that are not released are of its own generation; else it
-// waits, and the release that ends the generation before its own grants it. A table's lock orders the two. `Meta` is a
-// number, so zeroed bytes are valid; a version that is not in a table is unused.
+// SAFETY: an access is granted when the accesses before it that are not released are of its own
+// generation; else it waits, and the release that ends the generation before its own grants it. A
+// table's lock orders the two. `Meta` is a number, so zeroed bytes are valid; a version that is not
+// in a table is unused.
 unsafe impl Scheme for Queues {
     type Meta = Meta;
     type Local = ();
@@ -124,7 +125,8 @@ unsafe impl Scheme for Queues {
         for record in granted.into_iter().rev() {
             // SAFETY: a record stays valid until it is released, and this one is not granted yet.
             let this = unsafe { record.as_ref() };
-            // SAFETY: this scheme has the record, and the link leads to one that is granted with it.
+            // SAFETY: this scheme has the record, and the link leads to one that is granted with
+            // it.
             unsafe { this.write_link(chain.map_or(ptr::null_mut(), |next: NonNull<Record>| next.as_ptr().cast())) };
             chain = Some(record);
         }

@@ -1,4 +1,5 @@
-//! A frame of a stack: the children of a task that runs or has run ([DDS](crate#sources) §3, Fig. 2).
+//! A frame of a stack: the children of a task that runs or has run ([DDS](crate#sources) §3, Fig.
+//! 2).
 
 use std::collections::BTreeSet;
 

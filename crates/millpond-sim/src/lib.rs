@@ -23,8 +23,8 @@
 //!
 //! Keys in this documentation name papers:
 //!
-//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//!   performances*, ICCS 2007.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a
+//!   dataflow language with provable performances*, ICCS 2007.
 #![forbid(unsafe_code)]
 
 /// The chapter on simulation. If it has programs, they are compiled and run.

@@ -9,7 +9,7 @@ use crate::program::Children;
 
 /// If more tasks than this are to be waited for, a node between them and their successors saves
 /// edges.
-const MANY: usize = 4;
+const MAX_DIRECT_PREDECESSORS: usize = 4;
 
 /// The dependences among the children of one task, and how many of each child's are unmet.
 /// Additional nodes connect large groups of predecessors and successors.
@@ -105,7 +105,7 @@ impl Order {
 
 /// The nodes that the next generation waits for.
 fn between(members: Vec<u32>, nodes: &mut u32, edges: &mut Vec<(u32, u32)>) -> Vec<u32> {
-    if members.len() <= MANY {
+    if members.len() <= MAX_DIRECT_PREDECESSORS {
         return members;
     }
     let node = *nodes;

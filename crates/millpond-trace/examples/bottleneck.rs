@@ -1,7 +1,8 @@
 //! The program of `docs/guide/profiling.md`. It counts the letters of a text, block by block, in
 //! three ways. They give the same counts and differ in one word.
 //!
-//! `cargo run --profile max -p millpond-trace --example bottleneck -- inout|commutative|reduce [SCHEDULE.svg]`
+//! `cargo run --profile max -p millpond-trace --example bottleneck -- inout|commutative|reduce
+//! [SCHEDULE.svg]`
 
 use std::fs::File;
 use std::io::BufWriter;

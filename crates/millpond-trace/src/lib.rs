@@ -26,12 +26,12 @@
 //!
 //! Keys in this documentation name papers:
 //!
-//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking algorithms for task dataflow
-//!   execution*, ACM TACO 10(4), 2013.
-//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of irregular algorithms*,
-//!   Concurrency and Computation: Practice and Experience 16(1), 2004.
-//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//!   performances*, ICCS 2007.
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking
+//!   algorithms for task dataflow execution*, ACM TACO 10(4), 2013.
+//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of
+//!   irregular algorithms*, Concurrency and Computation: Practice and Experience 16(1), 2004.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a
+//!   dataflow language with provable performances*, ICCS 2007.
 #![forbid(unsafe_code)]
 
 /// The chapter on profiling is compiled and run.

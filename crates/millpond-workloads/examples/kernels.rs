@@ -37,7 +37,8 @@ fn peer_gemm(a: &Tile, b: &Tile, c: &mut Tile) {
     let (a, b, c) = (a.view(), b.view(), c.view_mut());
     let (m, k, n) = (a.nrows(), a.ncols(), b.nrows());
     let (rs, cs) = (c.row_stride(), c.col_stride());
-    // SAFETY: the three views have the sizes and strides given, and `c`, borrowed mutably, overlaps neither other.
+    // SAFETY: the three views have the sizes and strides given, and `c`, borrowed mutably, overlaps
+    // neither other.
     unsafe {
         matrixmultiply::dgemm(
             m,

@@ -22,14 +22,14 @@
 //!
 //! Keys in this documentation name papers:
 //!
-//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of irregular algorithms*,
-//!   Concurrency and Computation: Practice and Experience 16(1), 2004.
-//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for macro-dataflow execution*,
-//!   DFM 2013.
-//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a dataflow language with provable
-//!   performances*, ICCS 2007.
-//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking algorithms for task dataflow
-//!   execution*, ACM TACO 10(4), 2013.
+//! - **TP**: M. Korch, T. Rauber, *A comparison of task pools for dynamic load balancing of
+//!   irregular algorithms*, Concurrency and Computation: Practice and Experience 16(1), 2004.
+//! - **FP**: D. Sbîrlea, A. Sbîrlea, K. Wheeler, V. Sarkar, *The flexible preconditions model for
+//!   macro-dataflow execution*, DFM 2013.
+//! - **DDS**: T. Gautier, J.-L. Roch, F. Wagner, *Fine grain distributed implementation of a
+//!   dataflow language with provable performances*, ICCS 2007.
+//! - **TG**: H. Vandierendonck, G. Tzenakis, D. Nikolopoulos, *Analysis of dependence tracking
+//!   algorithms for task dataflow execution*, ACM TACO 10(4), 2013.
 #![forbid(unsafe_code)]
 
 pub mod blackscholes;

@@ -1,4 +1,5 @@
-//! The unit of time of the synthetic algorithm and of task grammars ([TP](crate#sources) §2.2, §7.2): one iteration of a loop.
+//! The unit of time of the synthetic algorithm and of task grammars ([TP](crate#sources) §2.2,
+//! §7.2): one iteration of a loop.
 
 use std::hint::black_box;
 

@@ -11,7 +11,7 @@ pub struct Trend {
 
 /// The maximum exponent: two measurements with a larger one are noise. The quadratic schemes have
 /// 2.
-const STEEPEST: f64 = 2.3;
+const MAX_EXPONENT: f64 = 2.3;
 
 impl Trend {
     /// An empty trend.
@@ -34,7 +34,7 @@ impl Trend {
             [last] => (unknown, last),
             [.., before, last] => ((last.1 / before.1).ln() / (last.0 / before.0).ln(), last),
         };
-        let power = if power.is_finite() { power.clamp(1.0, STEEPEST) } else { unknown };
+        let power = if power.is_finite() { power.clamp(1.0, MAX_EXPONENT) } else { unknown };
         last.1 * (weight / last.0).powf(power)
     }
 }

@@ -84,15 +84,15 @@ pub struct Cell {
 }
 
 /// The maximum time of a short run, in seconds.
-const SHORT: f64 = 0.010;
+const SHORT_SECONDS: f64 = 0.010;
 /// A repetition of short runs ends when they took the first number of seconds. It also ends when
 /// they took the second one with all overhead.
-const LEAST: f64 = 0.002;
-const MOST: f64 = 0.010;
+const MIN_MEASURED_SECONDS: f64 = 0.002;
+const MAX_TOTAL_SECONDS: f64 = 0.010;
 /// The minimum number of runs in a repetition of short runs.
-const FEWEST: usize = 3;
+const MIN_RUNS: usize = 3;
 /// A first run shorter than this, in seconds, is repeated.
-const AGAIN: f64 = 0.100;
+const REPEAT_BELOW_SECONDS: f64 = 0.100;
 /// Runs below these seconds or bytes do not predict larger ones. They may have had to wait, or were
 /// the first.
 const TELLING: (f64, f64) = (0.010, 8e6);
@@ -205,13 +205,13 @@ fn admit<P: Program>(
             let held = rss::peak();
             let mut seconds = cell.run(&engines.0[engine].1, &point.program)?.seconds;
             let bytes = rss::peak().saturating_sub(held) as f64;
-            if seconds < AGAIN {
+            if seconds < REPEAT_BELOW_SECONDS {
                 // The first one may have been delayed.
                 seconds = seconds.min(cell.run(&engines.0[engine].1, &point.program)?.seconds);
             }
             times.note(weight, seconds);
             sizes.note(weight, bytes);
-            cell.short = seconds < SHORT;
+            cell.short = seconds < SHORT_SECONDS;
             cells.extend(point.asked.then_some(cell));
         }
     }
@@ -259,8 +259,9 @@ impl Cell {
             let timed = self.run(runtime, program)?;
             seconds.push(timed.seconds);
             cycles.push(timed.cycles);
-            let long = seconds.iter().sum::<f64>() >= LEAST || begun.elapsed().as_secs_f64() >= MOST;
-            enough = !self.short || long && seconds.len() >= FEWEST;
+            let long = seconds.iter().sum::<f64>() >= MIN_MEASURED_SECONDS
+                || begun.elapsed().as_secs_f64() >= MAX_TOTAL_SECONDS;
+            enough = !self.short || long && seconds.len() >= MIN_RUNS;
         }
         self.seconds.push(median(&seconds));
         self.cycles.push(median(&cycles));

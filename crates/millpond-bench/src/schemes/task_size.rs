@@ -29,8 +29,8 @@ pub const SUITE: Suite = Suite::new(
 const BODIES: [u64; 12] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000];
 /// The work of a run, in nanoseconds, if the number of tasks is within its limits.
 const WORK_NS: u64 = 1_000_000_000;
-const FEWEST: u64 = 1000;
-const MOST: u64 = 100_000;
+const MIN_TASKS: u64 = 1000;
+const MAX_TASKS: u64 = 100_000;
 
 fn args() -> Vec<Arg> {
     let body =
@@ -92,7 +92,7 @@ fn suite(request: &Request) -> Result<Vec<Row>, Failure> {
     for workers in request.workers(&[cores()]) {
         for (shape, objects) in [("one-object", 1), ("objects", 2 * workers as u64)] {
             let point = |body_ns: u64| {
-                let tasks = request.number("tasks", (WORK_NS / body_ns).clamp(FEWEST, MOST));
+                let tasks = request.number("tasks", (WORK_NS / body_ns).clamp(MIN_TASKS, MAX_TASKS));
                 Point {
                     shape,
                     mode: Some(Mode::Read),

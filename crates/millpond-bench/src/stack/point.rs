@@ -6,7 +6,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// The minimum time of a measurement: a point is repeated until then.
-const LEAST: Duration = Duration::from_millis(100);
+const MIN_TIME: Duration = Duration::from_millis(100);
 
 /// A row, and its counts.
 pub struct Point {
@@ -29,7 +29,7 @@ impl Point {
         mut run: impl FnMut() -> Result<(Duration, bool), Failure>,
     ) -> Result<(), Failure> {
         let (began, mut seconds, mut steals) = (Instant::now(), Vec::new(), Vec::new());
-        while began.elapsed() < LEAST {
+        while began.elapsed() < MIN_TIME {
             let before = counts();
             let (time, right) = run()?;
             seconds.push(time.as_secs_f64());

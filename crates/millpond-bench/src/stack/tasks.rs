@@ -20,10 +20,10 @@ pub struct Size {
 }
 
 /// Tasks per run if their number is not varied, unless the maximum is lower.
-const MANY: u64 = 1_000_000;
+const DEFAULT_TASKS: u64 = 1_000_000;
 
 pub fn of_accesses(size: Size) -> u64 {
-    MANY.min(size.most)
+    DEFAULT_TASKS.min(size.most)
 }
 
 /// Tasks that may change this number of data, and change one.
@@ -70,7 +70,7 @@ const BATCH: u64 = 1_000;
 /// The number of scopes, and of descents in each.
 fn descents(size: Size) -> (u64, u64) {
     // There are as many leaves as parents.
-    let (depth, parents) = (size.varied, MANY.min(size.most / 2));
+    let (depth, parents) = (size.varied, DEFAULT_TASKS.min(size.most / 2));
     ((parents / BATCH.max(depth)).max(1), (BATCH.min(parents) / depth).max(1))
 }
 
@@ -134,7 +134,7 @@ pub fn of_fib(size: Size) -> u64 {
 const FIRST: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_millis(10);
 /// The maximum time that a body waits for other workers to run the tasks behind it.
-const LONGEST: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 fn spin_for(time: Duration) {
     let begun = Instant::now();
@@ -179,7 +179,7 @@ pub fn behind<E: Engine>(rt: &Runtime<E>, size: Size) -> Ran {
         s.spawn((x.inout(), y.inout()), |_| spin_for(FIRST));
         s.spawn(x.inout(), move |_| {
             let begun = begun.get_or_init(Instant::now);
-            while ran.load(Relaxed) < all && begun.elapsed() < LONGEST {
+            while ran.load(Relaxed) < all && begun.elapsed() < MAX_WAIT {
                 spin_loop();
             }
         });

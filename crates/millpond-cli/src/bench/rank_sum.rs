@@ -1,4 +1,5 @@
-//! The two-sided Wilcoxon rank-sum test (TG §5.6.1): could two samples come from the same distribution?
+//! The two-sided Wilcoxon rank-sum test (TG §5.6.1): could two samples come from the same
+//! distribution?
 //!
 //! F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1(6), 1945; H. B.
 //! Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically
@@ -8,7 +9,7 @@
 use std::f64::consts::{PI, SQRT_2};
 
 /// Samples smaller than this, and without ties, get the exact distribution.
-const FEW: usize = 50;
+const EXACT_BELOW_VALUES: usize = 50;
 
 /// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +29,11 @@ pub fn test(one: &[f64], other: &[f64]) -> Option<Test> {
     let (sum, ties) = ranks(one, other);
     let (n, m) = (one.len(), other.len());
     let w = sum - (n * (n + 1)) as f64 / 2.0;
-    let p = if n < FEW && m < FEW && ties.is_empty() { exact(w as usize, n, m) } else { approximate(w, n, m, &ties) };
+    let p = if n < EXACT_BELOW_VALUES && m < EXACT_BELOW_VALUES && ties.is_empty() {
+        exact(w as usize, n, m)
+    } else {
+        approximate(w, n, m, &ties)
+    };
     Some(Test { w, p })
 }
 

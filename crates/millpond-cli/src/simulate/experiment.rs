@@ -17,7 +17,7 @@ use serde_json::json;
 /// shows the results of other values.
 const GRID_LATENCY: f64 = 0.01;
 /// The number of processors of the paper's second largest run.
-const MOST: usize = 1422;
+const MAX_PROCESSORS: usize = 1422;
 
 pub fn experiment(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let own = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
@@ -34,7 +34,7 @@ pub fn experiment(name: &str, matches: &ArgMatches) -> Result<(), Failure> {
                 "--experiment theorem2 has no picture: it cannot be used with --svg".to_owned(),
             ));
         }
-        let fits = theorem2(MOST, latency, seed(matches))?;
+        let fits = theorem2(MAX_PROCESSORS, latency, seed(matches))?;
         drop(progress);
         return print(&report(&fits, matches.get_flag("json")));
     }

@@ -1,5 +1,6 @@
-//! Options from a file: those that can be priced are; others get exit status 1, one line on stderr that names the file and
-//! the place, nothing on stdout, and no output file left behind.
+//! Options from a file. Those that can be priced are priced. Others get exit status 1, and one line
+//! on stderr that names the file and the place. They get nothing on stdout, and leave no output
+//! file behind.
 
 use crate::common::{Dir, fails, json, millpond};
 
@@ -7,7 +8,7 @@ use crate::common::{Dir, fails, json, millpond};
 const CALL: &str = "42.00 40.00 0.1000 0.00 0.20 0.50 C 0.00 4.759423036851750055";
 const PUT: &str = "42.00 40.00 0.1000 0.00 0.20 0.50 P 0.00 0.808600016880314021";
 
-/// Pricing the file fails with these words after its name, and leaves the directory as it was.
+/// Pricing the file fails with these words after its name. The directory stays as it was.
 #[track_caller]
 fn refused(content: impl AsRef<[u8]>, says: &str) {
     let dir = Dir::new("options");
@@ -26,7 +27,7 @@ fn refused_option(line: &str, says: &str) {
 fn options_of_parsec_are_priced() {
     let dir = Dir::new("options");
     let output = dir.path("prices.txt");
-    // Also with the ends of lines that other systems have, and none after the last.
+    // Also with the line ends of other systems, and with none after the last line.
     for text in [format!("2\n{CALL}\n{PUT}\n"), format!("2\r\n{CALL}\r\n{PUT}"), format!("\n2\n\n{CALL}\n{PUT}\n\n")] {
         let input = dir.file("in.txt", text);
         let line = format!("run blackscholes --json --granularity 1 --input {input} --output {output}");

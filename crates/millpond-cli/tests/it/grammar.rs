@@ -1,4 +1,4 @@
-//! The workloads `grammar` and `synthetic`, and what the command says of grammars that are no good.
+//! The workloads `grammar` and `synthetic`, and what the command says of invalid grammars.
 
 use crate::common::{Dir, fails, json};
 use millpond::catalogue::{MEMORY, POOLS};
@@ -152,7 +152,8 @@ fn names(trace: &str) -> BTreeSet<String> {
     bodies.filter(|event| is_task(event)).map(|event| event["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Tasks of a grammar are recorded with the names of their types, and with their arguments where these can be indices.
+/// Tasks of a grammar are recorded with the names of their types. Their arguments are recorded
+/// where these can be indices.
 #[test]
 fn a_profile_of_a_grammar_names_its_types() {
     let dir = Dir::new("grammar-profile");
@@ -165,11 +166,12 @@ fn a_profile_of_a_grammar_names_its_types() {
     let expected = ["Look", "Set(1)", "Set(2)", "Top", "Walk", "Walk(0,3)", "Walk(1,3)"];
     assert_eq!(names(&trace), expected.map(str::to_owned).into());
     let svg = std::fs::read_to_string(svg).unwrap();
-    // The legend: bars that are narrow are drawn together, without their names.
+    // The legend: narrow bars are drawn together, without their names.
     assert!(["Look", "Set", "Top", "Walk"].iter().all(|name| svg.contains(&format!(">{name}</text>"))), "{svg}");
 }
 
-/// The synthetic algorithm in a task pool is recorded and drawn as TP Figure 1 has it, in any pool with any manager.
+/// The synthetic algorithm in a task pool is recorded and drawn as TP Figure 1 has it. That holds
+/// in any pool with any manager.
 #[test]
 fn a_profile_of_the_synthetic_algorithm() {
     let dir = Dir::new("synthetic-profile");
@@ -202,8 +204,8 @@ fn a_profile_of_the_synthetic_algorithm() {
     }
 }
 
-/// What a worker does between its tasks is said by it: as many bodies as tasks, one after the other on each worker, and each
-/// task after it was put.
+/// The trace of each worker is complete. It has as many bodies as tasks, one after the other on
+/// each worker. Each task runs after it was put.
 #[test]
 fn a_schedule_of_the_synthetic_algorithm() {
     let dir = Dir::new("synthetic-schedule");

@@ -1,9 +1,11 @@
-//! `millpond run inverse` and `run cholesky-cnc` on files: the answers; and matrices that have none, arguments and files that
-//! cannot be used: one line on stderr that names the file and the place, nothing on stdout, and no output file left behind.
+//! `millpond run inverse` and `run cholesky-cnc` on files. Some matrices have an answer. Others
+//! have none, and some arguments and files cannot be used. These get one line on stderr that names
+//! the file and the place. They get nothing on stdout, and leave no output file behind.
 
 use crate::common::{Dir, f8, fails, json, millpond, npy};
 
-/// Runs a workload on a file; it fails with these words after the file's name, and leaves the directory as it was.
+/// Runs a workload on a file. It fails with these words after the file's name, and leaves the
+/// directory as it was.
 #[track_caller]
 fn refused_by(workload: &str, name: &str, content: impl AsRef<[u8]>, says: &str) {
     let dir = Dir::new("bad-inverse");
@@ -34,13 +36,13 @@ fn numbers(file: &str) -> Vec<f64> {
 #[test]
 fn the_inverse_is_written() {
     let dir = Dir::new("inverse");
-    // The rows are (0 2), (4 0): it takes an exchange.
+    // The rows are (0 2) and (4 0), so the inversion takes an exchange.
     let by_rows = dir.file("a.npy", npy("<f8", false, "(2, 2)", &f8(&[0.0, 2.0, 4.0, 0.0])));
     let by_columns = dir.file("a.mtx", array("2 2\n0\n4\n2\n0\n"));
     for (input, output) in [(by_rows, dir.path("x.npy")), (by_columns, dir.path("y.npy"))] {
         let run = json(&format!("run inverse --json --input {input} --output {output}"));
         assert_eq!((run["verified"].as_bool(), run["result"]["scaled_residual"].as_f64()), (Some(true), Some(0.0)));
-        // It is written by columns, as its header says.
+        // The file is written by columns, as its header says.
         assert!(String::from_utf8_lossy(&std::fs::read(&output).expect("a file")).contains("'fortran_order': True"));
         assert_eq!(numbers(&output), [0.0, 0.5, 0.25, 0.0]);
     }
@@ -73,7 +75,7 @@ fn a_tile_without_an_inverse() {
     let none = "the tile has no inverse, and rows are exchanged within a tile only";
     refused("a.mtx", array("2 2\n1\n2\n2\n4\n"), &format!("tile (0, 0), row 2: {none}"));
     refused("a.npy", npy("<f8", false, "(1, 1)", &f8(&[0.0])), &format!("tile (0, 0), row 1: {none}"));
-    // The identity but for one row in the second tile of 125.
+    // The identity matrix, except for one row in the second tile of 125.
     let mut text = String::from("%%MatrixMarket matrix coordinate integer symmetric\n300 300 299\n");
     (1..=300).filter(|&i| i != 130).for_each(|i| text += &format!("{i} {i} 1\n"));
     refused("a.mtx", &text, &format!("tile (1, 1), row 130: {none}"));
@@ -150,7 +152,7 @@ fn arguments_out_of_range() {
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
         assert!(ran.stderr.starts_with("error: --n 1048576 is out of range: expected 1..="), "{ran:?}");
         assert!(ran.stderr.ends_with(" (with the memory available)\n"), "{ran:?}");
-        // So many steps are more than so many numbers.
+        // With tiles of 1 the steps take more memory than the numbers.
         let ran = millpond(&["run", workload, "--n", "4000", "--tile", "1", "--json"]);
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
         assert!(ran.stderr.starts_with("error: --tile 1 is out of range: expected "), "{ran:?}");

@@ -1,9 +1,11 @@
-//! A limit of the process's memory counts: what exceeds it is refused, before the system kills or aborts the process.
+//! A limit of the process's memory counts. The command refuses what exceeds it, before the system
+//! kills or aborts the process.
 
 use crate::common::Dir;
 use std::process::Command;
 
-/// Runs the command with `kilobytes` of address space; its exit status and what it said on stderr.
+/// Runs the command with `kilobytes` of address space. Returns its exit status and what it said on
+/// stderr.
 fn limited(kilobytes: u64, arguments: &str) -> (Option<i32>, String) {
     let script = format!("ulimit -v {kilobytes} && exec \"$0\" {arguments}");
     let mut shell = Command::new("sh");
@@ -40,7 +42,8 @@ fn what_the_limit_leaves_can_be_used() {
     }
 }
 
-/// Runs a script under a limit of 300 MB, in which `$0` is the command and `$1` a file; it fails with this on stderr.
+/// Runs a script under a limit of 300 MB, in which `$0` is the command and `$1` a file. The script
+/// fails with this text on stderr.
 #[track_caller]
 fn too_large(script: &str, file: &str, says: &str) {
     let script = format!("ulimit -v 300000 && {script}");

@@ -170,7 +170,8 @@ fn a_deadlock_is_reported() {
                         let sum = items.get(n).await + items.get(n + 1).await;
                         items.put(n + 2, sum);
                     }));
-                    // 0 has what it needs; 2 has one of two; 9 and 20 have none.
+                    // Step 0 has what it needs. Step 2 has one of two items, and steps 9 and 20
+                    // have none.
                     [0, 1, 3].into_iter().for_each(|n| items.put(n, n));
                     tags.put_all([20, 9, 0, 2, 5]);
                 });
@@ -241,7 +242,7 @@ fn panics_and_errors_name_the_step() {
     });
 }
 
-/// A step may wait for something that is no item: the graph waits for it too.
+/// A step may wait for something other than an item. The graph waits for that too.
 #[test]
 fn steps_wait_for_the_world_outside() {
     limited(|| {
@@ -270,8 +271,9 @@ fn steps_wait_for_the_world_outside() {
     });
 }
 
-/// Counted items are got as often as their collection says, freed then, and taken by their last use; also by steps that
-/// are replayed, which give back what they had when they were dropped.
+/// Steps get a counted item as often as its collection says. After its last use, the item is freed;
+/// that use may take it. This holds for replayed steps too: a dropped step gives back the items
+/// that it had.
 #[test]
 fn counted_items() {
     limited(|| {
@@ -350,7 +352,8 @@ fn keys_beyond_their_bounds() {
     });
 }
 
-/// What a look finds depends on the order of steps, so a step may not look; nor one of a graph within.
+/// What a look finds depends on the order of steps, so a step may not look. A step of an inner
+/// graph may not look either.
 #[test]
 fn steps_do_not_look() {
     limited(|| {
@@ -361,7 +364,7 @@ fn steps_do_not_look() {
                     let (items, tags) = (g.items::<u32, u32>("value"), g.tags::<(u32, u32)>("tags"));
                     let look = move |(_, n)| async move { assert_eq!(items.try_get(&n), None) };
                     items.put(3, 3);
-                    // The environment may.
+                    // The environment may look.
                     assert_eq!(items.try_get(&3), Some(&3));
                     if nested {
                         let inner = graph_with(&rt, settings, |g| {

@@ -1,11 +1,12 @@
-//! Graphs as wholes: several collections and threads outside, what items take, and one runtime for many graphs.
+//! Graphs as wholes: several collections, threads outside, the memory of items, and one runtime for
+//! many graphs.
 
 use std::thread;
 
 use crate::common::{limited, runtime};
 use millpond_cnc::{Blocked, By, Graph, ItemMemory, Kind, Preconditions, Settings, StepName, graph, graph_with};
 
-/// The error of a second put names both steps and both tags, of whatever collections and types they are.
+/// The error of a second put names both steps and both tags, for all collections and types.
 #[test]
 fn a_second_put_by_another_collection() {
     limited(|| {
@@ -27,7 +28,7 @@ fn a_second_put_by_another_collection() {
             let (left, right) = (by("left", "3"), by("right", "\"three\""));
             assert!([(first, second), (second, first)].contains(&(&left, &right)), "{error}");
         }
-        // Of a counted item, too: also if it was used up in between.
+        // The same holds for a counted item, even if it was used up in between.
         let error = graph(&runtime(1), |g| {
             let (tiles, tags) = (g.counted_items::<u32, u32>("tile", |_| 1), g.tags("tags"));
             tags.prescribes(g.steps::<(i32, i32)>("use").execute(move |_| async move { drop(tiles.get(1).await) }));
@@ -41,7 +42,7 @@ fn a_second_put_by_another_collection() {
     });
 }
 
-/// A tag that is put twice prescribes two steps: that they are the same is seen by what they put.
+/// A tag that is put twice prescribes two steps. Their puts show that they are the same step.
 #[test]
 fn a_tag_put_twice() {
     limited(|| {
@@ -55,7 +56,8 @@ fn a_tag_put_twice() {
     });
 }
 
-/// Steps of several collections wait for items of several: each is named with what it waits for.
+/// Steps of several collections wait for items of several. The report names each step with what it
+/// waits for.
 #[test]
 fn a_deadlock_of_several_collections() {
     limited(|| {
@@ -92,7 +94,7 @@ fn a_deadlock_of_several_collections() {
     });
 }
 
-/// A tile goes from step to step, and is the same memory in the end; as many are there as there are chains.
+/// A tile goes from step to step, and stays in the same memory. There are as many tiles as chains.
 #[test]
 fn tiles_are_updated_in_place() {
     const ROUNDS: u32 = 50;
@@ -136,7 +138,7 @@ fn tiles_are_updated_in_place() {
     });
 }
 
-/// What collections take: of each, in the order in which they were made.
+/// The memory of each collection, in the order in which the collections were made.
 #[test]
 fn memory_of_items() {
     limited(|| {
@@ -146,7 +148,7 @@ fn memory_of_items() {
             let memory = |collection, put, there, bytes| ItemMemory { collection, put, there, bytes };
             let empty = [memory("some", 0, 0, 0), memory("dense", 0, 0, 0), memory("counted", 0, 0, 0)];
             assert_eq!(g.memory(), empty);
-            // Who looks makes a slot, and no item.
+            // A look makes a slot, and no item.
             assert_eq!(some.try_get(&"a".to_owned()), None);
             ["b", "c"].into_iter().for_each(|key| some.put(key.to_owned(), [0; 4]));
             (0..7).for_each(|key| dense.put(key, 0));
@@ -158,7 +160,7 @@ fn memory_of_items() {
     });
 }
 
-/// Threads outside put items and tags, while the environment waits for what is made of them.
+/// Threads outside put items and tags. The environment waits for what the steps make of them.
 #[test]
 fn threads_outside_put_items_and_tags() {
     const EACH: u64 = 2000;
@@ -177,7 +179,8 @@ fn threads_outside_put_items_and_tags() {
                             threads.spawn(move || (first..first + EACH).for_each(|n| given.put(n, n)));
                             threads.spawn(move || tags.put_all((first..first + EACH).rev()));
                         }
-                        // Meanwhile nothing may run, with steps that wait: that is no deadlock as long as no thread says so.
+                        // Meanwhile steps may wait while nothing runs. That is no deadlock as long
+                        // as no thread says so.
                         while made.try_get(&EACH).is_none() {
                             g.wait().unwrap();
                             thread::yield_now();
@@ -191,7 +194,8 @@ fn threads_outside_put_items_and_tags() {
     });
 }
 
-/// One runtime runs graph after graph, whatever has become of those before; and graphs on threads at once.
+/// One runtime runs graph after graph, whatever the earlier ones did. It also runs graphs on
+/// several threads at once.
 #[test]
 fn one_runtime_for_many_graphs() {
     limited(|| {
@@ -236,7 +240,8 @@ fn one_runtime_for_many_graphs() {
     });
 }
 
-/// A graph within a step of another one, on the same runtime or another: what the inner one's steps do is theirs.
+/// A graph within a step of another one, on the same runtime or another. What the inner steps do
+/// counts for the inner graph.
 #[test]
 fn a_graph_within_a_step() {
     limited(|| {
@@ -264,7 +269,7 @@ fn square(g: &Graph<'_, '_, '_>, n: u64) -> u64 {
     let (items, tags) = (g.items::<u64, u64>("inner"), g.tags("tags"));
     tags.prescribes(g.steps::<u64>("step").execute(move |n| async move { items.put(n, n * n) }));
     tags.put(n);
-    // By the environment, though a step of another graph runs here.
+    // The environment puts this item, though a step of another graph runs here.
     items.put(100, n);
     *g.get(items, n).unwrap()
 }

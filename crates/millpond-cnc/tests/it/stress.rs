@@ -1,4 +1,4 @@
-//! Threads that race for slots, through every table: outside of the graph, and as its steps.
+//! Threads that race for slots through every table, both outside the graph and as its steps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -13,7 +13,8 @@ fn with(table: Table) -> Settings {
     Settings { table, ..Settings::default() }
 }
 
-/// Each key is put by one thread while others look for it: who finds it finds that one, at one address.
+/// One thread puts each key while others look for it. A thread that finds the key finds that value,
+/// at one address.
 #[test]
 fn threads_outside_put_and_look() {
     const KEYS: u64 = 30_000;
@@ -30,7 +31,8 @@ fn threads_outside_put_and_look() {
                 let (items, start) = (g.items::<u64, u64>("item"), Barrier::new(4));
                 let thread = |thread: u64| {
                     start.wait();
-                    // Two threads put the keys of one residue each, in other orders; two look.
+                    // Two threads put the keys of one residue each, in different orders. Two other
+                    // threads look.
                     for n in 0..KEYS {
                         let key = if thread.is_multiple_of(2) { n } else { KEYS - 1 - n };
                         match thread {
@@ -64,7 +66,8 @@ impl Drop for Counted {
     }
 }
 
-/// Of all threads that put a key one does, and the others are refused; every value is dropped once.
+/// Several threads put each key. One succeeds, and the others are refused. Every value is dropped
+/// once.
 #[test]
 fn every_key_is_put_once() {
     const KEYS: usize = 2000;
@@ -91,8 +94,8 @@ fn every_key_is_put_once() {
     });
 }
 
-/// Steps of two collections, prescribed by threads outside, one of which gets what the other puts: by whichever of put,
-/// get and `wait_on` comes first (FP §V).
+/// Threads outside prescribe steps of two collections. One step gets what the other puts. Any of
+/// put, get and `wait_on` may come first (FP §V).
 #[test]
 fn steps_make_slots_in_any_order() {
     const STEPS: u32 = 5000;

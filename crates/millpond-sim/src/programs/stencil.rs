@@ -1,4 +1,5 @@
-//! An iteration over a line of tiles: a diamond DAG, which is not series-parallel ([DDS](crate#sources) §1).
+//! An iteration over a line of tiles: a diamond DAG, which is not series-parallel
+//! ([DDS](crate#sources) §1).
 
 use millpond::depend::Mode::{Read, Write};
 

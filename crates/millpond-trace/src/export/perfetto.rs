@@ -27,8 +27,8 @@ use super::slices::{self, Places, Slice};
 use super::{flows, flows::Flow};
 
 impl Recording {
-    /// Writes the timeline as JSON trace events: it opens in [ui.perfetto.dev](https://ui.perfetto.dev) and in
-    /// `chrome://tracing`.
+    /// Writes the timeline as JSON trace events: it opens in
+    /// [ui.perfetto.dev](https://ui.perfetto.dev) and in `chrome://tracing`.
     ///
     /// ```
     /// use millpond::{Handle, Runtime, Spawn};

@@ -28,7 +28,7 @@
 //! | 7 | indexed | number: how many; these numbers |
 //! | 8 + mode | access (1 read … 6 reduce) | datum |
 //! | 16 | issued | id: the body |
-//! | 17 | granted | id: the task; id: by whom; number: the access |
+//! | 17 | granted | id: the task; id: the task that released it; number: the access |
 //! | 18 | handed | as granted |
 //! | 19 | started | id |
 //! | 20, 21 | ended badly, ended well | id |

@@ -1,4 +1,5 @@
-//! Random programs: work and span against a plain reference, which compares every task with every earlier one.
+//! Random programs: work and span against a plain reference. The reference compares every task with
+//! every earlier one.
 
 use std::cell::Cell;
 
@@ -11,7 +12,7 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-/// G. Marsaglia's xorshift: the numbers of a case are those of its seed.
+/// G. Marsaglia's xorshift. The seed of a case determines its numbers.
 struct Random(u64);
 
 impl Random {
@@ -42,15 +43,15 @@ fn program(random: &mut Random, data: usize) -> Vec<Task> {
     (0..random.below(60)).map(|_| task(random)).collect()
 }
 
-/// Work and span: a task comes after every earlier one that has used the same version in another mode, or in one that
-/// does not share. Reductions that are interrupted by nothing share; between two others is their combination, at no
-/// cost.
+/// Returns work and span. A task comes after each earlier task that has used the same version in
+/// another mode, or in a mode that does not share. Reductions share if nothing interrupts them.
+/// Between two other tasks the reductions are combined, at no cost.
 fn reference(tasks: &[Task]) -> (u64, u64) {
     let mut ends: Vec<u64> = Vec::new();
     for (n, (time, accesses)) in tasks.iter().enumerate() {
         let mut start = 0;
         for (datum, mode) in accesses.iter().filter(|(_, mode)| *mode != Mode::Write) {
-            // Back to the start of the version.
+            // Goes back to the start of the version.
             for earlier in (0..n).rev() {
                 let Some((_, before)) = tasks[earlier].1.iter().find(|(other, _)| other == datum) else { continue };
                 let alike = before == mode && mode.shares();
@@ -70,7 +71,8 @@ fn reference(tasks: &[Task]) -> (u64, u64) {
 }
 
 fn spawn<'s, S: Spawn<'s>>(s: &S, handles: &[Handle<u64, S::Brand>], (time, accesses): &Task) {
-    // One access of each mode at most has a type of its own; so a task is a chain of vectors, one a mode.
+    // At most one access of each mode has a type of its own. So a task is a chain of vectors, one
+    // per mode.
     let of = |mode: Mode| accesses.iter().filter(move |(_, m)| *m == mode).map(|(datum, _)| &handles[*datum]);
     let time = *time;
     let reads: Vec<_> = of(Mode::Read).map(Handle::read).collect();

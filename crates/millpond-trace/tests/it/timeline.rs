@@ -1,5 +1,5 @@
-//! A timeline holds what its readers take for granted: slices that nest, arrows with two ends, numbers that belong
-//! together; and says why nothing ran where nothing did.
+//! A timeline holds what its readers take for granted: slices that nest, arrows with two ends,
+//! numbers that belong together. Where nothing ran, it says why.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -122,8 +122,8 @@ fn arrows_follow_the_data() {
     assert_eq!((count("data"), count("spawn")), (9, 1));
 }
 
-/// Where a worker neither ran anything nor is said to be idle, it was at work on the runtime's behalf: as much as the
-/// report says, so that no idle time lacks a cause.
+/// Sometimes a worker neither runs anything nor is shown as idle. It then works on the runtime's
+/// behalf. The report states the same amount of such work, so no idle time lacks a cause.
 #[test]
 fn idle_times_of_workers_are_there_with_a_cause() {
     for (name, recording) in recordings() {
@@ -179,14 +179,15 @@ fn every_event_is_on_a_track_with_a_name() {
         assert_eq!((tids.len(), &order), (names.len(), &names), "{name}");
         for event in &trace.0 {
             let tid = event["tid"].as_u64().unwrap();
-            // Perfetto takes 0 for the number of the process, and would put two threads on one track.
+            // Perfetto takes 0 for the number of the process. It would put two threads on one
+            // track.
             assert!(tid > 0 && tids.contains(&tid) && event["pid"] == 1, "{name}: {event}");
             assert!(event["ph"] == "M" || event["ts"].is_number(), "{name}: {event}");
         }
     }
 }
 
-/// A million tasks make a file of hundreds of megabytes: it is not longer than it must be.
+/// A million tasks make a file of hundreds of megabytes. The file is not longer than it must be.
 #[test]
 fn nothing_is_said_of_a_task_that_says_nothing() {
     for (name, recording) in recordings() {
@@ -202,7 +203,8 @@ fn nothing_is_said_of_a_task_that_says_nothing() {
     }
 }
 
-/// Readers know what belongs together by category and number, and what begins by its place in the file.
+/// Readers match events by category and number. They find the one that begins by its place in the
+/// file.
 #[test]
 fn waits_begin_and_end_once() {
     for (name, recording) in recordings() {
@@ -224,9 +226,11 @@ fn waits_begin_and_end_once() {
     }
 }
 
-/// The slices that each arrow joins, and what it says, as Perfetto reads the file (`TraceSorter`, `SliceTracker`,
-/// `FlowTracker`): events by time, slices before others and long ones first; what has ended leaves the stack of its
-/// thread when the next slice begins; an arrow is bound to the top of the stack, whether that has ended or not.
+/// The slices that each arrow joins, and what the arrow says, as Perfetto reads the file
+/// (`TraceSorter`, `SliceTracker`, `FlowTracker`). Perfetto sorts events by time. Slices come
+/// before other events, and long slices first. A slice that has ended leaves its thread's stack
+/// when the next slice begins. An arrow is bound to the top of the stack, whether that slice has
+/// ended or not.
 fn joined(trace: &Trace) -> Vec<(Slice, Slice, String)> {
     let mut events: Vec<_> =
         trace.0.iter().filter(|event| ["X", "s", "f"].iter().any(|ph| event["ph"] == *ph)).collect();
@@ -257,7 +261,7 @@ fn joined(trace: &Trace) -> Vec<(Slice, Slice, String)> {
     joined
 }
 
-/// A scope spawns a task that runs on top of it, and later one that another worker takes.
+/// A scope spawns a task that runs on top of it. Later it spawns one that another worker takes.
 fn on_top_and_away() -> Recording {
     let (writer, place) = (Writer::of_clock("on top and away", 2), Location::caller());
     let spawned = |task| What::Spawned { role: Role::Leaf, task, spawner: 1, order: task, place };
@@ -291,7 +295,8 @@ fn arrows_come_from_what_is_said_to_have_made_a_task_ready() {
     }
 }
 
-/// Two workers of a stack, in nanoseconds: how long each looks for something, waits at a theft, and is idle.
+/// Two workers of a stack, with times in nanoseconds. Shows how long each worker looks for tasks,
+/// waits at a theft, and is idle.
 fn thefts() -> Recording {
     let (writer, place) = (Writer::of_clock("thefts", 2), Location::caller());
     let spawned = |task| What::Spawned { role: Role::Leaf, task, spawner: 1, order: task, place };
@@ -300,7 +305,8 @@ fn thefts() -> Recording {
     owner.extend((2..=7).map(|task| (0, spawned(task))));
     owner.push((100, What::Ended { body: 1, ok: true }));
     owner.extend(runs(110, 2, 200));
-    // It waits for 40 ns and goes on; then for 30 ns, and looks elsewhere; the last look it begins at 355, and is idle from 360 on.
+    // The owner waits for 40 ns and goes on. Then it waits for 30 ns, and looks elsewhere. It
+    // begins the last look at 355, and is idle from 360 on.
     owner.push((210, What::AtTheft));
     owner.extend(runs(250, 4, 300));
     owner.extend([(310, What::AtTheft), (340, What::Looted { closures: 1 })]);
@@ -321,11 +327,11 @@ fn a_wait_at_a_theft_ends_with_what_comes_next() {
     let spawned = |scope, task| (0, What::Spawned { role: Role::Leaf, task, spawner: scope, order: 0, place });
     let opened = |at, scope| (at, What::Opened { scope, within: 0, place });
     let over = |at, body| (at, What::Ended { body, ok: true });
-    // What comes last in the scope was stolen; the next scope is opened a millisecond later.
+    // The last task in the scope was stolen. The next scope is opened a millisecond later.
     let owner = [opened(0, 1), spawned(1, 3), over(100, 1), (210, What::AtTheft), (250, What::Completed { body: 1 })];
     let next = [opened(1_000_250, 2), over(1_000_300, 2), (1_000_300, What::Completed { body: 2 })];
     told(&writer, 0, owner.into_iter().chain(next));
-    // It begins what it took at the same moment.
+    // The thief begins what it took at the same moment.
     let runs = [(120, What::Looted { closures: 1 }), (120, What::Started { task: 3 }), over(240, 3)];
     told(&writer, 1, runs);
     let thefts = writer.finish_in_memory().unwrap().report().unwrap().thefts.unwrap();
@@ -337,9 +343,10 @@ fn what_workers_did_at_thefts_is_a_part_of_their_overhead() {
     let report = thefts().report().unwrap();
     let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
     let found = report.thefts.unwrap();
-    // 40 ns of waiting; 45 from one body to the next with a look in between; and 5 until it was idle, before the last look.
+    // The owner waits for 40 ns. It takes 45 ns from one body to the next, with a look in between.
+    // Another 5 ns pass until it is idle, before the last look.
     assert_eq!((found.looks, found.closures, found.waits, nanos(found.seconds)), (3, 4, 1, 40 + 45 + 5));
-    // The thief was idle until it ran something, too, for 150 ns: it had to wake up.
+    // The thief was also idle, for 150 ns, until it ran something. It had to wake up.
     assert_eq!(nanos(found.idle), 35);
     assert_eq!(report.idle.iter().map(|idle| nanos(idle.seconds)).sum::<u64>(), 35 + 150);
     let overhead = 10 + (10 + 40) + 45 + 5 + 20 + 10 + 50;
@@ -359,7 +366,8 @@ fn a_stack_tells_of_its_thefts() {
                 std::thread::yield_now();
             }
         };
-        // The first ends when another worker has begun the second, and the third waits for that.
+        // The first task ends when another worker has begun the second. The third task waits for
+        // the second.
         let (done, recording) = rt.record(|| {
             rt.scope(|s| {
                 s.spawn((), |()| wait());
@@ -377,6 +385,7 @@ fn a_stack_tells_of_its_thefts() {
         assert!(thefts.waits == 0 || thefts.seconds > 0.0, "{report}");
         thefts
     };
-    // If the second was stolen and not the first, who comes to it waits: the third belongs to no other.
+    // If the second task was stolen and the first was not, the worker that reaches the second
+    // waits. The third belongs to no other worker.
     assert!((0..200).any(|_| report().waits >= 1), "no worker was at a theft");
 }

@@ -7,10 +7,10 @@ use millpond_cnc::{Limit, Settings};
 use std::path::{Path, PathBuf};
 
 /// The maximum number of options: blocks of one option have 32-bit numbers.
-const MOST: u64 = 1 << 26;
+const MAX_OPTIONS: u64 = 1 << 26;
 
-const COUNT: Opt = Opt::integer("options", "Options that are generated", (1, MOST), Some(1_500_000));
-const GRANULARITY: Opt = Opt::integer("granularity", "Options that a step prices", (1, MOST), Some(100));
+const COUNT: Opt = Opt::integer("options", "Options that are generated", (1, MAX_OPTIONS), Some(1_500_000));
+const GRANULARITY: Opt = Opt::integer("granularity", "Options that a step prices", (1, MAX_OPTIONS), Some(100));
 const INPUT: Opt = Opt::path("input", "Read the options from FILE, a text as PARSEC has it");
 const OUTPUT: Opt = Opt::path("output", "Write the prices to FILE, one a line");
 
@@ -21,7 +21,8 @@ pub const OPTIONS: [Opt; 8] = collections::options_without_table([COUNT, GRANULA
 /// are collected.
 const OPTION: u64 = 48 + 3 * 8;
 
-/// The maximum bytes of a block besides its options: its two items, and its step while that exists.
+/// The maximum bytes of a block in addition to its options: its two items, and its step while that
+/// exists.
 const BLOCK: u64 = 512;
 
 /// The parameters of the workload.
@@ -92,7 +93,7 @@ impl Params {
 /// The maximum number of options for the machine's memory.
 fn most(granularity: u64) -> u64 {
     let each = OPTION + BLOCK.div_ceil(granularity);
-    memory::available().map_or(MOST, |available| (available / each).min(MOST))
+    memory::available().map_or(MAX_OPTIONS, |available| (available / each).min(MAX_OPTIONS))
 }
 
 /// Refuses parameters that conflict with an input.

@@ -9,7 +9,7 @@ const FIELDS: [&str; 9] =
     ["spot", "strike", "rate", "dividend", "volatility", "time", "type", "dividend-values", "reference-price"];
 
 /// The length of the shortest line: nine words of one letter, and the spaces between them.
-const SHORTEST: usize = 17;
+const MIN_LINE_BYTES: usize = 17;
 
 /// Parses a whole file of at most `most` options.
 pub fn parse(file: &Path, bytes: &[u8], most: u64) -> Result<Portfolio, Error> {
@@ -19,7 +19,7 @@ pub fn parse(file: &Path, bytes: &[u8], most: u64) -> Result<Portfolio, Error> {
     let (first, head) = lines.next().ok_or_else(|| refuse(1, "the file is empty".to_owned()))?;
     let count = number_of_options(head, most).map_err(|what| refuse(first, what))?;
     // The file may announce more than it has.
-    let room = count.min(bytes.len() / SHORTEST);
+    let room = count.min(bytes.len() / MIN_LINE_BYTES);
     let (mut contracts, mut references) = (Vec::with_capacity(room), Vec::with_capacity(room));
     let mut last = first;
     for (number, line) in lines {

@@ -9,7 +9,8 @@ use faer::{Accum, Par};
 /// A factor whose scaled residual is below this is correct.
 pub const THRESHOLD: f64 = 30.0;
 
-/// The scaled residual of the lower triangular `l` as a factor of `a`; `f64::MAX` if it is not finite.
+/// The scaled residual of the lower triangular `l` as a factor of `a`; `f64::MAX` if it is not
+/// finite.
 ///
 /// ```
 /// use millpond_workloads::cholesky::{THRESHOLD, scaled_residual};

@@ -1,7 +1,7 @@
 //! Cholesky factorisation of a symmetric positive definite matrix by tiles: `A = L L^T`.
 //!
-//! The tile algorithm of Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear algebra algorithms
-//! for multicore architectures", Parallel Computing 35 (2009).
+//! The tile algorithm of Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear
+//! algebra algorithms for multicore architectures", Parallel Computing 35 (2009).
 
 mod check;
 mod params;

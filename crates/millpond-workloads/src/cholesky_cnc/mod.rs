@@ -1,5 +1,5 @@
-//! The factorization of [`cholesky`] as Concurrent Collections ([FP](crate#sources) §VI.D): the same tiles, kernels, files
-//! and check.
+//! The factorization of [`cholesky`] as Concurrent Collections ([FP](crate#sources) §VI.D): the
+//! same tiles, kernels, files and check.
 
 mod params;
 mod steps;

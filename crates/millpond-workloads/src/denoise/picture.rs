@@ -55,7 +55,8 @@ fn drawn((x, y): (f32, f32), size: usize) -> f32 {
     }
 }
 
-/// Two independent normal numbers (Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958).
+/// Two independent normal numbers (Box and Muller, "A Note on the Generation of Random Normal
+/// Deviates", 1958).
 fn normal(bits: u64) -> [f32; 2] {
     const UNIT: f32 = 1.0 / (1 << 24) as f32;
     let (one, two) = (((bits >> 40) + 1) as f32 * UNIT, (bits & 0xff_ffff) as f32 * UNIT);

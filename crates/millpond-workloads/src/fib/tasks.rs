@@ -1,4 +1,5 @@
-//! The task program: each call is a parent, and a `sum` task waits for the results of its two children.
+//! The task program: each call is a parent, and a `sum` task waits for the results of its two
+//! children.
 
 use super::{Params, is_leaf, serial};
 use millpond::{Access, Spawn, Write};

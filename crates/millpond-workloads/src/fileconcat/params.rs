@@ -18,10 +18,10 @@ const BLOCK: Opt = Opt::integer("block", "Bytes of a block", (1, 1 << 24), Some(
 /// The options of this workload.
 pub const OPTIONS: [Opt; 10] = collections::options([FILES, LENGTH, SEED, DIR, OUTPUT, BLOCK]);
 
-/// The maximum bytes of a file besides its content: its inode, that of a concatenation, and their
-/// table entries.
+/// The maximum bytes of a file in addition to its content: its inode, that of a concatenation, and
+/// their table entries.
 const FILE: u64 = 2048;
-/// The bytes of a block besides its content: its table entries. It has one for each of the
+/// The bytes of a block in addition to its content: its table entries. It has one for each of the
 /// consecutive concatenations, until one block is left.
 const PLACE: u64 = 128;
 /// The maximum number of blocks. They have 32-bit numbers, and so have those that list others.

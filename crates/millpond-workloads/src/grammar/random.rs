@@ -1,7 +1,8 @@
 //! The random draws of a task. They depend on the seed and on the task's position in the tree,
 //! never on the schedule.
 
-/// G. Steele, D. Lea, C. Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014: SplitMix64.
+/// G. Steele, D. Lea, C. Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014:
+/// SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

@@ -35,8 +35,8 @@ fn entry(seed: u64, i: usize, j: usize) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5
 }
 
-/// The output function of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
-/// OOPSLA 2014).
+/// The output function of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+/// Generators", OOPSLA 2014).
 pub fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

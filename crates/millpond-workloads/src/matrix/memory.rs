@@ -3,12 +3,12 @@
 use super::{MAX_N, default_tile, params};
 use crate::{Error, limits};
 
-/// The bytes of a tile besides its entries: its block of memory, its handle and its version.
+/// The bytes of a tile in addition to its entries: its block of memory, its handle and its version.
 /// Measured are 475 bytes, by `peak_rss_bytes` of `run cholesky --tile 1` with `--n 200` and `--n
 /// 600`.
 const TILE: u64 = 512;
 
-/// The maximum bytes of a tile's column besides its entries: it begins a cache line.
+/// The maximum bytes of a tile's column in addition to its entries: it begins a cache line.
 const PADDING: u64 = 56;
 
 /// The memory of a job on square matrices of one order.

@@ -35,7 +35,8 @@ pub const MAX_N: u64 = 1 << 20;
 pub struct Given {
     /// Its entries.
     pub matrix: Matrix,
-    /// The relative spacing of the numbers in the file: `f32::EPSILON` if they have 32 bits, else `f64::EPSILON`.
+    /// The relative spacing of the numbers in the file: `f32::EPSILON` if they have 32 bits, else
+    /// `f64::EPSILON`.
     pub epsilon: f64,
 }
 

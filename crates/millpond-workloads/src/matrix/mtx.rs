@@ -1,5 +1,5 @@
-//! Matrix Market files (Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats: Initial Design",
-//! NISTIR 5935): dense or sparse, real or integer, general or symmetric.
+//! Matrix Market files (Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats: Initial
+//! Design", NISTIR 5935): dense or sparse, real or integer, general or symmetric.
 
 use super::{Flaw, Matrix, exact, square};
 use crate::input;

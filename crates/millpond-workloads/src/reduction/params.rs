@@ -63,7 +63,7 @@ impl Params {
     fn require_memory(&self, available: u64) -> Result<(), Error> {
         const WHY: &str = " (with the memory available, for so many tiles)";
         const PLACE: u64 = 128;
-        // The maximum number for the memory, besides the given tiles.
+        // The maximum number for the memory, in addition to the given tiles.
         let iterations = |size: u64| (available / (self.tiles * (size * size * 8 + PLACE))).saturating_sub(1);
         let (own, max) = (self.iterations, iterations(self.size));
         if max == 0 {

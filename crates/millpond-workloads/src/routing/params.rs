@@ -7,13 +7,13 @@ use crate::{Error, collections};
 use millpond_cnc::{Limit, Settings};
 
 /// The maximum number of routers: path lengths then fit 32 bits, and tags of rounds can be packed.
-const MOST: u64 = 1 << 14;
+const MAX_ROUTERS: u64 = 1 << 14;
 
-const ROUTERS: Opt = Opt::integer("routers", "Routers of the network", (1, MOST), Some(200));
+const ROUTERS: Opt = Opt::integer("routers", "Routers of the network", (1, MAX_ROUTERS), Some(200));
 const FAILURES: Opt = Opt::integer(
     "failures",
     "Links that fail, one after the other [default: 10, or those of the ring if fewer]",
-    (0, MOST),
+    (0, MAX_ROUTERS),
     None,
 );
 
@@ -28,8 +28,8 @@ const NEED: Limit = Limit::First(2);
 /// Bytes of a route.
 const ROUTE: u64 = 8;
 
-/// The bytes of a router's rounds in an epoch, besides its routes. Most of them are slots of items,
-/// which stay.
+/// The bytes of a router's rounds in an epoch, in addition to its routes. Most of them are slots of
+/// items, which stay.
 const ROUNDS: u64 = 8192;
 
 /// The parameters of the network and its program.
@@ -81,7 +81,7 @@ impl Params {
 /// The maximum number of routers for the machine's memory. It holds the last routes of each epoch,
 /// and those of three rounds.
 fn most_routers(failures: u64) -> u64 {
-    let Some(available) = memory::available() else { return MOST };
+    let Some(available) = memory::available() else { return MAX_ROUTERS };
     let bytes = |routers: u64| routers * ((failures + 4) * routers * ROUTE + (failures + 1) * ROUNDS);
-    (1..=MOST).rev().find(|&routers| bytes(routers) <= available).unwrap_or(0)
+    (1..=MAX_ROUTERS).rev().find(|&routers| bytes(routers) <= available).unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The maximum length of a link.
-const LONGEST: u64 = 1000;
+const MAX_LINK_LENGTH: u64 = 1000;
 
 /// A link of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl Topology {
         }
         let mut links = vec![Vec::new(); routers as usize];
         for &(a, b) in &ends {
-            let length = 1 + below(LONGEST) as u32;
+            let length = 1 + below(MAX_LINK_LENGTH) as u32;
             links[a as usize].push(Link { to: b, length });
             links[b as usize].push(Link { to: a, length });
         }

@@ -21,7 +21,7 @@ pub const OPTIONS: [Opt; 4] = [N, STEPS, TILE, TASKS];
 /// The bytes of a point: its two states, each perhaps in two versions, the answer, and the
 /// reference.
 const BYTES_PER_POINT: u64 = 8 * 6;
-/// The bytes of a tile besides its points: two handles with their versions and vectors.
+/// The bytes of a tile in addition to its points: two handles with their versions and vectors.
 const BYTES_PER_TILE: u64 = 2 * 512;
 const WHY: &str = " (with the memory available)";
 

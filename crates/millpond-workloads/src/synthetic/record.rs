@@ -23,7 +23,7 @@ const NAME: &str = "A";
 const SCOPE: Id = 1;
 
 /// The number of events in a buffer before the sink gets them.
-const FULL: usize = 4096;
+const BUFFER_EVENTS: usize = 4096;
 
 /// The event buffers of the workers, and their sink.
 struct Tapes<'s> {
@@ -120,7 +120,7 @@ fn task<'t, M: Memory, P: Pool>(worker: &mut Worker<'_, Recorded<'t>, M, P>, thi
         tape.tell(What::Issued { body: id });
     });
     tape.ends(id);
-    if tape.events.len() >= FULL {
+    if tape.events.len() >= BUFFER_EVENTS {
         tape.give(tapes.sink);
     }
 }

@@ -1,11 +1,11 @@
-//! Bodies, results and values of any alignment, in blocks that are aligned to less.
+//! Bodies, results and values of any alignment, in blocks with a smaller alignment.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::common::{builder, limit};
 use millpond::{Handle, Inline, Spawn};
 
-/// A number that must lie at a multiple of so many bytes.
+/// A number whose address must be a multiple of this many bytes.
 macro_rules! aligned {
     ($($name:ident $align:literal)*) => {$(
         #[derive(Clone, Copy)]
@@ -32,14 +32,14 @@ trait Aligned: Copy + Send + Sync + 'static {
 
     fn of(number: u64) -> Self;
 
-    /// The number, if it lies where it must.
+    /// Returns the number, if its address is a multiple of the alignment.
     fn get(&self) -> u64;
 }
 
 aligned! { Eight 8 Sixteen 16 Half 32 Line 64 Pair 128 Page 4096 }
 
-/// Every kind of block holds a body, and leaves a result, of this type; several of each, since the first may lie well by
-/// chance.
+/// Every kind of block holds a body, and leaves a result, of this type. There are several of each,
+/// since the first may be aligned by chance.
 fn check<T: Aligned>(inline: Inline) {
     let rt = builder(2).inline(inline).build().expect("the choices are in range");
     let handles: Vec<Handle<T>> = (0..3).map(|_| Handle::new(T::of(1))).collect();
@@ -87,7 +87,8 @@ fn check_all() {
 #[test]
 fn bodies_and_results_lie_where_their_types_say() {
     limit(60, "bodies_and_results_lie_where_their_types_say", || {
-        // Code that is not optimized copies a body at each call, and a copy of a page takes two pages of stack.
+        // Code that is not optimized copies a body at each call. A copy of a page takes two pages
+        // of stack.
         let thread = std::thread::Builder::new().stack_size(16 << 20).spawn(check_all).expect("a thread");
         thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
     });

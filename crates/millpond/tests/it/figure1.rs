@@ -1,5 +1,5 @@
-//! Fig. 1 of TG: a sequence of tasks on one object, its versions and its generations (§3.2), under every scheme; and
-//! random sequences on several.
+//! Fig. 1 of TG: a sequence of tasks on one object, its versions and its generations (§3.2), under
+//! every scheme. Also random sequences on several objects.
 
 use crate::common::rng::Rng;
 use crate::common::{deep, limit, sized};
@@ -14,8 +14,9 @@ const TASKS: [How; 12] = [Write, Read, Read, Read, Inout, Read, Read, Write, Com
 /// The generations of each version, by the tasks' numbers.
 const VERSIONS: [&[&[usize]]; 2] = [&[&[0], &[1, 2, 3], &[4], &[5, 6]], &[&[7], &[8, 9], &[10, 11]]];
 
-/// Whether what has started is what may, when `gone` are those that were let go: the members of the oldest generation of
-/// each version that is not complete, and of all before. Commutative ones stand one by one.
+/// Whether exactly the tasks have started that may start, after the tasks in `gone` were released.
+/// These are the members of each version's oldest incomplete generation, and of all generations
+/// before. Commutative tasks stand one at a time.
 fn check(started: &[usize], gone: &[usize]) -> bool {
     let mut right = started.is_sorted();
     for version in VERSIONS {
@@ -31,7 +32,8 @@ fn check(started: &[usize], gone: &[usize]) -> bool {
     right
 }
 
-/// All of version 1 runs after so many generations of version 0 were let go, while the next one stands.
+/// All of version 1 runs after `held_at` generations of version 0 were released. Meanwhile the next
+/// generation stands.
 fn play_while<E: Engine>(stage: &Stage<E>, held_at: usize) {
     let play = stage.play(&[None]);
     TASKS.iter().for_each(|&how| play.stand(&[(how, 0)]));
@@ -41,7 +43,7 @@ fn play_while<E: Engine>(stage: &Stage<E>, held_at: usize) {
         for _ in generation {
             let started = play.settle_as(|started| check(started, &gone));
             assert!(check(&started, &gone), "under {}, {gone:?} were let go: {started:?} have started", stage.scheme());
-            // The youngest first: the order within a generation is free.
+            // Takes the youngest first. The order within a generation is free.
             let stands = |who: &&usize| started.contains(who) && !gone.contains(*who);
             let next = *generation.iter().rev().find(stands).expect("checked");
             play.let_go(next);
@@ -51,7 +53,8 @@ fn play_while<E: Engine>(stage: &Stage<E>, held_at: usize) {
     let acts: Vec<Uses> = TASKS.iter().map(|&how| vec![(how, 0)]).collect();
     let (saw, last) = play.end();
     assert_eq!((&saw, &last), (&serial::run(&acts, &[None]).0, &vec![819]), "under {}", stage.scheme());
-    // Readers of version 0 see what T0 and T4 have made of it, those of version 1 nothing of that.
+    // Readers of version 0 see what T0 and T4 have made of it. Readers of version 1 see nothing of
+    // that.
     let seen = [1, 2, 3, 5, 6, 10, 11].map(|who| saw[who][0]);
     assert_eq!(seen, [100, 100, 100, 305, 305, 819, 819], "under {}", stage.scheme());
 }
@@ -63,15 +66,17 @@ fn versions_and_generations_under_every_scheme() {
     });
 }
 
-/// The modes of random sequences: all but `commutative`, where who starts depends on who came first.
+/// The modes of random sequences: all but `commutative`. There, the first task to arrive is the one
+/// that starts.
 const HOWS: [How; 6] = [Read, Write, Inout, Concurrent, Sum, Max];
 const DATA: [Option<i64>; 3] = [Some(1), Some(2), Some(3)];
 
-/// Tasks with up to three accesses are spawned and let go in any order; each time, all have started that may.
+/// Spawns and releases tasks with up to three accesses, in any order. Each time, all tasks have
+/// started that may start.
 fn random<E: Engine>(stage: &Stage<E>, renames: bool, rng: &mut Rng) {
     let play = stage.play(&DATA);
     let (mut acts, mut gone, mut stand): (Vec<Uses>, Vec<bool>, Vec<usize>) = Default::default();
-    // A few modes a sequence, so that generations get long.
+    // Each sequence has few modes, so that generations get long.
     let hows = [(); 3].map(|()| rng.pick(&HOWS));
     let (count, most) = (rng.pick(&[3, 8, 20]), rng.pick(&[1, 2, 3]));
     while acts.len() < count || !stand.is_empty() {
@@ -86,7 +91,7 @@ fn random<E: Engine>(stage: &Stage<E>, renames: bool, rng: &mut Rng) {
             gone[who] = true;
             play.let_go(who);
         }
-        // Not each time, so that the worker meets several changes at once.
+        // Does not check each time, so that the worker meets several changes at once.
         if rng.percent(70) || stand.is_empty() {
             let may: Vec<_> = (0..acts.len()).filter(|&who| serial::may_start(&acts, &gone, renames, who)).collect();
             let started = play.settle_as(|started| started == may);
@@ -108,7 +113,7 @@ fn random_generations_under_every_scheme() {
     });
 }
 
-/// What must start is worked out right: two tasks of which the second may start, or not.
+/// Checks `serial::may_start` with two tasks, of which the second may start, or not.
 #[test]
 fn who_may_start() {
     let both = |first, second, renames| {

@@ -1,5 +1,6 @@
-//! A body that goes on, perhaps for long, keeps nothing from the others: no task that only its worker could find, no
-//! completion that only its worker knows of. And it runs nothing on its stack that may wait for what it does next.
+//! A body that goes on, perhaps for long, keeps nothing from the other workers. It keeps no task
+//! that only its worker could find. It keeps no completion that only its worker knows of. It runs
+//! nothing on its stack that may wait for what it does next.
 
 use std::future::poll_fn;
 use std::hint;
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 use crate::common::{Mutex, builder, join_all, limit, sized};
 use millpond::{Handle, Inline, Runtime, Session, Spawn};
 
-/// By the clock: a turn of a spin loop takes 10 ns on one processor and 50 on another, and how long the bodies of a kind
-/// take decides what others can find while one of them runs.
+/// Spins by the clock. A turn of a spin loop takes 10 ns on one processor and 50 on another. How
+/// long the bodies of a kind take decides what others can find while one of them runs.
 fn busy(micros: u64) {
     let (start, length) = (Instant::now(), Duration::from_micros(micros));
     while start.elapsed() < length {
@@ -22,7 +23,7 @@ fn busy(micros: u64) {
     }
 }
 
-/// Polls until the count has got there.
+/// Polls until the count is at least `least`.
 fn until(count: &AtomicU32, least: u32) -> impl Future<Output = ()> + '_ {
     poll_fn(move |context| {
         if count.load(SeqCst) >= least {
@@ -33,7 +34,8 @@ fn until(count: &AtomicU32, least: u32) -> impl Future<Output = ()> + '_ {
     })
 }
 
-/// Spawns tasks that take a while and send their numbers; how many have, so far.
+/// Spawns tasks that take a while and send their numbers. Returns the count of tasks that have run
+/// so far.
 fn senders(session: &Session, numbers: std::ops::Range<u32>, send: &Sender<u32>) -> Arc<AtomicU32> {
     let ran = Arc::new(AtomicU32::new(0));
     for n in numbers {
@@ -108,7 +110,7 @@ fn what_was_taken_back_with_a_fork() {
             let (session, (send, receive)) = (rt.session(), channel());
             rt.scope(|_| {
                 senders(&session, 0..TASKS, &send);
-                // The first half makes the fork visible to all, as everything else.
+                // The first half makes the fork visible to all workers, like everything else.
                 let wait = move || receive.iter().take(TASKS as usize).sum::<u32>();
                 let ((), sum) = millpond::join(|| away.scope(|_| ()).unwrap(), wait);
                 assert_eq!(sum, SUM);
@@ -205,7 +207,7 @@ fn a_full_session_in_a_leaf_that_runs_at_its_spawn() {
     });
 }
 
-/// Fills the window of a scope behind parents, one of which waits for what comes after the spawns.
+/// Fills the window of a scope behind parents. One of them waits for what comes after the spawns.
 macro_rules! fill_window {
     ($s:expr, $later:expr, $now:expr) => {{
         let seen = $now.clone();
@@ -241,7 +243,8 @@ fn a_full_window_runs_no_parent_on_the_spawners_stack() {
     });
 }
 
-/// A body that spawns parents does not run far ahead of them: its window bounds them as it does leaves.
+/// A body that spawns parents does not run far ahead of them. Its window bounds parents like
+/// leaves.
 #[test]
 fn the_window_of_a_body_bounds_its_parents() {
     limit(60, "a body with very many parents", || {
@@ -260,7 +263,8 @@ fn the_window_of_a_body_bounds_its_parents() {
     });
 }
 
-/// A closure that polls comes back after each task, though a body that was resumed meanwhile finds work without end.
+/// A closure that polls gets control back after each task. This holds although a body that was
+/// resumed meanwhile finds endless work.
 #[test]
 fn a_closure_that_polls_beside_a_stream_of_work() {
     limit(60, "ten polls beside a stream of work", || {
@@ -276,7 +280,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                         if open.load(SeqCst) == 1 { Poll::Ready(()) } else { Poll::Pending }
                     }));
                 });
-                // Until that body is parked, without a bound on the tasks that run meanwhile.
+                // Waits until that body is parked, without a bound on the tasks that run meanwhile.
                 let mut first = true;
                 s.block_on(poll_fn(|context| {
                     if gate.lock().is_some() {
@@ -304,7 +308,7 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                     }
                     session.close().wait().unwrap();
                 }));
-                // Time for the stream to swell.
+                // Gives the stream time to swell.
                 thread::sleep(Duration::from_millis(50));
                 let (mut polls, before) = (0, ran.load(SeqCst));
                 s.block_on(poll_fn(|context| {
@@ -319,7 +323,8 @@ fn a_closure_that_polls_beside_a_stream_of_work() {
                 stop.store(1, SeqCst);
                 ran.load(SeqCst) - before
             });
-            // The stand-in runs some at the same time; a loop with no bound would run tens of thousands.
+            // The stand-in runs some tasks at the same time. A loop with no bound would run tens of
+            // thousands.
             let between = scope.unwrap();
             join_all(std::mem::take(&mut *others.lock()));
             assert!(between < 20_000, "{between} tasks between ten polls");

@@ -1,4 +1,5 @@
-//! The dataflow stack: what other schemes do not do. All else is tested with the stack as the build's default scheme.
+//! What only the dataflow stack does. Other tests cover the rest, with the stack as the build's
+//! default scheme.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -76,7 +77,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, levels: usize, deepest: &'s AtomicUsize, x: 
     });
 }
 
-/// Frames go as deep as there is memory, and threads' stacks do not.
+/// Frames nest as deep as memory allows. Threads' stacks do not.
 #[test]
 fn frames_upon_frames() {
     limit(60, "a deep recursion", || {
@@ -89,7 +90,7 @@ fn frames_upon_frames() {
     });
 }
 
-/// What tasks capture goes through the ends of chunks, and what is large lies elsewhere.
+/// The captures of tasks reach the ends of chunks. Large captures are stored out of line.
 #[test]
 fn captures_of_all_sizes() {
     fn of_size<'s, const N: usize>(s: &impl Spawn<'s>, sum: &'s AtomicUsize, n: u8) {
@@ -101,7 +102,7 @@ fn captures_of_all_sizes() {
     }
     limit(60, "captures of many bytes", || {
         for workers in [1, 2, 3] {
-            // Code that is not optimized copies the captures at each call, so it needs more stack.
+            // Code that is not optimized copies the captures at each call. So it needs more stack.
             let rt: OnStack = builder(workers).stack_size(16 << 20).build_with().expect("the choices are in range");
             let sum = &AtomicUsize::new(0);
             rt.scope(|s| {
@@ -162,8 +163,8 @@ fn values_and_reductions() {
     });
 }
 
-/// A datum whose tasks have ended goes to a scope of another runtime while the frame is not empty, and is dropped there: the frame
-/// does not look at it again.
+/// A datum's tasks have ended, but the frame is not empty. A scope of another runtime takes the
+/// datum over, and the datum is dropped. The frame does not look at it again.
 #[test]
 fn what_another_scope_took_over_is_forgotten() {
     limit(20, "a datum that goes on", || {
@@ -174,7 +175,7 @@ fn what_another_scope_took_over_is_forgotten() {
                     let (x, n) = (Handle::new(0_u64), Handle::new(0_u64));
                     s.spawn(x.inout(), |x| *x += 1);
                     s.nest((), |_, ()| {});
-                    // So many that what comes before the parent is run.
+                    // This many tasks make the worker run what comes before the parent.
                     (0..1000).for_each(|_| drop(s.spawn(n.inout(), |n| *n += 1)));
                     inner.scope(|t| drop(t.spawn(x.inout(), |x| *x += 1))).unwrap();
                     assert_eq!(x.into_inner().unwrap(), 2);
@@ -186,8 +187,9 @@ fn what_another_scope_took_over_is_forgotten() {
     });
 }
 
-/// Counts down in data of its own, more than lie with a frame, some too large for that and some aligned too wide; each is used
-/// by two tasks, before and after a wait.
+/// Counts down with body-local data. They are more than a frame holds. Some are too large for a
+/// frame, and some are aligned too widely. Tasks use them before a wait, and most of them also
+/// after it.
 fn with_data_of_its_own<'s, S: Spawn<'s>>(s: &S, levels: u64, sum: Access<'_, u64, Inout, S::Brand>) {
     #[derive(Clone, Copy)]
     #[repr(align(128))]
@@ -226,7 +228,8 @@ fn data_of_a_bodys_own() {
     });
 }
 
-/// A datum of the body's own whose task fails keeps the failure until the frame's end; and may be healed before.
+/// If the task of a body-local datum fails, the datum keeps the failure until the frame's end. A
+/// later `write` may clear it before that.
 #[test]
 fn failures_in_data_of_a_bodys_own() {
     limit(60, "failures in data of a body's own", || {
@@ -252,7 +255,7 @@ fn failures_in_data_of_a_bodys_own() {
     });
 }
 
-/// Handles of such data may be dropped anywhere; nothing is freed then.
+/// Handles of body-local data may be dropped anywhere. The drop frees nothing.
 #[test]
 fn data_of_a_bodys_own_that_others_drop() {
     limit(20, "handles that other threads drop", || {
@@ -273,7 +276,8 @@ fn data_of_a_bodys_own_that_others_drop() {
     });
 }
 
-/// A body of a parent in short form fails as any other: what it should have written is poisoned, and what it read is not.
+/// A compact parent's body fails like any other. What it should have written is poisoned. What it
+/// read is not.
 #[test]
 fn parents_that_fail() {
     limit(60, "parents that fail", || {
@@ -290,7 +294,7 @@ fn parents_that_fail() {
                     s.nest(a.write(), |_, _| ());
                 });
                 assert!(matches!(error.unwrap_err().kind(), Kind::Panicked(_)));
-                // The last one has not written what it should have.
+                // The last parent has not written what it should have.
                 for poisoned in [a, b, c, d] {
                     assert!(matches!(poisoned.into_inner().unwrap_err().kind(), Kind::Poisoned { .. }));
                 }
@@ -299,7 +303,8 @@ fn parents_that_fail() {
     });
 }
 
-/// Of what a stack does not use any more it gives half back at each end of a scope: it does not grow, and works as before.
+/// At each end of a scope, a stack gives back half of what it no longer uses. It does not grow, and
+/// works as before.
 #[test]
 fn large_and_small_scopes() {
     limit(60, "large and small scopes", || {
@@ -311,7 +316,8 @@ fn large_and_small_scopes() {
     });
 }
 
-/// What a scope has noted about a datum holds for that scope: a later one claims it, and waits for its own tasks.
+/// What a scope has noted about a datum holds for that scope. A later scope claims the datum, and
+/// waits for its own tasks.
 #[test]
 fn data_that_several_scopes_use() {
     limit(60, "data that several scopes use", || {
@@ -321,9 +327,10 @@ fn data_that_several_scopes_use() {
                 let used = |x: &mut u64| *x = round;
                 rt.scope(|s| [&x, &y, &z].map(|each| drop(s.spawn(each.inout(), used)))).unwrap();
                 rt.scope(|s| {
-                    // Not run before the others are spawned, if no thief steals it.
+                    // If no thief steals this parent, it does not run before the others are
+                    // spawned.
                     s.nest((), |_, ()| ());
-                    // In between another runtime's scope uses it.
+                    // In between, another runtime's scope uses `z`.
                     other.scope(|t| drop(t.spawn(z.inout(), |z| *z += 1))).unwrap();
                     s.spawn((x.inout(), z.inout()), |(x, z)| *x += *z + 1);
                     s.set(&x, 100);
@@ -351,7 +358,7 @@ fn data_that_several_scopes_use() {
     });
 }
 
-/// Two scopes on two threads: one of them is refused, or comes after the other.
+/// Two scopes on two threads. One of them is refused, or comes after the other.
 #[test]
 fn scopes_on_two_threads_are_not_both_let_in() {
     limit(60, "two scopes on two threads", || {
@@ -374,8 +381,8 @@ fn scopes_on_two_threads_are_not_both_let_in() {
     });
 }
 
-/// A generation in a body is none of those around it, even if it is the first one there, too: what its members left is poisoned
-/// for them.
+/// A generation in a body is separate from those around it, even if it is the first one there too.
+/// What its members left is poisoned for those around it.
 #[test]
 fn generations_within_a_parent() {
     limit(60, "generations within a parent", || {

@@ -1,4 +1,4 @@
-//! Parents on the dataflow stack that no frame holds: pending ones, and those of sessions.
+//! Parents on the dataflow stack that no frame holds: pending parents and those of sessions.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{limit, on_stack as runtime};
 use millpond::{Handle, Spawn};
 
-/// Returns when `all` have begun: they run at once, or never.
+/// Returns when `all` bodies have begun. They run at the same time, or never end.
 fn meet(begun: &AtomicUsize, all: usize) {
     begun.fetch_add(1, Relaxed);
     while begun.load(Relaxed) < all {
@@ -14,7 +14,7 @@ fn meet(begun: &AtomicUsize, all: usize) {
     }
 }
 
-/// As under no other scheme: a child comes next in the stack, so it runs when the body is over.
+/// Only this scheme does so. A child comes next in the stack, so it runs when the body is over.
 #[test]
 fn a_pending_parents_tasks_lie_in_a_frame() {
     limit(20, "pending parents, one worker", || {
@@ -54,7 +54,7 @@ fn a_pending_parents_stack_is_a_victim() {
     });
 }
 
-/// Tasks of tasks, let in from another thread, in an order of their own; each tree with data of its own.
+/// Another thread lets in trees of tasks, in reverse order. Each tree has data of its own.
 #[test]
 fn pending_parents_from_elsewhere() {
     fn tree<'s, S: Spawn<'s>>(s: &S, levels: u32, leaves: &'s AtomicUsize) {
@@ -111,7 +111,7 @@ fn pending_parents_that_fail() {
     });
 }
 
-/// The parents are ordered among the session's tasks; their own tasks are ordered in frames.
+/// The parents are ordered among the session's tasks. Their own tasks are ordered in frames.
 #[test]
 fn parents_of_a_session() {
     limit(60, "parents of a session", || {

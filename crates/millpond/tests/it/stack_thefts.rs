@@ -1,4 +1,4 @@
-//! Thefts from a dataflow stack: what is given away, and who waits for what was stolen.
+//! Thefts from a dataflow stack: what an owner gives away, and which worker waits for stolen tasks.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -13,7 +13,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// A body that does not look at its stack gives away what else is ready there, at once and in the frames below.
+/// A body that does not look at its stack gives away the other ready tasks at once. Thieves also
+/// take those in the frames below.
 #[test]
 fn a_long_body_gives_its_stack_away() {
     limit(20, "a body that waits for tasks behind it", || {
@@ -35,7 +36,8 @@ fn a_long_body_gives_its_stack_away() {
     });
 }
 
-/// Who comes to a stolen closure that has not ended becomes a thief, and its stack a victim, of its own too.
+/// If an owner reaches a stolen closure that has not ended, it becomes a thief. Its stack becomes a
+/// victim, also of the owner itself.
 #[test]
 fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
     limit(20, "a stolen body that waits for tasks behind it", || {
@@ -58,8 +60,8 @@ fn who_comes_to_a_stolen_closure_goes_on_elsewhere() {
     });
 }
 
-/// A parent that is all there is in the stack takes its time before it spawns: those who sleep by then are told. Its leaves end
-/// only if they run at once.
+/// The only task in the stack is a parent that spawns late. Workers that sleep by then are woken.
+/// The parent's leaves end only if they run at the same time.
 #[test]
 fn a_parent_spawns_when_all_sleep() {
     limit(20, "a parent that spawns late", || {
@@ -84,7 +86,8 @@ fn a_parent_spawns_when_all_sleep() {
     });
 }
 
-/// Thieves take many short closures at once; an owner that goes on with something long leaves them to the others.
+/// Thieves take many short closures at once. An owner that goes on with a long one leaves the short
+/// ones to the others.
 #[test]
 fn short_tasks_behind_a_body_that_waits_for_them() {
     limit(60, "a body that waits for many short tasks behind it", || {
@@ -113,7 +116,8 @@ fn short_tasks_behind_a_body_that_waits_for_them() {
     });
 }
 
-/// A body waits for a datum whose task another worker has stolen, and which ends only if this worker runs what comes behind it.
+/// A body waits for a datum whose task another worker has stolen. That task ends only if the
+/// waiting worker runs what comes behind it.
 #[test]
 fn wait_on_when_the_task_was_stolen() {
     limit(20, "a body that waits for a stolen task", || {
@@ -124,7 +128,8 @@ fn wait_on_when_the_task_was_stolen() {
                     (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
                 let seen = rt.scope(|s| {
                     if stolen {
-                        // Before the parent in the stack: the worker that does not run it steals the parent.
+                        // This leaf comes before the parent in the stack. The worker that does not
+                        // run the leaf steals the parent.
                         s.spawn((), |()| wait_for(&entered));
                     }
                     let parent = s.nest((), |s, ()| {
@@ -136,7 +141,8 @@ fn wait_on_when_the_task_was_stolen() {
                             x.set(7);
                         });
                         s.spawn((), |()| released.store(true, Relaxed));
-                        // This body has not looked at its stack, so it was stolen.
+                        // This body has not looked at its stack, so a thief has stolen the writer
+                        // of `x`.
                         wait_for(&begun);
                         *s.wait_on(&mut x).unwrap()
                     });
@@ -148,7 +154,8 @@ fn wait_on_when_the_task_was_stolen() {
     });
 }
 
-/// A full window behind a parent, which the body that spawns does not run itself: it waits for no more than there is.
+/// The window behind a parent is full. The spawning body does not run that parent itself. It waits
+/// for no more than there is.
 #[test]
 fn room_where_places_are_no_tasks() {
     limit(20, "room after many sets", || {
@@ -168,7 +175,7 @@ fn room_where_places_are_no_tasks() {
     });
 }
 
-/// As above; what waits are combinations for the most part, which no thief takes.
+/// As above, but most of what waits is combinations. No thief takes these.
 #[test]
 fn room_among_combinations() {
     limit(20, "room among combinations", || {
@@ -210,12 +217,13 @@ fn spin_for(time: Duration) {
     }
 }
 
-/// A walk ends at one of several combinations that a reader entails; the owner runs the last of them when the next walk begins.
+/// A scan ends at one of several combinations that a reader entails. The owner runs the last of
+/// them when the next scan begins.
 #[test]
 fn combinations_where_a_walk_ends() {
     limit(60, "a reader of three reductions", || {
         let (rt, [none, some]) = (runtime(2), [0, 3].map(Duration::from_millis));
-        // However many of them a scan finds not ready.
+        // Works for any number of tasks that a scan finds not ready.
         for others in [0, 1, 2, 59, 60, 61].repeat(5) {
             let (x, [a, b, c], begun) = (Handle::new(0), [0; 3].map(Handle::new), AtomicBool::new(false));
             rt.scope(|s| {
@@ -236,7 +244,8 @@ fn combinations_where_a_walk_ends() {
     });
 }
 
-/// Thieves go on where the last walk ended, but not in a frame that has been emptied meanwhile, and filled with other tasks.
+/// Thieves go on where the last scan ended. They do not if the frame was emptied meanwhile and
+/// filled with other tasks.
 #[test]
 fn a_frame_is_used_again_and_again() {
     limit(60, "a body that waits again and again", || {

@@ -5,7 +5,7 @@ use super::lexer::{Kind, Token, tokens};
 use super::{Distribution, Expr, Fault, File, Init, Item, Name, Operator, Pattern, Production, Range, Task, Time};
 
 /// The maximum depth of nested brackets. Each level takes stack space.
-const DEEPEST: usize = 100;
+const MAX_BRACKET_DEPTH: usize = 100;
 
 /// The maximum number of operators of a value. It bounds the depth of the value's tree.
 const MOST_OPERATORS: usize = 1000;
@@ -81,8 +81,8 @@ impl Parser {
     /// Parses the content of brackets.
     fn within<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(Fault::new(self.peek().at, format!("brackets are nested more than {DEEPEST} deep")));
+        if self.depth > MAX_BRACKET_DEPTH {
+            return Err(Fault::new(self.peek().at, format!("brackets are nested more than {MAX_BRACKET_DEPTH} deep")));
         }
         let parsed = parse(self);
         self.depth -= 1;

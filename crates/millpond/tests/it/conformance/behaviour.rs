@@ -1,5 +1,6 @@
-//! What a runtime offers beside the order of tasks, on the way through its parts: waits, nested scopes, sessions, doors,
-//! failures, cancellation. Each in short, since the other tests of this folder are the long form, on the default scheme.
+//! What a runtime offers besides the order of tasks, through all its parts. These are waits, nested
+//! scopes, sessions, external tasks, failures and cancellation. Each test is short. The other tests
+//! of this folder are the long form, on the default scheme.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,7 +12,8 @@ use super::gate::{Gate, Opens};
 use super::on_every_row;
 use crate::common::{builder, join_all, must_not_run, sized};
 
-/// Runs a test on every row of the star with few and many workers, with leaves at their spawn and not.
+/// Runs a test on every row of the star. There are few and many workers, and leaves run at their
+/// spawn or not.
 macro_rules! everywhere {
     ($test:expr, $rt:ident => $body:expr) => {
         for (workers, inline) in [(1, Inline::Never), (2, Inline::Auto), (2, Inline::Never), (8, Inline::Always)] {
@@ -40,7 +42,7 @@ fn descend<'s, S: Spawn<'s>>(s: &S, depth: u64, from: u64, value: Access<'_, u64
             descend(s, depth - 1, from, value.inout());
         }
         s.spawn(value.commutative(), |value| *value += 1);
-        // Once on each level down to this, three times below, and once more here.
+        // Each level down to this one adds 1. Each level below adds 3, and this level adds 1 more.
         assert_eq!(*s.wait_on(&mut value).unwrap(), (from - depth + 1) + 3 * (depth - 1) + 1);
         s.spawn(value.inout(), |value| *value += 1);
     });
@@ -84,7 +86,8 @@ fn sessions() {
     everywhere!("sessions", rt => session(rt));
 }
 
-/// Pending tasks whose preconditions are met by tasks behind data, and by threads.
+/// Pending tasks with two preconditions each. A task behind data meets one, and a thread meets the
+/// other.
 fn doors<E: Engine>(rt: &Runtime<E>) {
     let (order, sum, met) = (Handle::new(0), Handle::new(0), AtomicUsize::new(0));
     let count = sized(50, 500);
@@ -114,7 +117,8 @@ fn pending_tasks() {
     everywhere!("pending tasks", rt => doors(rt));
 }
 
-/// A failure behind a gate, so that all that it poisons waits for it; and what it does not concern runs.
+/// A task fails behind a gate, so all tasks that it poisons wait for it. Tasks that the failure
+/// does not concern run.
 fn poison<E: Engine>(rt: &Runtime<E>) {
     let data: Vec<_> = (0..4).map(Handle::new).collect();
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
@@ -147,7 +151,7 @@ fn failures() {
     everywhere!("failures", rt => poison(rt));
 }
 
-/// Cancelled while tasks wait for data, for their turn, and for a thread outside.
+/// Cancels a scope while tasks wait for data, for their turn, and for a thread outside.
 fn cancel<E: Engine>(rt: &Runtime<E>) {
     let (data, other, untouched) = (Handle::new(0), Handle::new(0), Handle::new(0));
     let (gate, ran) = (Gate::default(), AtomicUsize::new(0));
@@ -161,7 +165,7 @@ fn cancel<E: Engine>(rt: &Runtime<E>) {
             s.block_on(gate.opened());
             ran.fetch_add(1, Relaxed);
         });
-        // It has started once the scope is cancelled, or it will not.
+        // Once the scope is cancelled, `first` has started, or it never starts.
         for _ in 0..20 {
             s.spawn(data.read(), |_| must_not_run());
             s.spawn((data.inout(), other.commutative()), |_| must_not_run());

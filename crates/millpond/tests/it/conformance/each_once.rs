@@ -1,4 +1,5 @@
-//! Each body once, on every pool with few workers and many: none is lost, none runs twice.
+//! Each body runs once, on every pool with few workers and many. No body is lost, and none runs
+//! twice.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -7,7 +8,8 @@ use millpond::{Inline, Spawn, on_runtime};
 
 use crate::common::{builder, limit, tasks};
 
-/// Seconds for a run: of 10^7 tasks on a slow pool with more workers than cores, on a machine that has other work.
+/// Seconds for a run of 10^7 tasks. The pool may be slow, with more workers than cores, on a
+/// machine that has other work.
 const LIMIT: u64 = 300;
 
 /// Task `n` spawns `2n + 1` and `2n + 2`.
@@ -27,9 +29,10 @@ fn node<'s, S: Spawn<'s>>(s: &S, n: usize, seen: &'s [AtomicU8]) {
 fn on_every_pool_with_few_workers_and_many() {
     for row in POOLS {
         for workers in [1, 2, 3, 8] {
-            // What may run at its spawn goes through the pool all the same.
+            // A task that may run at its spawn goes through the pool all the same.
             let builder = builder(workers).inline(Inline::Never);
-            // The first scheme, and not the default one: that may be the stack, which takes no pool.
+            // Takes the first scheme, not the default one. The default may be the stack, which
+            // takes no pool.
             let names = Names { scheme: SCHEMES[0].name, pool: row.name, ..Names::default() };
             let any = AnyRuntime::build(builder, names).expect("a runtime");
             let seen: Box<[AtomicU8]> = (0..tasks()).map(|_| AtomicU8::new(0)).collect();

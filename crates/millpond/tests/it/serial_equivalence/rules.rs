@@ -10,7 +10,8 @@ use super::execute::expected_panic;
 use crate::common::silence_expected_panics;
 use crate::common::watchdog::Watchdog;
 
-/// Runs a program on one worker and on several, with leaves inline and not, often enough for bad luck.
+/// Runs a program on one worker and on several, with leaves inline and not. Repeats it often enough
+/// for bad luck.
 fn everywhere(program: impl Fn(&Runtime)) {
     silence_expected_panics();
     let dog = Watchdog::new(Duration::from_secs(20));
@@ -106,7 +107,8 @@ fn a_failed_member_poisons_what_follows_its_generation_only() {
     });
 }
 
-/// Whether the members have run when the scope looks must not decide what the later ones find.
+/// When the scope looks, the members may have run or not. That must not decide what the later ones
+/// find.
 #[test]
 fn a_wait_ends_a_generation() {
     everywhere(|rt| {
@@ -194,7 +196,7 @@ fn a_parent_that_panics_poisons_all_that_it_writes() {
     });
 }
 
-/// The part of a parent is as good as any other if only a child failed that does not write it.
+/// If only a child failed that does not write a parent's part, that part is valid.
 #[test]
 fn a_part_survives_a_failed_child_that_did_not_write_it() {
     everywhere(|rt| {
@@ -238,7 +240,7 @@ fn poisoned_reductions() {
     });
 }
 
-/// The private copy of a parent, whose value a grandchild has already dropped to write another.
+/// The private copy of a parent. A grandchild has already dropped its value to write another.
 #[test]
 fn a_part_that_was_to_be_overwritten() {
     everywhere(|rt| {
@@ -254,8 +256,8 @@ fn a_part_that_was_to_be_overwritten() {
     });
 }
 
-/// A commutative parent whose child should have written the value again, but failed: its neighbours must not find
-/// what was dropped.
+/// A commutative parent's child should have written the value again, but failed. The parent's
+/// neighbours must not find the dropped value.
 #[test]
 fn a_commutative_parent_that_lost_the_value() {
     everywhere(|rt| {
