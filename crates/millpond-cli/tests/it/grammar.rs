@@ -204,8 +204,8 @@ fn a_profile_of_the_synthetic_algorithm() {
     }
 }
 
-/// The trace of each worker is complete. It has as many bodies as tasks, one after the other on
-/// each worker. Each task runs after it was put.
+/// The trace says what a worker does between its tasks. It has as many bodies as tasks, one after
+/// the other on each worker. Each task runs after it was put.
 #[test]
 fn a_schedule_of_the_synthetic_algorithm() {
     let dir = Dir::new("synthetic-schedule");

@@ -152,7 +152,7 @@ fn arguments_out_of_range() {
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
         assert!(ran.stderr.starts_with("error: --n 1048576 is out of range: expected 1..="), "{ran:?}");
         assert!(ran.stderr.ends_with(" (with the memory available)\n"), "{ran:?}");
-        // With tiles of 1 the steps take more memory than the numbers.
+        // The memory has room for so many numbers, but not for so many steps.
         let ran = millpond(&["run", workload, "--n", "4000", "--tile", "1", "--json"]);
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
         assert!(ran.stderr.starts_with("error: --tile 1 is out of range: expected "), "{ran:?}");

@@ -71,8 +71,7 @@ fn reference(tasks: &[Task]) -> (u64, u64) {
 }
 
 fn spawn<'s, S: Spawn<'s>>(s: &S, handles: &[Handle<u64, S::Brand>], (time, accesses): &Task) {
-    // At most one access of each mode has a type of its own. So a task is a chain of vectors, one
-    // per mode.
+    // Each mode has an access type of its own. So a task takes a tuple of vectors, one per mode.
     let of = |mode: Mode| accesses.iter().filter(move |(_, m)| *m == mode).map(|(datum, _)| &handles[*datum]);
     let time = *time;
     let reads: Vec<_> = of(Mode::Read).map(Handle::read).collect();

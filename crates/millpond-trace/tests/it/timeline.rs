@@ -203,8 +203,7 @@ fn nothing_is_said_of_a_task_that_says_nothing() {
     }
 }
 
-/// Readers match events by category and number. They find the one that begins by its place in the
-/// file.
+/// Readers match events by category and number. The place in the file tells them which one begins.
 #[test]
 fn waits_begin_and_end_once() {
     for (name, recording) in recordings() {

@@ -66,8 +66,8 @@ fn versions_and_generations_under_every_scheme() {
     });
 }
 
-/// The modes of random sequences: all but `commutative`. There, the first task to arrive is the one
-/// that starts.
+/// The modes of random sequences: all but `commutative`. There, which task starts depends on which
+/// came first.
 const HOWS: [How; 6] = [Read, Write, Inout, Concurrent, Sum, Max];
 const DATA: [Option<i64>; 3] = [Some(1), Some(2), Some(3)];
 
