@@ -203,7 +203,7 @@ fn the_environment_waits_for_what_never_comes() {
             });
             let error = error.unwrap_err();
             assert!(matches!(error.kind(), Kind::Deadlock(_)));
-            let text = "deadlock: 1 step waits for items that none puts; the environment waits for `value` 5; \
+            let text = "deadlock: 1 step waits for items that no step puts; the environment waits for `value` 5; \
                     step `never` 4, blocked, waits for `value` 4";
             assert_eq!(error.to_string(), text);
         }

@@ -84,7 +84,7 @@ fn a_deadlock_of_several_collections() {
                     tags.put(1);
                     others.put("word".to_owned());
                 });
-                let text = "deadlock: 3 steps wait for items that none puts; \
+                let text = "deadlock: 3 steps wait for items that no step puts; \
                             step `both` 1, prescribed, waits for `left` 1 (put by both, other), `right` (1, 1); \
                             step `late` 1, blocked, waits for `right` (1, 0); \
                             step `other` \"word\", blocked, waits for `dense` 7 (put by both)";
