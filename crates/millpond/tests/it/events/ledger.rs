@@ -112,10 +112,10 @@ enum State {
 #[derive(Debug)]
 struct Body {
     kind: Kind,
-    /// Whose child it is; of a scope, who opened it; 0 is none.
+    /// The body that spawned it, or that opened the scope. 0 if there is none.
     spawner: Id,
     state: State,
-    /// Who runs on its track when it has ended; 0 is none.
+    /// The body that runs on its track after it has ended. 0 if there is none.
     below: Id,
     /// How many children are not over.
     children: u32,
@@ -164,7 +164,7 @@ impl Ledger {
                 self.declared(spawned, mode, datum)
             }
             What::Granted { task, by, access } => {
-                // Who meets a precondition may be none, or any thread.
+                // Any thread may satisfy a precondition, in a body or outside of all bodies.
                 ActsWhereItRuns.kept_if(access != Event::PRECONDITION || by == top)?;
                 self.granted(task, access)
             }
